@@ -1,0 +1,143 @@
+"""From names to ids: rules as an engine sees them, over the vocabularies of one graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from loginfer.errors import InputError
+from loginfer.kg import RDF_TYPE, TYPE_NAMES, KnowledgeGraph
+from loginfer.logic.rule import Atom, Rule
+from loginfer.logic.terms import Constant, Variable
+
+__all__ = ["ABSENT", "Bound", "BoundAtom", "bind", "extend", "relation_of", "unknown_relations"]
+
+# The id of a name that the graph does not have: no triple matches it.
+ABSENT = -1
+
+# A term is a variable, as its place in `variables` (0, 1, …), or a constant c, as ~id (-1, -2, …).
+BoundTerm: TypeAlias = int
+
+
+@dataclass(frozen=True, slots=True)
+class BoundAtom:
+    """An atom over ids.
+
+    Parameters
+    ----------
+    subject, object
+        Places of variables (≥ 0) or, for a constant, the complement `~id` of its id (< 0).
+    relation
+        The relation's id, or `ABSENT`.
+    """
+
+    subject: BoundTerm
+    relation: int
+    object: BoundTerm
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A rule over ids.
+
+    Parameters
+    ----------
+    variables
+        The rule's variables, in the order of `Rule.variables`.
+    atoms
+        The distinct ≠-free atoms of the body, in order.
+    inequalities
+        Pairs of bound terms that must differ, one of them a variable; the distinct ones, smaller first.
+    head
+        The head.
+    empty
+        Whether the body cannot have a witness on this graph: it mentions a relation or constant that
+        the graph does not have, or an inequality of a term with itself.
+    """
+
+    variables: tuple[Variable, ...]
+    atoms: tuple[BoundAtom, ...]
+    inequalities: tuple[tuple[BoundTerm, BoundTerm], ...]
+    head: BoundAtom
+    empty: bool
+
+
+def bind(rule: Rule, graph: KnowledgeGraph) -> Bound:
+    """Look up a rule's names in a graph.
+
+    Raises
+    ------
+    InputError
+        When the head uses a name the graph does not have: its conclusions would have no ids.
+    """
+    places = {variable: i for i, variable in enumerate(rule.variables)}
+    empty = False
+
+    def term(t: object) -> BoundTerm | None:
+        if isinstance(t, Variable):
+            return places[t]
+        assert isinstance(t, Constant)
+        found = graph.entities.get(t.name)
+        return None if found is None else ~found
+
+    atoms: list[BoundAtom] = []
+    for atom in rule.atoms:
+        subject, relation, object_ = term(atom.subject), relation_of(atom, graph), term(atom.object)
+        if subject is None or object_ is None or relation == ABSENT:
+            empty = True
+            continue
+        atoms.append(BoundAtom(subject, relation, object_))
+    inequalities: list[tuple[BoundTerm, BoundTerm]] = []
+    for inequality in rule.inequalities:
+        if inequality.left == inequality.right:
+            empty = True
+        left, right = term(inequality.left), term(inequality.right)
+        # A constant the graph does not have differs from everything, and so do two constants.
+        if left is not None and right is not None and left != right and max(left, right) >= 0:
+            inequalities.append((min(left, right), max(left, right)))
+
+    head_subject, head_object = term(rule.head.subject), term(rule.head.object)
+    head_relation = relation_of(rule.head, graph)
+    if head_subject is None or head_object is None or head_relation == ABSENT:
+        raise InputError(
+            f"the head of `{rule}` uses a name that the graph does not have",
+            hint="extend the graph's vocabularies by the rules' names first (engine.extend)",
+        )
+    return Bound(
+        rule.variables,
+        tuple(dict.fromkeys(atoms)),
+        tuple(dict.fromkeys(inequalities)),
+        BoundAtom(head_subject, head_relation, head_object),
+        empty,
+    )
+
+
+def relation_of(atom: Atom, graph: KnowledgeGraph) -> int:
+    """Return the id of an atom's relation, or `ABSENT`; a type atom means the graph's type predicate."""
+    name = str(atom.relation)
+    if name == RDF_TYPE and graph.type_relation is not None:
+        return graph.type_relation
+    found = graph.relations.get(name)
+    return ABSENT if found is None else found
+
+
+def extend(graph: KnowledgeGraph, rules: Iterable[Rule]) -> KnowledgeGraph:
+    """Return the graph over vocabularies that hold every name of the rules' heads; ids may change."""
+    relations: set[str] = set()
+    entities: set[str] = set()
+    for rule in rules:
+        relations.add(str(rule.head.relation))
+        entities.update(t.name for t in rule.head.terms if isinstance(t, Constant))
+    return graph.with_names(entities=entities, relations=relations)
+
+
+def unknown_relations(graph: KnowledgeGraph, rules: Sequence[Rule]) -> list[str]:
+    """Return the relations in rule bodies that neither the graph nor any rule's head has, sorted."""
+    derived = {str(rule.head.relation) for rule in rules}
+    wanted = {str(atom.relation) for rule in rules for atom in rule.atoms}
+    return sorted(
+        name
+        for name in wanted - derived
+        if graph.relations.get(name) is None and not (name in TYPE_NAMES and graph.type_relation is not None)
+    )

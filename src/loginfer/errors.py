@@ -1,0 +1,143 @@
+"""Everything that can go wrong because of what a user gave us.
+
+    LogInferError                 exit code 2 on the command line, never a traceback
+    ├── InputError                a file or text that cannot be read as what it should be
+    │   ├── ParseError            ... with the column where reading stopped
+    │   └── UnknownNameError      ... a name nobody knows, with the nearest known ones
+    ├── OutputError               a result that cannot be written, or must not be overwritten
+    ├── DownloadError             a download that failed, or is not what it should be
+    └── LimitError                work that would exceed a limit the user set
+
+An error says what is wrong, where, and what to do about it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = [
+    "DownloadError",
+    "InputError",
+    "LimitError",
+    "LogInferError",
+    "OutputError",
+    "ParseError",
+    "UnknownNameError",
+    "nearest",
+]
+
+
+class LogInferError(Exception):
+    """A problem that the user can mend.
+
+    Parameters
+    ----------
+    message
+        What is wrong, with the culprit in backticks.
+    where
+        File and line, or the argument it came from.
+    hint
+        What to do about it.
+    """
+
+    def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.where = where
+        self.hint = hint
+
+    def __str__(self) -> str:
+        text = f"{self.where}: {self.message}" if self.where else self.message
+        return f"{text}\n  hint: {self.hint}" if self.hint else text
+
+
+class InputError(LogInferError):
+    """A file or text that cannot be read as what it should be."""
+
+
+class ParseError(InputError):
+    """A text that does not parse, with the place where reading stopped.
+
+    Parameters
+    ----------
+    text
+        The line that was read.
+    column
+        Where reading stopped, counted from 1.
+    expected
+        What would have been right there.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        column: int,
+        expected: str,
+        *,
+        where: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        found = repr(text[column - 1 : column + 19]) if column <= len(text) else "the end"
+        line = text.replace("\t", " ").replace("\n", " ")
+        super().__init__(
+            f"expected {expected} at column {column}, found {found}\n    {line}\n    {' ' * (column - 1)}^",
+            where=where,
+            hint=hint,
+        )
+        self.text = text
+        self.column = column
+        self.expected = expected
+
+
+class UnknownNameError(InputError):
+    """A name that is not known, with the nearest names that are.
+
+    Parameters
+    ----------
+    kind
+        What the name should be: "relation", "pattern", "constant", …
+    name
+        The unknown name.
+    known
+        The names that exist.
+    """
+
+    def __init__(self, kind: str, name: str, known: Iterable[str], *, where: str | None = None) -> None:
+        self.kind = kind
+        self.name = name
+        self.nearest = nearest(name, known)
+        hint = None
+        if self.nearest:
+            hint = "did you mean " + " or ".join(f"`{n}`" for n in self.nearest) + "?"
+        super().__init__(f"unknown {kind} `{name}`", where=where, hint=hint)
+
+
+class OutputError(LogInferError):
+    """A result that cannot be written, or must not be overwritten."""
+
+
+class DownloadError(LogInferError):
+    """A download that failed, or is not what it should be."""
+
+
+class LimitError(LogInferError):
+    """Work that would exceed a limit the user set."""
+
+
+def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
+    """Return the known names that look most like `name`, best first.
+
+    Case does not count, and a name that ends in, or contains, the wanted one counts as near: people
+    remember the last part of `/people/person/nationality`.
+    """
+    wanted = name.casefold()
+    folded: dict[str, str] = {}
+    for candidate in known:
+        folded.setdefault(candidate.casefold(), candidate)
+    inside = sorted((f for f in folded if wanted and wanted in f), key=lambda f: (len(f), f))
+    close = difflib.get_close_matches(wanted, list(folded), n=count, cutoff=0.6)
+    tails = {f.rsplit("/", 1)[-1].rsplit("#", 1)[-1]: f for f in sorted(folded, reverse=True)}
+    close_tails = difflib.get_close_matches(wanted, list(tails), n=count, cutoff=0.7)
+    ordered = dict.fromkeys([*inside[:count], *close, *(tails[t] for t in close_tails)])
+    return [folded[f] for f in list(ordered)[:count]]

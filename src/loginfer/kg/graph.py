@@ -1,0 +1,236 @@
+"""The knowledge graph as a value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from loginfer.errors import UnknownNameError
+from loginfer.kg.index import RelationIndex
+from loginfer.kg.triples import TripleKeys, Triples, sorted_unique
+from loginfer.kg.vocabulary import Vocabulary
+
+__all__ = ["RDF_TYPE", "TYPE_NAMES", "KnowledgeGraph"]
+
+RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+
+# The names under which the type predicate is recognised, most explicit first.
+TYPE_NAMES = (RDF_TYPE, f"<{RDF_TYPE}>", "rdf:type", "type")
+
+Ids = npt.NDArray[np.int32]
+T = TypeVar("T", bound=npt.NDArray[Any])
+
+
+class KnowledgeGraph:
+    """A finite set of triples (e, type, t) and (s, R, o) over a signature (section 2.1 of the paper).
+
+    A graph never changes. `triples` is sorted by subject, relation, object and has no duplicates. Types
+    share the vocabulary of the constants: (e, type, t) has the id of `type` in the middle and that of t
+    at the end. A vocabulary may hold names that no triple uses, such as the head predicates of rules.
+
+    Parameters
+    ----------
+    entities
+        Names of constants and types.
+    relations
+        Names of relations, and of the type predicate if there is one.
+    triples
+        int32[n, 3], ids of subject, relation, object; any order, duplicates allowed.
+    type_predicate
+        Name of the type predicate. By default it is recognised by name (`rdf:type` as an IRI or in short,
+        or `type`); the empty string says that there is none.
+    """
+
+    def __init__(
+        self,
+        entities: Vocabulary,
+        relations: Vocabulary,
+        triples: npt.ArrayLike,
+        *,
+        type_predicate: str | None = None,
+    ) -> None:
+        self.entities = entities
+        self.relations = relations
+        self.keys = TripleKeys(len(entities), len(relations))
+        self.triples: Triples = sorted_unique(np.asarray(triples, dtype=np.int32), self.keys)
+        self.triples.setflags(write=False)
+        self.type_relation = _find_type_relation(relations, type_predicate)
+
+    @classmethod
+    def from_names(
+        cls, triples: Iterable[Sequence[str]], *, type_predicate: str | None = None
+    ) -> KnowledgeGraph:
+        """Make a graph of (subject, relation, object) names."""
+        rows = [(s, r, o) for s, r, o in triples]
+        entities = Vocabulary.of([name for s, _, o in rows for name in (s, o)])
+        relations = Vocabulary.of([r for _, r, _ in rows])
+        entity_id = {name: i for i, name in enumerate(entities)}
+        relation_id = {name: i for i, name in enumerate(relations)}
+        ids = [(entity_id[s], relation_id[r], entity_id[o]) for s, r, o in rows]
+        return cls(
+            entities,
+            relations,
+            np.array(ids, dtype=np.int32).reshape(-1, 3),
+            type_predicate=type_predicate,
+        )
+
+    def __len__(self) -> int:
+        return len(self.triples)
+
+    # -- the signature --------------------------------------------------------------------------
+
+    @property
+    def type_predicate(self) -> str | None:
+        """The name of the type predicate, if this graph has one."""
+        return None if self.type_relation is None else self.relations[self.type_relation]
+
+    @cached_property
+    def preds(self) -> Ids:
+        """Preds(K) without the types: ids of all relations in use, the type predicate included."""
+        return _readonly(np.unique(self.triples[:, 1]))
+
+    @cached_property
+    def rels(self) -> Ids:
+        """Rels(K): ids of the relations in use. `type` is no relation."""
+        if self.type_relation is None:
+            return self.preds
+        return _readonly(self.preds[self.preds != self.type_relation])
+
+    @cached_property
+    def types(self) -> Ids:
+        """Types(K): ids, in the vocabulary of entities, of the types in use."""
+        return _readonly(np.unique(self.triples[self._is_type_triple, 2]))
+
+    @cached_property
+    def consts(self) -> Ids:
+        """Consts(K): ids of the constants in use; a type counts only if it is used as a constant too."""
+        used = np.zeros(len(self.entities), dtype=bool)
+        used[self.triples[:, 0]] = True
+        used[self.triples[~self._is_type_triple, 2]] = True
+        return _readonly(np.flatnonzero(used).astype(np.int32))
+
+    @cached_property
+    def _is_type_triple(self) -> npt.NDArray[np.bool_]:
+        if self.type_relation is None:
+            return np.zeros(len(self), dtype=bool)
+        return np.asarray(self.triples[:, 1] == self.type_relation)
+
+    # -- look-ups -------------------------------------------------------------------------------
+
+    @cached_property
+    def index(self) -> RelationIndex:
+        """Per-relation adjacency in both directions, built when first used."""
+        return RelationIndex(self.triples, len(self.entities), len(self.relations))
+
+    @cached_property
+    def packed(self) -> npt.NDArray[np.int64]:
+        """int64[n], the triples as sorted keys (see `TripleKeys`)."""
+        return _readonly(self.keys.pack(self.triples))
+
+    def contains(self, triples: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+        """Return bool[m]: which of these triples of ids are in the graph."""
+        wanted = self.keys.pack(np.asarray(triples, dtype=np.int32).reshape(-1, 3))
+        if not len(self):
+            return np.zeros(len(wanted), dtype=bool)
+        places = np.searchsorted(self.packed, wanted)
+        places[places == len(self)] = 0
+        return np.asarray(self.packed[places] == wanted)
+
+    def relation_id(self, name: str) -> int:
+        """Return the id of a relation; the error names the nearest ones.
+
+        `rdf:type` in any of its forms means the type predicate, whatever this graph calls it.
+        """
+        found = self.relations.get(name)
+        if found is None and name in TYPE_NAMES:
+            found = self.type_relation
+        if found is None:
+            raise UnknownNameError("relation", name, self.relations)
+        return found
+
+    def entity_id(self, name: str) -> int:
+        """Return the id of a constant or type; the error names the nearest ones."""
+        found = self.entities.get(name)
+        if found is None:
+            known = self.entities if len(self.entities) <= 200_000 else ()
+            raise UnknownNameError("constant", name, known)
+        return found
+
+    def names(self, triples: npt.ArrayLike) -> list[tuple[str, str, str]]:
+        """Return triples of ids as triples of names."""
+        ids = np.asarray(triples).reshape(-1, 3)
+        columns = (
+            self.entities.names(ids[:, 0]),
+            self.relations.names(ids[:, 1]),
+            self.entities.names(ids[:, 2]),
+        )
+        return list(zip(*columns, strict=True))
+
+    # -- other graphs ---------------------------------------------------------------------------
+
+    def with_triples(self, triples: npt.ArrayLike) -> KnowledgeGraph:
+        """Return a graph over the same vocabularies with other triples."""
+        return KnowledgeGraph(
+            self.entities, self.relations, triples, type_predicate=self.type_predicate or ""
+        )
+
+    def with_names(self, *, entities: Iterable[str] = (), relations: Iterable[str] = ()) -> KnowledgeGraph:
+        """Return the same triples over vocabularies that also hold these names; ids may change.
+
+        A graph without a type predicate that is given `rdf:type` as a relation gains it as such.
+        """
+        new_entities = self.entities.union(entities)
+        wanted = [name for name in relations if not (name in TYPE_NAMES and self.type_relation is not None)]
+        new_relations = self.relations.union(wanted)
+        if new_entities is self.entities and new_relations is self.relations:
+            return self
+        entity_map = self.entities.positions_in(new_entities)
+        relation_map = self.relations.positions_in(new_relations)
+        triples = np.empty_like(self.triples)
+        triples[:, 0] = entity_map[self.triples[:, 0]]
+        triples[:, 1] = relation_map[self.triples[:, 1]]
+        triples[:, 2] = entity_map[self.triples[:, 2]]
+        return KnowledgeGraph(new_entities, new_relations, triples, type_predicate=self.type_predicate)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, KnowledgeGraph):
+            return NotImplemented
+        return (
+            self.type_relation == other.type_relation
+            and self.entities == other.entities
+            and self.relations == other.relations
+            and bool(np.array_equal(self.triples, other.triples))
+        )
+
+    def __hash__(self) -> int:
+        return hash((len(self), self.entities, self.relations))
+
+    def __repr__(self) -> str:
+        return (
+            f"KnowledgeGraph({len(self):,} triples, {len(self.consts):,} constants, "
+            f"{len(self.rels):,} relations, {len(self.types):,} types)"
+        )
+
+
+def _find_type_relation(relations: Vocabulary, type_predicate: str | None) -> int | None:
+    if type_predicate is None:
+        for name in TYPE_NAMES:
+            found = relations.get(name)
+            if found is not None:
+                return found
+        return None
+    if type_predicate == "":
+        return None
+    found = relations.get(type_predicate)
+    if found is None:
+        raise UnknownNameError("relation", type_predicate, relations, where="type predicate")
+    return found
+
+
+def _readonly(array: T) -> T:
+    array.setflags(write=False)
+    return array

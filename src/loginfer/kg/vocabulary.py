@@ -1,0 +1,130 @@
+"""Names and their ids: a sorted, immutable table of strings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import overload
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Vocabulary"]
+
+
+class Vocabulary(Sequence[str]):
+    """Distinct names in the order of their UTF-8 bytes; the id of a name is its place.
+
+    Ids depend on the set of names alone, not on the order in which a file mentions them. The names lie in
+    one buffer (as in Arrow): five million of them cost what their bytes cost.
+
+    Parameters
+    ----------
+    data
+        uint8, the UTF-8 bytes of all names one after the other.
+    offsets
+        int64[n + 1], name i is `data[offsets[i]:offsets[i + 1]]`.
+    """
+
+    __slots__ = ("_data", "_offsets")
+
+    def __init__(self, data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> None:
+        self._data = np.ascontiguousarray(data, dtype=np.uint8)
+        self._offsets = np.ascontiguousarray(offsets, dtype=np.int64)
+        self._data.setflags(write=False)
+        self._offsets.setflags(write=False)
+
+    @classmethod
+    def of(cls, names: Iterable[str]) -> Vocabulary:
+        """Make a vocabulary of any names; repeated ones count once."""
+        encoded = sorted({name.encode() for name in names})
+        offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
+        np.cumsum([len(name) for name in encoded], out=offsets[1:])
+        return cls(np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets)
+
+    @property
+    def data(self) -> npt.NDArray[np.uint8]:
+        """The bytes of all names, one after the other."""
+        return self._data
+
+    @property
+    def offsets(self) -> npt.NDArray[np.int64]:
+        """Where each name starts in `data`, and where the last one ends."""
+        return self._offsets
+
+    def __len__(self) -> int:
+        return len(self._offsets) - 1
+
+    def _bytes(self, i: int) -> bytes:
+        return self._data[self._offsets[i] : self._offsets[i + 1]].tobytes()
+
+    @overload
+    def __getitem__(self, i: int) -> str: ...
+    @overload
+    def __getitem__(self, i: slice) -> list[str]: ...
+    def __getitem__(self, i: int | slice) -> str | list[str]:
+        if isinstance(i, slice):
+            return [self._bytes(j).decode() for j in range(*i.indices(len(self)))]
+        if i < 0:
+            i += len(self)
+        if not 0 <= i < len(self):
+            raise IndexError(f"no name has the id {i}; there are {len(self)} names")
+        return self._bytes(i).decode()
+
+    def __iter__(self) -> Iterator[str]:
+        whole = self._data.tobytes()
+        bounds = self._offsets.tolist()
+        for start, end in pairwise(bounds):
+            yield whole[start:end].decode()
+
+    def get(self, name: str) -> int | None:
+        """Return the id of a name, or None."""
+        wanted = name.encode()
+        low, high = 0, len(self)
+        while low < high:
+            middle = (low + high) // 2
+            if self._bytes(middle) < wanted:
+                low = middle + 1
+            else:
+                high = middle
+        return low if low < len(self) and self._bytes(low) == wanted else None
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.get(name) is not None
+
+    def index(self, name: str, start: int = 0, stop: int | None = None) -> int:
+        """Return the id of a name; `ValueError` if it has none."""
+        found = self.get(name)
+        if found is None or found < start or (stop is not None and found >= stop):
+            raise ValueError(f"{name!r} is not in the vocabulary")
+        return found
+
+    def names(self, ids: npt.ArrayLike) -> list[str]:
+        """Return the names of many ids; each distinct id is decoded once."""
+        distinct, places = np.unique(np.asarray(ids, dtype=np.int64), return_inverse=True)
+        decoded = [self[i] for i in distinct.tolist()]
+        return [decoded[i] for i in places.ravel().tolist()]
+
+    def union(self, names: Iterable[str]) -> Vocabulary:
+        """Return this vocabulary with more names; itself if it has them all."""
+        missing = {name for name in names if self.get(name) is None}
+        return Vocabulary.of([*self, *missing]) if missing else self
+
+    def positions_in(self, other: Vocabulary) -> npt.NDArray[np.int32]:
+        """Return int32[len(self)]: the id of each of these names in `other`, -1 where it has none."""
+        if other is self:
+            return np.arange(len(self), dtype=np.int32)
+        ids = {name: i for i, name in enumerate(other)}
+        return np.fromiter((ids.get(name, -1) for name in self), dtype=np.int32, count=len(self))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Vocabulary):
+            return NotImplemented
+        return bool(np.array_equal(self._offsets, other._offsets) and np.array_equal(self._data, other._data))
+
+    def __hash__(self) -> int:
+        return hash((len(self), self._data[:256].tobytes()))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(repr(name) for name in self[:3])
+        return f"Vocabulary({len(self)} names: {shown}{', …' if len(self) > 3 else ''})"
