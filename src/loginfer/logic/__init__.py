@@ -1,6 +1,58 @@
 """Rules and patterns: the rule language of the paper, without any data."""
 
+from loginfer.logic.canonical import canonical, canonical_text, equivalent
+from loginfer.logic.dialects import Dialect, detect, dialect_named, dialects
+from loginfer.logic.dialects.arrow import parse_rule
+from loginfer.logic.dialects.sparql import body_to_sparql
+from loginfer.logic.instances import collapses, instantiate, symmetries
+from loginfer.logic.patterns import PATTERN_NAMES, parse_pattern, pattern_named, patterns
 from loginfer.logic.rule import Atom, Inequality, Pattern, Rule
+from loginfer.logic.rulefile import (
+    SHIPPED,
+    RuleFile,
+    ScoredRule,
+    ZeroRule,
+    format_rules,
+    parse_rules,
+    read_rules,
+    write_rules,
+)
+from loginfer.logic.subrules import SubRule, subrules, subrules_of
 from loginfer.logic.terms import Constant, Template, Variable
 
-__all__ = ["Atom", "Constant", "Inequality", "Pattern", "Rule", "Template", "Variable"]
+__all__ = [
+    "PATTERN_NAMES",
+    "SHIPPED",
+    "Atom",
+    "Constant",
+    "Dialect",
+    "Inequality",
+    "Pattern",
+    "Rule",
+    "RuleFile",
+    "ScoredRule",
+    "SubRule",
+    "Template",
+    "Variable",
+    "ZeroRule",
+    "body_to_sparql",
+    "canonical",
+    "canonical_text",
+    "collapses",
+    "detect",
+    "dialect_named",
+    "dialects",
+    "equivalent",
+    "format_rules",
+    "instantiate",
+    "parse_pattern",
+    "parse_rule",
+    "parse_rules",
+    "pattern_named",
+    "patterns",
+    "read_rules",
+    "subrules",
+    "subrules_of",
+    "symmetries",
+    "write_rules",
+]

@@ -1,4 +1,4 @@
-"""What stands in an atom: variables, constants, templates."""
+"""What stands in an atom: variables, constants, templates, and how their names are written."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import re
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from loginfer.errors import InputError
+
 __all__ = ["Constant", "Predicate", "Template", "Term", "Variable"]
 
 # A bare word is a variable if it is one lower-case letter with digits or primes (x, y2, z'), or starts
 # with a question mark. Everything else that stands for a subject or an object is a constant.
 VARIABLE = re.compile(r"[a-z][0-9]*'*\Z|\?[A-Za-z_][A-Za-z0-9_]*\Z")
 TEMPLATE = re.compile(r"_[A-Za-z][0-9]*\Z")
+_VARIABLE_NAME = re.compile(r"[a-z][0-9]*'*\Z|[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -22,6 +25,13 @@ class Variable:
     """
 
     name: str
+
+    def __post_init__(self) -> None:
+        if not _VARIABLE_NAME.match(self.name):
+            raise InputError(
+                f"`{self.name}` cannot be the name of a variable",
+                hint="use letters, digits and underscores: x, y2, person",
+            )
 
     def __str__(self) -> str:
         return self.name if VARIABLE.match(self.name) else f"?{self.name}"
@@ -43,6 +53,13 @@ class Template:
 
     name: str
 
+    def __post_init__(self) -> None:
+        if not TEMPLATE.match(self.name):
+            raise InputError(
+                f"`{self.name}` cannot be the name of a template",
+                hint="a template is an underscore and one letter, with digits if needed: _R, _t2",
+            )
+
     def __str__(self) -> str:
         return self.name
 
@@ -50,17 +67,22 @@ class Template:
 Term: TypeAlias = Variable | Constant | Template
 Predicate: TypeAlias = str | Template
 
-# Inside < > these are written with a backslash, so that every name can be written on one line.
+# What our syntax reads as one bare word: everything up to a space, a bracket, a separator, `->` or `!=`.
+WORD = re.compile(r"""(?:(?!->|!=)[^\s,()<>\[\]{}"\\&|∧≠→?'#])(?:(?!->|!=)[^\s,()<>\[\]{}"\\&|∧≠→])*""")
+# An RDF literal as N-Triples writes it.
+LITERAL = re.compile(
+    r'"(?:[^"\\\n\r]|\\[^\n\r])*"(?:@[A-Za-z]+(?:-[A-Za-z0-9]+)*|\^\^<[^<>"{}|^`\\\s]*>)?(?!["@^])'
+)
+# A name in angle brackets. Inside, these are written with a backslash, so that any name fits on one line.
+BRACKETED = re.compile(r"<((?:[^\\>\n\r]|\\[^\n\r])*)>")
 _ESCAPES = {"\\": "\\\\", ">": "\\>", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 # Words that mean something else than a name where a name may stand.
-_RESERVED = {"type", "a", "rdf:type", "not", "->", "!=", "<="}
-_BARE = re.compile(r"""[^\s,()<>\[\]"'{}=!?#:\\~&|][^\s,()<>\[\]"{}!?\\|&]*\Z""")
-_LITERAL = re.compile(r'"(?:[^"\\\n\r]|\\.)*"(?:@[A-Za-z][A-Za-z0-9-]*|\^\^<[^<>"{}|^`\\\s]*>)?\Z')
+RESERVED = frozenset({"type", "a", "rdf:type", "not"})
 
 
 def is_literal(name: str) -> bool:
     """Say whether a name is an RDF literal as N-Triples writes it; rules carry those as they are."""
-    return _LITERAL.match(name) is not None
+    return LITERAL.fullmatch(name) is not None
 
 
 def quote(name: str) -> str:
@@ -68,11 +90,9 @@ def quote(name: str) -> str:
     if is_literal(name):
         return name
     if (
-        _BARE.match(name)
-        and not name.endswith((".", ":-"))
-        and "->" not in name
-        and ":-" not in name
-        and name not in _RESERVED
+        WORD.fullmatch(name)
+        and name not in RESERVED
+        and not name.endswith(".")
         and not VARIABLE.match(name)
         and not TEMPLATE.match(name)
     ):

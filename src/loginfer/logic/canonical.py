@@ -1,0 +1,252 @@
+"""One representative for all rules that differ in variable names and atom order only.
+
+Variables get colours that do not depend on their names: first by the atoms in which they occur, then
+refined by the colours of the variables they meet there, until nothing changes. Where variables are left
+with equal colours, each of them in turn is singled out and refinement goes on; every discrete colouring
+found so is a labelling of the rule, and the least labelled rule is the canonical one. A branch is skipped
+when its first labelling gives a rule that an earlier branch of the same node also gave: an automorphism
+then maps one branch to the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import permutations
+from typing import TypeAlias, TypeVar
+
+from loginfer.logic.rule import Atom, BodyAtom, Inequality, Pattern, Rule
+from loginfer.logic.terms import Constant, Template, Term, Variable
+
+__all__ = ["canonical", "canonical_text", "equivalent"]
+
+Clause = TypeVar("Clause", Rule, Pattern)
+
+# A variable is its number (≥ 0), any other term the complement ~i of its place among the sorted others.
+Code: TypeAlias = int
+# Kind, predicate (-1 for an inequality) and the two terms.
+Part: TypeAlias = tuple[int, int, Code, Code]
+HEAD, ATOM, INEQUALITY = 0, 1, 2
+# A part without its names: kind and the two ends, variables' numbers or -1.
+Link: TypeAlias = tuple[int, int, int]
+
+_LETTERS = "xyzwvutsrqponmlkjihgfedcba"
+
+
+def canonical(rule: Clause) -> Clause:
+    """Return the one rule that stands for all that are equal up to variable renaming and atom order.
+
+    Repeated atoms are merged, and so are `x != y` and `y != x`. Atoms come before inequalities, both sorted;
+    variables are named x, y, z, w, … in the order in which the body mentions them. In a pattern, templates
+    count as names; `equivalent` can also compare patterns up to the renaming of templates.
+    """
+    numbers: dict[Term, int] = {v: i for i, v in enumerate(rule.variables)}
+    everything: tuple[BodyAtom, ...] = (*rule.body, rule.head)
+    others = sorted({_term_key(t) for part in everything for t in part.terms if t not in numbers})
+    predicates = sorted({_predicate_key(atom) for atom in rule})
+    term_codes = {key: ~i for i, key in enumerate(others)}
+    predicate_codes = {key: i for i, key in enumerate(predicates)}
+
+    def encode(part: BodyAtom, kind: int) -> Part:
+        first, second = (numbers[t] if t in numbers else term_codes[_term_key(t)] for t in part.terms)
+        return (kind, predicate_codes[_predicate_key(part)] if isinstance(part, Atom) else -1, first, second)
+
+    parts = {encode(part, ATOM if isinstance(part, Atom) else INEQUALITY) for part in rule.body}
+    parts.add(encode(rule.head, HEAD))
+    form = least_form(sorted(parts), len(numbers))
+
+    # The labelling is canonical, so naming by first mention is, too, and reads better.
+    names: dict[Code, Variable] = {}
+    for kind, _, first, second in form:
+        for code in (first, second):
+            if kind == ATOM and code >= 0 and code not in names:
+                names[code] = Variable(_variable_name(len(names)))
+    places = {code: place for place, code in enumerate(names)}
+
+    def term(code: Code) -> Term:
+        if code >= 0:
+            return names[code]
+        is_template, name = others[~code]
+        return Template(name) if is_template else Constant(name)
+
+    def atom(part: Part) -> Atom:
+        is_template, name = predicates[part[1]]
+        return Atom(term(part[2]), Template(name) if is_template else name, term(part[3]))
+
+    def place(code: Code) -> tuple[int, int]:
+        return (0, places[code]) if code >= 0 else (1, ~code)
+
+    differ = sorted(sorted((place(p[2]), place(p[3]))) for p in form if p[0] == INEQUALITY)
+    codes = {place(code): code for p in form for code in (p[2], p[3])}
+    body: list[BodyAtom] = [atom(p) for p in form if p[0] == ATOM]
+    body += [Inequality(term(codes[left]), term(codes[right])) for left, right in differ]
+    return type(rule)(body, next(atom(p) for p in form if p[0] == HEAD))
+
+
+def canonical_text(rule: Clause) -> str:
+    """Return the text of the canonical form: the same for equivalent rules, different for others."""
+    return str(canonical(rule))
+
+
+def equivalent(left: Clause, right: Clause, *, rename_templates: bool = False) -> bool:
+    """Say whether two rules, or two patterns, are equal up to variable renaming and atom order.
+
+    Parameters
+    ----------
+    left, right
+        Two rules or two patterns.
+    rename_templates
+        For patterns: also up to renaming of templates, relation templates among themselves and type
+        templates among themselves.
+    """
+    wanted = canonical(right)
+    if not rename_templates or not isinstance(left, Pattern) or not isinstance(right, Pattern):
+        return canonical(left) == wanted
+    return any(canonical(replace_templates(left, names)) == wanted for names in _bijections(left, right))
+
+
+def replace_templates(pattern: Pattern, names: dict[Template, Template]) -> Pattern:
+    """Return the pattern with templates exchanged, in the head as well."""
+
+    def atom(a: Atom) -> Atom:
+        relation = names.get(a.relation, a.relation) if isinstance(a.relation, Template) else a.relation
+        object_ = names.get(a.object, a.object) if isinstance(a.object, Template) else a.object
+        return Atom(a.subject, relation, object_)
+
+    return Pattern((atom(b) if isinstance(b, Atom) else b for b in pattern.body), atom(pattern.head))
+
+
+def _bijections(left: Pattern, right: Pattern) -> Iterable[dict[Template, Template]]:
+    sides = []
+    for pattern in (left, right):
+        every = tuple(dict.fromkeys(t for atom in pattern for t in atom.templates))
+        types = [t for t in every if pattern.is_type_template(t)]
+        sides.append(([t for t in every if t not in types], types))
+    (left_relations, left_types), (right_relations, right_types) = sides
+    if len(left_relations) != len(right_relations) or len(left_types) != len(right_types):
+        return
+    for relations in permutations(right_relations):
+        for kinds in permutations(right_types):
+            yield dict(zip([*left_relations, *left_types], [*relations, *kinds], strict=True))
+
+
+def least_form(parts: Sequence[Part], variables: int) -> tuple[Part, ...]:
+    """Return the least of the labelled rules that the search tree holds; see the top of this file.
+
+    Parameters
+    ----------
+    parts
+        Distinct parts over variables 0 … `variables` - 1.
+    variables
+        How many variables there are.
+    """
+    return min(_forms(parts, _refine(parts, [0] * variables)))
+
+
+def _forms(parts: Sequence[Part], colours: list[int]) -> set[tuple[Part, ...]]:
+    cell = _first_cell(colours)
+    if not cell:
+        return {_labelled(parts, colours)}
+    found: set[tuple[Part, ...]] = set()
+    for variable in cell:
+        child = _refine(parts, _single_out(colours, cell, variable))
+        if not found or _first_form(parts, child) not in found:
+            found |= _forms(parts, child)
+    return found
+
+
+def _first_form(parts: Sequence[Part], colours: list[int]) -> tuple[Part, ...]:
+    while cell := _first_cell(colours):
+        colours = _refine(parts, _single_out(colours, cell, cell[0]))
+    return _labelled(parts, colours)
+
+
+def labellings(links: Sequence[Link], limit: int) -> list[dict[int, int]] | None:
+    """Return the labellings of a rule's variables that its shape allows; None if they exceed a limit.
+
+    Colours come from the shape alone here: neither predicates nor constants are compared. So rules that are
+    equal up to names have corresponding labellings.
+
+    Parameters
+    ----------
+    links
+        Kind and ends of each part; an end is a variable's number, or negative.
+    limit
+        How many there may be.
+    """
+    present = sorted({end for _, *ends in links for end in ends if end >= 0})
+    numbers = {end: i for i, end in enumerate(present)}
+    parts = [(kind, 0, numbers.get(first, -1), numbers.get(second, -1)) for kind, first, second in links]
+    found: list[list[int]] = []
+    waiting = [_refine(parts, [0] * len(present))]
+    while waiting:
+        colours = waiting.pop()
+        cell = _first_cell(colours)
+        if cell:
+            waiting += [_refine(parts, _single_out(colours, cell, v)) for v in cell]
+        else:
+            found.append(colours)
+        if len(found) + len(waiting) > limit:
+            return None
+    return [dict(zip(present, labels, strict=True)) for labels in found]
+
+
+def _first_cell(colours: list[int]) -> list[int]:
+    """Return the variables of the least colour that several share, or nothing."""
+    if len(set(colours)) == len(colours):
+        return []
+    shared = min(c for c in colours if colours.count(c) > 1)
+    return [v for v, c in enumerate(colours) if c == shared]
+
+
+def _single_out(colours: list[int], cell: list[int], variable: int) -> list[int]:
+    return [c + 1 if v in cell and v != variable else c for v, c in enumerate(colours)]
+
+
+def _refine(parts: Sequence[Part], colours: list[int]) -> list[int]:
+    """Refine until stable. A colour is the number of variables with a smaller one."""
+    while True:
+        meets: list[list[tuple[int, int, int, int]]] = [[] for _ in colours]
+        for kind, predicate, first, second in parts:
+            # A negative code is the same in all labellings; colours are moved out of its way by nothing,
+            # being non-negative. A term that meets itself is a position of its own.
+            if first == second:
+                if first >= 0:
+                    meets[first].append((kind, predicate, 2, 0))
+                continue
+            if first >= 0:
+                meets[first].append((kind, predicate, 0, colours[second] if second >= 0 else second))
+            if second >= 0:
+                position = 0 if kind == INEQUALITY else 1
+                meets[second].append((kind, predicate, position, colours[first] if first >= 0 else first))
+        signatures = [(colour, sorted(m)) for colour, m in zip(colours, meets, strict=True)]
+        ordered = sorted(signatures)
+        refined = [ordered.index(s) for s in signatures]
+        if refined == colours:
+            return colours
+        colours = refined
+
+
+def _labelled(parts: Sequence[Part], labels: list[int]) -> tuple[Part, ...]:
+    form = []
+    for kind, predicate, first, second in parts:
+        one = labels[first] if first >= 0 else first
+        two = labels[second] if second >= 0 else second
+        if kind == INEQUALITY and one > two:
+            one, two = two, one
+        form.append((kind, predicate, one, two))
+    return tuple(sorted(set(form)))
+
+
+def _term_key(term: Term) -> tuple[bool, str]:
+    return (isinstance(term, Template), term.name)
+
+
+def _predicate_key(atom: Atom) -> tuple[bool, str]:
+    if isinstance(atom.relation, Template):
+        return (True, atom.relation.name)
+    return (False, atom.relation)
+
+
+def _variable_name(number: int) -> str:
+    turn, letter = divmod(number, len(_LETTERS))
+    return _LETTERS[letter] + (str(turn) if turn else "")

@@ -1,0 +1,144 @@
+r"""RDFox Datalog: `[?X, :p, ?Y] :- [?Y, :q, ?X], FILTER(?X != ?Y) .` and so on.
+
+Read: triples in square brackets, `:p[?X, ?Y]` and `:C[?X]`, `FILTER` with inequalities joined by `&&`,
+`PREFIX p: <iri>` and `@prefix p: <iri> .`, `a` and `rdf:type`. Written: triples with full IRIs; characters
+that no IRI can hold as `\uXXXX`. Rules may span lines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from loginfer.kg import RDF_TYPE
+from loginfer.logic.dialects.base import Dialect, cannot_express, read_prefix, spell_variables
+from loginfer.logic.dialects.clauses import read_clause
+from loginfer.logic.dialects.names import VARIABLE, read_name, read_variable, write_iri, write_name
+from loginfer.logic.dialects.scanner import Scanner
+from loginfer.logic.dialects.statements import full_stops
+from loginfer.logic.rule import Atom, BodyAtom, Inequality
+from loginfer.logic.scored import ScoredRule
+from loginfer.logic.terms import Constant, Term, Variable, is_literal
+
+__all__ = ["RDFOX"]
+
+_FILTER = re.compile(r"FILTER\b", re.IGNORECASE)
+_NOT = re.compile(r"(?:NOT|AGGREGATE|BIND|SKOLEM)\b", re.IGNORECASE)
+_A = re.compile(r"a(?=[\s,])")
+_ATOM = "an atom like `[?X, :p, ?Y]`"
+
+
+class _Reader:
+    def __init__(self, scanner: Scanner, prefixes: Mapping[str, str]) -> None:
+        self.scanner = scanner
+        self.prefixes = prefixes
+
+    def part(self) -> list[BodyAtom]:
+        scanner = self.scanner
+        if scanner.match(_FILTER):
+            scanner.expect("(")
+            found = [self.inequality()]
+            while scanner.take("&&"):
+                found.append(self.inequality())
+            scanner.expect(")", "`&&` or `)`")
+            return list(found)
+        scanner.skip()
+        start = scanner.position
+        word = scanner.match(_NOT)
+        if word:
+            scanner.fail(
+                f"{_ATOM} or `FILTER(?X != ?Y)`",
+                at=start,
+                hint=f"`{word.group()}` is not part of the rule language",
+            )
+        return [self.atom(f"{_ATOM} or `FILTER(?X != ?Y)`")]
+
+    def inequality(self) -> Inequality:
+        left = self.term()
+        self.scanner.expect("!=")
+        return Inequality(left, self.term())
+
+    def atom(self, expected: str = _ATOM) -> Atom:
+        scanner = self.scanner
+        if scanner.take("["):
+            subject = self.term()
+            scanner.expect(",")
+            relation = self.relation()
+            scanner.expect(",")
+            object_ = self.term()
+            scanner.expect("]")
+            return Atom(subject, relation, object_)
+        name = read_name(scanner, self.prefixes, predicate=True)
+        if name is None:
+            scanner.fail(expected)
+        scanner.expect("[")
+        first = self.term()
+        if scanner.take(","):
+            second = self.term()
+            scanner.expect("]")
+            return Atom(first, name, second)
+        scanner.expect("]", "`,` or `]`")
+        return Atom(first, RDF_TYPE, Constant(name))
+
+    def relation(self) -> str:
+        scanner = self.scanner
+        if scanner.at("?"):
+            scanner.fail("the name of a relation", hint="variables stand for subjects and objects only")
+        if scanner.match(_A):
+            return RDF_TYPE
+        name = read_name(scanner, self.prefixes, predicate=True)
+        if name is None:
+            scanner.fail("the name of a relation")
+        return name
+
+    def term(self) -> Term:
+        variable = read_variable(self.scanner)
+        if variable is not None:
+            return Variable(variable)
+        name = read_name(self.scanner, self.prefixes)
+        if name is None:
+            self.scanner.fail("a variable like `?X` or a name")
+        return Constant(name)
+
+
+def _read(text: str, prefixes: Mapping[str, str], where: str | None) -> ScoredRule:
+    scanner = Scanner(text, where)
+    reader = _Reader(scanner, prefixes)
+    return ScoredRule(read_clause(scanner, reader.atom, reader.part))
+
+
+def _write(scored: ScoredRule) -> str:
+    rule = scored.rule
+    names = spell_variables(rule, str, VARIABLE)
+
+    def term(t: Term) -> str:
+        return f"?{names[t]}" if isinstance(t, Variable) else write_name(t.name)
+
+    def part(p: BodyAtom) -> str:
+        if isinstance(p, Inequality):
+            return f"FILTER({term(p.left)} != {term(p.right)})"
+        relation = str(p.relation)
+        if is_literal(relation):
+            raise cannot_express("RDFox", f"the literal {relation} as a relation", rule)
+        return f"[{term(p.subject)}, {write_iri(relation)}, {term(p.object)}]"
+
+    body = ", ".join(part(p) for p in rule.body)
+    return f"{part(rule.head)} :- {body} ." if body else f"{part(rule.head)} ."
+
+
+def _looks_like(text: str) -> bool:
+    head = text.partition(":-")[0].strip()
+    return head.startswith("[") or (head.rstrip(" .").endswith("]") and "[" in head)
+
+
+RDFOX = Dialect(
+    name="rdfox",
+    about="RDFox Datalog",
+    example="[?x, :memberOf, ?z] :- [?x, :worksFor, ?y], [?y, :partOf, ?z], FILTER(?x != ?z) .",
+    endings=(".dlog",),
+    statements=full_stops("#", '"'),
+    read_directive=read_prefix,
+    read_statement=_read,
+    write_statement=_write,
+    looks_like=_looks_like,
+)

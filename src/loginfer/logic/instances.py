@@ -1,0 +1,130 @@
+"""The instances of a pattern: rules with predicates in the places of its templates."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import combinations, permutations, product
+
+from loginfer.errors import InputError
+from loginfer.logic.canonical import canonical, replace_templates
+from loginfer.logic.rule import Atom, BodyAtom, Pattern, Rule
+from loginfer.logic.terms import Constant, Template, Term
+
+__all__ = ["collapses", "instantiate", "symmetries"]
+
+
+def instantiate(
+    pattern: Pattern, predicates: Mapping[Template, str] | Sequence[str], head: str | None = None
+) -> Rule:
+    """Return the rule with these predicates in place of the pattern's templates.
+
+    Parameters
+    ----------
+    pattern
+        The pattern.
+    predicates
+        Names of relations and types by template, or in the order of `pattern.templates`.
+    head
+        The head's predicate, if its template does not occur in the body; a mapping may hold it instead.
+
+    Raises
+    ------
+    InputError
+        When a template is left without a predicate, or a predicate without a template.
+    """
+    names = _names_by_template(pattern, predicates)
+    missing = pattern.head_template if not pattern.head_in_body else None
+    if head is not None:
+        if missing is None:
+            raise InputError(f"the head of `{pattern}` is determined by its body: `{head}` has no place")
+        if names.get(missing, head) != head:
+            raise InputError(f"two predicates for the head of `{pattern}`: `{names[missing]}` and `{head}`")
+        names[missing] = head
+    elif missing is not None and missing not in names:
+        raise InputError(
+            f"the head of `{pattern}` needs a predicate", hint=f"give one for the template `{missing}`"
+        )
+
+    def atom(a: Atom) -> Atom:
+        relation = names[a.relation] if isinstance(a.relation, Template) else a.relation
+        object_: Term = Constant(names[a.object]) if isinstance(a.object, Template) else a.object
+        return Atom(a.subject, relation, object_)
+
+    body: list[BodyAtom] = [atom(b) if isinstance(b, Atom) else b for b in pattern.body]
+    return Rule(body, atom(pattern.head))
+
+
+def _names_by_template(
+    pattern: Pattern, predicates: Mapping[Template, str] | Sequence[str]
+) -> dict[Template, str]:
+    templates = pattern.templates
+    if isinstance(predicates, Mapping):
+        allowed = {*templates, *pattern.head.templates}
+        strange = [t for t in predicates if t not in allowed]
+        lacking = [t for t in templates if t not in predicates]
+        if strange or lacking:
+            culprit = f"no template `{strange[0]}`" if strange else f"no predicate for `{lacking[0]}`"
+            raise InputError(f"{culprit} in `{pattern}`", hint=f"it has {_list(templates)}")
+        return dict(predicates)
+    if isinstance(predicates, str) or len(predicates) != len(templates):
+        count = 1 if isinstance(predicates, str) else len(predicates)
+        raise InputError(
+            f"the body of `{pattern}` has {len(templates)} templates, but {count} predicates are given",
+            hint=f"give one for each of {_list(templates)}, as a list",
+        )
+    return dict(zip(templates, predicates, strict=True))
+
+
+def _list(templates: Sequence[Template]) -> str:
+    return ", ".join(f"`{t}`" for t in templates) or "none"
+
+
+@lru_cache(maxsize=256)
+def symmetries(pattern: Pattern) -> tuple[tuple[int, ...], ...]:
+    """Return the permutations of template places that give an equivalent pattern, sorted.
+
+    Replacing `pattern.templates[i]` by `pattern.templates[p[i]]` throughout, the head included, yields a
+    pattern that is equal up to variable renaming and atom order. Instances whose predicates differ by such
+    a permutation are one candidate rule. A head template that is not in the body stays; relation and type
+    templates are not mixed. The identity is always there.
+    """
+    templates = pattern.templates
+    wanted = canonical(pattern)
+    # Only templates that occur equally often, in the same kind of atom, can be exchanged.
+    uses = Counter(t for atom in pattern.atoms for t in atom.templates)
+    groups: dict[tuple[bool, int, bool], list[int]] = {}
+    for place, template in enumerate(templates):
+        kind = (pattern.is_type_template(template), uses[template], template == pattern.head_template)
+        groups.setdefault(kind, []).append(place)
+    found = []
+    for choice in product(*(permutations(group) for group in groups.values())):
+        target = dict(
+            zip((i for g in groups.values() for i in g), (i for c in choice for i in c), strict=True)
+        )
+        names = {templates[i]: templates[target[i]] for i in range(len(templates))}
+        if canonical(replace_templates(pattern, names)) == wanted:
+            found.append(tuple(target[i] for i in range(len(templates))))
+    return tuple(sorted(found))
+
+
+@lru_cache(maxsize=256)
+def collapses(pattern: Pattern) -> tuple[tuple[int, int], ...]:
+    """Return the pairs of template places whose equality makes two atoms of the body one, sorted.
+
+    Such an instance has a shorter body, that of another pattern; it is not a candidate of this one.
+    """
+    places = {template: i for i, template in enumerate(pattern.templates)}
+    pairs: set[tuple[int, int]] = set()
+    for one, two in combinations(pattern.atoms, 2):
+        if not one.templates or not two.templates or one.templates == two.templates:
+            continue
+        first, second = one.templates[0], two.templates[0]
+        if (
+            one.subject == two.subject
+            and one.is_type == two.is_type
+            and (one.is_type or one.object == two.object)
+        ):
+            pairs.add((min(places[first], places[second]), max(places[first], places[second])))
+    return tuple(sorted(pairs))

@@ -1,0 +1,232 @@
+"""Bodies as SQL text: what a join of atoms looks like, whatever database reads it.
+
+An atom is a *factor*: a table, which of its columns hold which variables (or templates), and which must
+equal a literal. A body is the join of its factors. A `Layout` says where triples live and how names are
+written: as quoted text for people (the default), or as ids for an engine; in one table with a relation
+column, or in one table per relation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from loginfer.kg import RDF_TYPE
+from loginfer.logic.rule import Atom, Inequality, Rule
+from loginfer.logic.terms import Constant, Template, Term, Variable
+
+__all__ = [
+    "Column",
+    "Factor",
+    "Join",
+    "Layout",
+    "atom_factor",
+    "body_to_sql",
+    "is_contradiction",
+    "join",
+    "quote_identifier",
+    "quote_text",
+]
+
+# What a column of a factor stands for. Templates are columns too: of relations, or of types.
+Column: TypeAlias = Variable | Template
+
+
+def quote_text(text: str) -> str:
+    """Write a text as a literal of standard SQL: nothing in it can end the literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def quote_identifier(name: str) -> str:
+    """Write the name of a column or table so that any name is one."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where triples live, and how names are written.
+
+    Parameters
+    ----------
+    table
+        The table of all triples.
+    subject, relation, object
+        Its columns.
+    write_relation, write_constant
+        From a name to the literal that stands for it in the table.
+    table_of
+        From a relation's name to a table of its pairs alone, with the columns `subject` and `object`; by
+        default pairs are found in `table` by their relation.
+    type_predicate
+        What the tables call the type predicate; None if no relation is one.
+    """
+
+    table: str = "triples"
+    subject: str = "s"
+    relation: str = "r"
+    object: str = "o"
+    write_relation: Callable[[str], str] = quote_text
+    write_constant: Callable[[str], str] = quote_text
+    table_of: Callable[[str], str] | None = None
+    type_predicate: str | None = RDF_TYPE
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """A table of distinct rows, seen as a relation over variables and templates.
+
+    Parameters
+    ----------
+    table
+        Name of the table.
+    columns
+        Pairs of a column's name and what it stands for; a variable may occur twice.
+    conditions
+        Triples of a column's name, an operator and a literal.
+    weight
+        Name of the column that says how many witnesses stand behind a row, if there is one.
+    """
+
+    table: str
+    columns: tuple[tuple[str, Column], ...]
+    conditions: tuple[tuple[str, str, str], ...] = ()
+    weight: str | None = None
+
+    @property
+    def scope(self) -> frozenset[Column]:
+        """The variables and templates."""
+        return frozenset(column for _, column in self.columns)
+
+
+def atom_factor(atom: Atom, layout: Layout, table: str | None = None) -> Factor:
+    """Return the factor of an atom.
+
+    A relation template ranges over everything but the type predicate, a type template over the objects
+    of the type predicate.
+
+    Parameters
+    ----------
+    atom
+        An atom of a rule or pattern.
+    layout
+        Where triples live.
+    table
+        Another table of triples to take this atom from.
+    """
+    columns: list[tuple[str, Column]] = []
+    conditions: list[tuple[str, str, str]] = []
+    source = table or layout.table
+    if isinstance(atom.relation, Template):
+        columns.append((layout.relation, atom.relation))
+        if layout.type_predicate is not None:
+            conditions.append((layout.relation, "<>", layout.write_relation(layout.type_predicate)))
+    else:
+        name = (layout.type_predicate or RDF_TYPE) if atom.is_type else atom.relation
+        if table is None and layout.table_of is not None:
+            source = layout.table_of(name)
+        else:
+            conditions.append((layout.relation, "=", layout.write_relation(name)))
+    for place, term in ((layout.subject, atom.subject), (layout.object, atom.object)):
+        if isinstance(term, Constant):
+            conditions.append((place, "=", layout.write_constant(term.name)))
+        else:
+            columns.append((place, term))
+    if layout.type_predicate is None and isinstance(atom.object, Template):
+        conditions.append((layout.object, "IS", "NULL"))  # there are no types: never true
+    return Factor(source, tuple(columns), tuple(conditions))
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """The FROM and WHERE of a join, and how its columns are called there.
+
+    Parameters
+    ----------
+    tables
+        What stands behind FROM, each with its alias.
+    conditions
+        What stands behind WHERE; all must hold.
+    expressions
+        The expression that stands for each variable and template.
+    weights
+        The weight columns, whose product is the number of witnesses behind a row.
+    """
+
+    tables: tuple[str, ...]
+    conditions: tuple[str, ...]
+    expressions: Mapping[Column, str]
+    weights: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """FROM … WHERE …; nothing at all for an empty join, which has one row."""
+        lines = []
+        if self.tables:
+            lines.append("FROM " + ", ".join(self.tables))
+        if self.conditions:
+            lines.append("WHERE " + "\n  AND ".join(self.conditions))
+        return "\n".join(lines)
+
+
+def join(
+    factors: Sequence[Factor], inequalities: Iterable[Inequality], layout: Layout, false: bool = False
+) -> Join:
+    """Join factors over the variables and templates they share, under inequalities.
+
+    Parameters
+    ----------
+    factors
+        The factors.
+    inequalities
+        Inequalities whose variables the factors have.
+    layout
+        How constants are written.
+    false
+        Whether nothing satisfies the join, such as a body with x != x.
+    """
+    tables: list[str] = []
+    conditions: list[str] = ["1 = 0"] if false else []
+    expressions: dict[Column, str] = {}
+    weights: list[str] = []
+    for i, factor in enumerate(factors):
+        alias = f"t{i}"
+        tables.append(f"{factor.table} AS {alias}")
+        for name, operator, literal in factor.conditions:
+            conditions.append(f"{alias}.{name} {operator} {literal}")
+        for name, column in factor.columns:
+            here = f"{alias}.{name}"
+            if column in expressions:
+                conditions.append(f"{here} = {expressions[column]}")
+            else:
+                expressions[column] = here
+        if factor.weight is not None:
+            weights.append(f"{alias}.{factor.weight}")
+
+    def write(term: Term) -> str:
+        return layout.write_constant(term.name) if isinstance(term, Constant) else expressions[term]
+
+    for inequality in inequalities:
+        if is_contradiction(inequality):
+            conditions.append("1 = 0")
+        elif inequality.variables:
+            conditions.append(f"{write(inequality.left)} <> {write(inequality.right)}")
+    return Join(tuple(tables), tuple(conditions), expressions, tuple(weights))
+
+
+def is_contradiction(inequality: Inequality) -> bool:
+    """Say whether an inequality is of a term with itself."""
+    return inequality.left == inequality.right
+
+
+def body_to_sql(rule: Rule, layout: Layout | None = None) -> str:
+    """Write a rule's body as a query for its witnesses: one column per variable, one row a witness.
+
+    By default over a table `triples(s, r, o)` of names. A body without variables gives one row with the
+    column `holds` if it holds.
+    """
+    layout = layout or Layout()
+    atoms = dict.fromkeys(rule.atoms)
+    joined = join([atom_factor(atom, layout) for atom in atoms], rule.inequalities, layout)
+    shown = [f"{joined.expressions[v]} AS {quote_identifier(v.name)}" for v in rule.variables]
+    return f"SELECT {', '.join(shown) or '1 AS holds'}\n{joined.text}".rstrip()

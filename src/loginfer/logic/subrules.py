@@ -1,0 +1,232 @@
+"""R⁻: the rules that remain when atoms of a body are forgotten.
+
+Query-guided sampling draws its negatives from what these wrongly shortened rules conclude. A sub-rule keeps
+a proper subset of the body, inequalities counting as atoms, such that what remains is safe.
+
+Rules of one shape, equal but for their names, have the same safe subsets: those are found once a shape and
+kept. A subset comes with a text for its shape and the orders in which its names may be listed, one for
+each labelling of its variables that the shape allows; the text and the least list of names are
+the same for equivalent sub-rules and for no others, whatever rules they came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations, groupby
+from operator import itemgetter
+from typing import TypeAlias
+
+from loginfer.errors import LimitError
+from loginfer.logic.canonical import ATOM, HEAD, INEQUALITY, Link, canonical_text, labellings
+from loginfer.logic.rule import Atom, BodyAtom, Inequality, Rule
+from loginfer.logic.terms import Term, Variable
+
+__all__ = ["SubRule", "subrules", "subrules_of"]
+
+# The text of the shape and the least list of names; or the canonical text. Equal for equivalent rules only.
+_Key: TypeAlias = tuple[str, object] | str
+# Places of names, in groups of parts that only their names tell apart: group, part, place.
+_Order: TypeAlias = tuple[tuple[tuple[int, ...], ...], ...]
+
+# With more labellings than this, the canonical text is the cheaper key.
+_MANY = 24
+_LONGEST = 18
+
+
+@dataclass(frozen=True, slots=True)
+class SubRule:
+    """A sub-rule of a program.
+
+    Parameters
+    ----------
+    rule
+        The sub-rule, with the variables of the first rule it came from.
+    origins
+        Places in the program of all rules it came from, ascending.
+    """
+
+    rule: Rule
+    origins: tuple[int, ...]
+
+
+def subrules(rule: Rule) -> tuple[Rule, ...]:
+    """Return the safe rules that keep a proper subset of a rule's body, up to equivalence.
+
+    The longest come first; among those of one length, the ones that keep earlier parts of the body. Of
+    equivalent ones the first is there. Repeated parts of the body count once.
+
+    Raises
+    ------
+    LimitError
+        For a body of more than 18 parts.
+    """
+    body = _distinct(rule.body)
+    shape, names = _shape(body, rule.head)
+    found: dict[_Key, Rule] = {}
+    for subset in _subsets(shape):
+        key = _key(subset, names, body, rule.head)
+        if key not in found:
+            found[key] = _kept(subset, body, rule.head)
+    return tuple(found.values())
+
+
+def subrules_of(rules: Sequence[Rule]) -> tuple[SubRule, ...]:
+    """Return R⁻: the sub-rules of all rules of a program that are not equivalent to a rule of it.
+
+    One per class of equivalent sub-rules, in the order of the rules they first came from.
+    """
+    own = {_whole_key(rule) for rule in rules}
+    found: dict[_Key, tuple[Rule, list[int]]] = {}
+    for place, rule in enumerate(rules):
+        body = _distinct(rule.body)
+        shape, names = _shape(body, rule.head)
+        for subset in _subsets(shape):
+            key = _key(subset, names, body, rule.head)
+            known = found.get(key)
+            if known is not None:
+                if known[1][-1] != place:
+                    known[1].append(place)
+            elif key not in own:
+                found[key] = (_kept(subset, body, rule.head), [place])
+    return tuple(SubRule(rule, tuple(origins)) for rule, origins in found.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _Subset:
+    """A safe subset of a shape's body.
+
+    Parameters
+    ----------
+    kept
+        Places of the parts of the body that are kept.
+    text
+        The shape of what is left, under its least labelling.
+    orders
+        For each labelling with that text, the order of the names. Empty if there are too many labellings.
+    pick
+        If there is one order and its groups are single parts: picks the names in that order.
+    """
+
+    kept: tuple[int, ...]
+    text: str
+    orders: tuple[_Order, ...]
+    pick: Callable[[Sequence[str]], object] | None = None
+
+
+def _kept(subset: _Subset, body: Sequence[BodyAtom], head: Atom) -> Rule:
+    return Rule.known_safe(tuple(body[i] for i in subset.kept), head)
+
+
+def _key(subset: _Subset, names: Sequence[str], body: Sequence[BodyAtom], head: Atom) -> _Key:
+    if subset.pick is not None:
+        return subset.text, subset.pick(names)
+    if not subset.orders:
+        return canonical_text(_kept(subset, body, head))
+    return subset.text, min(_listed(order, names) for order in subset.orders)
+
+
+def _listed(order: _Order, names: Sequence[str]) -> tuple[str, ...]:
+    listed: list[str] = []
+    for group in order:
+        if len(group) == 1:
+            listed += [names[place] for place in group[0]]
+        else:
+            for part in sorted([names[place] for place in part] for part in group):
+                listed += part
+    return tuple(listed)
+
+
+def _whole_key(rule: Rule) -> _Key:
+    body = _distinct(rule.body)
+    shape, names = _shape(body, rule.head)
+    return _key(_subset(shape, tuple(range(len(body)))), names, body, rule.head)
+
+
+def _distinct(body: Sequence[BodyAtom]) -> list[BodyAtom]:
+    """Return the distinct parts; `x != y` and `y != x` are one."""
+    found: dict[object, BodyAtom] = {}
+    for part in body:
+        found.setdefault(frozenset(part.terms) if isinstance(part, Inequality) else part, part)
+    return list(found.values())
+
+
+def _shape(body: Sequence[BodyAtom], head: Atom) -> tuple[tuple[Link, ...], list[str]]:
+    """Return a rule's parts without names, the head last, and three names for each part.
+
+    Variables are numbered as they come; -1 is a term that has a name. The names are those of the predicate
+    and of both terms, empty for what has none.
+    """
+    numbers: dict[Term, int] = {}
+    links: list[Link] = []
+    names: list[str] = []
+    for part in (*body, head):
+        names.append(str(part.relation) if isinstance(part, Atom) else "")
+        ends = []
+        terms = part.terms
+        if isinstance(part, Inequality) and not part.variables:
+            terms = (min(terms, key=lambda t: t.name), max(terms, key=lambda t: t.name))
+        for term in terms:
+            is_variable = isinstance(term, Variable)
+            ends.append(numbers.setdefault(term, len(numbers)) if is_variable else -1)
+            names.append("" if is_variable else term.name)
+        kind = INEQUALITY if isinstance(part, Inequality) else ATOM
+        links.append((kind, ends[0], ends[1]))
+    links[-1] = (HEAD, links[-1][1], links[-1][2])
+    return tuple(links), names
+
+
+@lru_cache(maxsize=1024)
+def _subsets(shape: tuple[Link, ...]) -> tuple[_Subset, ...]:
+    """Return the safe proper subsets of a shape's body, longest first, then by place."""
+    places = range(len(shape) - 1)
+    if len(places) > _LONGEST:
+        raise LimitError(
+            f"a body of {len(places)} parts has 2^{len(places)} subsets, too many to try",
+            hint=f"sub-rules are for bodies of up to {_LONGEST} parts, inequalities included",
+        )
+    return tuple(
+        _subset(shape, kept)
+        for size in range(len(places) - 1, -1, -1)
+        for kept in combinations(places, size)
+        if _is_safe([*(shape[i] for i in kept), shape[-1]])
+    )
+
+
+def _is_safe(links: Sequence[Link]) -> bool:
+    bound = {end for kind, first, second in links if kind == ATOM for end in (first, second)}
+    return all(end < 0 or end in bound for _, first, second in links for end in (first, second))
+
+
+@lru_cache(maxsize=65536)
+def _subset(shape: tuple[Link, ...], kept: tuple[int, ...]) -> _Subset:
+    places = (*kept, len(shape) - 1)
+    found: dict[tuple[Link, ...], list[_Order]] = {}
+    for labels in labellings([shape[i] for i in places], _MANY) or ():
+        entries = sorted(_entry(shape[i], i, labels) for i in places)
+        text = tuple(link for link, _ in entries)
+        groups = [tuple(part for _, part in group) for _, group in groupby(entries, key=lambda e: e[0])]
+        # Groups without a name say nothing that the text does not say.
+        found.setdefault(text, []).append(tuple(g for g in groups if g[0]))
+    if not found:
+        return _Subset(kept, "", ())
+    least = min(found)
+    orders = tuple(dict.fromkeys(found[least]))
+    pick = None
+    # By far the most frequent case, and millions of keys are made.
+    if len(orders) == 1 and all(len(group) == 1 for group in orders[0]):
+        pick = itemgetter(*(place for (part,) in orders[0] for place in part))
+    return _Subset(kept, str(least), orders, pick)
+
+
+def _entry(link: Link, place: int, labels: dict[int, int]) -> tuple[Link, tuple[int, ...]]:
+    """Return a part under a labelling, and the places of its names, predicate first."""
+    kind, first, second = link
+    ends = [(labels.get(first, -1), 3 * place + 1), (labels.get(second, -1), 3 * place + 2)]
+    predicate = [3 * place]
+    if kind == INEQUALITY:
+        ends.sort()
+        predicate = []
+    named = predicate + [name for end, name in ends if end < 0]
+    return (kind, ends[0][0], ends[1][0]), tuple(named)
