@@ -1,0 +1,55 @@
+# Every target creates what it needs in .venv, so each works on a fresh checkout.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+DEMO := demo-output
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint types docs unit bench growth clean
+
+help: ## show this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+$(VENV)/.python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "LogInfer needs Python 3.11 or newer; set PYTHON=…" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.core: $(VENV)/.python pyproject.toml constraints.txt
+	$(PIP) install -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.core
+	$(PIP) install -c constraints.txt -e '.[dev]'
+	@touch $@
+
+$(VENV)/.bench: $(VENV)/.dev
+	$(PIP) install -c constraints.txt -e '.[bench]'
+	@touch $@
+
+demo: $(VENV)/.core ## the main job end to end on generated LUBM data, no download
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh $(DEMO)
+
+test: lint docs unit ## all that continuous integration checks
+
+lint: $(VENV)/.dev ## ruff, mypy --strict, import-linter
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+docs: $(VENV)/.dev ## build the documentation into site/
+	$(BIN)/mkdocs build --strict --quiet
+
+unit: $(VENV)/.dev ## the tests; those on real graphs need LOGINFER_DATA
+	$(BIN)/pytest -n 2 --dist worksteal
+
+bench: $(VENV)/.bench ## speed and memory against peers (minutes); needs LOGINFER_DATA
+	$(BIN)/python -m benchmarks
+
+growth: $(VENV)/.bench ## cost against graph size up to 10 million triples (many minutes), with a plot
+	$(BIN)/python -m benchmarks.growth
+
+clean: ## remove everything that was built
+	rm -rf $(VENV) $(DEMO) site build dist

@@ -1,0 +1,71 @@
+"""The program `loginfer`: its commands, and what becomes of errors."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from loginfer._version import __version__
+from loginfer.cli import kg, rules
+from loginfer.errors import LogInferError
+
+__all__ = ["app", "main"]
+
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="loginfer",
+    help="Inferential benchmarks for knowledge-graph completion.",
+    epilog="Example:  loginfer rules rank lubm --pattern composition --top 10",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(kg.app, name="kg")
+app.add_typer(rules.app, name="rules")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"loginfer {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and stop.")
+    ] = False,
+) -> None:
+    """Inferential benchmarks for knowledge-graph completion."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the program.
+
+    Exit codes: 0 all well, 1 a check found something, 2 bad input or output, 130 interrupted.
+    """
+    try:
+        app(arguments)
+    except LogInferError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+    except SystemExit as stop:
+        # Typer turns Ctrl-C into this exit code, without a word.
+        if stop.code == INTERRUPTED:
+            print("interrupted; nothing was left half-written", file=sys.stderr)
+        raise
+    except BrokenPipeError:
+        # The reader of our output went away (`| head`): not an error, and nothing to say.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except MemoryError:
+        print(
+            "error: not enough memory for this\n  hint: try --engine duckdb, which works from disk",
+            file=sys.stderr,
+        )
+        sys.exit(2)

@@ -1,0 +1,380 @@
+"""`loginfer rules`: rank bodies, apply rules, explain triples, convert rule files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from loginfer.cli.common import (
+    EngineName,
+    EngineOption,
+    ForceOption,
+    GraphArgument,
+    JsonOption,
+    OnError,
+    TypePredicateOption,
+    console,
+    note,
+    open_kg,
+    print_json,
+    progress_bar,
+    resolve_entity,
+    resolve_relation,
+    table,
+)
+from loginfer.errors import InputError, UnknownNameError
+from loginfer.files import refuse_to_overwrite
+
+if TYPE_CHECKING:
+    from loginfer.engine.program import Explanation
+    from loginfer.kg import KnowledgeGraph
+    from loginfer.logic import Rule
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    help="Rules and patterns: rank their bodies, apply, explain, convert.", no_args_is_help=True
+)
+
+RulesArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="RULES",
+        help="A rule file, a shipped rule set (lubm-107, lubm-19), or one rule as text with `->`.",
+        show_default=False,
+    ),
+]
+DialectOption = Annotated[
+    str | None, typer.Option("--from", help="Dialect of the rule file; detected by default.")
+]
+
+
+@app.command(epilog="Example:  loginfer rules rank fb15k-237 --pattern diamond --top 200 --json")
+def rank(
+    kg: GraphArgument,
+    pattern: Annotated[
+        str,
+        typer.Option("--pattern", "-p", help="A named pattern (see `loginfer rules patterns`) or its text."),
+    ],
+    top: Annotated[int, typer.Option("--top", "-n", help="How many bodies to show.", min=1)] = 20,
+    all_: Annotated[
+        bool, typer.Option("--all", help="The complete table, every body with a witness.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Also write the table as TSV: support, body.")
+    ] = None,
+    engine: EngineOption = EngineName.native,
+    type_predicate: TypePredicateOption = None,
+    force: ForceOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Rank the bodies of a pattern by their support in a graph, exactly."""
+    from loginfer.engine import open_engine
+    from loginfer.engine.bodies import body_texts, predicate_names
+    from loginfer.files import atomic_write
+    from loginfer.logic import parse_pattern
+
+    wanted = parse_pattern(pattern)
+    if out is not None:
+        refuse_to_overwrite(out, force)
+    graph = open_kg(kg, type_predicate=type_predicate).graph
+    _check_fixed_relations(wanted, graph)
+    ranked = open_engine(graph, engine.value).rank_bodies(wanted, None if all_ else top)
+    texts = body_texts(ranked, graph)
+    supports = ranked.support.tolist()
+    if out is not None:
+        with atomic_write(out, force=force) as stream:
+            stream.writelines(f"{n}\t{text}\n" for n, text in zip(supports, texts, strict=True))
+    if json:
+        names = predicate_names(ranked, graph)
+        print_json(
+            {
+                "pattern": wanted.name,
+                "text": str(wanted),
+                "nonzero": ranked.nonzero,
+                "bodies": [
+                    {"relations": list(relations), "body": text, "support": support}
+                    for relations, text, support in zip(names, texts, supports, strict=True)
+                ],
+            }
+        )
+        return
+    listing = table("support", "body", numbers=("support",))
+    for support, text in zip(supports, texts, strict=True):
+        listing.add_row(f"{support:,}", text)
+    console().print(listing)
+    if ranked.nonzero is None:
+        note(f"the {len(ranked):,} bodies of `{wanted.name}` with the largest support; the rest was pruned")
+    else:
+        note(f"{ranked.nonzero:,} bodies of `{wanted.name}` have a witness; {len(ranked):,} shown")
+
+
+def _check_fixed_relations(pattern: Any, graph: KnowledgeGraph) -> None:
+    from loginfer.kg import RDF_TYPE
+    from loginfer.logic import Template
+
+    for atom in pattern.atoms:
+        if not isinstance(atom.relation, Template) and atom.relation != RDF_TYPE:
+            graph.relation_id(atom.relation)
+
+
+@app.command(epilog="Example:  loginfer rules apply lubm lubm-107 --closure --out new.tsv --json")
+def apply(
+    kg: GraphArgument,
+    rules: RulesArgument,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="Where to write the new triples; the ending decides the format."),
+    ] = None,
+    closure: Annotated[
+        bool, typer.Option("--closure", help="Apply until nothing new follows, not only once.")
+    ] = False,
+    include_graph: Annotated[
+        bool, typer.Option("--include-graph", help="Write the graph's own triples too.")
+    ] = False,
+    max_rounds: Annotated[
+        int | None, typer.Option(help="With --closure: stop after so many rounds.", min=1)
+    ] = None,
+    max_triples: Annotated[
+        int | None, typer.Option(help="With --closure: stop when more triples are derived.", min=1)
+    ] = None,
+    dialect: DialectOption = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="A relation that the graph does not have is an error.")
+    ] = False,
+    engine: EngineOption = EngineName.native,
+    type_predicate: TypePredicateOption = None,
+    force: ForceOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Apply rules to a graph and write what they derive."""
+    from loginfer.engine import open_engine
+    from loginfer.engine.program import one_step
+    from loginfer.kg.load import write_graph
+
+    if out is not None:
+        refuse_to_overwrite(out, force)
+    program = _read_program(rules, dialect)
+    graph = _extended(open_kg(kg, type_predicate=type_predicate).graph, program, rules, strict)
+    opened = open_engine(graph, engine.value)
+    answer: dict[str, Any] = {"rules": len(program)}
+    with progress_bar() as progress:
+        if closure:
+            closed = opened.materialise(
+                program, max_rounds=max_rounds, max_triples=max_triples, progress=progress
+            )
+            derived = closed.triples
+            answer |= {"new": len(derived), "rounds": closed.rounds}
+        else:
+            derived = one_step(opened, program, progress=progress)
+            answer |= {"new": len(derived), "rounds": int(len(derived) > 0)}
+    answer["triples"] = len(graph) + len(derived)
+    if out is not None:
+        triples = np.vstack([graph.triples, derived]) if include_graph else derived
+        write_graph(graph.with_triples(triples), out, force=force)
+        answer["out"] = str(out)
+    if json:
+        print_json(answer)
+        return
+    rounds = f" in {answer['rounds']} rounds" if closure else " in one step"
+    written = f", written to {out}" if out is not None else "; nothing written (give --out FILE)"
+    note(f"{answer['rules']} rules derive {answer['new']:,} new triples{rounds}{written}")
+
+
+@app.command(
+    epilog="Example:  loginfer rules explain lubm lubm-107 http://www.Department0.University0.edu/Lecturer0 "
+    "type Faculty"
+)
+def explain(
+    kg: GraphArgument,
+    rules: RulesArgument,
+    subject: Annotated[str, typer.Argument(metavar="S", show_default=False)],
+    relation: Annotated[str, typer.Argument(metavar="R", show_default=False)],
+    object_: Annotated[str, typer.Argument(metavar="O", show_default=False)],
+    limit: Annotated[int, typer.Option(help="Witnesses to show for each rule.", min=1)] = 1,
+    closure: Annotated[
+        bool, typer.Option("--closure", help="Explain over several steps, down to the graph.")
+    ] = False,
+    dialect: DialectOption = None,
+    engine: EngineOption = EngineName.native,
+    type_predicate: TypePredicateOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Explain why a triple follows from a graph and rules: rule and witness, or that it does not.
+
+    Names may be given by their last part (behind the last / or #) where that is unambiguous.
+    """
+    from loginfer.engine import open_engine
+    from loginfer.engine.program import derivation
+    from loginfer.engine.program import explain as explain_triple
+
+    program = _read_program(rules, dialect)
+    graph = _extended(open_kg(kg, type_predicate=type_predicate).graph, program, rules, strict=False)
+    ids = (
+        resolve_entity(graph, subject),
+        resolve_relation(graph, relation),
+        resolve_entity(graph, object_),
+    )
+    opened = open_engine(graph, engine.value)
+    answer = explain_triple(opened, program, ids, limit=limit)
+    steps = [answer]
+    depth = 1 if answer.reasons else None
+    if closure and not answer.reasons and not answer.in_graph:
+        with progress_bar() as progress:
+            closed = opened.materialise(program, progress=progress)
+        place = np.flatnonzero((closed.triples == np.array(ids)).all(axis=1))
+        if len(place):
+            depth = int(closed.depth[place[0]])
+            steps = derivation(graph, program, closed, ids, engine.value)
+    follows = bool(steps[-1].reasons)
+    if json:
+        print_json(
+            {
+                "triple": list(answer.triple),
+                "in_graph": answer.in_graph,
+                "follows": follows,
+                "depth": depth,
+                "steps": [_as_json(step) for step in steps if step.reasons],
+            }
+        )
+        return
+    _print_explanation(answer, steps, follows, depth, closure)
+
+
+def _as_json(step: Explanation) -> dict[str, Any]:
+    return {
+        "triple": list(step.triple),
+        "reasons": [
+            {
+                "rule": str(reason.rule),
+                "place": reason.place,
+                "witness": {str(variable): value for variable, value in reason.witness.items()},
+                "premises": [list(premise) for premise in reason.premises],
+            }
+            for reason in step.reasons
+        ],
+    }
+
+
+def _print_explanation(
+    answer: Explanation, steps: list[Explanation], follows: bool, depth: int | None, closure: bool
+) -> None:
+    print(_triple_text(answer.triple))
+    if answer.in_graph:
+        print("  is in the graph")
+    if not follows:
+        print("  does not follow " + ("from the rules" if closure else "in one step"))
+        if not closure and not answer.in_graph:
+            note("hint: --closure looks further than one step")
+        return
+    if depth is not None and depth > 1:
+        print(f"  follows in {depth} steps")
+    for step in steps:
+        for reason in step.reasons:
+            if len(steps) > 1:
+                print(f"{_triple_text(step.triple)}")
+            print(f"  follows by rule {reason.place + 1}: {_short(str(reason.rule))}")
+            for premise in reason.premises:
+                print(f"    because {_triple_text(premise)}")
+
+
+def _triple_text(triple: Sequence[str]) -> str:
+    return f"({', '.join(_short(name) for name in triple)})"
+
+
+def _short(text: str) -> str:
+    """Leave out the namespace of IRIs that end in #name; the last part is enough to find them again."""
+    return re.sub(r"<?https?://[^\s,()<>\"]*#([A-Za-z_][\w.-]*)>?", r"\1", text)
+
+
+@app.command(epilog="Example:  loginfer rules convert lubm-107 --to rdfox --out lubm.dlog")
+def convert(
+    rules: RulesArgument,
+    to: Annotated[
+        str, typer.Option("--to", help="arrow, rdfox, nemo, anyburl, amie, datalog, sparql or sql.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Where to write; by default to the screen.")
+    ] = None,
+    dialect: DialectOption = None,
+    on_error: Annotated[
+        OnError, typer.Option("--on-error", help="Lines that are no rule: stop, or skip and count them.")
+    ] = OnError.fail,
+    force: ForceOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Translate rules between dialects: LogInfer, RDFox, Nemo, AnyBURL, AMIE, Datalog, SPARQL, SQL."""
+    from loginfer.logic.rulefile import format_rules, read_rules, write_rules
+
+    if out is not None:
+        refuse_to_overwrite(out, force)
+    if "->" in rules and not Path(rules).exists():
+        from loginfer.logic import parse_rule
+        from loginfer.logic.rulefile import ScoredRule
+
+        found = [ScoredRule(parse_rule(rules))]
+        source = "arrow"
+    else:
+        file = read_rules(rules, dialect=dialect, on_error=on_error.value)
+        found, source = list(file.rules), file.dialect
+        if file.skipped:
+            note(f"skipped {len(file.skipped)} lines that are no rule, e.g. {file.skipped[0]}")
+    text = format_rules(found, to)
+    if out is not None:
+        write_rules(found, out, dialect=to, force=force)
+    if json:
+        print_json({"rules": len(found), "from": source, "to": to, "out": None if out is None else str(out)})
+    elif out is not None:
+        note(f"{len(found)} rules written to {out}")
+    else:
+        print(text, end="")
+
+
+@app.command(epilog="Example:  loginfer rules patterns")
+def patterns(json: JsonOption = False) -> None:
+    """List the named patterns: the seven of the paper."""
+    from loginfer.logic.patterns import patterns as named_patterns
+
+    if json:
+        print_json([{"name": p.name, "text": str(p)} for p in named_patterns()])
+        return
+    listing = table("name", "pattern")
+    for pattern in named_patterns():
+        listing.add_row(pattern.name, str(pattern))
+    console().print(listing)
+
+
+def _read_program(rules: str, dialect: str | None) -> list[Rule]:
+    """Read a rule file, a shipped rule set, or one rule given as text."""
+    from loginfer.logic import parse_rule
+    from loginfer.logic.rulefile import read_rules
+
+    if "->" in rules and not Path(rules).exists():
+        return [parse_rule(rules)]
+    program = [scored.rule for scored in read_rules(rules, dialect=dialect).rules]
+    if not program:
+        raise InputError(f"`{rules}` holds no rule")
+    return program
+
+
+def _extended(graph: KnowledgeGraph, program: list[Rule], rules: str, strict: bool) -> KnowledgeGraph:
+    """Give the graph the names of the rules' heads; complain about relations that nobody has."""
+    from loginfer.engine.binding import extend, unknown_relations
+    from loginfer.logic.rulefile import SHIPPED
+
+    unknown = unknown_relations(graph, program)
+    if unknown and rules not in SHIPPED:
+        missing = set(unknown)
+        dead = [rule for rule in program if any(str(atom.relation) in missing for atom in rule.atoms)]
+        if strict or len(dead) == len(program):
+            raise UnknownNameError("relation", unknown[0], graph.relations, where=f"`{dead[0]}`")
+        note(
+            f"{len(dead)} of {len(program)} rules use relations that the graph does not have and derive "
+            f"nothing: {', '.join(unknown[:5])}{' …' if len(unknown) > 5 else ''}"
+        )
+    return extend(graph, program)

@@ -1,0 +1,106 @@
+"""The real program, run as its users run it."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+PROGRAM = [sys.executable, "-c", "from loginfer.cli import main; main()"]
+
+
+def run(*words: str, **options) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*PROGRAM, *words], capture_output=True, text=True, timeout=120, **options)
+
+
+def test_help_names_the_commands_and_has_an_example():
+    shown = run("--help").stdout
+    assert "kg" in shown
+    assert "rules" in shown
+    assert "Example" in shown
+
+
+def all_commands() -> list[list[str]]:
+    import typer
+
+    from loginfer.cli.app import app
+
+    groups = typer.main.get_command(app)
+    context = groups.make_context("loginfer", ["kg"], resilient_parsing=True)
+    found = []
+    for name in groups.list_commands(context):
+        group = groups.get_command(context, name)
+        found += [[name, command] for command in group.list_commands(context)]
+    return found
+
+
+@pytest.mark.parametrize("words", all_commands(), ids=" ".join)
+def test_every_command_has_an_example_in_its_help(loginfer, words):
+    code, out, _ = loginfer(*words, "--help")
+    assert code == 0
+    assert f"loginfer {' '.join(words)}" in out
+
+
+def test_the_version_is_printed():
+    from loginfer import __version__
+
+    assert run("--version").stdout == f"loginfer {__version__}\n"
+
+
+def test_starting_the_program_loads_nothing_heavy():
+    code = (
+        "import sys, loginfer, loginfer.cli\n"
+        "print([m for m in ('numba', 'duckdb', 'pyarrow', 'pyoxigraph', 'torch') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_a_closed_pipe_is_no_error(tmp_path):
+    graph = tmp_path / "graph.tsv"
+    graph.write_text("".join(f"a{i}\tR{i}\tb\n" for i in range(3000)))
+    program = subprocess.Popen(
+        [*PROGRAM, "kg", "show", str(graph), "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    program.stdout.read(10)
+    program.stdout.close()
+    assert b"Traceback" not in program.stderr.read()
+    program.stderr.close()
+    program.wait(timeout=60)
+
+
+def test_ctrl_c_is_clean(tmp_path):
+    out = tmp_path / "lubm.nt"
+    program = subprocess.Popen(
+        [*PROGRAM, "kg", "generate", "lubm", "--universities", "200", "--out", str(out)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(3)
+    program.send_signal(signal.SIGINT)
+    _, err = program.communicate(timeout=60)
+    assert program.returncode == 130
+    assert "interrupted" in err
+    assert "Traceback" not in err
+    assert list(Path(tmp_path).iterdir()) == []
+
+
+def test_output_is_the_same_whatever_the_hash_seed(tmp_path):
+    graph = tmp_path / "graph.tsv"
+    graph.write_text("".join(f"e{i % 17}\tR{i % 5}\te{i * 7 % 23}\n" for i in range(400)))
+    outputs = set()
+    for seed in ("0", "1", "77"):
+        environment = os.environ | {"PYTHONHASHSEED": seed}
+        for words in (
+            ["rules", "rank", str(graph), "--pattern", "triangle", "--all", "--json"],
+            ["rules", "apply", str(graph), "(x,R1,y), (y,R2,z) -> (x,R3,z)", "--json"],
+            ["rules", "convert", "lubm-107", "--to", "nemo"],
+        ):
+            done = run(*words, env=environment)
+            assert done.returncode == 0, done.stderr
+            outputs.add((words[1], done.stdout))
+    assert len(outputs) == 3

@@ -1,0 +1,32 @@
+"""What all tests share: where the real graphs are, and how the program is run."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The folder with the archives of FB15k-237 and WN18RR; tests without it are skipped."""
+    for folder in os.environ.get("LOGINFER_DATA", "").split(os.pathsep):
+        if folder and (Path(folder) / "WN18RR.tar.gz").exists():
+            return Path(folder)
+    pytest.skip("needs FB15k-237 and WN18RR in the folder named by LOGINFER_DATA")
+
+
+@pytest.fixture
+def loginfer(capsys):
+    """Run the program in this process; returns its exit code, output and messages."""
+    from loginfer.cli import main
+
+    def run(*words: object) -> tuple[int, str, str]:
+        code = 0
+        try:
+            main([str(word) for word in words])
+        except SystemExit as stop:
+            code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
