@@ -309,8 +309,10 @@ def convert(
     json: JsonOption = False,
 ) -> None:
     """Translate rules between dialects: LogInfer, RDFox, Nemo, AnyBURL, AMIE, Datalog, SPARQL, SQL."""
+    from loginfer.logic import dialect_named
     from loginfer.logic.rulefile import format_rules, read_rules, write_rules
 
+    dialect_named(to)
     if out is not None:
         refuse_to_overwrite(out, force)
     if "->" in rules and not Path(rules).exists():
@@ -324,6 +326,10 @@ def convert(
         found, source = list(file.rules), file.dialect
         if file.skipped:
             note(f"skipped {len(file.skipped)} lines that are no rule, e.g. {file.skipped[0]}")
+        if file.zero:
+            note(f"left out {len(file.zero)} rules without a body: they are no Datalog rules")
+    if any(s.confidence is not None for s in found) and not dialect_named(to).keeps_scores:
+        note(f"the dialect `{to}` has no place for supports and confidences: they are left out")
     text = format_rules(found, to)
     if out is not None:
         write_rules(found, out, dialect=to, force=force)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from loginfer.errors import UnknownNameError
 from loginfer.kg.index import RelationIndex
-from loginfer.kg.triples import TripleKeys, Triples, sorted_unique
+from loginfer.kg.triples import TripleKeys, Triples, distinct_keys, sorted_unique
 from loginfer.kg.vocabulary import Vocabulary
 
 __all__ = ["RDF_TYPE", "TYPE_NAMES", "KnowledgeGraph"]
@@ -56,7 +56,8 @@ class KnowledgeGraph:
         self.entities = entities
         self.relations = relations
         self.keys = TripleKeys(len(entities), len(relations))
-        self.triples: Triples = sorted_unique(np.asarray(triples, dtype=np.int32), self.keys)
+        rows = np.asarray(triples, dtype=np.int32)
+        self.triples: Triples = sorted_unique(rows if rows.size else rows.reshape(0, 3), self.keys)
         self.triples.setflags(write=False)
         self.type_relation = _find_type_relation(relations, type_predicate)
 
@@ -77,6 +78,28 @@ class KnowledgeGraph:
             np.array(ids, dtype=np.int32).reshape(-1, 3),
             type_predicate=type_predicate,
         )
+
+    @classmethod
+    def from_keys(
+        cls,
+        entities: Vocabulary,
+        relations: Vocabulary,
+        keys: npt.NDArray[np.int64],
+        *,
+        type_predicate: str | None = None,
+    ) -> KnowledgeGraph:
+        """Make a graph of packed triples (see `TripleKeys`) in any order, duplicates allowed.
+
+        The quickest way for many triples; `keys` is sorted in place.
+        """
+        packing = TripleKeys(len(entities), len(relations))
+        distinct = distinct_keys(keys)
+        limit = len(entities) * len(relations) * len(entities)
+        if len(distinct) and (distinct[0] < 0 or distinct[-1] >= limit):
+            raise ValueError("keys hold ids outside the vocabularies")
+        graph = cls(entities, relations, np.empty((0, 3), dtype=np.int32), type_predicate=type_predicate)
+        graph.triples = _readonly(packing.unpack(distinct))
+        return graph
 
     def __len__(self) -> int:
         return len(self.triples)
@@ -133,12 +156,20 @@ class KnowledgeGraph:
 
     def contains(self, triples: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """Return bool[m]: which of these triples of ids are in the graph."""
-        wanted = self.keys.pack(np.asarray(triples, dtype=np.int32).reshape(-1, 3))
+        ids = np.asarray(triples, dtype=np.int32).reshape(-1, 3)
         if not len(self):
-            return np.zeros(len(wanted), dtype=bool)
-        places = np.searchsorted(self.packed, wanted)
+            return np.zeros(len(ids), dtype=bool)
+        wanted = self.keys.pack(ids)
+        order = np.argsort(wanted)  # neighbours are looked up one after the other: far fewer cache misses
+        ascending = wanted[order]
+        places = np.searchsorted(self.packed, ascending)
         places[places == len(self)] = 0
-        return np.asarray(self.packed[places] == wanted)
+        found = np.empty(len(ids), dtype=bool)
+        found[order] = self.packed[places] == ascending
+        # An id outside the vocabularies, such as -1 for an unknown name, could make another triple's key.
+        for column, size in enumerate((len(self.entities), len(self.relations), len(self.entities))):
+            found &= (ids[:, column] >= 0) & (ids[:, column] < size)
+        return np.asarray(found)
 
     def relation_id(self, name: str) -> int:
         """Return the id of a relation; the error names the nearest ones.
@@ -194,7 +225,8 @@ class KnowledgeGraph:
         triples[:, 0] = entity_map[self.triples[:, 0]]
         triples[:, 1] = relation_map[self.triples[:, 1]]
         triples[:, 2] = entity_map[self.triples[:, 2]]
-        return KnowledgeGraph(new_entities, new_relations, triples, type_predicate=self.type_predicate)
+        type_predicate = self.type_predicate or (RDF_TYPE if RDF_TYPE in wanted else "")
+        return KnowledgeGraph(new_entities, new_relations, triples, type_predicate=type_predicate)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, KnowledgeGraph):

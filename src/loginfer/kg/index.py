@@ -8,6 +8,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from loginfer.errors import LimitError
+
 __all__ = ["FORWARD", "INVERSE", "RelationIndex"]
 
 FORWARD: Literal[0] = 0
@@ -15,6 +17,8 @@ INVERSE: Literal[1] = 1
 
 # Dense row pointers kept for reuse take at most this much; beyond it they are made anew.
 POINTER_CACHE_BYTES = 256 * 2**20
+
+BLOCK = 2**15
 
 
 class RelationIndex:
@@ -42,19 +46,35 @@ class RelationIndex:
         self.entities = entities
         self.relations = relations
         self.size = len(triples)
+        if 2 * self.size >= 2**31:
+            raise LimitError(
+                f"{self.size:,} triples are too many for 32-bit row pointers",
+                hint="use the engine that works out of memory (--engine duckdb)",
+            )
         counts = np.bincount(triples[:, 1], minlength=relations)
         self.offsets = np.zeros(relations + 1, dtype=np.int64)
         np.cumsum(counts, out=self.offsets[1:])
-        # Triples come sorted by (s, r, o): one stable sort by r gives (r, s, o).
-        by_subject = np.argsort(triples[:, 1], kind="stable")
+        # Triples come sorted by (s, r, o): one stable sort by r gives (r, s, o). Numbers of 16 bits are
+        # sorted in linear time.
+        narrow = np.uint16 if relations <= 2**16 else np.int32
+        by_subject = np.argsort(triples[:, 1].astype(narrow), kind="stable")
         self.subjects = np.ascontiguousarray(triples[by_subject, 0])
         objects = np.ascontiguousarray(triples[by_subject, 2])
+        # (r, o, s) packed into one number each: sorting numbers is faster than sorting places.
         key = np.repeat(np.arange(relations, dtype=np.int64), counts)
-        key *= max(entities, 1)
+        key *= entities
         key += objects
-        by_object = np.argsort(key, kind="stable")
-        self.inverse_objects = objects[by_object]
-        self.columns = np.concatenate([objects, self.subjects[by_object]])
+        key *= entities
+        key += self.subjects
+        key.sort()
+        self.inverse_objects = np.empty(self.size, dtype=np.int32)
+        self.columns = np.empty(2 * self.size, dtype=np.int32)
+        self.columns[: self.size] = objects
+        for start in range(0, self.size, BLOCK):
+            part = slice(start, min(start + BLOCK, self.size))
+            pairs = key[part] // entities
+            self.columns[self.size + part.start : self.size + part.stop] = key[part] - pairs * entities
+            self.inverse_objects[part] = pairs - pairs // entities * entities
         for array in (self.offsets, self.subjects, self.inverse_objects, self.columns):
             array.setflags(write=False)
         self._pointers: dict[tuple[int, int], npt.NDArray[np.int32]] = {}

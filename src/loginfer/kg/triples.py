@@ -10,9 +10,11 @@ import numpy.typing as npt
 
 from loginfer.errors import LimitError
 
-__all__ = ["TripleKeys", "Triples", "sorted_unique"]
+__all__ = ["TripleKeys", "Triples", "distinct_keys", "sorted_unique"]
 
 Triples: TypeAlias = npt.NDArray[np.int32]
+
+_BLOCK = 2**15
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,27 +53,37 @@ class TripleKeys:
     def unpack(self, keys: npt.NDArray[np.int64]) -> Triples:
         """Return int32[n, 3], the triples behind the keys."""
         triples = np.empty((len(keys), 3), dtype=np.int32)
-        if len(keys):
-            rest, triples[:, 2] = np.divmod(keys, self.entities)
-            triples[:, 0], triples[:, 1] = np.divmod(rest, self.relations)
+        for start in range(0, len(keys), _BLOCK):  # temporaries stay in the cache
+            part = keys[start : start + _BLOCK]
+            out = triples[start : start + _BLOCK]
+            # Division by one number is vectorised, divmod is not.
+            rest = part // self.entities
+            out[:, 2] = part - rest * self.entities
+            subjects = rest // self.relations
+            out[:, 0] = subjects
+            out[:, 1] = rest - subjects * self.relations
         return triples
 
 
 def sorted_unique(triples: Triples, keys: TripleKeys) -> Triples:
-    """Return the distinct triples in order; a new array unless they are in order already."""
+    """Return the distinct triples in order, always as a new array."""
     if triples.ndim != 2 or triples.shape[1] != 3:
         raise ValueError(f"triples must have the shape (n, 3), not {triples.shape}")
     if len(triples) == 0:
         return triples.copy()
-    low, high = triples.min(axis=0), triples.max(axis=0)
-    if (low < 0).any() or (high >= (keys.entities, keys.relations, keys.entities)).any():
-        raise ValueError("triples hold ids outside the vocabularies")
+    for column, size in enumerate((keys.entities, keys.relations, keys.entities)):
+        if triples[:, column].min() < 0 or triples[:, column].max() >= size:
+            raise ValueError("triples hold ids outside the vocabularies")
     packed = keys.pack(triples)
-    steps = np.diff(packed)
-    if (steps > 0).all():
+    if (packed[1:] > packed[:-1]).all():
         return np.array(triples, dtype=np.int32, order="C")
-    packed.sort()
-    keep = np.empty(len(packed), dtype=bool)
-    keep[0] = True
-    np.not_equal(packed[1:], packed[:-1], out=keep[1:])
-    return keys.unpack(packed[keep])
+    return keys.unpack(distinct_keys(packed))
+
+
+def distinct_keys(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the distinct keys in ascending order; `keys` is sorted in place."""
+    keys.sort()
+    fresh = keys[1:] != keys[:-1]
+    if fresh.all():
+        return keys
+    return np.concatenate([keys[:1], keys[1:][fresh]])

@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 __all__ = ["Vocabulary"]
 
+MANY = 100_000  # names from which compiled code pays off
+
 
 class Vocabulary(Sequence[str]):
     """Distinct names in the order of their UTF-8 bytes; the id of a name is its place.
@@ -77,9 +79,11 @@ class Vocabulary(Sequence[str]):
         for start, end in pairwise(bounds):
             yield whole[start:end].decode()
 
-    def get(self, name: str) -> int | None:
-        """Return the id of a name, or None."""
-        wanted = name.encode()
+    def position(self, name: str) -> int:
+        """Return how many names come before this one, whether it is there or not."""
+        return self._position(_encoded(name))
+
+    def _position(self, wanted: bytes) -> int:
         low, high = 0, len(self)
         while low < high:
             middle = (low + high) // 2
@@ -87,7 +91,12 @@ class Vocabulary(Sequence[str]):
                 low = middle + 1
             else:
                 high = middle
-        return low if low < len(self) and self._bytes(low) == wanted else None
+        return low
+
+    def get(self, name: str) -> int | None:
+        """Return the id of a name, or None."""
+        place = self.position(name)
+        return place if place < len(self) and self._bytes(place) == _encoded(name) else None
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self.get(name) is not None
@@ -107,13 +116,33 @@ class Vocabulary(Sequence[str]):
 
     def union(self, names: Iterable[str]) -> Vocabulary:
         """Return this vocabulary with more names; itself if it has them all."""
-        missing = {name for name in names if self.get(name) is None}
-        return Vocabulary.of([*self, *missing]) if missing else self
+        missing = sorted({name.encode() for name in names if self.get(name) is None})
+        if not missing:
+            return self
+        # The new names go between stretches of the old ones.
+        places = np.array([self._position(name) for name in missing], dtype=np.int64)
+        cuts = [0, *self._offsets[places].tolist()]
+        pieces: list[bytes] = []
+        for k, name in enumerate(missing):
+            pieces += [self._data[cuts[k] : cuts[k + 1]].tobytes(), name]
+        pieces.append(self._data[cuts[-1] :].tobytes())
+        lengths = np.insert(np.diff(self._offsets), places, [len(name) for name in missing])
+        offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        return Vocabulary(np.frombuffer(b"".join(pieces), dtype=np.uint8), offsets)
 
     def positions_in(self, other: Vocabulary) -> npt.NDArray[np.int32]:
         """Return int32[len(self)]: the id of each of these names in `other`, -1 where it has none."""
         if other is self:
             return np.arange(len(self), dtype=np.int32)
+        if len(self) + len(other) > MANY:
+            from loginfer.kg.scan.names import NameTable
+
+            table = NameTable()
+            table.intern(other.data, other.offsets)
+            found = table.intern(self.data, self.offsets)
+            found[found >= len(other)] = -1
+            return found
         ids = {name: i for i, name in enumerate(other)}
         return np.fromiter((ids.get(name, -1) for name in self), dtype=np.int32, count=len(self))
 
@@ -128,3 +157,8 @@ class Vocabulary(Sequence[str]):
     def __repr__(self) -> str:
         shown = ", ".join(repr(name) for name in self[:3])
         return f"Vocabulary({len(self)} names: {shown}{', …' if len(self) > 3 else ''})"
+
+
+def _encoded(name: str) -> bytes:
+    # A lone surrogate, which no file can hold, is found nowhere instead of failing.
+    return name.encode("utf-8", "surrogatepass")

@@ -1,0 +1,1 @@
+"""Formats of graph files, one small file each; `registry.py` lists them."""

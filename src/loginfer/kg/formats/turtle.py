@@ -1,0 +1,104 @@
+"""Turtle: RDF for people to read, parsed and written by pyoxigraph."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, BinaryIO
+
+from loginfer.errors import InputError
+from loginfer.kg.formats import ntriples
+from loginfer.kg.formats.interface import Format, Progress, ReadOptions
+from loginfer.kg.formats.lines import HEAD
+from loginfer.kg.formats.rdf_names import name_of_term
+from loginfer.kg.formats.source import Source, check_text
+
+if TYPE_CHECKING:
+    from loginfer.kg.graph import KnowledgeGraph
+    from loginfer.kg.scan.builder import GraphBuilder
+
+__all__ = ["TURTLE"]
+
+BATCH = 2**14
+_LABEL = re.compile(rb"_:([0-9a-f]{8,32})(?![\w.-])")
+
+
+def read(
+    sources: Sequence[Source], builder: GraphBuilder, options: ReadOptions, progress: Progress | None
+) -> None:
+    """Read Turtle. After an error the rest of a file means nothing sure, so errors are never skipped."""
+    for number, source in enumerate(sources):
+        builder.begin(source.name)
+        with source.open() as (stream, _):
+            document = stream.read()
+        check_text(document[:HEAD], source.name)
+        document = document.removeprefix(b"\xef\xbb\xbf")
+        statements = _statements(document, f"anon{number or ''}")
+        try:
+            while batch := list(islice(statements, BATCH)):
+                ntriples.scan_statements(batch, builder)
+                if progress:
+                    progress(f"reading {source.name}", builder.statements, None)
+        except SyntaxError as error:
+            where = source.name if error.lineno is None else f"{source.name}, line {error.lineno}"
+            raise InputError(
+                _reason(error), where=where, hint="mend the file: Turtle has no lines to skip"
+            ) from error
+        except ValueError as error:
+            raise InputError(str(error), where=source.name) from error
+
+
+def _reason(error: SyntaxError) -> str:
+    return re.sub(
+        r" \(line \d+\)$", "", re.sub(r"^Parser error at (line \d+ )?", "", error.msg or str(error))
+    )
+
+
+def _statements(document: bytes, prefix: str) -> Iterator[bytes]:
+    """Yield statements as N-Triples; nodes without a label get one by the order of their appearance.
+
+    The parser gives them random hexadecimal labels, and a graph must not change from reading to reading.
+    """
+    import pyoxigraph
+
+    written = {label.decode() for label in _LABEL.findall(document)}
+    while f"_:{prefix}".encode() in document:
+        prefix += "x"
+    labels: dict[str, str] = {}
+
+    def text(term: object) -> str:
+        if isinstance(term, pyoxigraph.BlankNode) and term.value not in written and _random(term.value):
+            return labels.setdefault(term.value, f"_:{prefix}_{len(labels) + 1}")
+        return str(term)
+
+    for triple in pyoxigraph.parse(document, format=pyoxigraph.RdfFormat.TURTLE):
+        name_of_term(triple.object)  # refuses triples about triples
+        yield f"{text(triple.subject)} {triple.predicate} {text(triple.object)} .\n".encode()
+
+
+def _random(label: str) -> bool:
+    return re.fullmatch("[0-9a-f]{8,32}", label) is not None
+
+
+def write(graph: KnowledgeGraph, stream: BinaryIO) -> None:
+    """Write a graph as Turtle, in the order of its N-Triples."""
+    import pyoxigraph
+
+    lines = io.BytesIO()
+    ntriples.write(graph, lines)
+    lines.seek(0)
+    parsed = pyoxigraph.parse(lines, format=pyoxigraph.RdfFormat.N_TRIPLES)
+    triples = (quad.triple for quad in parsed)
+    pyoxigraph.serialize(triples, stream, format=pyoxigraph.RdfFormat.TURTLE)
+
+
+TURTLE = Format(
+    name="turtle",
+    endings=(".ttl",),
+    description="RDF as Turtle",
+    builder=ntriples.rdf_builder,
+    read=read,
+    write=write,
+)

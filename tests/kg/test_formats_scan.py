@@ -1,0 +1,129 @@
+"""The compiled parts below the readers, against what Python says."""
+
+import io
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from loginfer.kg.scan import chunks
+from loginfer.kg.scan.chunks import line_chunks
+from loginfer.kg.scan.names import NameTable, joined, name_order, vocabulary
+from loginfer.kg.scan.numbers import scan_numbers
+
+# Short alphabets make long common beginnings; zero bytes are where padding could be mistaken for content.
+names = st.lists(
+    st.one_of(
+        st.binary(max_size=20),
+        st.lists(st.sampled_from([b"\0", b"a", b"aaaaaaaa", b"\xff"]), max_size=5).map(b"".join),
+    ),
+    max_size=40,
+)
+quick = settings(max_examples=150, deadline=None)
+
+
+@quick
+@given(names)
+def test_names_are_sorted_as_python_sorts_bytes(words):
+    data, offsets = joined(words)
+    order = name_order(data, offsets[:-1].copy(), offsets[1:].copy())
+    assert [words[i] for i in order] == sorted(words)
+
+
+def test_names_without_room_behind_them_are_refused():
+    with pytest.raises(ValueError, match="padded"):
+        name_order(np.zeros(3, dtype=np.uint8), np.zeros(1, dtype=np.int64), np.full(1, 3))
+
+
+@quick
+@given(names, st.data())
+def test_a_table_gives_equal_ids_to_equal_names_and_keeps_them(words, data):
+    cut = data.draw(st.integers(0, len(words)))
+    table = NameTable()
+    ids = [*table.intern_texts(words[:cut]).tolist(), *table.intern_texts(words[cut:]).tolist()]
+    first_seen = list(dict.fromkeys(words))
+    assert ids == [first_seen.index(word) for word in words]
+    assert [table.name(i) for i in range(table.count)] == first_seen
+
+
+def test_a_table_grows_to_any_number_of_names():
+    table = NameTable()
+    words = [b"name%d" % i for i in range(20_000)]
+    assert table.intern_texts(words).tolist() == list(range(20_000))
+    assert table.intern_texts(reversed(words)).tolist() == list(range(19_999, -1, -1))
+
+
+@quick
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=6), max_size=20), st.data())
+def test_a_vocabulary_merges_equal_names_and_leaves_out_those_not_kept(words, data):
+    keep = np.array(data.draw(st.lists(st.booleans(), min_size=len(words), max_size=len(words))), dtype=bool)
+    content, offsets = joined([word.encode() for word in words])
+    made, ids = vocabulary(content, offsets[:-1].copy(), offsets[1:].copy(), keep)
+    assert list(made) == sorted({w for w, k in zip(words, keep, strict=True) if k}, key=str.encode)
+    assert [made[i] if i >= 0 else None for i in ids.tolist()] == [
+        w if k else None for w, k in zip(words, keep, strict=True)
+    ]
+
+
+@quick
+@given(st.lists(st.binary(max_size=5), max_size=10))
+def test_names_that_are_not_utf8_are_found_also_where_neighbours_complete_them(words):
+    table = NameTable()
+    table.intern_texts(words)
+
+    def wrong(word):
+        try:
+            word.decode()
+        except UnicodeDecodeError:
+            return True
+        return False
+
+    distinct = list(dict.fromkeys(words))
+    assert table.not_utf8().tolist() == [i for i, word in enumerate(distinct) if wrong(word)]
+
+
+def test_a_character_torn_in_two_names_is_no_utf8():
+    table = NameTable()
+    table.intern_texts([b"x\xc3", b"\xa9y"])
+    assert table.not_utf8().tolist() == [0, 1]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.binary(max_size=300).map(lambda b: b.replace(b"\xef", b"\n")), st.integers(1, 40))
+def test_chunks_are_whole_lines_and_together_the_stream(content, size):
+    before, chunks.CHUNK_BYTES = chunks.CHUNK_BYTES, size
+    try:
+        pieces = []
+        for data, begin, end in line_chunks(io.BytesIO(content), "here"):
+            pieces.append(data[begin:end].tobytes())
+            assert end == 0 or data[end - 1] == 10 or data[end] == 10
+    finally:
+        chunks.CHUNK_BYTES = before
+    assert b"".join(pieces) == content
+    assert all(piece.endswith(b"\n") for piece in pieces[:-1])
+
+
+number = st.one_of(
+    st.integers(0, 2**31 - 1).map(str), st.sampled_from(["x", "-1", "1.5", str(2**31), "9" * 30, ""])
+)
+spaces = st.sampled_from([" ", "\t", "  ", " \t"])
+
+
+@quick
+@given(st.lists(st.tuples(st.lists(number, max_size=5), spaces, st.sampled_from(["\n", "\r\n"])), max_size=8))
+def test_lines_of_three_numbers_are_told_from_others(lines):
+    text = "".join(space.join(cells) + end for cells, space, end in lines).encode()
+    data = np.frombuffer(bytearray(text + b"\n"), dtype=np.uint8)
+    rows, bad = np.empty((len(lines) + 1, 3), dtype=np.int32), np.empty(len(lines) + 1, dtype=np.int64)
+    count, wrong, seen = scan_numbers(data, 0, len(text), 0, rows, bad)
+    good, others = [], []
+    for place, line in enumerate(text.decode().split("\n")[:-1]):
+        cells = line.split()
+        if len(cells) == 3 and all(c.isdigit() and int(c) < 2**31 for c in cells):
+            good.append([int(c) for c in cells])
+        elif cells:
+            others.append(place)
+    assert rows[:count].tolist() == good
+    assert bad[:wrong].tolist() == others
+    assert seen == len(lines)
