@@ -1,5 +1,10 @@
 """What a rule derives: exact evaluation of rules over a graph."""
 
+from __future__ import annotations
+
+from typing import Any
+
+from loginfer.engine.binding import extend
 from loginfer.engine.interface import (
     BodyTable,
     Derivations,
@@ -8,5 +13,42 @@ from loginfer.engine.interface import (
     Progress,
     Witnesses,
 )
+from loginfer.errors import UnknownNameError
+from loginfer.kg import KnowledgeGraph
 
-__all__ = ["BodyTable", "Derivations", "Engine", "Materialisation", "Progress", "Witnesses"]
+__all__ = [
+    "ENGINES",
+    "BodyTable",
+    "Derivations",
+    "Engine",
+    "Materialisation",
+    "Progress",
+    "Witnesses",
+    "extend",
+    "open_engine",
+]
+
+ENGINES = ("native", "duckdb")
+
+
+def open_engine(graph: KnowledgeGraph, name: str = "native", **options: Any) -> Engine:
+    """Open an engine over a graph.
+
+    Parameters
+    ----------
+    graph
+        The graph. For rules whose heads use new names, `extend(graph, rules)` first.
+    name
+        `native` (in memory, compiled kernels) or `duckdb` (out of core).
+    **options
+        Options of the engine, such as `memory_limit="4GB"` for DuckDB.
+    """
+    if name == "native":
+        from loginfer.engine.native import NativeEngine
+
+        return NativeEngine(graph, **options)
+    if name == "duckdb":
+        from loginfer.engine.duckdb import DuckDBEngine
+
+        return DuckDBEngine(graph, **options)
+    raise UnknownNameError("engine", name, ENGINES)

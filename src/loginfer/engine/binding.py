@@ -9,7 +9,7 @@ from typing import TypeAlias
 from loginfer.errors import InputError
 from loginfer.kg import RDF_TYPE, TYPE_NAMES, KnowledgeGraph
 from loginfer.logic.rule import Atom, Rule
-from loginfer.logic.terms import Constant, Variable
+from loginfer.logic.terms import Constant, Term, Variable
 
 __all__ = ["ABSENT", "Bound", "BoundAtom", "bind", "extend", "relation_of", "unknown_relations"]
 
@@ -74,10 +74,9 @@ def bind(rule: Rule, graph: KnowledgeGraph) -> Bound:
     places = {variable: i for i, variable in enumerate(rule.variables)}
     empty = False
 
-    def term(t: object) -> BoundTerm | None:
+    def term(t: Term) -> BoundTerm | None:
         if isinstance(t, Variable):
             return places[t]
-        assert isinstance(t, Constant)
         found = graph.entities.get(t.name)
         return None if found is None else ~found
 

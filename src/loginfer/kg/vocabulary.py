@@ -13,6 +13,9 @@ __all__ = ["Vocabulary"]
 
 MANY = 100_000  # names from which compiled code pays off
 
+# Up to this many names a table of Python strings is worth its memory: rules ask for relations often.
+FEW = 10_000
+
 
 class Vocabulary(Sequence[str]):
     """Distinct names in the order of their UTF-8 bytes; the id of a name is its place.
@@ -28,13 +31,14 @@ class Vocabulary(Sequence[str]):
         int64[n + 1], name i is `data[offsets[i]:offsets[i + 1]]`.
     """
 
-    __slots__ = ("_data", "_offsets")
+    __slots__ = ("_data", "_ids", "_offsets")
 
     def __init__(self, data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> None:
         self._data = np.ascontiguousarray(data, dtype=np.uint8)
         self._offsets = np.ascontiguousarray(offsets, dtype=np.int64)
         self._data.setflags(write=False)
         self._offsets.setflags(write=False)
+        self._ids: dict[str, int] | None = None
 
     @classmethod
     def of(cls, names: Iterable[str]) -> Vocabulary:
@@ -95,6 +99,10 @@ class Vocabulary(Sequence[str]):
 
     def get(self, name: str) -> int | None:
         """Return the id of a name, or None."""
+        if len(self) <= FEW:
+            if self._ids is None:
+                self._ids = {known: i for i, known in enumerate(self)}
+            return self._ids.get(name)
         place = self.position(name)
         return place if place < len(self) and self._bytes(place) == _encoded(name) else None
 

@@ -1,0 +1,174 @@
+"""A DuckDB connection as an SQL engine's session."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from loginfer.engine.sql.queries import Dialect
+from loginfer.errors import LimitError, OutputError
+from loginfer.files import describe_os_error
+
+__all__ = ["DuckDBSession"]
+
+# Counting before a join is done by our own queries, by sum-product; where DuckDB adds it on its own, the
+# triangle costs ten times as much.
+UNWANTED_OPTIMIZER = "partial_aggregate_pushdown"
+
+
+class DuckDBSession:
+    """A connection to a database in a file or in memory, with a folder to spill to.
+
+    Parameters
+    ----------
+    database
+        The file; None for a database of this session's own, in memory or, if a directory is given, there.
+    memory_limit
+        How much memory DuckDB may use, such as "4GB"; most of the machine's by default.
+    threads
+        How many threads it may use; one per core by default.
+    directory
+        Where to put what does not fit into memory; the system's folder for temporary files by default. A
+        folder is made in it and removed when the session is closed.
+    read_only
+        Whether the file is only read. Temporary tables can be made all the same.
+    """
+
+    dialect = Dialect(number="HUGEINT", materialised="MATERIALIZED")
+
+    def __init__(
+        self,
+        database: Path | None = None,
+        *,
+        memory_limit: str | None = None,
+        threads: int | None = None,
+        directory: Path | None = None,
+        read_only: bool = False,
+    ) -> None:
+        import duckdb
+
+        self.folder = _make_folder(directory)
+        try:
+            if database is None and directory is not None:
+                database = self.folder / "graph.duckdb"
+            config: dict[str, Any] = {
+                "temp_directory": str(self.folder / "spill"),
+                "preserve_insertion_order": "false",
+                "autoinstall_known_extensions": "false",
+            }
+            if memory_limit is not None:
+                config["memory_limit"] = memory_limit
+            if threads is not None:
+                config["threads"] = str(threads)
+            with translated_errors():
+                self.connection = duckdb.connect(
+                    str(database) if database is not None else ":memory:", read_only, config
+                )
+            if (UNWANTED_OPTIMIZER,) in self.rows("SELECT name FROM duckdb_optimizers()"):
+                self.rows(f"SET disabled_optimizers = '{UNWANTED_OPTIMIZER}'")
+        except BaseException:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            raise
+
+    def close(self) -> None:
+        """Close the database and remove its temporary files. Closing twice is fine."""
+        self.connection.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        """Run a query or statement to its end; return all rows, with numbers of any size as they are.
+
+        From 2.0 on DuckDB hands out rows while a query runs, and an unread rest blocks the connection:
+        everything is always fetched.
+        """
+        with translated_errors():
+            return self.connection.execute(query).fetchall()
+
+    def row(self, query: str) -> tuple[Any, ...]:
+        """Return the only row of a query, with whole numbers of any size as they are."""
+        (found,) = self.rows(query)
+        return found
+
+    def columns(self, query: str) -> list[npt.NDArray[Any]]:
+        """Return the columns of a query as arrays of numbers."""
+        with translated_errors():
+            found = self.connection.execute(query).fetchnumpy()
+        return [np.asarray(column) for column in found.values()]
+
+    def arrow_column(self, query: str) -> Any:
+        """Return the only column of a query as an Arrow array."""
+        with translated_errors():
+            return self.connection.sql(query).to_arrow_table().column(0)
+
+    def load(self, table: str, columns: Mapping[str, npt.NDArray[np.integer[Any]]]) -> None:
+        """Make a table of some arrays."""
+        with self.arrow(columns) as name:
+            self.create(table, f"SELECT * FROM {name}")
+
+    @contextlib.contextmanager
+    def arrow(self, columns: Mapping[str, Any]) -> Iterator[str]:
+        """Show arrays (of NumPy or Arrow) as a table, without copying them into the database."""
+        import pyarrow as pa
+
+        arrays = {name: pa.array(column) for name, column in columns.items()}
+        self.connection.register("arrow_columns", pa.table(arrays))
+        try:
+            yield "arrow_columns"
+        finally:
+            self.connection.unregister("arrow_columns")
+
+    def create(self, table: str, query: str, *, keep: bool = False) -> int:
+        """Make a table of a query's result, temporary unless to be kept; return the number of its rows."""
+        kind = "TABLE" if keep else "TEMP TABLE"
+        return int(self.row(f"CREATE {kind} {table} AS {query}")[0])
+
+    def append(self, table: str, query: str) -> int:
+        """Add a query's result to a table; return how many rows came."""
+        return int(self.row(f"INSERT INTO {table} {query}")[0])
+
+    def drop(self, table: str) -> None:
+        """Drop a table if it exists."""
+        self.rows(f"DROP TABLE IF EXISTS {table}")
+
+
+def _make_folder(directory: Path | None) -> Path:
+    try:
+        if directory is not None:
+            directory.mkdir(parents=True, exist_ok=True)
+        return Path(tempfile.mkdtemp(prefix="loginfer-duckdb-", dir=directory))
+    except OSError as error:
+        raise OutputError(
+            f"cannot make a folder for DuckDB in `{directory or tempfile.gettempdir()}`: "
+            f"{describe_os_error(error)}",
+            hint="choose another directory",
+        ) from error
+
+
+@contextlib.contextmanager
+def translated_errors() -> Iterator[None]:
+    """Turn what DuckDB says about memory and disk into errors that say what to do."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.OutOfMemoryException as error:
+        raise LimitError(
+            f"DuckDB ran out of memory or of space for temporary files: {_first_line(error)}",
+            hint="give it more memory, or a directory with more free space",
+        ) from error
+    except duckdb.IOException as error:
+        raise OutputError(
+            f"DuckDB cannot use its files: {_first_line(error)}",
+            hint="is the disk full? Choose a directory with more free space, or another database",
+        ) from error
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0]

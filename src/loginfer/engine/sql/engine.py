@@ -1,0 +1,256 @@
+"""An engine whose triples live in an SQL database: everything but the database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from loginfer.engine.binding import bind, relation_of
+from loginfer.engine.bodies import finish_table
+from loginfer.engine.interface import BodyTable, Derivations, Materialisation, Progress, Witnesses
+from loginfer.engine.sql.heads import head_columns, head_rows, head_values
+from loginfer.engine.sql.materialise import materialise
+from loginfer.engine.sql.queries import (
+    Among,
+    Projection,
+    count_witnesses,
+    project,
+    rank_query,
+    refuse_product,
+)
+from loginfer.engine.sql.session import Session
+from loginfer.engine.sql.statistics import Statistics, measure
+from loginfer.engine.sql.witnesses import first_rows, fixed_row, ordered_rows
+from loginfer.errors import LimitError
+from loginfer.kg import KnowledgeGraph, Triples
+from loginfer.logic.rule import Atom, Pattern, Rule
+from loginfer.logic.sql import Layout
+from loginfer.logic.terms import Variable
+
+__all__ = ["MAX_CONCLUSIONS", "SqlEngine", "id_layout"]
+
+# A rule with more conclusions, or witnesses to list, than this is refused: the result is an array in memory.
+MAX_CONCLUSIONS = 200_000_000
+
+
+def id_layout(graph: KnowledgeGraph, table: str = "triples") -> Layout:
+    """Return the layout of a table of ids; a name that the graph does not have is -1, like no id."""
+
+    def find(get: Callable[[str], int | None]) -> Callable[[str], str]:
+        def write(name: str) -> str:
+            found = get(name)
+            return "-1" if found is None else str(found)
+
+        return write
+
+    return Layout(
+        table,
+        write_relation=find(graph.relations.get),
+        write_constant=find(graph.entities.get),
+        type_predicate=graph.type_predicate,
+    )
+
+
+class SqlEngine:
+    """Exact evaluation of rules by SQL (see `interface.Engine`).
+
+    Parameters
+    ----------
+    graph
+        The graph K: its vocabularies are used, its triples are in the database.
+    session
+        The database, with the graph's ids in a table `triples` with the columns s, r, o.
+    max_conclusions
+        The largest number of conclusions, or witnesses, of one rule that is written down. A head whose
+        variables no atom connects has the product of two sets as its conclusions.
+    """
+
+    name = "sql"
+
+    def __init__(
+        self, graph: KnowledgeGraph, session: Session, *, max_conclusions: int = MAX_CONCLUSIONS
+    ) -> None:
+        self._graph = graph
+        self._session = session
+        self.max_conclusions = max_conclusions
+        self.layout = id_layout(graph)
+
+    @property
+    def graph(self) -> KnowledgeGraph:
+        """The graph K."""
+        return self._graph
+
+    @cached_property
+    def statistics(self) -> Statistics:
+        """Degrees, from which the order of joins is chosen."""
+        return measure(self._session, self.layout.table)
+
+    def estimate(self, atoms: Sequence[Atom]) -> float:
+        """Return the expected number of rows in the join of some atoms."""
+        return self.statistics.estimate(atoms, lambda atom: relation_of(atom, self.graph))
+
+    # -- counting -------------------------------------------------------------------------------
+
+    def rank_sql(self, pattern: Pattern) -> str:
+        """Return the query that `rank_bodies` runs: columns c0, c1, … for the templates, and n."""
+        return rank_query(pattern, self.layout, self._session.dialect, self.estimate)
+
+    def rank_bodies(self, pattern: Pattern, top: int | None = None) -> BodyTable:
+        """Return the exact support of every body of a pattern, or of the `top` largest."""
+        listed = "".join(f"c{i}, " for i in range(len(pattern.templates)))
+        # A count beyond 64 bits becomes -1.
+        narrow = f"CAST(CASE WHEN n < {2**63} THEN n ELSE -1 END AS BIGINT)"
+        *predicates, support = self._session.columns(
+            f"SELECT {listed}{narrow} AS n FROM (\n{self.rank_sql(pattern)}\n) AS counts"
+        )
+        if (support < 0).any():
+            raise LimitError(f"bodies of `{pattern.name}` have more than 2^63 witnesses on this graph")
+        stacked = np.empty((len(support), len(predicates)), dtype=np.int32)
+        for i, column in enumerate(predicates):
+            stacked[:, i] = column
+        return finish_table(self.graph, pattern, stacked, support.astype(np.int64), top)
+
+    def support(self, rule: Rule) -> int:
+        """Return the number of witnesses: substitutions of all variables of the body."""
+        query = count_witnesses(rule, self.layout, self._session.dialect, self.estimate)
+        return query.total(self._session.row(query.sql))
+
+    # -- conclusions ----------------------------------------------------------------------------
+
+    def conclusions(self, rule: Rule, *, new: bool = False) -> Triples:
+        """Return T_r(K), the distinct conclusion triples; with `new`, T_r(K) ∖ K."""
+        relation = bind(rule, self.graph).head.relation
+        keep = rule.head.variables
+        projection = self._project(rule, keep)
+        self._refuse_product(projection, rule)
+        subject, object_ = head_columns(rule, self.layout)
+        query = f"SELECT {subject} AS s, {object_} AS o FROM (\n{projection.sql}\n) AS q"
+        if new:
+            query += (
+                f"\nWHERE NOT EXISTS (SELECT 1 FROM {self.layout.table} AS k "
+                f"WHERE k.r = {relation} AND k.s = {subject} AND k.o = {object_})"
+            )
+        with self._table("concluded") as table:
+            # Counted in the database, which can hold more than memory, before it is fetched.
+            self._refuse([self._session.create(table, query)], rule)
+            subjects, objects = self._session.columns(f"SELECT s, o FROM {table} ORDER BY s, o")
+        triples = np.empty((len(subjects), 3), dtype=np.int32)
+        triples[:, 0] = subjects
+        triples[:, 1] = relation
+        triples[:, 2] = objects
+        return triples
+
+    def _project(self, rule: Rule, keep: Sequence[Variable], among: Among | None = None) -> Projection:
+        return project(
+            rule.atoms,
+            rule.inequalities,
+            keep,
+            self.layout,
+            self._session.dialect,
+            estimate=self.estimate,
+            among=among,
+        )
+
+    def _refuse_product(self, projection: Projection, rule: Rule) -> None:
+        self._refuse([int(self._session.row(part)[0]) for part in projection.parts], rule)
+
+    def _refuse(self, sizes: Sequence[int], rule: Rule) -> None:
+        refuse_product(sizes, self.max_conclusions, f"what `{rule}` asks for")
+
+    # -- witnesses ------------------------------------------------------------------------------
+
+    def witnesses(
+        self, rule: Rule, *, limit: int | None = None, conclusion: Sequence[int] | None = None
+    ) -> Witnesses:
+        """Return the first `limit` witnesses, all of them or those of one conclusion triple."""
+        values: dict[Variable, int] | None = {}
+        if conclusion is not None:
+            values = head_values(rule, self.graph, conclusion)
+        if values is None or (limit is not None and limit <= 0):
+            return Witnesses(rule, np.empty((0, len(rule.variables)), dtype=np.int32))
+        fixed = fixed_row(values)
+        if limit is None or not rule.variables:
+            if rule.variables and not values:
+                self._refuse([self.support(rule)], rule)
+            projection = self._project(rule, rule.variables, fixed)
+            self._refuse_product(projection, rule)
+            return Witnesses(rule, ordered_rows(self._session, projection.sql, len(rule.variables)))
+        with self._table("first_rows") as table:
+            return Witnesses(rule, first_rows(self._session, rule, self._project, limit, fixed, table))
+
+    # -- membership -----------------------------------------------------------------------------
+
+    def derives(self, rules: Sequence[Rule], triples: Triples) -> npt.NDArray[np.bool_]:
+        """Return bool[n]: which of these triples are in T_R(K)."""
+        found = np.zeros(len(triples), dtype=bool)
+        for _, places in self._derived(rules, triples):
+            found[places] = True
+        return found
+
+    def derivations(self, rules: Sequence[Rule], triples: Triples) -> Derivations:
+        """Return every pair of a triple and a rule that derives it in one step."""
+        places, by = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+        for rule, derived in self._derived(rules, triples):
+            places.append(derived)
+            by.append(np.full(len(derived), rule, dtype=np.int64))
+        triple, rule_ = np.concatenate(places), np.concatenate(by)
+        order = np.lexsort((rule_, triple))
+        return Derivations(triple[order], rule_[order])
+
+    def _derived(
+        self, rules: Sequence[Rule], triples: Triples
+    ) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
+        """Give, for each rule that derives any of these triples, their places."""
+        heads = [bind(rule, self.graph).head for rule in rules]
+        asked = np.asarray(triples, dtype=np.int32).reshape(-1, 3)
+        present = set(np.unique(asked[:, 1]).tolist())
+        with self._table("asked") as table:
+            columns = {name: asked[:, i] for i, name in enumerate("sro")}
+            self._session.load(table, {"i": np.arange(len(asked), dtype=np.int64), **columns})
+            for place, (rule, head) in enumerate(zip(rules, heads, strict=True)):
+                if head.relation not in present:
+                    continue
+                keep = rule.head.variables
+                subject, object_ = head_columns(rule, self.layout)
+                among = head_rows(rule, head.relation, self.layout, table)
+                projection = self._project(rule, keep, (among, keep) if keep else None)
+                (places,) = self._session.columns(
+                    f"SELECT a.i FROM {table} AS a, (\n{projection.sql}\n) AS q\n"
+                    f"WHERE a.r = {head.relation} AND a.s = {subject} AND a.o = {object_}"
+                )
+                if len(places):
+                    yield place, np.sort(places.astype(np.int64))
+
+    # -- closure --------------------------------------------------------------------------------
+
+    def materialise(
+        self,
+        rules: Sequence[Rule],
+        *,
+        max_rounds: int | None = None,
+        max_triples: int | None = None,
+        progress: Progress | None = None,
+    ) -> Materialisation:
+        """Apply the rules until nothing new follows (see `interface.Engine`)."""
+        return materialise(
+            self._session,
+            self.graph,
+            self.layout,
+            rules,
+            estimate=self.estimate,
+            max_conclusions=self.max_conclusions,
+            max_rounds=max_rounds,
+            max_triples=max_triples,
+            progress=progress,
+        )
+
+    @contextmanager
+    def _table(self, name: str) -> Iterator[str]:
+        try:
+            yield name
+        finally:
+            self._session.drop(name)

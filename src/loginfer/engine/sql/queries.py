@@ -1,0 +1,371 @@
+"""Queries for supports, conclusions and whole tables of bodies, as SQL text.
+
+Each query is a chain of common table expressions, one per step of an elimination (`elimination.py`), whose
+columns are called c0, c1, … and, for counts, n. Steps with the same text are written once, so the two arms
+of a diamond are joined once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import TypeAlias
+
+from loginfer.engine.sql.elimination import Estimate, Plan, Source, Step, plan_elimination
+from loginfer.errors import LimitError
+from loginfer.logic.rule import Atom, Inequality, Pattern, Rule
+from loginfer.logic.sql import Column, Factor, Layout, atom_factor, is_contradiction, join
+from loginfer.logic.terms import Term, Variable
+
+__all__ = [
+    "Among",
+    "CountQuery",
+    "Dialect",
+    "Projection",
+    "count_witnesses",
+    "project",
+    "rank_query",
+    "refuse_product",
+]
+
+# Rows to restrict a projection to: a query for distinct c0, c1, … and the variables of these columns.
+Among: TypeAlias = tuple[str, Sequence[Variable]]
+
+# Inclusion–exclusion over crossing inequalities doubles the counts with each; beyond this many terms what
+# an inequality connects is joined instead.
+MAX_TERMS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """Where databases differ.
+
+    Parameters
+    ----------
+    number
+        A type of whole numbers wide enough for counts, at least 38 digits.
+    materialised
+        What to write before a common table expression that is used more than once.
+    """
+
+    number: str = "DECIMAL(38, 0)"
+    materialised: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CountQuery:
+    """A query for one row of counts, and how the number of witnesses follows from it.
+
+    Products over the components of a disconnected body are left to Python's integers.
+
+    Parameters
+    ----------
+    sql
+        The query.
+    terms
+        For each term of the sum its sign and the number of columns to multiply, in order.
+    """
+
+    sql: str
+    terms: tuple[tuple[int, int], ...]
+
+    def total(self, row: Sequence[int]) -> int:
+        """Return the number of witnesses."""
+        values = iter(row)
+        return sum(sign * prod(int(next(values)) for _ in range(width)) for sign, width in self.terms)
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """A query for distinct rows with the columns c0, c1, … (`present` if there are none to keep).
+
+    Parameters
+    ----------
+    sql
+        The query.
+    parts
+        If the kept columns fall apart into components that share nothing, a query for the size of each:
+        the result is their product.
+    """
+
+    sql: str
+    parts: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Writer:
+    """Collects common table expressions."""
+
+    layout: Layout
+    dialect: Dialect
+    counting: bool
+    order: Mapping[Column, int]
+    steps: dict[str, str] = field(default_factory=dict)
+    uses: dict[str, int] = field(default_factory=dict)
+
+    def add(self, text: str) -> str:
+        return self.steps.setdefault(text, f"f{len(self.steps)}")
+
+    def sorted(self, columns: Iterable[Column]) -> list[Column]:
+        return sorted(columns, key=self.order.__getitem__)
+
+    def use(self, factors: Iterable[Factor]) -> None:
+        for factor in factors:
+            self.uses[factor.table] = self.uses.get(factor.table, 0) + 1
+
+    def run(self, plan: Plan, given: Sequence[Factor]) -> list[Factor]:
+        """Write all steps of a plan; return the given factors and the results."""
+        factors = list(given)
+        for step in plan.steps:
+            factors.append(self._step(step, [factors[i] for i in step.inputs]))
+        return factors
+
+    def _step(self, step: Step, inputs: list[Factor]) -> Factor:
+        joined = join(inputs, step.inequalities, self.layout)
+        columns = self.sorted(step.keep)
+        shown = [f"{joined.expressions[c]} AS c{i}" for i, c in enumerate(columns)]
+        before = len(self.steps)
+        if self.counting:
+            counted = f"sum({' * '.join(joined.weights)})" if joined.weights else "count(*)"
+            if not columns:
+                counted = f"coalesce({counted}, 0)"
+            shown.append(f"CAST({counted} AS {self.dialect.number}) AS n")
+            text = f"SELECT {', '.join(shown)}\n{joined.text}"
+            if columns:
+                text += f"\nGROUP BY {', '.join(joined.expressions[c] for c in columns)}"
+        elif columns:
+            text = f"SELECT DISTINCT {', '.join(shown)}\n{joined.text}"
+            for variable, count in step.sampled:
+                text = _few_values(text, len(columns), columns.index(variable), count)
+        else:
+            text = f"SELECT 1 AS present\n{joined.text}\nLIMIT 1"
+        name = self.add(text)
+        if len(self.steps) > before:
+            self.use(inputs)
+        return Factor(
+            name, tuple((f"c{i}", c) for i, c in enumerate(columns)), (), "n" if self.counting else None
+        )
+
+    def text(self, select: str) -> str:
+        if not self.steps:
+            return select
+        tables = []
+        for text, name in self.steps.items():
+            how = self.dialect.materialised + " " if self.uses.get(name, 0) > 1 else ""
+            tables.append(f"{name} AS {how.lstrip()}(\n{text}\n)")
+        return "WITH " + ",\n".join(tables) + "\n" + select
+
+
+def _few_values(text: str, width: int, place: int, count: int) -> str:
+    """Keep only the `count` smallest values of one column for each value of the others."""
+    columns = [f"c{i}" for i in range(width)]
+    others = ", ".join(c for i, c in enumerate(columns) if i != place)
+    partition = f"PARTITION BY {others} " if others else ""
+    ranked = f"SELECT *, row_number() OVER ({partition}ORDER BY c{place}) AS nth FROM (\n{text}\n) AS d"
+    return f"SELECT {', '.join(columns)} FROM (\n{ranked}\n) AS e\nWHERE nth <= {count}"
+
+
+# -- counting ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Term:
+    """A signed count, planned."""
+
+    sign: int
+    atoms: tuple[Atom, ...]
+    plan: Plan
+
+
+def _terms(
+    atoms: Sequence[Atom],
+    inequalities: Sequence[Inequality],
+    estimate: Estimate | None,
+    sign: int = 1,
+    budget: int = MAX_TERMS,
+) -> Iterator[_Term]:
+    """Split a count until no inequality crosses: #(B ∧ x≠w) = #B − #B[w:=x]."""
+    if any(is_contradiction(e) for e in inequalities):
+        return
+    atoms = tuple(dict.fromkeys(atoms))
+    inequalities = tuple({frozenset(e.terms): e for e in inequalities if e.variables}.values())
+    sources = [Source(frozenset(_columns(atom)), frozenset([i])) for i, atom in enumerate(atoms)]
+    plan = plan_elimination(
+        sources,
+        atoms,
+        inequalities,
+        (),
+        counting=True,
+        join_inequalities=budget < 2,
+        estimate=estimate,
+    )
+    if not plan.crossing:
+        yield _Term(sign, atoms, plan)
+        return
+    crossing = plan.crossing[0]
+    rest = [e for e in inequalities if e != crossing]
+    merged: dict[Term, Term] = {crossing.right: crossing.left}
+    yield from _terms(atoms, rest, estimate, sign, budget // 2)
+    yield from _terms(
+        [a.rename(merged) for a in atoms], [e.rename(merged) for e in rest], estimate, -sign, budget // 2
+    )
+
+
+def _columns(atom: Atom) -> tuple[Column, ...]:
+    return (*atom.templates, *atom.variables)
+
+
+def _column_order(atoms: Iterable[Atom], first: Iterable[Column] = ()) -> dict[Column, int]:
+    atoms = list(atoms)
+    columns: list[Column] = [*first]
+    columns += [v for a in atoms for v in a.variables]
+    columns += [t for a in atoms for t in a.templates]
+    return {column: i for i, column in enumerate(dict.fromkeys(columns))}
+
+
+def count_witnesses(
+    rule: Rule, layout: Layout, dialect: Dialect, estimate: Estimate | None = None
+) -> CountQuery:
+    """Write a query for the support of a rule, by sum-product over its variables."""
+    writer = _Writer(layout, dialect, True, _column_order(rule.atoms))
+    values: list[str] = []
+    terms: list[tuple[int, int]] = []
+    for term in _terms(rule.atoms, rule.inequalities, estimate):
+        factors = writer.run(term.plan, [atom_factor(atom, layout) for atom in term.atoms])
+        rest = [factors[i] for i in term.plan.rest]
+        for factor in rest:
+            joined = join([factor], (), layout)
+            counted = joined.weights[0] if joined.weights else "count(*)"
+            values.append(f"(SELECT {counted} {joined.text})")
+        writer.use(rest)
+        terms.append((term.sign, len(rest)))
+    shown = ",\n".join(f"{value} AS v{i}" for i, value in enumerate(values)) or "1 AS v0"
+    return CountQuery(writer.text(f"SELECT {shown}"), tuple(terms))
+
+
+def rank_query(pattern: Pattern, layout: Layout, dialect: Dialect, estimate: Estimate | None = None) -> str:
+    """Write one query for the support of every body of a pattern that has a witness.
+
+    Its columns are c0, c1, …, one per template of the pattern, and n.
+    """
+    writer = _Writer(layout, dialect, True, _column_order(pattern.atoms))
+    selects: list[str] = []
+    for term in _terms(pattern.atoms, pattern.inequalities, estimate):
+        factors = writer.run(term.plan, [atom_factor(atom, layout) for atom in term.atoms])
+        rest = [factors[i] for i in term.plan.rest]
+        joined = join(rest, (), layout)
+        writer.use(rest)
+        shown = [f"{joined.expressions[t]} AS c{i}" for i, t in enumerate(pattern.templates)]
+        number = " * ".join(joined.weights) or "1"
+        sign = "-" if term.sign < 0 else ""
+        shown.append(f"{sign}CAST({number} AS {dialect.number}) AS n")
+        selects.append(f"SELECT {', '.join(shown)}\n{joined.text}")
+    columns = ", ".join(f"c{i}" for i in range(len(pattern.templates)))
+    if not selects:
+        nothing = ", ".join([*(f"0 AS c{i}" for i in range(len(pattern.templates))), "0 AS n"])
+        return f"SELECT {nothing}\nWHERE 1 = 0"
+    if len(selects) == 1:
+        return writer.text(f"SELECT * FROM (\n{selects[0]}\n) AS counts\nWHERE n > 0")
+    union = "\nUNION ALL\n".join(selects)
+    grouped = f"\nGROUP BY {columns}" if columns else ""
+    listed = f"{columns}, " if columns else ""
+    return writer.text(
+        f"SELECT {listed}CAST(sum(n) AS {dialect.number}) AS n FROM (\n{union}\n) AS terms"
+        f"{grouped}\nHAVING sum(n) > 0"
+    )
+
+
+# -- projection -------------------------------------------------------------------------------------------
+
+
+def project(
+    atoms: Sequence[Atom],
+    inequalities: Sequence[Inequality],
+    keep: Sequence[Variable],
+    layout: Layout,
+    dialect: Dialect,
+    *,
+    estimate: Estimate | None = None,
+    tables: Mapping[Atom, str] | None = None,
+    among: Among | None = None,
+) -> Projection:
+    """Write a query for the distinct values of some variables over all witnesses of a body.
+
+    Parameters
+    ----------
+    atoms, inequalities
+        The body.
+    keep
+        The variables whose values are wanted, in the order of the columns.
+    layout, dialect
+        Where triples live and what the database speaks.
+    estimate
+        The expected size of a join.
+    tables
+        Atoms to be taken from other tables of triples, such as those of the last round.
+    among
+        Only witnesses with these values.
+    """
+    atoms = tuple(dict.fromkeys(atoms))
+    variables: Sequence[Column] = keep
+    writer = _Writer(layout, dialect, False, _column_order(atoms, variables))
+    contradiction = any(is_contradiction(e) for e in inequalities)
+    inequalities = tuple(dict.fromkeys(e for e in inequalities if e.variables))
+    factors = [atom_factor(atom, layout, (tables or {}).get(atom)) for atom in atoms]
+    sources = [Source(f.scope, frozenset([i])) for i, f in enumerate(factors)]
+    if among is not None:
+        factors += _restrictions(writer, *among)
+        sources += [Source(f.scope) for f in factors[len(sources) :]]
+    plan = plan_elimination(sources, atoms, inequalities, keep, counting=False, estimate=estimate)
+    factors = writer.run(plan, factors)
+    rest = [factors[i] for i in plan.rest]
+    writer.use(rest)
+    joined = join(rest, plan.inequalities, layout, contradiction)
+    shown = ", ".join(f"{joined.expressions[v]} AS c{i}" for i, v in enumerate(keep))
+    sql = f"SELECT {shown or '1 AS present'}\n{joined.text}"
+    if not keep:
+        sql += "\nLIMIT 1"
+    groups = [group for group in _components(rest) if any(f.scope for f in group)]
+    parts = [writer.text(f"SELECT count(*) AS v0\n{join(group, (), layout).text}") for group in groups]
+    return Projection(writer.text(sql), tuple(parts) if len(parts) > 1 else ())
+
+
+def _restrictions(writer: _Writer, rows: str, columns: Sequence[Variable]) -> Iterator[Factor]:
+    """Give a table of wanted rows as a factor, and each of its columns as one more.
+
+    The single columns restrict joins that do not hold all of them yet.
+    """
+    name = writer.add(rows)
+    yield Factor(name, tuple((f"c{i}", v) for i, v in enumerate(columns)))
+    writer.uses[name] = 1
+    if len(columns) > 1:
+        for i, variable in enumerate(columns):
+            yield Factor(writer.add(f"SELECT DISTINCT c{i} AS c0 FROM {name}"), (("c0", variable),))
+        writer.uses[name] += len(columns)
+
+
+def _components(factors: Sequence[Factor]) -> list[list[Factor]]:
+    """Split factors into groups that share no column."""
+    groups: list[tuple[set[Column], list[Factor]]] = []
+    for factor in factors:
+        scope, members = set(factor.scope), [factor]
+        apart = []
+        for other_scope, others in groups:
+            if other_scope & scope:
+                scope |= other_scope
+                members = [*others, *members]
+            else:
+                apart.append((other_scope, others))
+        groups = [*apart, (scope, members)]
+    return [members for _, members in groups]
+
+
+def refuse_product(sizes: Sequence[int], limit: int, what: str) -> None:
+    """Raise `LimitError` if the product of some sizes exceeds a limit."""
+    if sizes and prod(sizes) > limit:
+        shown = " × ".join(f"{size:,}" for size in sizes)
+        raise LimitError(
+            f"{what} has {shown} rows, more than {limit:,}",
+            hint="add an atom that connects the head's variables, or raise the engine's `max_conclusions`",
+        )

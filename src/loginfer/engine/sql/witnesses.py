@@ -1,0 +1,86 @@
+"""Witnesses in order, the first few without the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from loginfer.engine.sql.queries import Among, Projection
+from loginfer.engine.sql.session import Session
+from loginfer.logic.rule import Rule
+from loginfer.logic.terms import Variable
+
+__all__ = ["first_rows", "fixed_row", "ordered_rows"]
+
+Rows: TypeAlias = npt.NDArray[np.int32]
+
+
+def ordered_rows(session: Session, query: str, width: int, limit: int | None = None) -> Rows:
+    """Return the first `width` columns of a query in ascending order, all rows or the first few."""
+    order = ", ".join(f"c{i}" for i in range(width)) or "1"
+    cut = "" if limit is None else f"\nLIMIT {limit}"
+    columns = session.columns(f"SELECT * FROM (\n{query}\n) AS q\nORDER BY {order}{cut}")
+    rows = np.empty((len(columns[0]), width), dtype=np.int32)
+    for i in range(width):
+        rows[:, i] = columns[i]
+    return rows
+
+
+def fixed_row(values: Mapping[Variable, int]) -> Among | None:
+    """Return one row of values to restrict a projection by, or None if there are no values."""
+    if not values:
+        return None
+    shown = ", ".join(f"CAST({value} AS INTEGER) AS c{i}" for i, value in enumerate(values.values()))
+    return f"SELECT {shown}", list(values)
+
+
+def first_rows(
+    session: Session,
+    rule: Rule,
+    project: Callable[[Rule, Sequence[Variable], Among | None], Projection],
+    limit: int,
+    fixed: Among | None,
+    table: str,
+) -> Rows:
+    """Return the first `limit` witnesses without enumerating the others.
+
+    The first `limit` values of the first k + 1 variables extend the first `limit` values of the first k:
+    each of those has at least one extension.
+
+    Parameters
+    ----------
+    session
+        The database.
+    rule
+        A rule with at least one variable.
+    project
+        Projects the rule's body to some variables, among some rows.
+    limit
+        How many witnesses.
+    fixed
+        Values that some variables must have.
+    table
+        Name of a table to keep the values so far in.
+    """
+    among = fixed
+    rows = np.empty((0, 0), dtype=np.int32)
+    for i in range(len(rule.variables)):
+        known = rule.variables[: i + 1]
+        rows = ordered_rows(session, project(rule, known, among).sql, len(known), limit)
+        session.drop(table)
+        session.load(table, {f"c{j}": rows[:, j] for j in range(len(known))})
+        among = _with_fixed(table, known, fixed)
+    return rows
+
+
+def _with_fixed(table: str, known: Sequence[Variable], fixed: Among | None) -> Among:
+    """Return the rows of a table together with the fixed values of variables it does not have yet."""
+    columns = [f"t.c{i} AS c{i}" for i in range(len(known))]
+    query, variables = fixed or ("", ())
+    extra = [variable for variable in variables if variable not in known]
+    columns += [f"w.c{list(variables).index(v)} AS c{len(known) + i}" for i, v in enumerate(extra)]
+    beside = f", ({query}) AS w" if extra else ""
+    return f"SELECT {', '.join(columns)} FROM {table} AS t{beside}", [*known, *extra]
