@@ -54,6 +54,32 @@ def test_apply_writes_what_follows_in_one_step_or_to_the_end(loginfer, graph, tm
     assert "ann\tparent\tdan" in all_.read_text()
 
 
+@pytest.mark.parametrize("rule", [ANCESTOR, GRANDPARENT, "(x,parent,y) -> (x,type,Parent)"])
+@pytest.mark.parametrize("typed", ["", "ann\ttype\tPerson\n", "ann\trdf:type\tPerson\n"])
+def test_duckdb_answers_the_same_from_disk_as_from_memory(loginfer, tmp_path, monkeypatch, rule, typed):
+    graph = tmp_path / "family.tsv"
+    graph.write_text(TRIPLES + typed)
+    outputs = []
+    for limit in (2**40, 0):
+        monkeypatch.setattr("loginfer.cli.common.OUT_OF_CORE_BYTES", limit)
+        out = tmp_path / f"new-{limit}.tsv"
+        words = ["rules", "apply", graph, rule, "--closure", "--include-graph", "--out", out]
+        code, _, err = loginfer(*words, "--engine", "duckdb", "--memory-limit", "500MB")
+        assert code == 0, err
+        outputs.append(out.read_text())
+    assert outputs[0] == outputs[1]
+    code, _, err = loginfer(
+        "rules", "apply", graph, rule, "--closure", "--include-graph", "--out", tmp_path / "n.tsv"
+    )
+    assert (tmp_path / "n.tsv").read_text() == outputs[0]
+
+
+def test_a_memory_limit_needs_the_engine_that_keeps_it(loginfer, graph):
+    code, _, err = loginfer("rules", "apply", graph, ANCESTOR, "--memory-limit", "1GB")
+    assert code == 2
+    assert "--engine duckdb" in err
+
+
 def test_the_head_of_a_rule_may_be_a_new_relation(loginfer, graph, tmp_path):
     out = tmp_path / "new.tsv"
     assert loginfer("rules", "apply", graph, GRANDPARENT, "--out", out)[0] == 0

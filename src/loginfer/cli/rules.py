@@ -16,11 +16,12 @@ from loginfer.cli.common import (
     ForceOption,
     GraphArgument,
     JsonOption,
+    MemoryOption,
     OnError,
     TypePredicateOption,
     console,
     note,
-    open_kg,
+    open_rule_engine,
     print_json,
     progress_bar,
     resolve_entity,
@@ -69,12 +70,12 @@ def rank(
         Path | None, typer.Option("--out", help="Also write the table as TSV: support, body.")
     ] = None,
     engine: EngineOption = EngineName.native,
+    memory_limit: MemoryOption = None,
     type_predicate: TypePredicateOption = None,
     force: ForceOption = False,
     json: JsonOption = False,
 ) -> None:
     """Rank the bodies of a pattern by their support in a graph, exactly."""
-    from loginfer.engine import open_engine
     from loginfer.engine.bodies import body_texts, predicate_names
     from loginfer.files import atomic_write
     from loginfer.logic import parse_pattern
@@ -82,9 +83,10 @@ def rank(
     wanted = parse_pattern(pattern)
     if out is not None:
         refuse_to_overwrite(out, force)
-    graph = open_kg(kg, type_predicate=type_predicate).graph
-    _check_fixed_relations(wanted, graph)
-    ranked = open_engine(graph, engine.value).rank_bodies(wanted, None if all_ else top)
+    with open_rule_engine(kg, engine, type_predicate=type_predicate, memory_limit=memory_limit) as opened:
+        graph = opened.graph
+        _check_fixed_relations(wanted, graph)
+        ranked = opened.rank_bodies(wanted, None if all_ else top)
     texts = body_texts(ranked, graph)
     supports = ranked.support.tolist()
     if out is not None:
@@ -148,36 +150,40 @@ def apply(
         bool, typer.Option("--strict", help="A relation that the graph does not have is an error.")
     ] = False,
     engine: EngineOption = EngineName.native,
+    memory_limit: MemoryOption = None,
     type_predicate: TypePredicateOption = None,
     force: ForceOption = False,
     json: JsonOption = False,
 ) -> None:
     """Apply rules to a graph and write what they derive."""
-    from loginfer.engine import open_engine
     from loginfer.engine.program import one_step
     from loginfer.kg.load import write_graph
+    from loginfer.logic.rulefile import SHIPPED
 
     if out is not None:
         refuse_to_overwrite(out, force)
     program = _read_program(rules, dialect)
-    graph = _extended(open_kg(kg, type_predicate=type_predicate).graph, program, rules, strict)
-    opened = open_engine(graph, engine.value)
     answer: dict[str, Any] = {"rules": len(program)}
-    with progress_bar() as progress:
-        if closure:
-            closed = opened.materialise(
-                program, max_rounds=max_rounds, max_triples=max_triples, progress=progress
-            )
-            derived = closed.triples
-            answer |= {"new": len(derived), "rounds": closed.rounds}
-        else:
-            derived = one_step(opened, program, progress=progress)
-            answer |= {"new": len(derived), "rounds": int(len(derived) > 0)}
-    answer["triples"] = len(graph) + len(derived)
-    if out is not None:
-        triples = np.vstack([graph.triples, derived]) if include_graph else derived
-        write_graph(graph.with_triples(triples), out, force=force)
-        answer["out"] = str(out)
+    with open_rule_engine(
+        kg, engine, program, type_predicate=type_predicate, memory_limit=memory_limit
+    ) as opened:
+        graph = opened.graph
+        if rules not in SHIPPED:
+            _check_relations(graph, program, strict)
+        with progress_bar() as progress:
+            if closure:
+                closed = opened.materialise(
+                    program, max_rounds=max_rounds, max_triples=max_triples, progress=progress
+                )
+                derived, answer["rounds"] = closed.triples, closed.rounds
+            else:
+                derived = one_step(opened, program, progress=progress)
+                answer["rounds"] = int(len(derived) > 0)
+        answer |= {"new": len(derived), "triples": len(graph) + len(derived)}
+        if out is not None:
+            triples = np.vstack([graph.triples, derived]) if include_graph else derived
+            write_graph(graph.with_triples(triples), out, force=force)
+            answer["out"] = str(out)
     if json:
         print_json(answer)
         return
@@ -209,28 +215,27 @@ def explain(
 
     Names may be given by their last part (behind the last / or #) where that is unambiguous.
     """
-    from loginfer.engine import open_engine
     from loginfer.engine.program import derivation
     from loginfer.engine.program import explain as explain_triple
 
     program = _read_program(rules, dialect)
-    graph = _extended(open_kg(kg, type_predicate=type_predicate).graph, program, rules, strict=False)
-    ids = (
-        resolve_entity(graph, subject),
-        resolve_relation(graph, relation),
-        resolve_entity(graph, object_),
-    )
-    opened = open_engine(graph, engine.value)
-    answer = explain_triple(opened, program, ids, limit=limit)
-    steps = [answer]
-    depth = 1 if answer.reasons else None
-    if closure and not answer.reasons and not answer.in_graph:
-        with progress_bar() as progress:
-            closed = opened.materialise(program, progress=progress)
-        place = np.flatnonzero((closed.triples == np.array(ids)).all(axis=1))
-        if len(place):
-            depth = int(closed.depth[place[0]])
-            steps = derivation(graph, program, closed, ids, engine.value)
+    with open_rule_engine(kg, engine, program, type_predicate=type_predicate) as opened:
+        graph = opened.graph
+        ids = (
+            resolve_entity(graph, subject),
+            resolve_relation(graph, relation),
+            resolve_entity(graph, object_),
+        )
+        answer = explain_triple(opened, program, ids, limit=limit)
+        steps = [answer]
+        depth = 1 if answer.reasons else None
+        if closure and not answer.reasons and not answer.in_graph:
+            with progress_bar() as progress:
+                closed = opened.materialise(program, progress=progress)
+            place = np.flatnonzero((closed.triples == np.array(ids)).all(axis=1))
+            if len(place):
+                depth = int(closed.depth[place[0]])
+                steps = derivation(graph, program, closed, ids, engine.value)
     follows = bool(steps[-1].reasons)
     if json:
         print_json(
@@ -368,19 +373,17 @@ def _read_program(rules: str, dialect: str | None) -> list[Rule]:
     return program
 
 
-def _extended(graph: KnowledgeGraph, program: list[Rule], rules: str, strict: bool) -> KnowledgeGraph:
-    """Give the graph the names of the rules' heads; complain about relations that nobody has."""
-    from loginfer.engine.binding import extend, unknown_relations
-    from loginfer.logic.rulefile import SHIPPED
+def _check_relations(graph: KnowledgeGraph, program: list[Rule], strict: bool) -> None:
+    """Complain about relations in rule bodies that neither the graph nor any rule has."""
+    from loginfer.engine.binding import unknown_relations
 
     unknown = unknown_relations(graph, program)
-    if unknown and rules not in SHIPPED:
-        missing = set(unknown)
-        dead = [rule for rule in program if any(str(atom.relation) in missing for atom in rule.atoms)]
-        if strict or len(dead) == len(program):
-            raise UnknownNameError("relation", unknown[0], graph.relations, where=f"`{dead[0]}`")
-        note(
-            f"{len(dead)} of {len(program)} rules use relations that the graph does not have and derive "
-            f"nothing: {', '.join(unknown[:5])}{' …' if len(unknown) > 5 else ''}"
-        )
-    return extend(graph, program)
+    if not unknown:
+        return
+    dead = [rule for rule in program if any(str(atom.relation) in unknown for atom in rule.atoms)]
+    if strict or len(dead) == len(program):
+        raise UnknownNameError("relation", unknown[0], graph.relations, where=f"`{dead[0]}`")
+    note(
+        f"{len(dead)} of {len(program)} rules use relations that the graph does not have and derive "
+        f"nothing: {', '.join(unknown[:5])}{' …' if len(unknown) > 5 else ''}"
+    )

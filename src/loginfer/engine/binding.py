@@ -11,7 +11,7 @@ from loginfer.kg import RDF_TYPE, TYPE_NAMES, KnowledgeGraph
 from loginfer.logic.rule import Atom, Rule
 from loginfer.logic.terms import Constant, Term, Variable
 
-__all__ = ["ABSENT", "Bound", "BoundAtom", "bind", "extend", "relation_of", "unknown_relations"]
+__all__ = ["ABSENT", "Bound", "BoundAtom", "bind", "extend", "head_names", "relation_of", "unknown_relations"]
 
 # The id of a name that the graph does not have: no triple matches it.
 ABSENT = -1
@@ -121,13 +121,19 @@ def relation_of(atom: Atom, graph: KnowledgeGraph) -> int:
     return ABSENT if found is None else found
 
 
-def extend(graph: KnowledgeGraph, rules: Iterable[Rule]) -> KnowledgeGraph:
-    """Return the graph over vocabularies that hold every name of the rules' heads; ids may change."""
-    relations: set[str] = set()
+def head_names(rules: Iterable[Rule]) -> tuple[list[str], list[str]]:
+    """Return the entities and the relations in the heads of rules, sorted."""
     entities: set[str] = set()
+    relations: set[str] = set()
     for rule in rules:
         relations.add(str(rule.head.relation))
         entities.update(t.name for t in rule.head.terms if isinstance(t, Constant))
+    return sorted(entities), sorted(relations)
+
+
+def extend(graph: KnowledgeGraph, rules: Iterable[Rule]) -> KnowledgeGraph:
+    """Return the graph over vocabularies that hold every name of the rules' heads; ids may change."""
+    entities, relations = head_names(rules)
     return graph.with_names(entities=entities, relations=relations)
 
 

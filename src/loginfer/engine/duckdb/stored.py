@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from loginfer.engine.duckdb.session import DuckDBSession
 from loginfer.errors import InputError
-from loginfer.kg import KnowledgeGraph, Triples, Vocabulary
+from loginfer.kg import TYPE_NAMES, KnowledgeGraph, Triples, Vocabulary
 from loginfer.kg.formats.parquet import COLUMN_NAMES
 from loginfer.logic.sql import quote_identifier, quote_text
 
@@ -143,6 +143,13 @@ def ingest(
     if empty:
         listed = ", ".join(f"`{path}`" for path in paths)
         raise InputError(f"{empty:,} triples in {listed} have an empty subject, relation or object")
+    if type_predicate is None:
+        # As in a graph in memory: the data's own type predicate is not doubled by the rules' rdf:type.
+        wanted = ", ".join(quote_text(name) for name in TYPE_NAMES)
+        own = {name for (name,) in session.rows(f"SELECT DISTINCT r FROM names WHERE r IN ({wanted})")}
+        type_predicate = next((name for name in TYPE_NAMES if name in own), None)
+    if type_predicate:
+        relations = [name for name in relations if name not in TYPE_NAMES]
     for table, query, more in (
         ("entities", "SELECT s AS name FROM names UNION ALL SELECT o FROM names", entities),
         ("relations", "SELECT r AS name FROM names", relations),

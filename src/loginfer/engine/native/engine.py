@@ -1,0 +1,272 @@
+"""The engine's interface over the compiled join."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from loginfer.engine.binding import ABSENT, Bound, BoundAtom, bind, relation_of
+from loginfer.engine.interface import BodyTable, Derivations, Materialisation, Progress, Witnesses
+from loginfer.engine.native import join
+from loginfer.engine.native import join_kernels as kernels
+from loginfer.engine.native.join import Projection
+from loginfer.engine.native.store import GraphStore
+from loginfer.kg import KnowledgeGraph, Triples
+from loginfer.logic.rule import Pattern, Rule
+
+__all__ = ["MAX_CONCLUSIONS", "NativeEngine"]
+
+# A rule with more conclusions than this is refused: as triples they take 12 bytes each, and as much
+# again while they are made.
+MAX_CONCLUSIONS = 200_000_000
+
+# Projections of the last bodies are kept: rules often differ in the head only.
+_KEPT_BODIES = 64
+_KEPT_VALUES = 8_000_000
+
+_Body: TypeAlias = tuple[tuple[BoundAtom, ...], tuple[tuple[int, int], ...], bool, tuple[int, ...]]
+
+
+class NativeEngine:
+    """Exact evaluation of rules in memory (see `interface.Engine`).
+
+    An engine keeps scratch memory between calls: use one per thread.
+
+    Parameters
+    ----------
+    graph
+        The graph K.
+    max_conclusions
+        The largest number of conclusions of one rule that is written down.
+    """
+
+    name = "native"
+
+    def __init__(self, graph: KnowledgeGraph, *, max_conclusions: int = MAX_CONCLUSIONS) -> None:
+        self.graph = graph
+        self.max_conclusions = max_conclusions
+        self._store = GraphStore(graph.index)
+        self._projections: OrderedDict[_Body, Projection] = OrderedDict()
+        self._kept = 0
+
+    # -- one rule -------------------------------------------------------------------------------
+
+    def support(self, rule: Rule) -> int:
+        """Return the number of witnesses: substitutions of all variables of the body."""
+        return join.support(self._store, bind(rule, self.graph))
+
+    def projection(self, rule: Rule) -> Projection:
+        """Return the distinct subjects and objects of a rule's conclusions.
+
+        Unlike `conclusions` this is never large for a body that falls apart between the head's variables,
+        such as (x,S,z), (y,T,w) -> (x,P,y): that is a product of two sets.
+
+        Raises
+        ------
+        LimitError
+            When more than `max_conclusions` pairs that are no product would have to be listed.
+        """
+        return self._projection(bind(rule, self.graph))
+
+    def _projection(self, bound: Bound) -> Projection:
+        head = bound.head
+        variables = tuple(dict.fromkeys(t for t in (head.subject, head.object) if t >= 0))
+        found = self._project(bound, variables) if variables else None
+        if found is None:
+            size = 1 if join.exists(self._store, bound) else 0
+            return Projection(_constant(head.subject, size), _constant(head.object, size))
+        if len(variables) == 2:
+            return found
+        left, right = (
+            found.left if t >= 0 else _constant(t, len(found.left)) for t in (head.subject, head.object)
+        )
+        return Projection(left, right)
+
+    def conclusions(self, rule: Rule, *, new: bool = False) -> Triples:
+        """Return T_r(K), the distinct conclusion triples; with `new`, T_r(K) ∖ K.
+
+        Raises
+        ------
+        LimitError
+            When there are more than `max_conclusions`; `projection` may still describe them.
+        """
+        bound = bind(rule, self.graph)
+        projection = self._projection(bound)
+        if len(projection) > self.max_conclusions:
+            raise join.too_many(len(projection), self.max_conclusions)
+        relation = bound.head.relation
+        subjects, objects = self.graph.index.pairs(relation)
+        if not new:
+            subjects, objects = subjects[:0], objects[:0]
+        left, right = projection.pairs()
+        triples = np.empty((len(left), 3), dtype=np.int32)
+        size = kernels.assemble(left, right, relation, subjects, objects, triples)
+        return triples[:size]
+
+    def _project(self, bound: Bound, variables: tuple[int, ...]) -> Projection:
+        key = (bound.atoms, bound.inequalities, bound.empty, variables)
+        found = self._projections.get(key)
+        if found is not None:
+            self._projections.move_to_end(key)
+            return found
+        found = join.project(self._store, bound, variables, self.max_conclusions)
+        self._projections[key] = found
+        self._kept += len(found.left) + len(found.right)
+        while self._kept > _KEPT_VALUES or len(self._projections) > _KEPT_BODIES:
+            _, dropped = self._projections.popitem(last=False)
+            self._kept -= len(dropped.left) + len(dropped.right)
+        return found
+
+    def witnesses(
+        self, rule: Rule, *, limit: int | None = None, conclusion: Sequence[int] | None = None
+    ) -> Witnesses:
+        """Return the first `limit` witnesses, all of them or those of one conclusion triple."""
+        bound = bind(rule, self.graph)
+        if conclusion is None:
+            return Witnesses(rule, join.witnesses(self._store, bound, limit))
+        head = bound.head
+        values: dict[int, int] = {}
+        matches = head.relation == int(conclusion[1])
+        for term, value in ((head.subject, int(conclusion[0])), (head.object, int(conclusion[2]))):
+            matches &= (values.setdefault(term, value) if term >= 0 else ~term) == value
+        rows = np.empty((0, len(bound.variables)), dtype=np.int32)
+        if matches:
+            found = join.witnesses(self._store, join.substitute(bound, values), limit)
+            rows = np.empty((len(found), len(bound.variables)), dtype=np.int32)
+            for variable, value in values.items():
+                rows[:, variable] = value
+            rows[:, [v for v in range(len(bound.variables)) if v not in values]] = found
+        return Witnesses(rule, rows)
+
+    # -- many rules and triples -----------------------------------------------------------------
+
+    def derives(self, rules: Sequence[Rule], triples: Triples) -> npt.NDArray[np.bool_]:
+        """Return bool[n]: which of these triples are in T_R(K)."""
+        derived = np.zeros(len(triples), dtype=bool)
+        for _, places, found in self._derivations(rules, triples, derived):
+            derived[places[found]] = True
+        return derived
+
+    def derivations(self, rules: Sequence[Rule], triples: Triples) -> Derivations:
+        """Return every pair of a triple and a rule that derives it in one step."""
+        triple = [np.empty(0, dtype=np.int64)]
+        rule = [np.empty(0, dtype=np.int64)]
+        for number, places, found in self._derivations(rules, triples, None):
+            triple.append(places[found])
+            rule.append(np.full(len(triple[-1]), number, dtype=np.int64))
+        all_triples, all_rules = np.concatenate(triple), np.concatenate(rule)
+        order = np.lexsort((all_rules, all_triples))
+        return Derivations(all_triples[order], all_rules[order])
+
+    def _derivations(
+        self, rules: Sequence[Rule], triples: Triples, derived: npt.NDArray[np.bool_] | None
+    ) -> Iterator[tuple[int, npt.NDArray[np.int64], npt.NDArray[np.bool_]]]:
+        """Yield for each rule its number, places of triples, and which of those it derives.
+
+        Triples that `derived` marks meanwhile are not asked about again.
+        """
+        by_relation = _PlacesByRelation(triples, len(self.graph.relations))
+        relations: dict[str, int] = {}
+        pairs: dict[int, npt.NDArray[np.int32]] = {}
+        for number, rule in enumerate(rules):
+            name = str(rule.head.relation)
+            if name not in relations:
+                relations[name] = relation_of(rule.head, self.graph)
+            if relations[name] != ABSENT and not len(by_relation[relations[name]]):
+                continue
+            bound = bind(rule, self.graph)
+            if bound.empty:
+                continue
+            head = bound.head
+            places = by_relation[head.relation]
+            if head.relation not in pairs:
+                pairs[head.relation] = np.ascontiguousarray(triples[places][:, ::2], dtype=np.int32)
+            values = pairs[head.relation]
+            if head.subject < 0 or head.object < 0 or head.subject == head.object:
+                matches = _matches(head, values)
+                places, values = places[matches], values[matches]
+                if not len(places):
+                    continue
+            asked = np.ones(len(places), dtype=bool) if derived is None else ~derived[places]
+            if asked.any():
+                yield number, places, self._check(bound, values, asked)
+
+    def _check(
+        self, bound: Bound, values: npt.NDArray[np.int32], asked: npt.NDArray[np.bool_]
+    ) -> npt.NDArray[np.bool_]:
+        columns = {t: i for i, t in enumerate((bound.head.subject, bound.head.object)) if t >= 0}
+        if not columns:
+            return asked & join.exists(self._store, bound)
+        return join.check(self._store, bound, tuple(columns), values[:, list(columns.values())], asked)
+
+    # -- whole patterns and programs ------------------------------------------------------------
+
+    def rank_bodies(
+        self,
+        pattern: Pattern,
+        top: int | None = None,
+        *,
+        complete: bool | None = None,
+        progress: Progress | None = None,
+    ) -> BodyTable:
+        """Return the exact support of every body of a pattern, or of the `top` largest.
+
+        `complete` says whether the number of all bodies with a witness must be known too; by default it
+        is as long as that is cheap.
+        """
+        from loginfer.engine.native.rank import rank_bodies
+
+        return rank_bodies(self.graph, pattern, top, complete=complete, progress=progress)
+
+    def materialise(
+        self,
+        rules: Sequence[Rule],
+        *,
+        max_rounds: int | None = None,
+        max_triples: int | None = None,
+        progress: Progress | None = None,
+    ) -> Materialisation:
+        """Apply the rules until nothing new follows.
+
+        Raises
+        ------
+        LimitError
+            When a round beyond `max_rounds` would be needed, or more than `max_triples` are derived.
+        """
+        from loginfer.engine.native.materialise import materialise
+
+        return materialise(
+            self.graph, rules, max_rounds=max_rounds, max_triples=max_triples, progress=progress
+        )
+
+
+def _constant(term: int, size: int) -> npt.NDArray[np.int32]:
+    return np.full(size, ~term, dtype=np.int32)
+
+
+def _matches(head: BoundAtom, values: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
+    """Return bool[n]: which pairs of subject and object a head with constants or a repetition fits."""
+    fits = np.ones(len(values), dtype=bool)
+    if head.subject < 0:
+        fits &= values[:, 0] == ~head.subject
+    if head.object < 0:
+        fits &= values[:, 1] == ~head.object
+    if head.subject == head.object:
+        fits &= values[:, 0] == values[:, 1]
+    return fits
+
+
+class _PlacesByRelation:
+    """For each relation the places of its triples, ascending."""
+
+    def __init__(self, triples: Triples, relations: int) -> None:
+        self._order = np.argsort(triples[:, 1], kind="stable")
+        self._ends = np.cumsum(np.bincount(triples[:, 1], minlength=relations))
+
+    def __getitem__(self, relation: int) -> npt.NDArray[np.int64]:
+        begin = self._ends[relation - 1] if relation else 0
+        return self._order[begin : self._ends[relation]]

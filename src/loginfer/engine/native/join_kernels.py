@@ -1,0 +1,592 @@
+"""The compiled generic join: search over a plan (see `plan`), with an explicit stack.
+
+All kernels share these arguments, prepared by `join.Search`:
+
+    nodes        int64[n, NODE_FIELDS]   the plan
+    constraints  int64[m, 2]             row of `pointers` and term whose list is meant
+    differs      int64                   terms
+    pointers     int32[rows, E + 1]      row pointers into `values`
+    values       int32                   adjacency lists
+    starts       int32                   domains, one after the other
+    terms        int32                   the value of each variable, then of each constant
+    memo         int64[memos, E]         results of subtrees by the value of their context, or -1
+    state        int64[n, 2·lists + 4]   a node's cursors (begin, end of each list), its domain's begin and
+                                         end, its sum and its product
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from loginfer.compiled import inlined, kernel
+from loginfer.engine.native.bits import trailing_zeros
+from loginfer.engine.native.plan import (
+    CHILD,
+    CONTEXT,
+    DIFFERS,
+    DIFFERS_END,
+    LISTS,
+    LOOPS,
+    LOOPS_END,
+    MEMO,
+    PARENT,
+    SIBLING,
+    STAMP,
+    STAMP_LEVEL,
+    VARIABLE,
+)
+
+__all__ = ["OVERFLOW", "assemble", "check", "count", "listing", "project", "transpose"]
+
+# A number: a Python int outside, an int64 inside.
+Int: TypeAlias = Any
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Bytes = npt.NDArray[np.uint8]
+Uint64 = npt.NDArray[np.uint64]
+
+# The result of a count beyond 64 bits.
+OVERFLOW = -2
+# Products are checked in floating point: this is a safe distance below 2^63.
+_LARGEST = 9.0e18
+
+
+@inlined
+def _seek(values: Int32, begin: Int, end: Int, wanted: Int) -> Int:
+    """Return the first place in values[begin:end], ascending, that is not below `wanted`."""
+    step = 1
+    low = begin
+    while low < end and values[low] < wanted:
+        begin = low + 1
+        low += step
+        step *= 2
+    high = min(low, end)
+    while begin < high:
+        middle = (begin + high) >> 1
+        if values[middle] < wanted:
+            begin = middle + 1
+        else:
+            high = middle
+    return begin
+
+
+@inlined
+def _open(node: Int, nodes: Int64, constraints: Int64, pointers: Int32, terms: Int32, state: Int64) -> Int:
+    """Set a node's cursors, the shortest list first; return that list's length."""
+    first = nodes[node, LISTS]
+    count = nodes[node, LOOPS] - first
+    width = state.shape[1]
+    if count == 0:
+        state[node, 0] = state[node, width - 4]
+        state[node, 1] = state[node, width - 3]
+        return state[node, 1] - state[node, 0]
+    shortest = np.int64(0)
+    for j in range(count):
+        row = constraints[first + j, 0]
+        of = terms[constraints[first + j, 1]]
+        begin = np.int64(pointers[row, of])
+        end = np.int64(pointers[row, of + 1])
+        if j == 0:
+            shortest = end - begin
+        elif end - begin < shortest:
+            shortest = end - begin
+            state[node, 2 * j] = state[node, 0]
+            state[node, 2 * j + 1] = state[node, 1]
+            state[node, 0] = begin
+            state[node, 1] = end
+            continue
+        state[node, 2 * j] = begin
+        state[node, 2 * j + 1] = end
+        if end == begin:
+            return 0
+    return shortest
+
+
+@inlined
+def _advance(
+    node: Int,
+    nodes: Int64,
+    constraints: Int64,
+    differs: Int64,
+    pointers: Int32,
+    values: Int32,
+    starts: Int32,
+    terms: Int32,
+    state: Int64,
+) -> Int:
+    """Return a node's next candidate, or -1 when there are no more."""
+    place = state[node, 0]
+    end = state[node, 1]
+    lists = nodes[node, LOOPS] - nodes[node, LISTS]
+    while place < end:
+        candidate = starts[place] if lists == 0 else values[place]
+        place += 1
+        passes = True
+        for j in range(1, lists):
+            found = _seek(values, state[node, 2 * j], state[node, 2 * j + 1], candidate)
+            state[node, 2 * j] = found
+            if found == state[node, 2 * j + 1]:
+                state[node, 0] = end
+                return -1
+            if values[found] != candidate:
+                passes = False
+                break
+        if not passes:
+            continue
+        for k in range(nodes[node, DIFFERS], nodes[node, DIFFERS_END]):
+            if terms[differs[k]] == candidate:
+                passes = False
+        for k in range(nodes[node, LOOPS], nodes[node, LOOPS_END]):
+            row = constraints[k, 0]
+            last = np.int64(pointers[row, candidate + 1])
+            found = _seek(values, np.int64(pointers[row, candidate]), last, candidate)
+            if found == last or values[found] != candidate:
+                passes = False
+        if passes:
+            state[node, 0] = place
+            return candidate
+    state[node, 0] = end
+    return -1
+
+
+@inlined
+def _list_count(node: Int, nodes: Int64, differs: Int64, values: Int32, terms: Int32, state: Int64) -> Int:
+    """Return the number of candidates of a node with one list and no loops, without walking through it."""
+    begin = state[node, 0]
+    end = state[node, 1]
+    total = end - begin
+    for k in range(nodes[node, DIFFERS], nodes[node, DIFFERS_END]):
+        other = terms[differs[k]]
+        repeated = False
+        for m in range(nodes[node, DIFFERS], k):
+            if terms[differs[m]] == other:
+                repeated = True
+        if not repeated:
+            place = _seek(values, begin, end, other)
+            if place < end and values[place] == other:
+                total -= 1
+    return total
+
+
+@inlined
+def _evaluate(
+    root: Int,
+    exists: Any,
+    nodes: Int64,
+    constraints: Int64,
+    differs: Int64,
+    pointers: Int32,
+    values: Int32,
+    starts: Int32,
+    terms: Int32,
+    memo: Int64,
+    state: Int64,
+) -> Int:
+    """Return the number of witnesses of a subtree given what is bound above it; with `exists`, 0 or 1."""
+    width = state.shape[1]
+    total = width - 2
+    product = width - 1
+    node = root
+    entering = True
+    while True:
+        result: Int = np.int64(-1)
+        child = nodes[node, CHILD]
+        if entering:
+            row = nodes[node, MEMO]
+            if row >= 0:
+                result = memo[row, terms[nodes[node, CONTEXT]]]
+            if result < 0:
+                lists = nodes[node, LOOPS] - nodes[node, LISTS]
+                if _open(node, nodes, constraints, pointers, terms, state) == 0:
+                    result = np.int64(0)
+                elif child < 0 and lists == 1 and nodes[node, LOOPS] == nodes[node, LOOPS_END]:
+                    result = _list_count(node, nodes, differs, values, terms, state)
+                else:
+                    state[node, total] = 0
+        if result < 0:
+            while True:
+                candidate = _advance(
+                    node, nodes, constraints, differs, pointers, values, starts, terms, state
+                )
+                if child >= 0 or candidate < 0:
+                    break
+                state[node, total] += 1
+                if exists:
+                    break
+            if candidate < 0 or child < 0:
+                result = state[node, total]
+            else:
+                terms[nodes[node, VARIABLE]] = candidate
+                state[node, product] = 1
+                node = child
+                entering = True
+                continue
+        # The result of this node is known: hand it upwards.
+        while True:
+            if exists and result > 1:
+                result = np.int64(1)
+            row = nodes[node, MEMO]
+            if row >= 0:
+                memo[row, terms[nodes[node, CONTEXT]]] = result
+            if node == root:
+                return result
+            above = nodes[node, PARENT]
+            if result == 0:
+                node = above
+                entering = False
+                break
+            if np.float64(state[above, product]) * np.float64(result) > _LARGEST:
+                return OVERFLOW
+            state[above, product] *= result
+            if nodes[node, SIBLING] >= 0:
+                node = nodes[node, SIBLING]
+                entering = True
+                break
+            node = above
+            state[node, total] += state[node, product]
+            if state[node, total] < 0:
+                return OVERFLOW
+            if not exists:
+                entering = False
+                break
+            result = np.int64(1)
+
+
+@kernel
+def _all_exist(
+    first: Int,
+    nodes: Int64,
+    constraints: Int64,
+    differs: Int64,
+    pointers: Int32,
+    values: Int32,
+    starts: Int32,
+    terms: Int32,
+    memo: Int64,
+    state: Int64,
+) -> bool:
+    """Say whether this subtree and its siblings all have a witness."""
+    exists = np.bool_(True)  # a literal would be compiled for on its own
+    while first >= 0:
+        found = _evaluate(
+            first, exists, nodes, constraints, differs, pointers, values, starts, terms, memo, state
+        )
+        if found == 0:
+            return False
+        first = nodes[first, SIBLING]
+    return True
+
+
+@kernel
+def count(
+    first: Int,
+    exists: Any,
+    nodes: Int64,
+    constraints: Int64,
+    differs: Int64,
+    pointers: Int32,
+    values: Int32,
+    starts: Int32,
+    terms: Int32,
+    memo: Int64,
+    state: Int64,
+) -> Int:
+    """Return the number of witnesses of one free subtree, or `OVERFLOW`."""
+    return _evaluate(first, exists, nodes, constraints, differs, pointers, values, starts, terms, memo, state)
+
+
+@kernel
+def check(
+    given: Int32,
+    found: Bools,
+    nodes: Int64,
+    constraints: Int64,
+    differs: Int64,
+    pointers: Int32,
+    values: Int32,
+    starts: Int32,
+    terms: Int32,
+    memo: Int64,
+    state: Int64,
+) -> None:
+    """Of the rows of `given` (int32[n, trunk]) that are marked in `found`, unmark those without witness."""
+    for i in range(len(given)):
+        if not found[i]:
+            continue
+        holds = True
+        for level in range(given.shape[1]):
+            value = given[i, level]
+            terms[nodes[level, VARIABLE]] = value
+            for k in range(nodes[level, LISTS], nodes[level, LOOPS_END]):
+                row = constraints[k, 0]
+                of = terms[constraints[k, 1]]
+                end = np.int64(pointers[row, of + 1])
+                place = _seek(values, np.int64(pointers[row, of]), end, np.int64(value))
+                if place == end or values[place] != value:
+                    holds = False
+                    break
+            for k in range(nodes[level, DIFFERS], nodes[level, DIFFERS_END]):
+                if terms[differs[k]] == value:
+                    holds = False
+            if not holds:
+                break
+        level = 0
+        while holds and level < given.shape[1]:
+            if nodes[level, CHILD] >= 0:
+                holds = _all_exist(
+                    nodes[level, CHILD],
+                    nodes,
+                    constraints,
+                    differs,
+                    pointers,
+                    values,
+                    starts,
+                    terms,
+                    memo,
+                    state,
+                )
+            level += 1
+        found[i] = holds
+
+
+@kernel
+def _flush(first: Int, marks: Uint64, blocks: Uint64, left: Int32, right: Int32, size: Int) -> Int:
+    """Write `first` beside each marked value, ascending, clear the marks, return the new size.
+
+    Marks are bytes, here eight at a time; `blocks` has a byte for each 256 of them.
+    """
+    one = np.uint64(1)
+    for i in range(len(blocks)):
+        marked = blocks[i]
+        blocks[i] = 0
+        while marked != 0:
+            block = 8 * i + (np.int64(trailing_zeros(marked)) >> 3)
+            marked &= marked - one
+            for place in range(32 * block, 32 * block + 32):
+                word = marks[place]
+                if word == 0:
+                    continue
+                marks[place] = 0
+                while word != 0:
+                    left[size] = first
+                    right[size] = 8 * place + (np.int64(trailing_zeros(word)) >> 3)
+                    size += 1
+                    word &= word - one
+    return size
+
+
+@kernel
+def project(
+    trunk: Int,
+    size: Int,
+    left: Int32,
+    right: Int32,
+    marks: Bytes,
+    blocks: Bytes,
+    serial: Int64,
+    stamps: Int64,
+    nodes: Int64,
+    constraints: Int64,
+    differs: Int64,
+    pointers: Int32,
+    values: Int32,
+    starts: Int32,
+    terms: Int32,
+    memo: Int64,
+    state: Int64,
+) -> tuple[int, bool]:
+    """Write the distinct values of the first and last trunk variable, sorted, beside each other.
+
+    A trunk of one node gives its values in `left`. Returns how many there are, and whether these are all:
+    if there may be no room for the pairs of one more first value, the search stops and is resumed by the
+    next call with a size above zero.
+
+    Parameters
+    ----------
+    size
+        How much of `left` and `right` is taken; 0 begins the search.
+    marks
+        uint8, 0: a byte for each value found beside the current first one. (Plain stores are faster than
+        setting bits.)
+    blocks
+        uint8, 0: a byte for each 256 marks.
+    serial
+        int64[trunk], 0: how many values each level has taken.
+    stamps
+        int64[stamps, E], 0: the serial number under which a value was tried last.
+    """
+    last = trunk - 1
+    # Nothing to check but the list itself.
+    plain = np.empty(trunk, dtype=np.bool_)
+    for i in range(trunk):
+        plain[i] = (
+            nodes[i, LOOPS] - nodes[i, LISTS] == 1
+            and nodes[i, LOOPS_END] == nodes[i, LOOPS]
+            and nodes[i, DIFFERS_END] == nodes[i, DIFFERS]
+        )
+    # Then the innermost loop only sets marks: the boolean product of a chain.
+    bare = last > 0 and plain[last] and nodes[last, CHILD] < 0
+    room = len(left) - (len(marks) if last > 0 else 1)
+    wide_marks = marks.view(np.uint64)
+    wide_blocks = blocks.view(np.uint64)
+    level: Int = np.int64(0)
+    if size == 0:
+        _open(level, nodes, constraints, pointers, terms, state)
+    while True:
+        if level == 0 and size > room:
+            return size, False
+        candidate = np.int64(-1)
+        if plain[level]:
+            place = state[level, 0]
+            if place < state[level, 1]:
+                candidate = np.int64(values[place])
+                state[level, 0] = place + 1
+        else:
+            candidate = np.int64(
+                _advance(level, nodes, constraints, differs, pointers, values, starts, terms, state)
+            )
+        if candidate < 0:
+            level -= 1
+            if level < 0:
+                return size, True
+            if level == 0:
+                size = _flush(np.int64(terms[nodes[0, VARIABLE]]), wide_marks, wide_blocks, left, right, size)
+            continue
+        if level == last and last > 0 and marks[candidate] != 0:
+            continue
+        row = nodes[level, STAMP]
+        if row >= 0:
+            under = serial[nodes[level, STAMP_LEVEL]]
+            if stamps[row, candidate] == under:
+                continue
+            stamps[row, candidate] = under
+        terms[nodes[level, VARIABLE]] = candidate
+        serial[level] += 1
+        if nodes[level, CHILD] >= 0 and not _all_exist(
+            nodes[level, CHILD],
+            nodes,
+            constraints,
+            differs,
+            pointers,
+            values,
+            starts,
+            terms,
+            memo,
+            state,
+        ):
+            continue
+        if level == last:
+            if last == 0:
+                left[size] = candidate
+                size += 1
+            else:
+                marks[candidate] = 1
+                blocks[candidate >> 8] = 1
+            continue
+        first = nodes[level + 1, LISTS]
+        if bare and level + 1 == last:
+            row = constraints[first, 0]
+            of = terms[constraints[first, 1]]
+            for place in range(pointers[row, of], pointers[row, of + 1]):
+                value = values[place]
+                marks[value] = 1
+                blocks[value >> 8] = 1
+            if level == 0:
+                size = _flush(candidate, wide_marks, wide_blocks, left, right, size)
+            continue
+        level += 1
+        if plain[level]:
+            row = constraints[first, 0]
+            of = terms[constraints[first, 1]]
+            state[level, 0] = pointers[row, of]
+            state[level, 1] = pointers[row, of + 1]
+        else:
+            _open(level, nodes, constraints, pointers, terms, state)
+
+
+@kernel
+def listing(
+    out: Int32,
+    nodes: Int64,
+    constraints: Int64,
+    differs: Int64,
+    pointers: Int32,
+    values: Int32,
+    starts: Int32,
+    terms: Int32,
+    memo: Int64,
+    state: Int64,
+) -> Int:
+    """Write witnesses in the order of the search until `out`, int32[m, trunk], is full; return how many."""
+    limit, trunk = out.shape
+    size = 0
+    level: Int = np.int64(0)
+    _open(level, nodes, constraints, pointers, terms, state)
+    while level >= 0 and size < limit:
+        candidate = _advance(level, nodes, constraints, differs, pointers, values, starts, terms, state)
+        if candidate < 0:
+            level -= 1
+            continue
+        terms[nodes[level, VARIABLE]] = candidate
+        # Looking ahead binds variables, but none of this level or above.
+        if nodes[level, CHILD] >= 0 and not _all_exist(
+            nodes[level, CHILD],
+            nodes,
+            constraints,
+            differs,
+            pointers,
+            values,
+            starts,
+            terms,
+            memo,
+            state,
+        ):
+            continue
+        if level < trunk - 1:
+            level += 1
+            _open(level, nodes, constraints, pointers, terms, state)
+            continue
+        for variable in range(trunk):
+            out[size, variable] = terms[variable]
+        size += 1
+    return size
+
+
+@kernel
+def transpose(left: Int32, right: Int32, entities: Int, new_left: Int32, new_right: Int32) -> None:
+    """Exchange the sides of sorted pairs and sort them again."""
+    places = np.zeros(entities + 1, dtype=np.int64)
+    for value in right:
+        places[value + 1] += 1
+    for e in range(entities):
+        places[e + 1] += places[e]
+    for i in range(len(left)):
+        place = places[right[i]]
+        places[right[i]] += 1
+        new_left[place] = right[i]
+        new_right[place] = left[i]
+
+
+@kernel
+def assemble(left: Int32, right: Int32, relation: Int, subjects: Int32, objects: Int32, out: Int32) -> Int:
+    """Write sorted pairs as triples, leaving out the (sorted) pairs that are known; return how many."""
+    size = 0
+    known = 0
+    for i in range(len(left)):
+        s = left[i]
+        o = right[i]
+        while known < len(subjects) and (
+            subjects[known] < s or (subjects[known] == s and objects[known] < o)
+        ):
+            known += 1
+        if known < len(subjects) and subjects[known] == s and objects[known] == o:
+            continue
+        out[size, 0] = s
+        out[size, 1] = relation
+        out[size, 2] = o
+        size += 1
+    return size

@@ -1,0 +1,171 @@
+"""The distinct values of a head's variables, without enumerating witnesses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from loginfer.engine.binding import Bound
+from loginfer.engine.native import join_kernels as kernels
+from loginfer.engine.native.body import Body, restrict
+from loginfer.engine.native.counting import support
+from loginfer.engine.native.plan import DOMAIN, VARIABLE, Plan, Shape, abstract
+from loginfer.engine.native.planner import components, plan_projection
+from loginfer.engine.native.search import Search
+from loginfer.engine.native.starts import reduced_starts
+from loginfer.engine.native.store import Store
+from loginfer.errors import LimitError
+
+__all__ = ["Projection", "project", "too_many"]
+
+Int32 = npt.NDArray[np.int32]
+
+# Where a trunk meets so many values, it pays to count which end is better.
+MANY_STEPS = 1e6
+
+_NOTHING = np.empty(0, dtype=np.int32)
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """The distinct values that one or two variables take in the witnesses of a body.
+
+    Parameters
+    ----------
+    left, right
+        int32. Values of the first and second variable, side by side, sorted by first, then second; for a
+        product the two sets of values, each sorted. For one variable both are its values.
+    product
+        Whether every value of `left` goes with every value of `right`.
+    unequal
+        For a product: whether the two values must differ.
+    """
+
+    left: Int32
+    right: Int32
+    product: bool = False
+    unequal: bool = False
+
+    def __len__(self) -> int:
+        if not self.product:
+            return len(self.left)
+        size = len(self.left) * len(self.right)
+        if self.unequal:
+            size -= len(np.intersect1d(self.left, self.right, assume_unique=True))
+        return size
+
+    def pairs(self) -> tuple[Int32, Int32]:
+        """Return the pairs one by one, side by side, sorted."""
+        if not self.product:
+            return self.left, self.right
+        left, right = np.repeat(self.left, len(self.right)), np.tile(self.right, len(self.left))
+        if self.unequal:
+            differ = left != right
+            left, right = left[differ], right[differ]
+        return left, right
+
+
+def project(store: Store, bound: Bound, wanted: tuple[int, ...], limit: int) -> Projection:
+    """Return the distinct values of one variable, or of a pair of different ones.
+
+    A pair whose variables nothing connects is returned as a product.
+
+    Raises
+    ------
+    LimitError
+        When there are more than `limit` pairs to list.
+    """
+    if len(wanted) == 2:
+        rest = tuple(pair for pair in bound.inequalities if set(pair) != set(wanted))
+        apart = replace(bound, inequalities=rest)
+        if _is_product(abstract(apart)[0], wanted):
+            sides = [project(store, apart, (variable,), limit).left for variable in wanted]
+            return Projection(sides[0], sides[1], True, len(rest) < len(bound.inequalities))
+    body = Body.of(store, bound)
+    if body is None:
+        return Projection(_NOTHING, _NOTHING)
+    plan = _projection_plan(store, bound, body, wanted)
+    search = Search(store, body, plan, _starts(store, body, plan))
+    if not search.free_parts_exist():
+        return Projection(_NOTHING, _NOTHING)
+    left, right = _run_projection(store, plan, search, limit)
+    if len(wanted) == 1:
+        return Projection(left, left)
+    if plan.nodes[0, VARIABLE] != wanted[0]:
+        turned = np.empty_like(left), np.empty_like(left)
+        kernels.transpose(left, right, store.entities, *turned)
+        left, right = turned
+    return Projection(left, right)
+
+
+def _run_projection(store: Store, plan: Plan, search: Search, limit: int) -> tuple[Int32, Int32]:
+    """Run the projection kernel, giving it more room as often as it asks for it."""
+    blocks = np.zeros(8 * (store.entities // 2048 + 1), dtype=np.uint8)
+    marks = np.zeros(256 * len(blocks), dtype=np.uint8)
+    serial = np.zeros(plan.trunk, dtype=np.int64)
+    stamps = np.zeros((plan.stamps, store.entities), dtype=np.int64)
+    size, done = 0, False
+    while not done:
+        left, right = store.room(max(2 * size, 2 * len(marks), 1 << 16))
+        size, done = kernels.project(
+            plan.trunk, size, left, right, marks, blocks, serial, stamps, *search.arguments
+        )
+        if size > limit:
+            raise too_many(size, limit)
+    found = left[:size].copy(), right[:size].copy()
+    store.leave()
+    return found
+
+
+def _projection_plan(store: Store, bound: Bound, body: Body, wanted: tuple[int, ...]) -> Plan:
+    """Plan a projection from the end where the trunk meets less.
+
+    Averages say little about skewed relations, so where much is at stake the beginnings of both trunks are
+    counted exactly.
+    """
+    plans = plan_projection(body.shape, body.scales, wanted)
+    cheapest = min(plans, key=lambda plan: plan.cost)
+    if cheapest.trunk <= 2 or max(plan.cost for plan in plans) < MANY_STEPS:
+        return cheapest
+    return min(plans, key=lambda plan: _steps(store, bound, body, plan))
+
+
+def _starts(store: Store, body: Body, plan: Plan) -> Int32 | None:
+    """Return the values at which a plan's trunk starts; None if it starts with a list."""
+    if plan.nodes[0, DOMAIN] < 0:
+        return None
+    relation, direction = plan.domains[plan.nodes[0, DOMAIN]]
+    starts = store.starts(body.relations[relation], direction)
+    return reduced_starts(store, body, int(plan.nodes[0, VARIABLE]), starts)
+
+
+def _steps(store: Store, bound: Bound, body: Body, plan: Plan) -> int:
+    """Return about how many values the trunk of a plan meets."""
+    path = [int(v) for v in plan.nodes[: plan.trunk, VARIABLE]]
+    first = _starts(store, body, plan)
+    starts = store.entities if first is None else len(first)
+    steps = 0
+    for length in range(3, len(path) + 1):
+        part = restrict(bound, path[:length])
+        # Each first value meets each pair of the last step once at most.
+        last = set(range(length - 2, length))
+        once = [store.size(a.relation) for a in part.atoms if {a.subject, a.object} == last]
+        steps += min(support(store, part), starts * min(once))
+    return steps
+
+
+@lru_cache(maxsize=4096)
+def _is_product(shape: Shape, wanted: tuple[int, ...]) -> bool:
+    """Say whether two variables have nothing to do with each other."""
+    return not any(set(wanted) <= part for part in components(shape))
+
+
+def too_many(size: int, limit: int) -> LimitError:
+    """Return the error for a rule that concludes too much."""
+    return LimitError(
+        f"a rule has at least {size:,} conclusions; the limit is {limit:,}",
+        hint="add an atom that connects the head's variables, or raise the engine's `max_conclusions`",
+    )
