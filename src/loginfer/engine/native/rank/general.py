@@ -1,0 +1,164 @@
+"""The bodies of any pattern: atoms as factors, connected parts one by one, and their product."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from loginfer.engine.binding import ABSENT, relation_of
+from loginfer.engine.bodies import finish_table
+from loginfer.engine.interface import BodyTable, Progress
+from loginfer.engine.native.rank.elimination import Different, eliminate
+from loginfer.engine.native.rank.factors import Factor
+from loginfer.engine.native.rank.product import product
+from loginfer.kg import KnowledgeGraph
+from loginfer.logic.rule import Atom, Pattern
+from loginfer.logic.terms import Constant, Template, Term, Variable
+
+__all__ = ["rank_general"]
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """A pattern over ids: variables are 0, 1, … and templates follow them."""
+
+    factors: list[Factor]
+    different: list[Different]
+    variables: int
+    sizes: dict[int, int]
+
+
+def rank_general(
+    graph: KnowledgeGraph, pattern: Pattern, top: int | None = None, progress: Progress | None = None
+) -> BodyTable:
+    """Return the exact support of every body of a pattern, or of the `top` largest.
+
+    Raises
+    ------
+    LimitError
+        When a support does not fit into 64 bits, or when a pattern of unconnected parts has too many
+        bodies to write them down.
+    """
+    query = _query(graph, pattern)
+    if query is None:
+        return _finish(graph, pattern, None, top, complete=True)
+
+    def report(done: int, blocks: int) -> None:
+        if progress:
+            progress("counting bodies", done, blocks)
+
+    parts = []
+    for columns, factors in _connected(query):
+        different = [pair for pair in query.different if pair[0] in columns]
+        parts.append(eliminate(factors, different, query.variables, query.sizes, report))
+    if top is None or not all(len(part) for part in parts):
+        return _finish(graph, pattern, product(parts)[0], top, complete=True)
+    # Bodies that collapse or are the same rule as others are dropped, so more may be needed than `top`.
+    wanted = 4 * top + 64
+    while True:
+        chosen, complete = product(parts, wanted)
+        table = _finish(graph, pattern, chosen, top, complete=complete)
+        if complete or len(table) >= top:
+            return table
+        wanted *= 8
+
+
+def _finish(
+    graph: KnowledgeGraph, pattern: Pattern, bodies: Factor | None, top: int | None, *, complete: bool
+) -> BodyTable:
+    templates, first = len(pattern.templates), len(pattern.variables)
+    if bodies is None:
+        bodies = Factor({}, np.empty(0, dtype=np.int64))
+    predicates = np.empty((len(bodies), templates), dtype=np.int32)
+    for i in range(templates if len(bodies) else 0):
+        predicates[:, i] = bodies.columns[first + i]
+    return finish_table(graph, pattern, predicates, bodies.count, top, nonzero_known=complete)
+
+
+def _query(graph: KnowledgeGraph, pattern: Pattern) -> _Query | None:
+    """Look up a pattern's names and select the triples of each atom; None if no body has a witness."""
+    variables = {v: i for i, v in enumerate(pattern.variables)}
+    templates = {t: len(variables) + i for i, t in enumerate(pattern.templates)}
+    sizes = dict.fromkeys(variables.values(), len(graph.entities))
+    for template, number in templates.items():
+        is_type = pattern.is_type_template(template)
+        sizes[number] = len(graph.entities if is_type else graph.relations)
+
+    different: set[Different] = set()
+    forbidden: list[tuple[Variable, int]] = []
+    for inequality in pattern.inequalities:
+        if inequality.left == inequality.right:
+            return None
+        left, right = inequality.terms
+        if isinstance(left, Variable) and isinstance(right, Variable):
+            i, j = variables[left], variables[right]
+            different.add((min(i, j), max(i, j)))
+        elif isinstance(left, Variable) or isinstance(right, Variable):
+            variable, constant = (left, right) if isinstance(left, Variable) else (right, left)
+            found = graph.entities.get(constant.name)
+            # A constant that the graph does not have differs from everything.
+            if found is not None and isinstance(variable, Variable):
+                forbidden.append((variable, found))
+
+    factors = []
+    for atom in dict.fromkeys(pattern.atoms):
+        factor = _factor(graph, atom, variables, templates)
+        if factor is None:
+            return None
+        for variable, value in forbidden:
+            if variables[variable] in factor.columns:
+                factor = factor.where(factor.columns[variables[variable]] != value)
+        factors.append(factor)
+    return _Query(factors, sorted(different), len(variables), sizes)
+
+
+def _factor(
+    graph: KnowledgeGraph, atom: Atom, variables: dict[Variable, int], templates: dict[Template, int]
+) -> Factor | None:
+    """Return the triples that match an atom; None if it mentions a name that the graph does not have."""
+    triples = graph.triples
+    keep: Mask = np.ones(len(triples), dtype=bool)
+    columns: list[tuple[int, int]] = []  # a variable's or template's number, and its place in a triple
+    if isinstance(atom.relation, Template):
+        columns.append((templates[atom.relation], 1))
+        if graph.type_relation is not None:
+            keep &= triples[:, 1] != graph.type_relation
+    else:
+        relation = relation_of(atom, graph)
+        if relation == ABSENT:
+            return None
+        keep &= triples[:, 1] == relation
+    places: tuple[tuple[Term, int], ...] = ((atom.subject, 0), (atom.object, 2))
+    for term, place in places:
+        if isinstance(term, Constant):
+            found = graph.entities.get(term.name)
+            if found is None:
+                return None
+            keep &= triples[:, place] == found
+        else:
+            columns.append((variables[term] if isinstance(term, Variable) else templates[term], place))
+    if atom.subject == atom.object:
+        keep &= triples[:, 0] == triples[:, 2]
+    chosen = triples[keep]
+    return Factor(
+        {number: np.ascontiguousarray(chosen[:, place]) for number, place in sorted(columns)},
+        np.ones(len(chosen), dtype=np.int64),
+    )
+
+
+def _connected(query: _Query) -> list[tuple[set[int], list[Factor]]]:
+    """Group factors that are linked by variables, inequalities or templates, in order."""
+    groups: list[tuple[set[int], list[int]]] = []
+    links = [(set(f.columns), [i]) for i, f in enumerate(query.factors)]
+    links += [(set(pair), []) for pair in query.different]
+    for columns, places in links:
+        linked = [g for g in groups if g[0] & columns]
+        for group in linked:
+            columns, places = columns | group[0], places + group[1]
+        groups = [g for g in groups if g not in linked] + [(columns, places)]
+    ordered = sorted(((columns, sorted(places)) for columns, places in groups), key=lambda g: g[1])
+    return [(columns, [query.factors[i] for i in places]) for columns, places in ordered]
