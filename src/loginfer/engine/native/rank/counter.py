@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.compiled import kernel
+from loginfer.compiled import inlined, kernel
 
 __all__ = ["add", "entries", "grown", "new_counter"]
 
@@ -32,7 +32,7 @@ def new_counter(capacity: int) -> Longs:
     return slots
 
 
-@kernel
+@inlined
 def add(slots: Longs, key: int, amount: int) -> int:
     """Add to the count of a key; return 1 if the key is new, else 0."""
     mask = slots.size // 2 - 1

@@ -33,14 +33,26 @@ def triangle_table(edges: Edges) -> tuple[Ints, Longs]:
     _, order = stable_order(high, edges.entities)
     low, high, code = low[order], high[order], code[order]
     start, order = stable_order(low, edges.entities)
-    keys, support = _count_triangles(start, high[order], code[order], edges.labels)
     n = max(edges.labels, 1)
+    keys, support = _count_triangles(start, high[order], code[order], _weights(n))
     labels = np.stack([keys // (n * n), keys // n % n, keys % n], axis=1).astype(np.int32)
     return labels, support
 
 
+# For a triangle u < v < w, which of R, S, T its sides uv, uw, vw are, by the sides that run against the
+# ranks (bits 4, 2, 1). x is the vertex with two sides out, z the one with two in: R leads from x to y, S from
+# x to z, T from y to z. In a cycle (2, 5) there are no such vertices.
+ROLES = ("RST", "SRT", "", "TRS", "RTS", "", "STR", "TSR")
+
+
+def _weights(labels: int) -> Longs:
+    """Return int64[8, 3]: what to multiply the labels of uv, uw, vw by to get the key (R, S, T)."""
+    weight = {"R": labels * labels, "S": labels, "T": 1}
+    return np.array([[weight[role] for role in roles] or [0, 0, 0] for roles in ROLES], dtype=np.int64)
+
+
 @kernel
-def _count_triangles(start: Longs, high: Ints, code: Ints, labels: int) -> tuple[Longs, Longs]:
+def _count_triangles(start: Longs, high: Ints, code: Ints, weights: Longs) -> tuple[Longs, Longs]:
     """Count triangles by labels, given each vertex's edges to higher vertices, sorted by those."""
     entities = len(start) - 1
     # One entry per adjacent pair of vertices: the higher one, and where the codes of its edges begin.
@@ -78,30 +90,18 @@ def _count_triangles(start: Longs, high: Ints, code: Ints, labels: int) -> tuple
                     continue
                 # The triangle u < v < w with the sides p = uv, m = uw, q = vw.
                 for i in range(first[p], first[p + 1]):
-                    a, a_against = code[i] >> 1, code[i] & 1
                     for j in range(first[m], first[m + 1]):
-                        b, b_against = code[j] >> 1, code[j] & 1
+                        ways = 4 * (code[i] & 1) + 2 * (code[j] & 1)
                         for k in range(first[q], first[q + 1]):
-                            c, c_against = code[k] >> 1, code[k] & 1
-                            if a_against == c_against and a_against != b_against:
-                                continue  # a cycle: no side leads from a source to a sink
-                            # x is the vertex with two sides out, z the one with two in; R leads from x
-                            # to y, S from x to z, T from y to z. S is the side that the other two bridge.
-                            if a_against == c_against:
-                                if a_against == 0:
-                                    r, s, t = a, b, c  # u → v → w
-                                else:
-                                    r, s, t = c, b, a  # w → v → u
-                            elif a_against == b_against:
-                                if a_against == 0:
-                                    r, s, t = b, a, c  # u → w → v
-                                else:
-                                    r, s, t = c, a, b  # v → w → u
-                            elif a_against == 1:
-                                r, s, t = a, c, b  # v → u → w
-                            else:
-                                r, s, t = b, c, a  # w → u → v
-                            used += add(slots, (np.int64(r) * labels + s) * labels + t, 1)
+                            way = ways + (code[k] & 1)
+                            if way == 2 or way == 5:
+                                continue  # a cycle: no vertex has two sides out
+                            key = (
+                                weights[way, 0] * (code[i] >> 1)
+                                + weights[way, 1] * (code[j] >> 1)
+                                + weights[way, 2] * (code[k] >> 1)
+                            )
+                            used += add(slots, key, 1)
                             if 4 * used >= slots.size:
                                 slots = grown(slots)
         for p in range(pair_start[u], pair_start[u + 1]):
