@@ -40,7 +40,7 @@ lint: $(VENV)/.dev ## ruff, mypy --strict, import-linter
 	$(BIN)/lint-imports
 
 docs: $(VENV)/.dev ## build the documentation into site/
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 unit: $(VENV)/.dev ## the tests; those on real graphs need LOGINFER_DATA
 	$(BIN)/pytest -n 2 --dist worksteal
