@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DEMO := demo-output
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types docs unit bench growth clean
+.PHONY: help demo test lint types docs unit fuzz bench growth clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -44,6 +44,9 @@ docs: $(VENV)/.dev ## build the documentation into site/
 
 unit: $(VENV)/.dev ## the tests; those on real graphs need LOGINFER_DATA
 	$(BIN)/pytest -n 2 --dist worksteal
+
+fuzz: $(VENV)/.dev ## the tests with other random examples each time
+	HYPOTHESIS_PROFILE=explore $(BIN)/pytest -n 2 --dist worksteal
 
 bench: $(VENV)/.bench ## speed and memory against peers (minutes); needs LOGINFER_DATA
 	$(BIN)/python -m benchmarks

@@ -147,3 +147,7 @@ def test_nothing_is_written_if_one_rule_cannot_be_expressed(tmp_path):
 def test_formatted_rules_end_with_a_line_end():
     assert format_rules(RULES) == "(x,R,y), x != y -> (y,R,x)\n(x,type,C) -> (x,type,<D e>)\n"
     assert format_rules([]) == ""
+
+
+def test_a_relation_called_like_a_directive_is_read_where_there_are_no_directives():
+    assert str(parse_rules("@prefix(X,Y) <= ab(Y,X)", "anyburl").program[0]) == "(y,ab,x) -> (x,@prefix,y)"

@@ -11,6 +11,7 @@ from typing import Literal
 from loginfer.errors import InputError, ParseError, UnknownNameError
 from loginfer.files import atomic_write, reading
 from loginfer.logic.dialects import Dialect, detect, dialect_named
+from loginfer.logic.dialects.base import no_directive
 from loginfer.logic.rule import Rule
 from loginfer.logic.scored import ScoredRule, ZeroRule
 
@@ -159,7 +160,7 @@ def _read(
     dialect: Dialect, statement: str, prefixes: dict[str, str], path: str, line: int
 ) -> ScoredRule | ZeroRule:
     where = f"{path}:{line}"
-    if statement.startswith("@prefix"):
+    if dialect.read_directive is not no_directive and statement.startswith("@prefix"):
         raise ParseError(statement, 1, "`@prefix p: <iri> .`", where=where)
     try:
         return dialect.read_any(statement, where, prefixes)
