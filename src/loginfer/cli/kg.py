@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from loginfer.cli.common import (
@@ -84,6 +83,8 @@ def show(
     json: JsonOption = False,
 ) -> None:
     """Show what is in a graph: triples, constants, relations, types."""
+    import numpy as np
+
     loaded = open_kg(kg, format=format, columns=columns, on_error=on_error, type_predicate=type_predicate)
     graph, report = loaded.graph, loaded.report
     sizes = np.bincount(graph.triples[:, 1], minlength=len(graph.relations))

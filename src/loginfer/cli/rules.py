@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from loginfer.cli.common import (
@@ -156,6 +155,8 @@ def apply(
     json: JsonOption = False,
 ) -> None:
     """Apply rules to a graph and write what they derive."""
+    import numpy as np
+
     from loginfer.engine.program import one_step
     from loginfer.kg.load import write_graph
     from loginfer.logic.rulefile import SHIPPED
@@ -215,6 +216,8 @@ def explain(
 
     Names may be given by their last part (behind the last / or #) where that is unambiguous.
     """
+    import numpy as np
+
     from loginfer.engine.program import derivation
     from loginfer.engine.program import explain as explain_triple
 
