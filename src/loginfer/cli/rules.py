@@ -85,7 +85,8 @@ def rank(
     with open_rule_engine(kg, engine, type_predicate=type_predicate, memory_limit=memory_limit) as opened:
         graph = opened.graph
         _check_fixed_relations(wanted, graph)
-        ranked = opened.rank_bodies(wanted, None if all_ else top)
+        with progress_bar() as progress:
+            ranked = opened.rank_bodies(wanted, None if all_ else top, progress=progress)
     texts = body_texts(ranked, graph)
     supports = ranked.support.tolist()
     if out is not None:

@@ -121,8 +121,19 @@ class Engine(Protocol):
         """The graph K."""
         ...
 
-    def rank_bodies(self, pattern: Pattern, top: int | None = None) -> BodyTable:
-        """Return the exact support of every body of a pattern, or of the `top` largest."""
+    def rank_bodies(
+        self,
+        pattern: Pattern,
+        top: int | None = None,
+        *,
+        complete: bool | None = None,
+        progress: Progress | None = None,
+    ) -> BodyTable:
+        """Return the exact support of every body of a pattern, or of the `top` largest.
+
+        `complete` says whether the number of all bodies with a witness must be known too; by default it is
+        as long as that is cheap.
+        """
         ...
 
     def support(self, rule: Rule) -> int:

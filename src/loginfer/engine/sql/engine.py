@@ -99,8 +99,20 @@ class SqlEngine:
         """Return the query that `rank_bodies` runs: columns c0, c1, … for the templates, and n."""
         return rank_query(pattern, self.layout, self._session.dialect, self.estimate)
 
-    def rank_bodies(self, pattern: Pattern, top: int | None = None) -> BodyTable:
-        """Return the exact support of every body of a pattern, or of the `top` largest."""
+    def rank_bodies(
+        self,
+        pattern: Pattern,
+        top: int | None = None,
+        *,
+        complete: bool | None = None,
+        progress: Progress | None = None,
+    ) -> BodyTable:
+        """Return the exact support of every body of a pattern, or of the `top` largest.
+
+        One query counts all bodies, so they are always complete.
+        """
+        if progress:
+            progress(f"counting the bodies of `{pattern.name}`", 0, None)
         listed = "".join(f"c{i}, " for i in range(len(pattern.templates)))
         # A count beyond 64 bits becomes -1.
         narrow = f"CAST(CASE WHEN n < {2**63} THEN n ELSE -1 END AS BIGINT)"
