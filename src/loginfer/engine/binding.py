@@ -115,9 +115,9 @@ def bind(rule: Rule, graph: KnowledgeGraph) -> Bound:
 def relation_of(atom: Atom, graph: KnowledgeGraph) -> int:
     """Return the id of an atom's relation, or `ABSENT`; a type atom means the graph's type predicate."""
     name = str(atom.relation)
-    if name == RDF_TYPE and graph.type_relation is not None:
-        return graph.type_relation
-    found = graph.relations.get(name)
+    found = graph.type_relation if name == RDF_TYPE else None
+    if found is None:
+        found = graph.relations.get(name)
     return ABSENT if found is None else found
 
 

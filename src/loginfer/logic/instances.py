@@ -93,7 +93,7 @@ def symmetries(pattern: Pattern) -> tuple[tuple[int, ...], ...]:
     templates = pattern.templates
     wanted = canonical(pattern)
     # Only templates that occur equally often, in the same kind of atom, can be exchanged.
-    uses = Counter(t for atom in pattern.atoms for t in atom.templates)
+    uses = Counter(t for atom in dict.fromkeys(pattern.atoms) for t in atom.templates)
     groups: dict[tuple[bool, int, bool], list[int]] = {}
     for place, template in enumerate(templates):
         kind = (pattern.is_type_template(template), uses[template], template == pattern.head_template)

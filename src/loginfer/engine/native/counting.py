@@ -27,7 +27,7 @@ def support(store: Store, bound: Bound) -> int:
     Raises
     ------
     LimitError
-        When one connected part of the body has 2^63 witnesses or more.
+        When one connected part of the body has about 9·10^18 witnesses or more.
     """
     body = Body.of(store, bound)
     if body is None:
@@ -47,7 +47,7 @@ def support(store: Store, bound: Bound) -> int:
         if found == 0:
             return 0
         counts.append(found)
-    if kernels.OVERFLOW in counts:
+    if kernels.TOO_MANY in counts:
         raise LimitError("a rule has more witnesses than 64 bits can count")
     return prod(counts)
 

@@ -132,6 +132,7 @@ class NativeEngine:
         values: dict[int, int] = {}
         matches = head.relation == int(conclusion[1])
         for term, value in ((head.subject, int(conclusion[0])), (head.object, int(conclusion[2]))):
+            matches &= 0 <= value < len(self.graph.entities)
             matches &= (values.setdefault(term, value) if term >= 0 else ~term) == value
         rows = np.empty((0, len(bound.variables)), dtype=np.int32)
         if matches:
@@ -169,7 +170,8 @@ class NativeEngine:
 
         Triples that `derived` marks meanwhile are not asked about again.
         """
-        by_relation = _PlacesByRelation(triples, len(self.graph.relations))
+        triples = np.asarray(triples, dtype=np.int32).reshape(-1, 3)
+        by_relation = _PlacesByRelation(triples, self.graph)
         relations: dict[str, int] = {}
         pairs: dict[int, npt.NDArray[np.int32]] = {}
         for number, rule in enumerate(rules):
@@ -261,11 +263,15 @@ def _matches(head: BoundAtom, values: npt.NDArray[np.int32]) -> npt.NDArray[np.b
 
 
 class _PlacesByRelation:
-    """For each relation the places of its triples, ascending."""
+    """For each relation the places of its triples, ascending; without those that have an unknown id."""
 
-    def __init__(self, triples: Triples, relations: int) -> None:
-        self._order = np.argsort(triples[:, 1], kind="stable")
-        self._ends = np.cumsum(np.bincount(triples[:, 1], minlength=relations))
+    def __init__(self, triples: Triples, graph: KnowledgeGraph) -> None:
+        # Kernels use ids as places in arrays, unchecked.
+        sizes = np.array([len(graph.entities), len(graph.relations), len(graph.entities)])
+        known = np.flatnonzero(((triples >= 0) & (triples < sizes)).all(axis=1))
+        relations = triples[known, 1]
+        self._order = known[np.argsort(relations, kind="stable")]
+        self._ends = np.cumsum(np.bincount(relations, minlength=len(graph.relations)))
 
     def __getitem__(self, relation: int) -> npt.NDArray[np.int64]:
         begin = self._ends[relation - 1] if relation else 0

@@ -76,7 +76,7 @@ def witnesses(store: Store, bound: Bound, limit: int | None = None) -> Int32:
     """Return the first `limit` witnesses, int32[m, variables], in ascending order."""
     variables = len(bound.variables)
     body = Body.of(store, bound)
-    if body is None or limit == 0:
+    if body is None or (limit is not None and limit <= 0):
         return np.empty((0, variables), dtype=np.int32)
     if variables == 0:
         return np.empty((1, 0), dtype=np.int32)
@@ -93,5 +93,5 @@ def witnesses(store: Store, bound: Bound, limit: int | None = None) -> Int32:
     ordered = total > max(wanted, _FEW_WITNESSES)
     search = Search(store, body, plan_listing(body.shape, body.scales, ordered))
     rows = np.empty((wanted if ordered else total, variables), dtype=np.int32)
-    kernels.listing(rows, *search.arguments)
+    rows = rows[: kernels.listing(rows, *search.arguments)]
     return rows if ordered else rows[np.lexsort(rows.T[::-1])][:wanted]

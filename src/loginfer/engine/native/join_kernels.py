@@ -39,7 +39,7 @@ from loginfer.engine.native.plan import (
     VARIABLE,
 )
 
-__all__ = ["OVERFLOW", "assemble", "check", "count", "listing", "project", "transpose"]
+__all__ = ["TOO_MANY", "assemble", "check", "count", "listing", "project", "transpose"]
 
 # A number: a Python int outside, an int64 inside.
 Int: TypeAlias = Any
@@ -49,9 +49,10 @@ Bools = npt.NDArray[np.bool_]
 Bytes = npt.NDArray[np.uint8]
 Uint64 = npt.NDArray[np.uint64]
 
-# The result of a count beyond 64 bits.
-OVERFLOW = -2
-# Products are checked in floating point: this is a safe distance below 2^63.
+# A count that stands for itself and for all larger ones: a part beyond it may yet be multiplied by 0.
+# Factors are at most this, so a sum of two fits into 64 bits without a sign.
+TOO_MANY = 9_100_000_000_000_000_000
+# Products are checked in floating point: this is a safe distance below.
 _LARGEST = 9.0e18
 
 
@@ -240,16 +241,17 @@ def _evaluate(
                 entering = False
                 break
             if np.float64(state[above, product]) * np.float64(result) > _LARGEST:
-                return OVERFLOW
-            state[above, product] *= result
+                state[above, product] = TOO_MANY
+            else:
+                state[above, product] *= result
             if nodes[node, SIBLING] >= 0:
                 node = nodes[node, SIBLING]
                 entering = True
                 break
             node = above
             state[node, total] += state[node, product]
-            if state[node, total] < 0:
-                return OVERFLOW
+            if state[node, total] < 0 or state[node, total] > TOO_MANY:
+                state[node, total] = TOO_MANY
             if not exists:
                 entering = False
                 break
@@ -295,7 +297,7 @@ def count(
     memo: Int64,
     state: Int64,
 ) -> Int:
-    """Return the number of witnesses of one free subtree, or `OVERFLOW`."""
+    """Return the number of witnesses of one free subtree, or `TOO_MANY`."""
     return _evaluate(first, exists, nodes, constraints, differs, pointers, values, starts, terms, memo, state)
 
 

@@ -9,6 +9,7 @@ materialisation added.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -26,7 +27,7 @@ POINTER_BYTES = 512 * 2**20
 ROOM = 2**22
 
 
-class Store:
+class Store(ABC):
     """Adjacency lists of relations in both directions, with row pointers made when first asked for.
 
     Parameters
@@ -62,9 +63,9 @@ class Store:
         if len(self._room[0]) > ROOM:
             self._room = np.empty(ROOM, dtype=np.int32), np.empty(ROOM, dtype=np.int32)
 
+    @abstractmethod
     def _sources(self, relation: int, direction: int) -> tuple[Ids, int]:
         """Return whose list each value belongs to (ascending), and where in `values` they begin."""
-        raise NotImplementedError
 
     def rows(self, slots: Sequence[tuple[int, int]]) -> list[int]:
         """Return the rows of `pointers` for pairs of relation and direction.
