@@ -1,0 +1,8 @@
+"""What is measured: one file a task."""
+
+from __future__ import annotations
+
+from benchmarks.tasks import conclusions, loading, materialise, single_body, startup, support
+
+# In the order of the table.
+MODULES = (support, single_body, conclusions, materialise, loading, startup)
