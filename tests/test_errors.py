@@ -30,3 +30,8 @@ def test_the_nearest_name_is_found_by_its_last_part_and_despite_typos(name):
 def test_an_unknown_name_comes_with_the_nearest_ones_or_with_none():
     assert "did you mean `/film/film/country`?" in str(UnknownNameError("relation", "country", RELATIONS))
     assert "did you mean" not in str(UnknownNameError("relation", "zzzzzz", RELATIONS))
+
+
+def test_a_few_known_names_are_all_offered_where_none_is_near():
+    assert "choose one of `cat`, `dog`" in str(UnknownNameError("animal", "zzzzzz", ["cat", "dog"]))
+    assert "choose" not in str(UnknownNameError("animal", "zzzzzz", [f"cat{i}" for i in range(100)]))

@@ -1,4 +1,5 @@
 import errno
+import os
 
 import pytest
 
@@ -62,3 +63,14 @@ def test_text_is_utf8_with_unix_line_ends(tmp_path):
     with atomic_write(tmp_path / "out.txt") as stream:
         stream.write("é\n")
     assert (tmp_path / "out.txt").read_bytes() == b"\xc3\xa9\n"
+
+
+def test_a_device_is_never_replaced():
+    with pytest.raises(OutputError, match="is a device"), atomic_write(os.devnull, force=True):
+        pass
+
+
+def test_a_file_in_place_of_a_folder_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="file` is no folder"), atomic_write(tmp_path / "file" / "out.txt"):
+        pass

@@ -28,6 +28,10 @@ __all__ = [
 ]
 
 
+# Up to so many known names are all offered where none is near an unknown one.
+MANY = 20
+
+
 class LogInferError(Exception):
     """A problem that the user can mend.
 
@@ -106,10 +110,13 @@ class UnknownNameError(InputError):
     def __init__(self, kind: str, name: str, known: Iterable[str], *, where: str | None = None) -> None:
         self.kind = kind
         self.name = name
-        self.nearest = nearest(name, known)
+        names = list(known)
+        self.nearest = nearest(name, names)
         hint = None
         if self.nearest:
             hint = "did you mean " + " or ".join(f"`{n}`" for n in self.nearest) + "?"
+        elif 0 < len(names) <= MANY:
+            hint = "choose one of " + ", ".join(f"`{n}`" for n in names)
         super().__init__(f"unknown {kind} `{name}`", where=where, hint=hint)
 
 

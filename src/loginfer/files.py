@@ -7,6 +7,7 @@ complete; what existed before stays untouched until then, and is not replaced un
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import tempfile
 from collections.abc import Iterator
@@ -15,12 +16,16 @@ from typing import IO, Any
 
 from loginfer.errors import InputError, OutputError
 
-__all__ = ["atomic_path", "atomic_write", "describe_os_error", "reading", "refuse_to_overwrite"]
+__all__ = ["atomic_path", "atomic_write", "describe_os_error", "reading", "refuse_to_overwrite", "writing"]
 
 
 def refuse_to_overwrite(path: Path, force: bool) -> None:
-    """Raise `OutputError` if `path` exists and may not be replaced."""
-    if path.exists() and not force:
+    """Raise `OutputError` if `path` exists and may not be replaced; a device or pipe never may."""
+    with writing(path):
+        exists, replaceable = path.exists(), path.is_file() or path.is_dir()
+    if exists and not replaceable:
+        raise OutputError(f"`{path}` is a device or a pipe, not a file", hint="give the name of a file")
+    if exists and not force:
         raise OutputError(
             f"`{path}` exists already", hint="choose another name, or add --force to replace it"
         )
@@ -43,25 +48,19 @@ def atomic_path(path: str | Path, *, force: bool = False) -> Iterator[Path]:
         raise OutputError(f"`{target}` is a folder", hint="give the name of a file")
     temporary: Path | None = None
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-        os.close(handle)
-        temporary = Path(name)
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)
-        yield temporary
-        with temporary.open("rb") as written:
-            os.fsync(written.fileno())
-        temporary.replace(target)
-        temporary = None
-    except OSError as error:
-        if error.errno is None:
-            raise
-        raise OutputError(
-            f"cannot write `{target}`: {describe_os_error(error)}",
-            hint="nothing was changed; free some space or choose another place",
-        ) from error
+        with writing(target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+            os.close(handle)
+            temporary = Path(name)
+            umask = os.umask(0)
+            os.umask(umask)
+            temporary.chmod(0o666 & ~umask)
+            yield temporary
+            with temporary.open("rb") as written:
+                os.fsync(written.fileno())
+            temporary.replace(target)
+            temporary = None
     finally:
         if temporary is not None:
             with contextlib.suppress(OSError):
@@ -93,6 +92,22 @@ def atomic_write(path: str | Path, mode: str = "w", *, force: bool = False) -> I
 def describe_os_error(error: OSError) -> str:
     """Say in a few words what the operating system complained about."""
     return (error.strerror or str(error)).lower()
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn what the operating system says while `path` is written into an `OutputError`."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:
+            raise
+        what, hint = describe_os_error(error), "choose another place"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            hint = "free some space or choose another place"
+        elif error.errno in (errno.EEXIST, errno.ENOTDIR):
+            what = f"`{path.parent}` is no folder"
+        raise OutputError(f"cannot write `{path}`: {what}", hint=f"nothing was changed; {hint}") from error
 
 
 @contextlib.contextmanager

@@ -168,3 +168,34 @@ def test_a_full_disk_while_writing_is_one_clear_message(loginfer, graph, tmp_pat
     assert "no space left" in err
     assert not out.exists()
     assert not list(tmp_path.glob(".out*"))
+
+
+def test_names_that_look_like_markup_are_printed_as_they_are(loginfer, tmp_path):
+    graph = tmp_path / "markup.tsv"
+    graph.write_text("a\thas [bold]x[/bold] :smile:\tb\n")
+    code, out, err = loginfer("kg", "show", graph)
+    assert code == 0, err
+    assert "has [bold]x[/bold] :smile:" in out
+
+
+def test_fetching_what_is_generated_still_answers_in_json(loginfer):
+    code, out, _ = loginfer("kg", "fetch", "lubm", "--json")
+    assert code == 0
+    assert json.loads(out) == {"name": "lubm", "path": None, "sha256": None}
+
+
+@pytest.mark.parametrize("words", [["convert", "lubm"], ["generate", "lubm", "--out"]])
+def test_an_unknown_ending_is_told_before_the_work(loginfer, monkeypatch, words):
+    def fail(*arguments, **options):
+        raise AssertionError("the graph was generated")
+
+    monkeypatch.setattr("loginfer.kg.lubm.generate_lubm", fail)
+    code, _, err = loginfer("kg", *words, "graph.foo")
+    assert code == 2
+    assert "no known ending" in err
+
+
+def test_the_empty_name_is_no_graph(loginfer):
+    code, _, err = loginfer("kg", "show", "")
+    assert code == 2
+    assert "the catalogue has" in err

@@ -1,5 +1,6 @@
 """The real program, run as its users run it."""
 
+import json
 import os
 import signal
 import subprocess
@@ -104,3 +105,51 @@ def test_output_is_the_same_whatever_the_hash_seed(tmp_path):
             assert done.returncode == 0, done.stderr
             outputs.add((words[1], done.stdout))
     assert len(outputs) == 3
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_an_answer_that_cannot_be_printed_is_one_clear_message():
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*PROGRAM, "rules", "patterns"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 2
+    assert done.stderr == "error: cannot print the answer: no space left on device\n"
+
+
+@pytest.mark.parametrize("words", [["rules", "patterns"], ["kg", "show", "lubm"]])
+def test_closed_streams_are_no_error(words):
+    closed = (
+        "import os, sys; os.close(0); os.close(1); os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", closed, *PROGRAM[1:], *words], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("json_wanted", [True, False])
+def test_names_beyond_the_encoding_of_the_terminal_are_escaped(tmp_path, json_wanted):
+    graph = tmp_path / "graph.tsv"
+    graph.write_text("Zürich\tin\t日本\n", encoding="utf-8")
+    words = ["rules", "explain", str(graph), "(x,in,y) -> (y,has,x)", "日本", "has", "Zürich"]
+    done = subprocess.run(
+        [*PROGRAM, *words, *["--json"][: int(json_wanted)]],
+        capture_output=True,
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    if json_wanted:
+        assert json.loads(done.stdout)["triple"] == ["日本", "has", "Zürich"]
+    else:
+        assert done.stdout.startswith(rb"(\u65e5\u672c, has, Z\xfcrich)")
+
+
+def test_ctrl_c_before_the_command_runs_is_clean(loginfer, monkeypatch):
+    def interrupted(arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("loginfer.cli.app.app", interrupted)
+    assert loginfer("kg", "list") == (130, "", "interrupted; nothing was left half-written\n")

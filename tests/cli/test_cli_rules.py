@@ -1,4 +1,5 @@
 import json
+import os
 
 import pytest
 
@@ -155,6 +156,59 @@ def test_rules_convert_round_trip_through_rdfox(loginfer, tmp_path):
     assert back.read_text() == direct
 
 
+def test_rules_convert_puts_the_text_into_json_if_it_goes_nowhere_else(loginfer):
+    code, out, err = loginfer("rules", "convert", GRANDPARENT, "--to", "datalog", "--json")
+    assert code == 0, err
+    assert json.loads(out) == {
+        "rules": 1,
+        "from": "arrow",
+        "to": "datalog",
+        "out": None,
+        "text": "grandparent(X,Z) :- parent(X,Y), parent(Y,Z).\n",
+    }
+
+
+def test_one_misspelt_rule_of_many_is_a_note_or_in_strict_mode_an_error(loginfer, graph, tmp_path):
+    rules = tmp_path / "two.rules"
+    rules.write_text(f"{ANCESTOR}\n(x,parnt,y) -> (y,child,x)\n")
+    code, out, err = loginfer("rules", "apply", graph, rules, "--json")
+    assert code == 0, err
+    assert json.loads(out)["new"] == 2
+    assert "1 of 2 rules" in err
+    assert "`parnt`" in err
+    code, _, err = loginfer("rules", "apply", graph, rules, "--strict")
+    assert code == 2
+    assert "did you mean `parent`" in err
+
+
+def test_explain_claims_nothing_about_the_closure_for_a_triple_of_the_graph(loginfer, graph, tmp_path):
+    # (ann, parent, bob) follows in two steps, from its own consequence.
+    rules = tmp_path / "two.rules"
+    rules.write_text("(x,parent,y) -> (y,child,x)\n(x,child,y) -> (y,parent,x)\n")
+    code, out, err = loginfer("rules", "explain", graph, rules, "ann", "parent", "bob", "--closure")
+    assert code == 0, err
+    assert "is in the graph" in out
+    assert "from the rules" not in out
+
+
+def test_a_long_table_is_printed_line_by_line(loginfer, tmp_path, monkeypatch):
+    graph = tmp_path / "graph.tsv"
+    graph.write_text("".join(f"a{j}\trel{i}\tb\n" for i in range(3) for j in range(i + 1)))
+    monkeypatch.setattr("loginfer.cli.rules.LONG", 2)
+    code, out, err = loginfer("rules", "rank", graph, "--pattern", "symmetry", "--all")
+    assert code == 0, err
+    assert out == "3   (x,rel2,y)\n2   (x,rel1,y)\n1   (x,rel0,y)\n"
+
+
+def test_a_piped_table_is_not_folded(loginfer, tmp_path):
+    graph = tmp_path / "graph.tsv"
+    graph.write_text(f"a\t{'r' * 400}\tb\n")
+    code, out, err = loginfer("rules", "rank", graph, "--pattern", "symmetry")
+    assert code == 0, err
+    assert "r" * 400 in out
+    assert "1 body of `symmetry` has a witness" in err
+
+
 def test_patterns_are_listed(loginfer):
     code, out, _ = loginfer("rules", "patterns", "--json")
     assert code == 0
@@ -170,6 +224,7 @@ def test_patterns_are_listed(loginfer):
 
 
 BAD = {
+    "rules of another graph": (["apply", "{g}", "lubm-107"], "unknown relation"),
     "an unbound head variable": (["apply", "{g}", "(x,parent,y) -> (x,parent,z)"], "`z`"),
     "an unknown relation": (["apply", "{g}", "(x,parnt,y) -> (y,parent,x)"], "did you mean `parent`"),
     "a rule that does not parse": (["apply", "{g}", "(x,parent y) -> (y,parent,x)"], "column"),
@@ -184,6 +239,31 @@ BAD = {
     "an unknown constant": (["explain", "{g}", ANCESTOR, "anne", "parent", "bob"], "ann"),
     "an unknown relation in a triple": (["explain", "{g}", ANCESTOR, "ann", "parents", "bob"], "parent"),
     "an unknown dialect": (["convert", "lubm-107", "--to", "rdfix"], "rdfox"),
+    "a dialect misspelt for a shipped rule set": (
+        ["convert", "lubm-19", "--from", "rdfix", "--to", "sql"],
+        "rdfox",
+    ),
+    "a constant that nobody has": (["apply", "{g}", "(x,parent,bobb) -> (x,parent,x)"], "did you mean `bob`"),
+    "a constant of a pattern that nobody has": (
+        ["rank", "{g}", "--pattern", "(x,_R,bobb) -> (x,_S,x)"],
+        "did you mean `bob`",
+    ),
+    "a constant that nobody has, when explaining": (
+        ["explain", "{g}", "(x,parent,bobb) -> (x,parent,x)", "ann", "parent", "bob"],
+        "did you mean `bob`",
+    ),
+    "a limit without a closure": (["apply", "{g}", ANCESTOR, "--max-triples", "1"], "--closure"),
+    "a graph to include into nothing": (["apply", "{g}", ANCESTOR, "--include-graph"], "--out"),
+    "an ending nobody knows": (["apply", "{g}", ANCESTOR, "--out", "new.foo"], ".parquet"),
+    "a device to write to": (["convert", "lubm-19", "--to", "sql", "--out", os.devnull, "--force"], "device"),
+    "a rule file without rules": (["convert", os.devnull, "--to", "sql"], "no rule"),
+    **{
+        f"the amount of memory `{limit}`": (
+            ["rank", "{g}", "--pattern", "symmetry", "--engine", "duckdb", "--memory-limit", limit],
+            "such as 500MB",
+        )
+        for limit in ("much", "", "0", "-1GB", "none", "100PB")
+    },
     "a closure beyond its limit": (
         ["apply", "{g}", ANCESTOR, "--closure", "--max-rounds", "1"],
         "round",

@@ -214,3 +214,10 @@ def test_a_head_with_a_name_the_graph_does_not_have_is_refused():
         for ask in (engine.conclusions, lambda rule: engine.materialise([rule])):
             with pytest.raises(InputError, match="name that the graph does not have"):
                 ask(parse_rule("(x,next,y) -> (x,unheard,y)"))
+
+
+def test_an_interrupted_query_is_an_interrupt():
+    from loginfer.engine.duckdb.session import translated_errors
+
+    with pytest.raises(KeyboardInterrupt), translated_errors():
+        raise RuntimeError("Query interrupted")

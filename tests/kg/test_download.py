@@ -221,6 +221,16 @@ def test_nobody_listening_is_an_error_that_names_the_address(server, target):
     assert server.address in caught.value.message
 
 
+def test_without_a_network_there_is_one_attempt_only(target, monkeypatch):
+    def unknown(*arguments, **options):
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr("socket.getaddrinfo", unknown)
+    monkeypatch.setattr("loginfer.kg.download.time.sleep", lambda wait: pytest.fail("it waited"))
+    with pytest.raises(DownloadError, match=r"not known .* after 1 attempt\)"):
+        get("http://nowhere.invalid/graph.tar.gz", target, attempts=Attempts(limit=6))
+
+
 def test_waiting_between_attempts_doubles(server, target, monkeypatch):
     waits = []
     monkeypatch.setattr("loginfer.kg.download.time.sleep", waits.append)

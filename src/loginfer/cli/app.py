@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import Annotated
@@ -11,10 +12,12 @@ import typer
 from loginfer._version import __version__
 from loginfer.cli import kg, rules
 from loginfer.errors import LogInferError
+from loginfer.files import describe_os_error
 
 __all__ = ["app", "main"]
 
 INTERRUPTED = 130
+INTERRUPTION = "interrupted; nothing was left half-written"
 
 app = typer.Typer(
     name="loginfer",
@@ -49,20 +52,34 @@ def main(arguments: list[str] | None = None) -> None:
 
     Exit codes: 0 all well, 1 a check found something, 2 bad input or output, 130 interrupted.
     """
+    # A character that a terminal of another encoding cannot show is no reason to stop.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         app(arguments)
+    except KeyboardInterrupt:
+        # Typer catches it only once the command runs.
+        print(INTERRUPTION, file=sys.stderr)
+        sys.exit(INTERRUPTED)
     except LogInferError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
     except SystemExit as stop:
         # Typer turns Ctrl-C into this exit code, without a word.
         if stop.code == INTERRUPTED:
-            print("interrupted; nothing was left half-written", file=sys.stderr)
+            print(INTERRUPTION, file=sys.stderr)
         raise
-    except BrokenPipeError:
-        # The reader of our output went away (`| head`): not an error, and nothing to say.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+    except OSError as error:
+        # Without a file's name it is about the answer on stdout, which must not be flushed again at the end.
+        if error.filename is None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        if isinstance(error, BrokenPipeError):
+            # The reader of our output went away (`| head`): not an error, and nothing to say.
+            sys.exit(0)
+        failed = "print the answer" if error.filename is None else f"use `{error.filename}`"
+        print(f"error: cannot {failed}: {describe_os_error(error)}", file=sys.stderr)
+        sys.exit(2)
     except MemoryError:
         print(
             "error: not enough memory for this\n  hint: try --engine duckdb, which works from disk",

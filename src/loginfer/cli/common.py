@@ -9,11 +9,11 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from loginfer.errors import InputError, UnknownNameError
+from loginfer.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,7 +37,9 @@ __all__ = [
     "OnErrorOption",
     "TypePredicateOption",
     "console",
+    "counted",
     "note",
+    "on_terminal",
     "open_kg",
     "open_rule_engine",
     "print_json",
@@ -105,14 +107,29 @@ TypePredicateOption = Annotated[
 ]
 
 
+# Wider than any row: what is piped into a file or another program is not folded.
+UNLIMITED_WIDTH = 1_000_000
+
+
 def console(stderr: bool = False) -> Console:
-    """Return a console; piped output is not cut to a terminal's width."""
+    """Return a console; piped output is not folded to a terminal's width.
+
+    Names are printed as they are: `[b]` and `:smile:` in them are no markup.
+    """
     from rich.console import Console
 
-    stream = sys.stderr if stderr else sys.stdout
-    return Console(
-        stderr=stderr, highlight=False, soft_wrap=not stream.isatty(), width=None if stream.isatty() else 200
-    )
+    width = None if on_terminal(sys.stderr if stderr else sys.stdout) else UNLIMITED_WIDTH
+    return Console(stderr=stderr, highlight=False, markup=False, emoji=False, width=width)
+
+
+def on_terminal(stream: TextIO | None) -> bool:
+    """Say whether a person looks at a stream; a closed one is None."""
+    return stream is not None and stream.isatty()
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """Say how many: `1 rule`, `1,000 rules`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def note(message: str) -> None:
@@ -122,8 +139,8 @@ def note(message: str) -> None:
 
 def print_json(value: Any) -> None:
     """Print an answer for a program."""
-    json.dump(value, sys.stdout, ensure_ascii=False, indent=2)
-    sys.stdout.write("\n")
+    encoding = (getattr(sys.stdout, "encoding", None) or "").replace("-", "").casefold()
+    print(json.dumps(value, ensure_ascii=encoding != "utf8", indent=2))
 
 
 def table(*columns: str, numbers: tuple[str, ...] = (), title: str | None = None) -> Table:
@@ -140,13 +157,13 @@ def table(*columns: str, numbers: tuple[str, ...] = (), title: str | None = None
 @contextlib.contextmanager
 def progress_bar() -> Iterator[Progress | None]:
     """Give a callback that shows progress on a terminal, or None where nobody looks."""
-    if not sys.stderr.isatty():
+    if not on_terminal(sys.stderr):
         yield None
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     bar = Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.completed:,.0f}"),
         TimeElapsedColumn(),
@@ -181,7 +198,7 @@ def open_kg(
         format=format, on_error=on_error.value, columns=columns, type_predicate=type_predicate
     )
     confirm = None
-    if sys.stdin.isatty() and sys.stderr.isatty():
+    if on_terminal(sys.stdin) and on_terminal(sys.stderr):
 
         def confirm(question: str) -> bool:
             return typer.confirm(question, default=False, err=True)
@@ -189,7 +206,7 @@ def open_kg(
     with progress_bar() as progress:
         loaded = open_graph(name, options, progress=progress, confirm=confirm)
     if loaded.report.skipped:
-        note(f"skipped {loaded.report.skipped:,} bad lines, e.g.")
+        note(f"skipped {counted(loaded.report.skipped, 'bad line')}, e.g.")
         for example in loaded.report.examples:
             note(f"  {example}")
     return loaded
@@ -236,7 +253,10 @@ def open_rule_engine(
     if engine is EngineName.native:
         yield open_engine(graph)
     else:
-        yield open_engine(graph, engine.value, memory_limit=memory_limit)
+        from loginfer.engine.duckdb import DuckDBEngine
+
+        with DuckDBEngine(graph, memory_limit=memory_limit) as opened:
+            yield opened
 
 
 def resolve_relation(graph: KnowledgeGraph, name: str) -> int:
@@ -258,8 +278,9 @@ def resolve_entity(graph: KnowledgeGraph, name: str) -> int:
 def _by_last_part(names: Any, wanted: str) -> int | None:
     matches = [i for i, name in enumerate(names) if _last_part(name) == wanted]
     if len(matches) > 1:
-        full = [names[i] for i in matches[:3]]
-        raise UnknownNameError("name", wanted, [], where="ambiguous: " + ", ".join(full))
+        full = ", ".join(f"`{names[i]}`" for i in matches[:3])
+        more = f" and {len(matches) - 3} more" if len(matches) > 3 else ""
+        raise InputError(f"`{wanted}` may be any of {full}{more}", hint="give the whole name")
     return matches[0] if matches else None
 
 

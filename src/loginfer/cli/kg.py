@@ -17,6 +17,7 @@ from loginfer.cli.common import (
     OnErrorOption,
     TypePredicateOption,
     console,
+    counted,
     folder_of,
     note,
     open_kg,
@@ -25,7 +26,6 @@ from loginfer.cli.common import (
     table,
 )
 from loginfer.errors import UnknownNameError
-from loginfer.files import refuse_to_overwrite
 
 __all__ = ["app"]
 
@@ -143,15 +143,15 @@ def convert(
     json: JsonOption = False,
 ) -> None:
     """Write a graph in another format."""
-    from loginfer.kg.load import write_graph
+    from loginfer.kg.load import check_output, write_graph
 
-    refuse_to_overwrite(out, force)
+    check_output(out, format=to, force=force)
     loaded = open_kg(kg, format=format, columns=columns, on_error=on_error, type_predicate=type_predicate)
     write_graph(loaded.graph, out, format=to, force=force)
     if json:
         print_json({"out": str(out), "triples": len(loaded.graph)})
     else:
-        note(f"{len(loaded.graph):,} triples written to {out}")
+        note(f"{counted(len(loaded.graph), 'triple')} written to {out}")
 
 
 @app.command(epilog="Example:  loginfer kg fetch wn18rr")
@@ -166,6 +166,8 @@ def fetch(
     entry = catalogue.find(name)
     if entry.generated:
         note(f"`{entry.name}` is generated when it is used; there is nothing to download")
+        if json:
+            print_json({"name": entry.name, "path": None, "sha256": None})
         return
     with progress_bar() as progress:
         path = catalogue.fetch(entry.name, force=force, progress=progress)
@@ -189,9 +191,9 @@ def generate(
     if what.casefold() != "lubm":
         raise UnknownNameError("generator", what, ["lubm"])
     from loginfer.kg import lubm
-    from loginfer.kg.load import write_graph
+    from loginfer.kg.load import check_output, write_graph
 
-    refuse_to_overwrite(out, force)
+    check_output(out, force=force)
     with progress_bar() as progress:
         if out.name.casefold().endswith((".nt", ".nt.gz", ".nt.zst")):
             # One department at a time, so that any number of universities fits into memory.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +21,7 @@ from loginfer.cli.common import (
     OnError,
     TypePredicateOption,
     console,
+    counted,
     note,
     open_rule_engine,
     print_json,
@@ -40,6 +43,9 @@ __all__ = ["app"]
 app = typer.Typer(
     help="Rules and patterns: rank their bodies, apply, explain, convert.", no_args_is_help=True
 )
+
+# From so many rows on a table is printed line by line: to lay it out would take longer than to count it.
+LONG = 2000
 
 RulesArgument = Annotated[
     str,
@@ -84,7 +90,7 @@ def rank(
         refuse_to_overwrite(out, force)
     with open_rule_engine(kg, engine, type_predicate=type_predicate, memory_limit=memory_limit) as opened:
         graph = opened.graph
-        _check_fixed_relations(wanted, graph)
+        _check_fixed_names(wanted, graph)
         with progress_bar() as progress:
             ranked = opened.rank_bodies(wanted, None if all_ else top, progress=progress)
     texts = body_texts(ranked, graph)
@@ -106,23 +112,35 @@ def rank(
             }
         )
         return
+    _print_bodies(supports, texts)
+    if ranked.nonzero is None:
+        note(f"the {len(ranked):,} bodies of `{wanted.name}` with the largest support; the rest was pruned")
+    else:
+        bodies, have = counted(ranked.nonzero, "body", "bodies"), "has" if ranked.nonzero == 1 else "have"
+        note(f"{bodies} of `{wanted.name}` {have} a witness; {len(ranked):,} shown")
+
+
+def _print_bodies(supports: list[int], texts: list[str]) -> None:
+    if len(texts) > LONG:
+        width = max(len(f"{support:,}") for support in supports)
+        sys.stdout.writelines(f"{n:>{width},}   {text}\n" for n, text in zip(supports, texts, strict=True))
+        return
     listing = table("support", "body", numbers=("support",))
     for support, text in zip(supports, texts, strict=True):
         listing.add_row(f"{support:,}", text)
     console().print(listing)
-    if ranked.nonzero is None:
-        note(f"the {len(ranked):,} bodies of `{wanted.name}` with the largest support; the rest was pruned")
-    else:
-        note(f"{ranked.nonzero:,} bodies of `{wanted.name}` have a witness; {len(ranked):,} shown")
 
 
-def _check_fixed_relations(pattern: Any, graph: KnowledgeGraph) -> None:
+def _check_fixed_names(pattern: Any, graph: KnowledgeGraph) -> None:
     from loginfer.kg import RDF_TYPE
-    from loginfer.logic import Template
+    from loginfer.logic import Constant, Template
 
     for atom in pattern.atoms:
         if not isinstance(atom.relation, Template) and atom.relation != RDF_TYPE:
             graph.relation_id(atom.relation)
+        for term in atom.terms:
+            if isinstance(term, Constant):
+                graph.entity_id(term.name)
 
 
 @app.command(epilog="Example:  loginfer rules apply lubm lubm-107 --closure --out new.tsv --json")
@@ -147,7 +165,7 @@ def apply(
     ] = None,
     dialect: DialectOption = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="A relation that the graph does not have is an error.")
+        bool, typer.Option("--strict", help="A name in a body that the graph does not have is an error.")
     ] = False,
     engine: EngineOption = EngineName.native,
     memory_limit: MemoryOption = None,
@@ -159,19 +177,24 @@ def apply(
     import numpy as np
 
     from loginfer.engine.program import one_step
-    from loginfer.kg.load import write_graph
+    from loginfer.kg.load import check_output, write_graph
     from loginfer.logic.rulefile import SHIPPED
 
+    if not closure and (max_rounds is not None or max_triples is not None):
+        raise InputError(
+            "--max-rounds and --max-triples are for --closure", hint="add it, or leave the limit out"
+        )
+    if include_graph and out is None:
+        raise InputError("--include-graph is for --out", hint="say where to write with --out FILE")
     if out is not None:
-        refuse_to_overwrite(out, force)
+        check_output(out, force=force)
     program = _read_program(rules, dialect)
     answer: dict[str, Any] = {"rules": len(program)}
     with open_rule_engine(
         kg, engine, program, type_predicate=type_predicate, memory_limit=memory_limit
     ) as opened:
         graph = opened.graph
-        if rules not in SHIPPED:
-            _check_relations(graph, program, strict)
+        _check_names(graph, program, strict, shipped=rules in SHIPPED)
         with progress_bar() as progress:
             if closure:
                 closed = opened.materialise(
@@ -189,9 +212,10 @@ def apply(
     if json:
         print_json(answer)
         return
-    rounds = f" in {answer['rounds']} rounds" if closure else " in one step"
+    rounds = counted(answer["rounds"], "round") if closure else "one step"
     written = f", written to {out}" if out is not None else "; nothing written (give --out FILE)"
-    note(f"{answer['rules']} rules derive {answer['new']:,} new triples{rounds}{written}")
+    derive = "1 rule derives" if len(program) == 1 else f"{len(program):,} rules derive"
+    note(f"{derive} {counted(answer['new'], 'new triple')} in {rounds}{written}")
 
 
 @app.command(
@@ -221,6 +245,7 @@ def explain(
 
     from loginfer.engine.program import derivation
     from loginfer.engine.program import explain as explain_triple
+    from loginfer.logic.rulefile import SHIPPED
 
     program = _read_program(rules, dialect)
     with open_rule_engine(kg, engine, program, type_predicate=type_predicate) as opened:
@@ -230,6 +255,7 @@ def explain(
             resolve_relation(graph, relation),
             resolve_entity(graph, object_),
         )
+        _check_names(graph, program, shipped=rules in SHIPPED)
         answer = explain_triple(opened, program, ids, limit=limit)
         steps = [answer]
         depth = 1 if answer.reasons else None
@@ -277,7 +303,8 @@ def _print_explanation(
     if answer.in_graph:
         print("  is in the graph")
     if not follows:
-        print("  does not follow " + ("from the rules" if closure else "in one step"))
+        # The materialisation does not derive the graph's own triples again.
+        print("  does not follow " + ("from the rules" if closure and not answer.in_graph else "in one step"))
         if not closure and not answer.in_graph:
             note("hint: --closure looks further than one step")
         return
@@ -334,18 +361,21 @@ def convert(
         file = read_rules(rules, dialect=dialect, on_error=on_error.value)
         found, source = list(file.rules), file.dialect
         if file.skipped:
-            note(f"skipped {len(file.skipped)} lines that are no rule, e.g. {file.skipped[0]}")
+            note(f"skipped {counted(len(file.skipped), 'bad rule')}, e.g. {file.skipped[0]}")
         if file.zero:
-            note(f"left out {len(file.zero)} rules without a body: they are no Datalog rules")
+            note(f"left out {counted(len(file.zero), 'rule')} without a body: they are no Datalog rules")
+        if not found:
+            raise InputError(f"`{rules}` holds no rule")
     if any(s.confidence is not None for s in found) and not dialect_named(to).keeps_scores:
         note(f"the dialect `{to}` has no place for supports and confidences: they are left out")
     text = format_rules(found, to)
     if out is not None:
         write_rules(found, out, dialect=to, force=force)
     if json:
-        print_json({"rules": len(found), "from": source, "to": to, "out": None if out is None else str(out)})
+        answer = {"rules": len(found), "from": source, "to": to}
+        print_json(answer | ({"out": None, "text": text} if out is None else {"out": str(out)}))
     elif out is not None:
-        note(f"{len(found)} rules written to {out}")
+        note(f"{counted(len(found), 'rule')} written to {out}")
     else:
         print(text, end="")
 
@@ -377,17 +407,41 @@ def _read_program(rules: str, dialect: str | None) -> list[Rule]:
     return program
 
 
-def _check_relations(graph: KnowledgeGraph, program: list[Rule], strict: bool) -> None:
-    """Complain about relations in rule bodies that neither the graph nor any rule has."""
+def _check_names(
+    graph: KnowledgeGraph, program: list[Rule], strict: bool = False, shipped: bool = False
+) -> None:
+    """Complain about names in rule bodies that neither the graph nor the head of any rule has.
+
+    One misspelt rule of many is worth a note, unless it is ours; if nothing can be derived, or in strict
+    mode, it is an error.
+    """
     from loginfer.engine.binding import unknown_relations
 
-    unknown = unknown_relations(graph, program)
-    if not unknown:
+    relations = set(unknown_relations(graph, program))
+    dead = [(rule, found[0]) for rule in program if (found := _unknown_names(rule, graph, relations))]
+    if not dead:
         return
-    dead = [rule for rule in program if any(str(atom.relation) in unknown for atom in rule.atoms)]
+    rule, (kind, name) = dead[0]
+    # The search for near names among millions of constants would take longer than the work itself.
+    known: Iterable[str] = graph.relations if kind == "relation" else islice(graph.entities, 200_000)
     if strict or len(dead) == len(program):
-        raise UnknownNameError("relation", unknown[0], graph.relations, where=f"`{dead[0]}`")
+        raise UnknownNameError(kind, name, known, where=f"`{rule}`")
+    if shipped:
+        return
+    names = list(dict.fromkeys(f"{kind} `{name}`" for _, (kind, name) in dead))
     note(
-        f"{len(dead)} of {len(program)} rules use relations that the graph does not have and derive "
-        f"nothing: {', '.join(unknown[:5])}{' …' if len(unknown) > 5 else ''}"
+        f"{len(dead)} of {len(program)} rules use names that the graph does not have and derive nothing: "
+        f"{', '.join(names[:5])}{' …' if len(names) > 5 else ''}"
     )
+
+
+def _unknown_names(rule: Rule, graph: KnowledgeGraph, relations: set[str]) -> list[tuple[str, str]]:
+    from loginfer.logic import Constant
+
+    found: list[tuple[str, str]] = []
+    for atom in rule.atoms:
+        if str(atom.relation) in relations:
+            found.append(("relation", str(atom.relation)))
+        constants = [term.name for term in atom.terms if isinstance(term, Constant)]
+        found += [("constant", name) for name in constants if graph.entities.get(name) is None]
+    return found

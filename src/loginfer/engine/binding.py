@@ -11,7 +11,17 @@ from loginfer.kg import RDF_TYPE, TYPE_NAMES, KnowledgeGraph
 from loginfer.logic.rule import Atom, Rule
 from loginfer.logic.terms import Constant, Term, Variable
 
-__all__ = ["ABSENT", "Bound", "BoundAtom", "bind", "extend", "head_names", "relation_of", "unknown_relations"]
+__all__ = [
+    "ABSENT",
+    "Bound",
+    "BoundAtom",
+    "bind",
+    "extend",
+    "head_names",
+    "relation_named",
+    "relation_of",
+    "unknown_relations",
+]
 
 # The id of a name that the graph does not have: no triple matches it.
 ABSENT = -1
@@ -114,8 +124,18 @@ def bind(rule: Rule, graph: KnowledgeGraph) -> Bound:
 
 def relation_of(atom: Atom, graph: KnowledgeGraph) -> int:
     """Return the id of an atom's relation, or `ABSENT`; a type atom means the graph's type predicate."""
-    name = str(atom.relation)
-    found = graph.type_relation if name == RDF_TYPE else None
+    return relation_named(str(atom.relation), graph)
+
+
+def relation_named(name: str, graph: KnowledgeGraph) -> int:
+    """Return the id of a relation in a rule, or `ABSENT`.
+
+    `RDF_TYPE` means the graph's type predicate, if it has one, and so do the other forms of `rdf:type`
+    unless the graph has a relation of that name.
+    """
+    found = None if name == RDF_TYPE else graph.relations.get(name)
+    if found is None and name in TYPE_NAMES:
+        found = graph.type_relation
     if found is None:
         found = graph.relations.get(name)
     return ABSENT if found is None else found
@@ -138,11 +158,12 @@ def extend(graph: KnowledgeGraph, rules: Iterable[Rule]) -> KnowledgeGraph:
 
 
 def unknown_relations(graph: KnowledgeGraph, rules: Sequence[Rule]) -> list[str]:
-    """Return the relations in rule bodies that neither the graph nor any rule's head has, sorted."""
-    derived = {str(rule.head.relation) for rule in rules}
-    wanted = {str(atom.relation) for rule in rules for atom in rule.atoms}
-    return sorted(
-        name
-        for name in wanted - derived
-        if graph.relations.get(name) is None and not (name in TYPE_NAMES and graph.type_relation is not None)
-    )
+    """Return the relations in rule bodies that neither the graph has nor any rule can derive, sorted."""
+    bodies = {rule: {str(atom.relation) for atom in rule.atoms} for rule in rules}
+    in_use = set(graph.preds.tolist())
+    unknown = {name for body in bodies.values() for name in body if relation_named(name, graph) not in in_use}
+    while True:
+        derivable = {str(rule.head.relation) for rule, body in bodies.items() if not body & unknown}
+        if not derivable & unknown:
+            return sorted(unknown)
+        unknown -= derivable

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from loginfer.engine.binding import ABSENT, relation_named
 from loginfer.engine.interface import BodyTable
 from loginfer.kg import KnowledgeGraph
-from loginfer.logic.instances import collapses, instantiate, symmetries
-from loginfer.logic.rule import Pattern
+from loginfer.logic.canonical import canonical_text
+from loginfer.logic.instances import collapses, collapses_onto, instantiate, symmetries
+from loginfer.logic.rule import Pattern, Rule
 from loginfer.logic.terms import quote
 
 __all__ = ["body_texts", "finish_table", "predicate_names"]
@@ -43,12 +45,20 @@ def finish_table(
     nonzero_known
         Whether every body with a witness is among the rows.
     """
+    if top is not None and top < 0:
+        raise ValueError(f"top must not be negative, but is {top}")
     keep = support > 0
     for i, j in collapses(pattern):
         keep &= predicates[:, i] != predicates[:, j]
+    for i, name in collapses_onto(pattern):
+        is_type = pattern.is_type_template(pattern.templates[i])
+        found = graph.entities.get(name) if is_type else relation_named(name, graph)
+        keep &= predicates[:, i] != (ABSENT if found is None else found)
     for permutation in symmetries(pattern):
         keep &= _not_larger(predicates, predicates[:, list(permutation)])
     predicates, support = predicates[keep], support[keep]
+    once = _first_of_each_rule(graph, pattern, predicates, support)
+    predicates, support = predicates[once], support[once]
     nonzero = len(support) if nonzero_known else None
     if top is not None and top < len(support):
         # Only bodies that can be among the first `top`, ties included, need to be sorted by text.
@@ -63,6 +73,42 @@ def finish_table(
         np.ascontiguousarray(support[order], dtype=np.int64),
         nonzero,
     )
+
+
+def _first_of_each_rule(
+    graph: KnowledgeGraph,
+    pattern: Pattern,
+    predicates: npt.NDArray[np.int32],
+    support: npt.NDArray[np.int64],
+) -> npt.NDArray[np.bool_]:
+    """Return bool[m]: all bodies but those that are the same rule as another with smaller ids.
+
+    Where a template stands in several atoms, or an atom has a name, instances can be one rule although no
+    exchange of templates makes them so: four atoms R, R, S, T are two of p and two of q in two ways. They
+    then have the same predicates in some order, and some predicate for two templates or also as a name.
+    """
+    once = np.ones(len(support), dtype=bool)
+    atoms = dict.fromkeys(pattern.atoms)
+    places = [pattern.templates.index(t) for atom in atoms for t in atom.templates]
+    if len(pattern.templates) < 2 or len(atoms) == len(pattern.templates):
+        return once
+    labels = np.sort(predicates[:, places], axis=1)
+    repeated = (labels[:, 1:] != labels[:, :-1]).sum(axis=1) + 1 < len(pattern.templates)
+    doubtful = np.flatnonzero(repeated | (len(places) < len(atoms)))
+    _, group, size = np.unique(
+        np.column_stack([support[doubtful], labels[doubtful]]),
+        axis=0,
+        return_inverse=True,
+        return_counts=True,
+    )
+    doubtful = doubtful[size[group.ravel()] > 1]
+    doubtful = doubtful[np.lexsort(predicates[doubtful].T[::-1])]
+    seen: set[str] = set()
+    for row, names in zip(doubtful.tolist(), _names(graph, pattern, predicates[doubtful]), strict=True):
+        text = canonical_text(_instance(pattern, names))
+        once[row] = text not in seen
+        seen.add(text)
+    return once
 
 
 def _not_larger(left: npt.NDArray[np.int32], right: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
@@ -98,16 +144,24 @@ def _text_ranks(
 
 def predicate_names(table: BodyTable, graph: KnowledgeGraph) -> list[tuple[str, ...]]:
     """Return the names of the predicates of each body, in the order of the pattern's templates."""
+    return _names(graph, table.pattern, table.predicates)
+
+
+def _names(
+    graph: KnowledgeGraph, pattern: Pattern, predicates: npt.NDArray[np.int32]
+) -> list[tuple[str, ...]]:
     columns = [
-        (graph.entities if table.pattern.is_type_template(t) else graph.relations).names(
-            table.predicates[:, i]
-        )
-        for i, t in enumerate(table.pattern.templates)
+        (graph.entities if pattern.is_type_template(t) else graph.relations).names(predicates[:, i])
+        for i, t in enumerate(pattern.templates)
     ]
-    return list(zip(*columns, strict=True)) if columns else [()] * len(table)
+    return list(zip(*columns, strict=True)) if columns else [()] * len(predicates)
 
 
 def body_texts(table: BodyTable, graph: KnowledgeGraph) -> list[str]:
     """Return the text of each body."""
-    head = None if table.pattern.head_in_body else "_"
-    return [instantiate(table.pattern, names, head).body_text for names in predicate_names(table, graph)]
+    return [_instance(table.pattern, names).body_text for names in predicate_names(table, graph)]
+
+
+def _instance(pattern: Pattern, names: tuple[str, ...]) -> Rule:
+    """Return a rule with this body; what the head is called does not matter."""
+    return instantiate(pattern, names, None if pattern.head_in_body else "_")

@@ -203,6 +203,8 @@ def open_graph(
     from loginfer.kg.load import read_graph
 
     options = options or ReadOptions()
+    if graph == "":
+        raise _no_such_graph("")  # as a path it would be the current folder
     if isinstance(graph, Entry):
         entry = graph
     else:

@@ -14,6 +14,7 @@ import http
 import http.client
 import os
 import re
+import socket
 import ssl
 import time
 import urllib.error
@@ -35,6 +36,7 @@ CHUNK = 64 * 1024
 SCHEMES = ("http", "https")
 # Answers that say "later": worth another attempt.
 PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
+UNREACHABLE = frozenset({errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN})
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +134,10 @@ class _BrokenError(Exception):
     """An attempt failed in a way that may pass."""
 
 
+class _UnreachableError(_BrokenError):
+    """There is no way to the server: at the very start, as without a network, that will not pass."""
+
+
 class _CannotResumeError(_BrokenError):
     """The server does not send the rest of what has arrived; the next attempt starts over."""
 
@@ -164,16 +170,17 @@ class _Job:
             except _BrokenError as broken:
                 if isinstance(broken, _CannotResumeError):
                     self.part.unlink(missing_ok=True)
-                if attempt == self.attempts.limit:
-                    raise self._gave_up(broken) from broken
+                hopeless = isinstance(broken, _UnreachableError) and attempt == 1
+                if hopeless or attempt == self.attempts.limit:
+                    raise self._gave_up(broken, attempt) from broken
             time.sleep(wait)
             wait *= 2
 
-    def _gave_up(self, broken: _BrokenError) -> DownloadError:
+    def _gave_up(self, broken: _BrokenError, attempts: int) -> DownloadError:
         have = self.part.stat().st_size if self.part.exists() else 0
         return DownloadError(
             f"`{self.address}` could not be downloaded: {broken} "
-            f"({have:,} of {self.size:,} bytes after {self.attempts.limit} attempts)",
+            f"({have:,} of {self.size:,} bytes after {attempts} attempt{'s' if attempts > 1 else ''})",
             hint="check the connection and run the command again; it goes on where it stopped",
         )
 
@@ -266,7 +273,8 @@ def _translate(address: str) -> Iterator[None]:
                 hint="the server's certificate is not trusted here; check the clock and the certificates",
             ) from error
         said = describe_os_error(reason) if isinstance(reason, OSError) else str(reason)
-        raise _BrokenError(said or type(reason).__name__) from error
+        nowhere = isinstance(reason, socket.gaierror) or getattr(reason, "errno", None) in UNREACHABLE
+        raise (_UnreachableError if nowhere else _BrokenError)(said or type(reason).__name__) from error
 
 
 def _check_scheme(address: str) -> None:

@@ -19,7 +19,7 @@ from loginfer.kg.formats.registry import FORMATS, format_by_ending, format_by_na
 from loginfer.kg.formats.source import Source, compressed
 from loginfer.kg.graph import KnowledgeGraph
 
-__all__ = ["Loaded", "ReadOptions", "ReadReport", "formats", "read_graph", "write_graph"]
+__all__ = ["Loaded", "ReadOptions", "ReadReport", "check_output", "formats", "read_graph", "write_graph"]
 
 
 def formats() -> list[Format]:
@@ -123,15 +123,8 @@ def write_graph(
         If it cannot be written, or exists already.
     """
     target = Path(path)
-    known = format_by_name(format) if format else format_by_ending(target.name)
-    if known is None:
-        raise OutputError(
-            f"`{target}` has no known ending",
-            hint="choose one of " + ", ".join(e for f in FORMATS if f.write for e in f.endings),
-        )
+    known = check_output(target, format=format, force=force)
     if known.write_folder is not None:
-        if format_by_ending(target.name) is known:
-            raise OutputError(f"`{target}` is one file of several", hint=f"give a folder: `{target.parent}`")
         _write_folder(graph, target, known.write_folder, force)
         return
     if known.write is None:
@@ -140,6 +133,27 @@ def write_graph(
         stream: BinaryIO
         with compressed(raw, target.name) as stream:
             known.write(graph, stream)
+
+
+def check_output(path: str | Path, *, format: str | None = None, force: bool = False) -> Format:
+    """Return the format in which a graph would be written; complain now, before the work, if it cannot be.
+
+    Parameters
+    ----------
+    path, format, force
+        As for `write_graph`.
+    """
+    target = Path(path)
+    refuse_to_overwrite(target, force)
+    known = format_by_name(format) if format else format_by_ending(target.name)
+    if known is None:
+        raise OutputError(
+            f"`{target}` has no known ending",
+            hint="choose one of " + ", ".join(e for f in FORMATS if f.write for e in f.endings),
+        )
+    if known.write_folder is not None and format_by_ending(target.name) is known:
+        raise OutputError(f"`{target}` is one file of several", hint=f"give a folder: `{target.parent}`")
+    return known
 
 
 def _write_folder(

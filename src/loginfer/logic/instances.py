@@ -10,9 +10,9 @@ from itertools import combinations, permutations, product
 from loginfer.errors import InputError
 from loginfer.logic.canonical import canonical, replace_templates
 from loginfer.logic.rule import Atom, BodyAtom, Pattern, Rule
-from loginfer.logic.terms import Constant, Template, Term
+from loginfer.logic.terms import Constant, Template, Term, Variable
 
-__all__ = ["collapses", "instantiate", "symmetries"]
+__all__ = ["collapses", "collapses_onto", "instantiate", "symmetries"]
 
 
 def instantiate(
@@ -118,13 +118,30 @@ def collapses(pattern: Pattern) -> tuple[tuple[int, int], ...]:
     places = {template: i for i, template in enumerate(pattern.templates)}
     pairs: set[tuple[int, int]] = set()
     for one, two in combinations(pattern.atoms, 2):
-        if not one.templates or not two.templates or one.templates == two.templates:
-            continue
-        first, second = one.templates[0], two.templates[0]
-        if (
-            one.subject == two.subject
-            and one.is_type == two.is_type
-            and (one.is_type or one.object == two.object)
-        ):
-            pairs.add((min(places[first], places[second]), max(places[first], places[second])))
+        if one.templates and two.templates and one.templates != two.templates and _can_coincide(one, two):
+            first, second = sorted((places[one.templates[0]], places[two.templates[0]]))
+            pairs.add((first, second))
     return tuple(sorted(pairs))
+
+
+@lru_cache(maxsize=256)
+def collapses_onto(pattern: Pattern) -> tuple[tuple[int, str], ...]:
+    """Return the template places, each with a name that makes an atom one with an atom of that name, sorted.
+
+    In (x,_R,y), (x,p,y) that is `p` for `_R`. Such an instance is no candidate either (see `collapses`).
+    """
+    found: set[tuple[int, str]] = set()
+    for one, two in permutations(pattern.atoms, 2):
+        if one.templates and not two.templates and _can_coincide(one, two):
+            name = two.object.name if one.is_type else str(two.relation)
+            found.add((pattern.templates.index(one.templates[0]), name))
+    return tuple(sorted(found))
+
+
+def _can_coincide(one: Atom, two: Atom) -> bool:
+    """Say whether two atoms are one if their predicates are equal."""
+    if one.subject != two.subject or one.is_type != two.is_type:
+        return False
+    if one.is_type:
+        return not isinstance(one.object, Variable) and not isinstance(two.object, Variable)
+    return one.object == two.object

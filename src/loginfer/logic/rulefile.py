@@ -85,12 +85,16 @@ def read_rules(source: str | Path, dialect: str | None = None, on_error: OnError
         If the file cannot be read; with file and line, and the column for a `ParseError`.
     """
     path = Path(source)
-    if path.is_dir():
+    with reading(path):
+        exists, is_folder = path.exists(), path.is_dir()
+    if is_folder:
         raise InputError(f"`{path}` is a folder, not a rule file", hint="give the path of a file with rules")
-    if not path.exists() and str(source) in SHIPPED:
+    if dialect:
+        dialect_named(dialect)  # a typing mistake in it is told for a shipped rule set too
+    if not exists and str(source) in SHIPPED:
         shipped = resources.files("loginfer.logic") / "data" / f"{source}.rules"
         return parse_rules(shipped.read_text(encoding="utf-8"), "arrow", on_error, path=str(source))
-    if not path.exists():
+    if not exists:
         raise UnknownNameError("rule file or rule set", str(source), _neighbours(path))
     with reading(path):
         data = path.read_bytes()

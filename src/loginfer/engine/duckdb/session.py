@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.engine.sql.queries import Dialect
-from loginfer.errors import LimitError, OutputError
+from loginfer.errors import InputError, LimitError, OutputError
 from loginfer.files import describe_os_error
 
 __all__ = ["DuckDBSession"]
@@ -54,6 +55,8 @@ class DuckDBSession:
     ) -> None:
         import duckdb
 
+        if memory_limit is not None:
+            _check_memory_limit(memory_limit)
         self.folder = _make_folder(directory)
         try:
             if database is None and directory is not None:
@@ -138,6 +141,14 @@ class DuckDBSession:
         self.rows(f"DROP TABLE IF EXISTS {table}")
 
 
+def _check_memory_limit(limit: str) -> None:
+    """Refuse what DuckDB would take for no limit at all (`-1GB`, `none`), or would not understand."""
+    if not re.fullmatch(r"\s*[0-9]{1,9}(\.[0-9]+)?\s*([KMGT]i?B|%)\s*", limit, re.IGNORECASE):
+        raise InputError(
+            f"`{limit}` is no amount of memory", hint="give a number and its unit, such as 500MB or 4GB"
+        )
+
+
 def _make_folder(directory: Path | None) -> Path:
     try:
         if directory is not None:
@@ -168,6 +179,11 @@ def translated_errors() -> Iterator[None]:
             f"DuckDB cannot use its files: {_first_line(error)}",
             hint="is the disk full? Choose a directory with more free space, or another database",
         ) from error
+    except RuntimeError as error:
+        # How DuckDB reports Ctrl-C.
+        if "interrupted" in str(error).casefold():
+            raise KeyboardInterrupt from error
+        raise
 
 
 def _first_line(error: Exception) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -49,9 +50,13 @@ class NativeEngine:
     def __init__(self, graph: KnowledgeGraph, *, max_conclusions: int = MAX_CONCLUSIONS) -> None:
         self.graph = graph
         self.max_conclusions = max_conclusions
-        self._store = GraphStore(graph.index)
         self._projections: OrderedDict[_Body, Projection] = OrderedDict()
         self._kept = 0
+
+    @cached_property
+    def _store(self) -> GraphStore:
+        # Ranking and materialisation have their own; only single rules need the graph's index.
+        return GraphStore(self.graph.index)
 
     # -- one rule -------------------------------------------------------------------------------
 
@@ -237,12 +242,18 @@ class NativeEngine:
         Raises
         ------
         LimitError
-            When a round beyond `max_rounds` would be needed, or more than `max_triples` are derived.
+            When a round beyond `max_rounds` would be needed, more than `max_triples` are derived, or a rule
+            has more than `max_conclusions` to list in one round.
         """
         from loginfer.engine.native.materialise import materialise
 
         return materialise(
-            self.graph, rules, max_rounds=max_rounds, max_triples=max_triples, progress=progress
+            self.graph,
+            rules,
+            max_rounds=max_rounds,
+            max_triples=max_triples,
+            max_conclusions=self.max_conclusions,
+            progress=progress,
         )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from loginfer.engine.binding import BoundAtom, bind
 from loginfer.engine.interface import Materialisation, Progress
+from loginfer.engine.native.join import too_many
 from loginfer.engine.native.materialise_conclusions import Conclusions
 from loginfer.engine.native.materialise_joins import MOST, JoinRound
 from loginfer.engine.native.materialise_paths import path_members, path_pairs
@@ -32,6 +33,7 @@ def materialise(
     *,
     max_rounds: int | None = None,
     max_triples: int | None = None,
+    max_conclusions: int = MOST,
     progress: Progress | None = None,
 ) -> Materialisation:
     """Apply rules to a graph until nothing new follows.
@@ -46,13 +48,17 @@ def materialise(
         How many rounds may add something.
     max_triples
         How many triples may be added.
+    max_conclusions
+        How many conclusions of one rule may be listed in one round, known ones included, unless its body is
+        a path: those are never listed.
     progress
         Called after each round.
 
     Raises
     ------
     LimitError
-        When a round beyond `max_rounds` would add something, or more than `max_triples` are added.
+        When a round beyond `max_rounds` would add something, more than `max_triples` are added, or a rule
+        has more than `max_conclusions` to list.
     """
     program = [bound for bound in dict.fromkeys(bind(rule, graph) for rule in rules) if not bound.empty]
     store = Store(graph, program)
@@ -62,7 +68,7 @@ def materialise(
         if not rule.atoms:
             conclusions.add_entities(rule.head, np.zeros(1, dtype=np.int32))
     while True:
-        _apply(shapes, store, conclusions)
+        _apply(shapes, store, conclusions, max_conclusions)
         added = conclusions.flush()
         rounds = conclusions.round - 1
         if not added:
@@ -77,7 +83,7 @@ def materialise(
             progress(f"round {rounds}", conclusions.total, None)
 
 
-def _apply(shapes: Sequence[Shape], store: Store, conclusions: Conclusions) -> None:
+def _apply(shapes: Sequence[Shape], store: Store, conclusions: Conclusions, max_conclusions: int) -> None:
     """Add what the rules conclude from the deltas."""
     joins: list[tuple[Join, list[int]]] = []
     for shape in shapes:
@@ -91,7 +97,7 @@ def _apply(shapes: Sequence[Shape], store: Store, conclusions: Conclusions) -> N
         layout = JoinRound([join for join, _ in joins], store.entities)
         for join, parts in joins:
             for part in parts:
-                _apply_join(join, part, layout, conclusions)
+                _apply_join(join, part, layout, conclusions, max_conclusions)
 
 
 def _new_parts(shape: Shape) -> list[int]:
@@ -125,17 +131,21 @@ def _apply_path(path: Path, part: int, store: Store, conclusions: Conclusions) -
             conclusions.check(new)
 
 
-def _apply_join(join: Join, part: int, layout: JoinRound, conclusions: Conclusions) -> None:
+def _apply_join(
+    join: Join, part: int, layout: JoinRound, conclusions: Conclusions, max_conclusions: int
+) -> None:
     head = join.rule.head
     if _has_two_variables(head):
         known = len(conclusions.store.pairs[head.relation])
-        most = MOST if conclusions.room is None else min(known + conclusions.room, MOST)
+        most = max_conclusions if conclusions.room is None else min(known + conclusions.room, max_conclusions)
         try:
             pairs = layout.pairs(join, part, most)
         except LimitError:
             conclusions.check(most + 1 - known)
             raise
         conclusions.check(len(pairs) - known)
+        if len(pairs) > most:  # a product, which nothing has listed yet
+            raise too_many(len(pairs), most)
         conclusions.add_keys(head.relation, pack(*pairs.pairs()))
     elif max(head.subject, head.object) >= 0:
         conclusions.add_entities(head, layout.members(join, part, max(head.subject, head.object)))

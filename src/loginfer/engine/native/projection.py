@@ -108,16 +108,17 @@ def _run_projection(store: Store, plan: Plan, search: Search, limit: int) -> tup
     serial = np.zeros(plan.trunk, dtype=np.int64)
     stamps = np.zeros((plan.stamps, store.entities), dtype=np.int64)
     size, done = 0, False
-    while not done:
-        left, right = store.room(max(2 * size, 2 * len(marks), 1 << 16))
-        size, done = kernels.project(
-            plan.trunk, size, left, right, marks, blocks, serial, stamps, *search.arguments
-        )
-        if size > limit:
-            raise too_many(size, limit)
-    found = left[:size].copy(), right[:size].copy()
-    store.leave()
-    return found
+    try:
+        while not done:
+            left, right = store.room(max(2 * size, 2 * len(marks), 1 << 16))
+            size, done = kernels.project(
+                plan.trunk, size, left, right, marks, blocks, serial, stamps, *search.arguments
+            )
+            if size > limit:
+                raise too_many(size, limit)
+        return left[:size].copy(), right[:size].copy()
+    finally:
+        store.leave()
 
 
 def _projection_plan(store: Store, bound: Bound, body: Body, wanted: tuple[int, ...]) -> Plan:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.engine.binding import bind, relation_of
+from loginfer.engine.binding import ABSENT, bind, relation_named, relation_of
 from loginfer.engine.bodies import finish_table
 from loginfer.engine.interface import BodyTable, Derivations, Materialisation, Progress, Witnesses
 from loginfer.engine.sql.heads import head_columns, head_rows, head_values
@@ -40,17 +40,14 @@ MAX_CONCLUSIONS = 200_000_000
 def id_layout(graph: KnowledgeGraph, table: str = "triples") -> Layout:
     """Return the layout of a table of ids; a name that the graph does not have is -1, like no id."""
 
-    def find(get: Callable[[str], int | None]) -> Callable[[str], str]:
-        def write(name: str) -> str:
-            found = get(name)
-            return "-1" if found is None else str(found)
-
-        return write
+    def constant(name: str) -> str:
+        found = graph.entities.get(name)
+        return str(ABSENT if found is None else found)
 
     return Layout(
         table,
-        write_relation=find(graph.relations.get),
-        write_constant=find(graph.entities.get),
+        write_relation=lambda name: str(relation_named(name, graph)),
+        write_constant=constant,
         type_predicate=graph.type_predicate,
     )
 
@@ -128,6 +125,7 @@ class SqlEngine:
 
     def support(self, rule: Rule) -> int:
         """Return the number of witnesses: substitutions of all variables of the body."""
+        bind(rule, self.graph)  # every engine refuses a head that the graph cannot express
         query = count_witnesses(rule, self.layout, self._session.dialect, self.estimate)
         return query.total(self._session.row(query.sql))
 

@@ -85,8 +85,8 @@ class Projection:
     sql
         The query.
     parts
-        If the kept columns fall apart into components that share nothing, a query for the size of each:
-        the result is their product.
+        If the kept columns fall apart into components that share nothing, a query for the size of each
+        component: the result is their product.
     """
 
     sql: str
@@ -326,9 +326,12 @@ def project(
     sql = f"SELECT {shown or '1 AS present'}\n{joined.text}"
     if not keep:
         sql += "\nLIMIT 1"
-    groups = [group for group in _components(rest) if any(f.scope for f in group)]
+    groups = _components(rest)
+    if contradiction or sum(any(f.scope for f in group) for group in groups) < 2:
+        return Projection(writer.text(sql), ())
+    # Groups without columns have one row or none: then there is no product.
     parts = [writer.text(f"SELECT count(*) AS v0\n{join(group, (), layout).text}") for group in groups]
-    return Projection(writer.text(sql), tuple(parts) if len(parts) > 1 else ())
+    return Projection(writer.text(sql), tuple(parts))
 
 
 def _restrictions(writer: _Writer, rows: str, columns: Sequence[Variable]) -> Iterator[Factor]:
@@ -364,7 +367,7 @@ def _components(factors: Sequence[Factor]) -> list[list[Factor]]:
 def refuse_product(sizes: Sequence[int], limit: int, what: str) -> None:
     """Raise `LimitError` if the product of some sizes exceeds a limit."""
     if sizes and prod(sizes) > limit:
-        shown = " × ".join(f"{size:,}" for size in sizes)
+        shown = " × ".join(f"{size:,}" for size in sizes if size > 1)
         raise LimitError(
             f"{what} has {shown} rows, more than {limit:,}",
             hint="add an atom that connects the head's variables, or raise the engine's `max_conclusions`",

@@ -58,8 +58,6 @@ def rank_bodies(
     from loginfer.engine.bodies import finish_table
     from loginfer.engine.native.rank.shapes import recognise
 
-    if top is not None and top < 0:
-        raise ValueError(f"top must not be negative, but is {top}")
     shape = recognise(pattern)
     if shape is None or len(graph.rels) > DENSE_LABELS:
         from loginfer.engine.native.rank.general import rank_general

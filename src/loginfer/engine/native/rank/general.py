@@ -86,6 +86,8 @@ def _query(graph: KnowledgeGraph, pattern: Pattern) -> _Query | None:
     sizes = dict.fromkeys(variables.values(), len(graph.entities))
     for template, number in templates.items():
         is_type = pattern.is_type_template(template)
+        if is_type and graph.type_relation is None:
+            return None
         sizes[number] = len(graph.entities if is_type else graph.relations)
 
     different: set[Different] = set()

@@ -45,6 +45,10 @@ def product(parts: Sequence[Factor], largest: int | None = None) -> tuple[Factor
         # A row among the largest of A × B × C has its A × B among the largest of those.
         whole, all_of_it = _pairs(whole, part, largest)
         complete &= all_of_it
+    if not complete and largest is not None and largest < len(whole):
+        # Smaller ones may be there without others that are as large.
+        place = len(whole) - largest
+        whole = whole.where(whole.count >= np.partition(whole.count, place)[place])
     return whole, complete
 
 
