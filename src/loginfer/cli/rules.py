@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Iterable, Sequence
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -30,13 +27,10 @@ from loginfer.cli.common import (
     resolve_relation,
     table,
 )
-from loginfer.errors import InputError, UnknownNameError
+from loginfer.cli.explanations import as_json, print_explanation
+from loginfer.cli.programs import check_fixed_names, check_names, read_program
+from loginfer.errors import InputError
 from loginfer.files import refuse_to_overwrite
-
-if TYPE_CHECKING:
-    from loginfer.engine.program import Explanation
-    from loginfer.kg import KnowledgeGraph
-    from loginfer.logic import Rule
 
 __all__ = ["app"]
 
@@ -90,7 +84,7 @@ def rank(
         refuse_to_overwrite(out, force)
     with open_rule_engine(kg, engine, type_predicate=type_predicate, memory_limit=memory_limit) as opened:
         graph = opened.graph
-        _check_fixed_names(wanted, graph)
+        check_fixed_names(wanted, graph)
         with progress_bar() as progress:
             ranked = opened.rank_bodies(wanted, None if all_ else top, progress=progress)
     texts = body_texts(ranked, graph)
@@ -129,18 +123,6 @@ def _print_bodies(supports: list[int], texts: list[str]) -> None:
     for support, text in zip(supports, texts, strict=True):
         listing.add_row(f"{support:,}", text)
     console().print(listing)
-
-
-def _check_fixed_names(pattern: Any, graph: KnowledgeGraph) -> None:
-    from loginfer.kg import RDF_TYPE
-    from loginfer.logic import Constant, Template
-
-    for atom in pattern.atoms:
-        if not isinstance(atom.relation, Template) and atom.relation != RDF_TYPE:
-            graph.relation_id(atom.relation)
-        for term in atom.terms:
-            if isinstance(term, Constant):
-                graph.entity_id(term.name)
 
 
 @app.command(epilog="Example:  loginfer rules apply lubm lubm-107 --closure --out new.tsv --json")
@@ -188,13 +170,13 @@ def apply(
         raise InputError("--include-graph is for --out", hint="say where to write with --out FILE")
     if out is not None:
         check_output(out, force=force)
-    program = _read_program(rules, dialect)
+    program = read_program(rules, dialect)
     answer: dict[str, Any] = {"rules": len(program)}
     with open_rule_engine(
         kg, engine, program, type_predicate=type_predicate, memory_limit=memory_limit
     ) as opened:
         graph = opened.graph
-        _check_names(graph, program, strict, shipped=rules in SHIPPED)
+        check_names(graph, program, strict, shipped=rules in SHIPPED)
         with progress_bar() as progress:
             if closure:
                 closed = opened.materialise(
@@ -247,7 +229,7 @@ def explain(
     from loginfer.engine.program import explain as explain_triple
     from loginfer.logic.rulefile import SHIPPED
 
-    program = _read_program(rules, dialect)
+    program = read_program(rules, dialect)
     with open_rule_engine(kg, engine, program, type_predicate=type_predicate) as opened:
         graph = opened.graph
         ids = (
@@ -255,7 +237,7 @@ def explain(
             resolve_relation(graph, relation),
             resolve_entity(graph, object_),
         )
-        _check_names(graph, program, shipped=rules in SHIPPED)
+        check_names(graph, program, shipped=rules in SHIPPED)
         answer = explain_triple(opened, program, ids, limit=limit)
         steps = [answer]
         depth = 1 if answer.reasons else None
@@ -274,58 +256,11 @@ def explain(
                 "in_graph": answer.in_graph,
                 "follows": follows,
                 "depth": depth,
-                "steps": [_as_json(step) for step in steps if step.reasons],
+                "steps": [as_json(step) for step in steps if step.reasons],
             }
         )
         return
-    _print_explanation(answer, steps, follows, depth, closure)
-
-
-def _as_json(step: Explanation) -> dict[str, Any]:
-    return {
-        "triple": list(step.triple),
-        "reasons": [
-            {
-                "rule": str(reason.rule),
-                "place": reason.place,
-                "witness": {str(variable): value for variable, value in reason.witness.items()},
-                "premises": [list(premise) for premise in reason.premises],
-            }
-            for reason in step.reasons
-        ],
-    }
-
-
-def _print_explanation(
-    answer: Explanation, steps: list[Explanation], follows: bool, depth: int | None, closure: bool
-) -> None:
-    print(_triple_text(answer.triple))
-    if answer.in_graph:
-        print("  is in the graph")
-    if not follows:
-        # The materialisation does not derive the graph's own triples again.
-        print("  does not follow " + ("from the rules" if closure and not answer.in_graph else "in one step"))
-        if not closure and not answer.in_graph:
-            note("hint: --closure looks further than one step")
-        return
-    if depth is not None and depth > 1:
-        print(f"  follows in {depth} steps")
-    for step in steps:
-        for reason in step.reasons:
-            if len(steps) > 1:
-                print(f"{_triple_text(step.triple)}")
-            print(f"  follows by rule {reason.place + 1}: {_short(str(reason.rule))}")
-            for premise in reason.premises:
-                print(f"    because {_triple_text(premise)}")
-
-
-def _triple_text(triple: Sequence[str]) -> str:
-    return f"({', '.join(_short(name) for name in triple)})"
-
-
-def _short(text: str) -> str:
-    """Leave out the namespace of IRIs that end in #name; the last part is enough to find them again."""
-    return re.sub(r"<?https?://[^\s,()<>\"]*#([A-Za-z_][\w.-]*)>?", r"\1", text)
+    print_explanation(answer, steps, follows, depth, closure)
 
 
 @app.command(epilog="Example:  loginfer rules convert lubm-107 --to rdfox --out lubm.dlog")
@@ -392,56 +327,3 @@ def patterns(json: JsonOption = False) -> None:
     for pattern in named_patterns():
         listing.add_row(pattern.name, str(pattern))
     console().print(listing)
-
-
-def _read_program(rules: str, dialect: str | None) -> list[Rule]:
-    """Read a rule file, a shipped rule set, or one rule given as text."""
-    from loginfer.logic import parse_rule
-    from loginfer.logic.rulefile import read_rules
-
-    if "->" in rules and not Path(rules).exists():
-        return [parse_rule(rules)]
-    program = [scored.rule for scored in read_rules(rules, dialect=dialect).rules]
-    if not program:
-        raise InputError(f"`{rules}` holds no rule")
-    return program
-
-
-def _check_names(
-    graph: KnowledgeGraph, program: list[Rule], strict: bool = False, shipped: bool = False
-) -> None:
-    """Complain about names in rule bodies that neither the graph nor the head of any rule has.
-
-    One misspelt rule of many is worth a note, unless it is ours; if nothing can be derived, or in strict
-    mode, it is an error.
-    """
-    from loginfer.engine.binding import unknown_relations
-
-    relations = set(unknown_relations(graph, program))
-    dead = [(rule, found[0]) for rule in program if (found := _unknown_names(rule, graph, relations))]
-    if not dead:
-        return
-    rule, (kind, name) = dead[0]
-    # The search for near names among millions of constants would take longer than the work itself.
-    known: Iterable[str] = graph.relations if kind == "relation" else islice(graph.entities, 200_000)
-    if strict or len(dead) == len(program):
-        raise UnknownNameError(kind, name, known, where=f"`{rule}`")
-    if shipped:
-        return
-    names = list(dict.fromkeys(f"{kind} `{name}`" for _, (kind, name) in dead))
-    note(
-        f"{len(dead)} of {len(program)} rules use names that the graph does not have and derive nothing: "
-        f"{', '.join(names[:5])}{' …' if len(names) > 5 else ''}"
-    )
-
-
-def _unknown_names(rule: Rule, graph: KnowledgeGraph, relations: set[str]) -> list[tuple[str, str]]:
-    from loginfer.logic import Constant
-
-    found: list[tuple[str, str]] = []
-    for atom in rule.atoms:
-        if str(atom.relation) in relations:
-            found.append(("relation", str(atom.relation)))
-        constants = [term.name for term in atom.terms if isinstance(term, Constant)]
-        found += [("constant", name) for name in constants if graph.entities.get(name) is None]
-    return found

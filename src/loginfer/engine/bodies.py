@@ -159,7 +159,22 @@ def _names(
 
 def body_texts(table: BodyTable, graph: KnowledgeGraph) -> list[str]:
     """Return the text of each body."""
-    return [_instance(table.pattern, names).body_text for names in predicate_names(table, graph)]
+    # The text of one body with the templates as names: whatever the names are, they stand in these places.
+    templates = table.pattern.templates
+    marks = [f"\0{i}\0" for i in range(len(templates))]
+    pieces = _instance(table.pattern, tuple(marks)).body_text
+    for mark in marks:
+        pieces = pieces.replace(quote(mark), mark)
+    parts = pieces.split("\0")
+    columns = _names(graph, table.pattern, table.predicates)
+    quoted: dict[str, str] = {}
+    texts = []
+    for names in columns:
+        for name in names:
+            if name not in quoted:
+                quoted[name] = quote(name)
+        texts.append("".join(quoted[names[int(p)]] if i % 2 else p for i, p in enumerate(parts)))
+    return texts
 
 
 def _instance(pattern: Pattern, names: tuple[str, ...]) -> Rule:

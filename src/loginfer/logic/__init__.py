@@ -4,7 +4,7 @@ from loginfer.logic.canonical import canonical, canonical_text, equivalent
 from loginfer.logic.dialects import Dialect, detect, dialect_named, dialects
 from loginfer.logic.dialects.arrow import parse_rule
 from loginfer.logic.dialects.sparql import body_to_sparql
-from loginfer.logic.instances import collapses, instantiate, symmetries
+from loginfer.logic.instances import collapses, collapses_onto, instantiate, symmetries
 from loginfer.logic.patterns import PATTERN_NAMES, parse_pattern, pattern_named, patterns
 from loginfer.logic.rule import Atom, Inequality, Pattern, Rule
 from loginfer.logic.rulefile import (
@@ -39,6 +39,7 @@ __all__ = [
     "canonical",
     "canonical_text",
     "collapses",
+    "collapses_onto",
     "detect",
     "dialect_named",
     "dialects",

@@ -68,7 +68,8 @@ class NativeEngine:
         """Return the distinct subjects and objects of a rule's conclusions.
 
         Unlike `conclusions` this is never large for a body that falls apart between the head's variables,
-        such as (x,S,z), (y,T,w) -> (x,P,y): that is a product of two sets.
+        such as (x,S,z), (y,T,w) -> (x,P,y): that is a product of two sets. The arrays are kept for the next
+        call: do not write to them.
 
         Raises
         ------
