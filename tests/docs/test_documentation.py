@@ -15,7 +15,7 @@ def blocks(page: Path, language: str) -> list[str]:
     return [text for found, text in BLOCK.findall(page.read_text()) if found == language]
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if p.name != "README.md"], ids=lambda p: p.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_python_examples_of_a_page_run_one_after_the_other(page):
     scope: dict[str, object] = {}
     for code in blocks(page, "python"):
