@@ -200,6 +200,31 @@ def test_a_hub_taken_in_several_ranges_has_the_same_diamonds(graph, size):
         assert equal(rank_bodies(graph, pattern), whole)
 
 
+@small
+@given(graph=graphs, step=st.integers(1, 5), top=st.none() | st.integers(1, 5))
+def test_two_paths_counted_in_several_steps_have_the_same_diamonds(graph, step, top):
+    pattern = parse_pattern("diamond")
+    whole = rank_bodies(graph, pattern, top, complete=top is None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(diamond, "STEP", step)
+        assert equal(rank_bodies(graph, pattern, top, complete=top is None), whole)
+
+
+def test_progress_is_told_after_each_step_of_two_paths(monkeypatch):
+    monkeypatch.setattr(diamond, "STEP", 2)
+    rows = [(f"x{i}", "R", f"y{j}") for i in range(10) for j in range(2)] + [
+        ("y0", "S", "w"),
+        ("y1", "S", "w"),
+    ]
+    told = []
+    rank_bodies(
+        KnowledgeGraph.from_names(rows),
+        parse_pattern("diamond"),
+        progress=lambda what, done, total: told.append((done, total)),
+    )
+    assert [step for step in told if step[1]] == [(done, 20) for done in range(0, 20, 2)]
+
+
 @settings(small, max_examples=100)
 @given(graph=graphs, top=st.integers(0, 9), text=st.sampled_from(["diamond", SHAPES[-1]]))
 @example(graph=KnowledgeGraph.from_names([]), top=3, text="diamond")

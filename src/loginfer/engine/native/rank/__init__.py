@@ -93,7 +93,7 @@ def _count(
         from loginfer.logic.instances import symmetries
 
         if top is None or complete or (complete is None and not worth_pruning(edges)):
-            return *diamond_table(edges), True
+            return *diamond_table(edges, progress), True
         mirrors = len(symmetries(pattern)) == 1
         return *diamond_top(edges, top, mirrors=mirrors, progress=progress), False
     from loginfer.engine.native.rank import paths

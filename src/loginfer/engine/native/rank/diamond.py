@@ -19,14 +19,17 @@ array of their own, the diagonal.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import numpy.typing as npt
 
 from loginfer.compiled import kernel
+from loginfer.engine.interface import Progress
 from loginfer.engine.native.rank.counter import add, entries, grown, new_counter
 from loginfer.engine.native.rank.edges import Edges, Lists, busiest_first, lists
 
-__all__ = ["BUCKET_SIZE", "arrays", "diamond_table", "products", "same_middle", "unfold"]
+__all__ = ["arrays", "diamond_table", "products", "same_middle", "unfold"]
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
@@ -35,13 +38,17 @@ Longs = npt.NDArray[np.int64]
 BUCKET_SIZE = 1 << 24
 
 
-def diamond_table(edges: Edges) -> tuple[Ints, Longs]:
+# Two-paths that are counted at a time, about; in between progress is told, and Ctrl-C heard.
+STEP = 100_000_000
+
+
+def diamond_table(edges: Edges, progress: Progress | None = None) -> tuple[Ints, Longs]:
     """Return int32[m, 4], labels (R, S, T, P), and int64[m], their supports. Edges must have no loops."""
     out, into = lists(busiest_first(edges))
     n = edges.labels
     number_of = np.arange(n * n, dtype=np.int32)
     limit = np.full(n * n, n * n, dtype=np.int32)
-    slots, sums, _ = products(*arrays(out), *arrays(out), n, number_of, limit, BUCKET_SIZE)
+    slots, sums, _ = products(out, out, n, number_of, limit, progress)
     diagonal = sums[:, 0] + sums[:, 3]
     slots = same_middle(*arrays(out), *arrays(into), n, number_of, limit, slots, diagonal)
     return unfold(slots, diagonal, number_of, n)
@@ -74,18 +81,13 @@ def unfold(slots: Longs, diagonal: Longs, pair_of: Ints, labels: int) -> tuple[I
     return bodies, np.concatenate([support, support, diagonal[equal]])
 
 
-@kernel
 def products(
-    out_start: Longs,
-    out_neighbour: Ints,
-    out_label: Ints,
-    next_start: Longs,
-    next_neighbour: Ints,
-    next_label: Ints,
+    first: Lists,
+    second: Lists,
     labels: int,
     number_of: Ints,
     limit: Ints,
-    bucket_size: int,
+    progress: Progress | None = None,
 ) -> tuple[Longs, Longs, int]:
     """Return ⟨D_RT, D_SP⟩: a table of pairs of different label pairs, and int64[labels², 4] for the diagonal.
 
@@ -96,12 +98,56 @@ def products(
     of D_RT, and over those that have one, and so no diamond, the sum. The third result is the number of
     products that were added to the table.
     """
+    slots = new_counter(1 << 12)
+    diagonal = np.zeros((labels * labels, 4), dtype=np.int64)
+    two_paths = np.concatenate([[0], np.cumsum(np.diff(second.start)[first.neighbour])])[first.start]
+    total = int(two_paths[-1])
+    steps = np.searchsorted(two_paths, np.arange(STEP, total, STEP))
+    bounds = [0, *np.unique(steps).tolist(), len(first.start) - 1]
+    added = 0
+    for begin, end in pairwise(bounds):
+        if progress:
+            progress("counting two-paths", int(two_paths[begin]), total)
+        slots, more = _add_products(
+            *arrays(first),
+            *arrays(second),
+            begin,
+            end,
+            labels,
+            number_of,
+            limit,
+            BUCKET_SIZE,
+            slots,
+            diagonal,
+        )
+        added += more
+    return slots, diagonal, added
+
+
+@kernel
+def _add_products(
+    out_start: Longs,
+    out_neighbour: Ints,
+    out_label: Ints,
+    next_start: Longs,
+    next_neighbour: Ints,
+    next_label: Ints,
+    begin: int,
+    end: int,
+    labels: int,
+    number_of: Ints,
+    limit: Ints,
+    bucket_size: int,
+    slots: Longs,
+    diagonal: Longs,
+) -> tuple[Longs, int]:
+    """Add the products of the x from `begin` to `end` to a table and its diagonal; return the table."""
     entities = len(out_start) - 1
     numbers = np.int64(len(limit))
-    slots = new_counter(1 << 12)
     used = 0
+    for i in range(0, slots.size, 2):
+        used += slots[i] >= 0
     added = 0
-    diagonal = np.zeros((labels * labels, 4), dtype=np.int64)
     count_of = np.zeros(labels * labels, dtype=np.int32)
     here = np.empty(labels * labels, dtype=np.int32)
     amount = np.empty(labels * labels, dtype=np.int64)
@@ -110,7 +156,7 @@ def products(
     reached = np.empty(entities, dtype=np.int32)
     path = np.empty(1024, dtype=np.int32)
     before = np.empty(1024, dtype=np.int32)
-    for x in range(entities):
+    for x in range(begin, end):
         total = 0
         for i in range(out_start[x], out_start[x + 1]):
             y = out_neighbour[i]
@@ -194,7 +240,7 @@ def products(
                     here[kept] = a
                     amount[kept] = times
                     kept += 1
-    return slots, diagonal, added
+    return slots, added
 
 
 @kernel

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from loginfer.compiled import kernel
 from loginfer.engine.interface import Progress
 from loginfer.engine.native.rank.counter import entries
-from loginfer.engine.native.rank.diamond import BUCKET_SIZE, arrays, products, same_middle, unfold
+from loginfer.engine.native.rank.diamond import arrays, products, same_middle, unfold
 from loginfer.engine.native.rank.edges import Edges, Lists, busiest_first, lists
 from loginfer.engine.native.rank.paths import fork_table
 
@@ -57,7 +57,7 @@ def worth_pruning(edges: Edges) -> bool:
     n = edges.labels
     number_of = np.arange(n * n, dtype=np.int32)
     limit = np.full(n * n, n * n, dtype=np.int32)
-    _, _, added = products(*arrays(sample), *arrays(out), n, number_of, limit, BUCKET_SIZE)
+    _, _, added = products(sample, out, n, number_of, limit)
     return bool(added > MANY_PRODUCTS * seen)
 
 
@@ -81,25 +81,21 @@ def diamond_top(
     """
     out, into = lists(busiest_first(edges))
     n = edges.labels
-    if progress:
-        progress("bounding the supports of diamonds", 0, 2)
     frequent = _frequent(edges)
     limit = np.full(len(frequent), len(frequent), dtype=np.int32)
     number_of = _numbers(frequent, n)
-    slots, sums, _ = products(*arrays(out), *arrays(out), n, number_of, limit, BUCKET_SIZE)
+    slots, sums, _ = products(out, out, n, number_of, limit, progress)
     diagonal = sums[:, 0] + sums[:, 3]
     slots = same_middle(*arrays(out), *arrays(into), n, number_of, limit, slots, diagonal)
     counted = entries(slots)[1]
     threshold = _largest(np.concatenate([diagonal, *([counted] * (1 + mirrors))]), top)
     bodies, support = unfold(slots, diagonal, frequent, n)
 
-    if progress:
-        progress("counting the diamonds that can be among the largest", 1, 2)
     pair_of, limit = _candidates(sums, number_of >= 0, threshold)
     if len(pair_of):
         first, second = _taking_part(out, pair_of, n)
         candidate = _numbers(pair_of, n)
-        slots, _, _ = products(*arrays(first), *arrays(second), n, candidate, limit, BUCKET_SIZE)
+        slots, _, _ = products(first, second, n, candidate, limit, progress)
         nothing = np.zeros_like(diagonal)
         slots = same_middle(*arrays(out), *arrays(into), n, candidate, limit, slots, nothing)
         more, more_support = unfold(slots, nothing, pair_of, n)
