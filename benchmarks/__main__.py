@@ -33,7 +33,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="loginfer-bench-") as folder:
         space = Workspace(Path(folder))
         # A cache of kernels for this run alone: what compiles when is then known.
-        environment = {"NUMBA_CACHE_DIR": str(Path(folder) / "kernels")}
+        # One thread for everybody: NumPy's linear algebra, which nobody uses here, would start one per core.
+        environment = {"NUMBA_CACHE_DIR": str(Path(folder) / "kernels"), "OPENBLAS_NUM_THREADS": "1"}
         tasks = _select([task for module in MODULES for task in module.tasks(space)], options.only)
         compiling = _prepare(space, tasks, environment)
         rows: list[Row] = []

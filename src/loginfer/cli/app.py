@@ -52,6 +52,8 @@ def main(arguments: list[str] | None = None) -> None:
 
     Exit codes: 0 all well, 1 a check found something, 2 bad input or output, 130 interrupted.
     """
+    # NumPy's linear algebra would start a thread per core before anybody needs one.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # A character that a terminal of another encoding cannot show is no reason to stop.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
