@@ -97,6 +97,19 @@ def test_ctrl_c_is_clean(tmp_path):
     assert list(Path(tmp_path).iterdir()) == []
 
 
+def test_ctrl_c_inside_a_compiled_kernel_is_clean(loginfer, tmp_path, monkeypatch):
+    def interrupted(*args, **kwargs):
+        inner = SystemError("a function returned a result with an exception set")
+        inner.__cause__ = KeyboardInterrupt()
+        raise SystemError("a kernel returned a result with an exception set") from inner
+
+    monkeypatch.setattr("loginfer.kg.load.read_graph", interrupted)
+    monkeypatch.setattr("loginfer.kg.catalogue.open_graph", interrupted)
+    code, _, err = loginfer("kg", "show", tmp_path)
+    assert code == 130
+    assert err == "interrupted; nothing was left half-written\n"
+
+
 def test_output_is_the_same_whatever_the_hash_seed(tmp_path):
     graph = tmp_path / "graph.tsv"
     graph.write_text("".join(f"e{i % 17}\tR{i % 5}\te{i * 7 % 23}\n" for i in range(400)))

@@ -64,6 +64,12 @@ def main(arguments: list[str] | None = None) -> None:
         # Typer catches it only once the command runs.
         print(INTERRUPTION, file=sys.stderr)
         sys.exit(INTERRUPTED)
+    except SystemError as error:
+        # What comes out of a compiled kernel that Ctrl-C came in the way of.
+        if not _caused_by_interruption(error):
+            raise
+        print(INTERRUPTION, file=sys.stderr)
+        sys.exit(INTERRUPTED)
     except LogInferError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
@@ -88,3 +94,9 @@ def main(arguments: list[str] | None = None) -> None:
             file=sys.stderr,
         )
         sys.exit(2)
+
+
+def _caused_by_interruption(error: BaseException | None) -> bool:
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
