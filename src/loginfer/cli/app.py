@@ -60,12 +60,9 @@ def main(arguments: list[str] | None = None) -> None:
             stream.reconfigure(errors="backslashreplace")
     try:
         app(arguments)
-    except KeyboardInterrupt:
-        # Typer catches it only once the command runs.
-        print(INTERRUPTION, file=sys.stderr)
-        sys.exit(INTERRUPTED)
-    except SystemError as error:
-        # What comes out of a compiled kernel that Ctrl-C came in the way of.
+    except (KeyboardInterrupt, SystemError) as error:
+        # Typer catches Ctrl-C only while the command runs. One that came in the way of a compiled kernel
+        # comes out of it as the cause of a SystemError.
         if not _caused_by_interruption(error):
             raise
         print(INTERRUPTION, file=sys.stderr)

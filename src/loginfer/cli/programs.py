@@ -7,24 +7,30 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loginfer.cli.common import note
+from loginfer.cli.common import OnError, note
 from loginfer.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
     from loginfer.kg import KnowledgeGraph
     from loginfer.logic import Rule
+    from loginfer.logic.rulefile import RuleFile
 
-__all__ = ["check_fixed_names", "check_names", "read_program"]
+__all__ = ["check_fixed_names", "check_names", "read_program", "read_source"]
+
+
+def read_source(rules: str, dialect: str | None = None, on_error: OnError = OnError.fail) -> RuleFile:
+    """Read a rule file, a shipped rule set, or one rule given as text."""
+    from loginfer.logic import parse_rule
+    from loginfer.logic.rulefile import RuleFile, ScoredRule, read_rules
+
+    if "->" in rules and not Path(rules).exists():
+        return RuleFile((ScoredRule(parse_rule(rules)),), (), (), "arrow", rules)
+    return read_rules(rules, dialect=dialect, on_error=on_error.value)
 
 
 def read_program(rules: str, dialect: str | None) -> list[Rule]:
-    """Read a rule file, a shipped rule set, or one rule given as text."""
-    from loginfer.logic import parse_rule
-    from loginfer.logic.rulefile import read_rules
-
-    if "->" in rules and not Path(rules).exists():
-        return [parse_rule(rules)]
-    program = [scored.rule for scored in read_rules(rules, dialect=dialect).rules]
+    """Read rules that are to be applied: at least one."""
+    program = list(read_source(rules, dialect).program)
     if not program:
         raise InputError(f"`{rules}` holds no rule")
     return program

@@ -28,7 +28,7 @@ from loginfer.cli.common import (
     table,
 )
 from loginfer.cli.explanations import as_json, print_explanation
-from loginfer.cli.programs import check_fixed_names, check_names, read_program
+from loginfer.cli.programs import check_fixed_names, check_names, read_program, read_source
 from loginfer.errors import InputError
 from loginfer.files import refuse_to_overwrite
 
@@ -281,33 +281,26 @@ def convert(
 ) -> None:
     """Translate rules between dialects: LogInfer, RDFox, Nemo, AnyBURL, AMIE, Datalog, SPARQL, SQL."""
     from loginfer.logic import dialect_named
-    from loginfer.logic.rulefile import format_rules, read_rules, write_rules
+    from loginfer.logic.rulefile import format_rules, write_rules
 
     dialect_named(to)
     if out is not None:
         refuse_to_overwrite(out, force)
-    if "->" in rules and not Path(rules).exists():
-        from loginfer.logic import parse_rule
-        from loginfer.logic.rulefile import ScoredRule
-
-        found = [ScoredRule(parse_rule(rules))]
-        source = "arrow"
-    else:
-        file = read_rules(rules, dialect=dialect, on_error=on_error.value)
-        found, source = list(file.rules), file.dialect
-        if file.skipped:
-            note(f"skipped {counted(len(file.skipped), 'bad rule')}, e.g. {file.skipped[0]}")
-        if file.zero:
-            note(f"left out {counted(len(file.zero), 'rule')} without a body: they are no Datalog rules")
-        if not found:
-            raise InputError(f"`{rules}` holds no rule")
+    file = read_source(rules, dialect, on_error)
+    found = file.rules
+    if file.skipped:
+        note(f"skipped {counted(len(file.skipped), 'bad rule')}, e.g. {file.skipped[0]}")
+    if file.zero:
+        note(f"left out {counted(len(file.zero), 'rule')} without a body: they are no Datalog rules")
+    if not found:
+        raise InputError(f"`{rules}` holds no rule")
     if any(s.confidence is not None for s in found) and not dialect_named(to).keeps_scores:
         note(f"the dialect `{to}` has no place for supports and confidences: they are left out")
     text = format_rules(found, to)
     if out is not None:
         write_rules(found, out, dialect=to, force=force)
     if json:
-        answer = {"rules": len(found), "from": source, "to": to}
+        answer = {"rules": len(found), "from": file.dialect, "to": to}
         print_json(answer | ({"out": None, "text": text} if out is None else {"out": str(out)}))
     elif out is not None:
         note(f"{counted(len(found), 'rule')} written to {out}")
