@@ -11,6 +11,7 @@ from loginfer.engine.interface import (
     Engine,
     Materialisation,
     Progress,
+    Projection,
     Witnesses,
 )
 from loginfer.errors import UnknownNameError
@@ -23,6 +24,7 @@ __all__ = [
     "Engine",
     "Materialisation",
     "Progress",
+    "Projection",
     "Witnesses",
     "extend",
     "open_engine",

@@ -9,10 +9,11 @@ from typing import Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from loginfer.engine.binding import BoundAtom
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.logic.rule import Pattern, Rule
 
-__all__ = ["BodyTable", "Derivations", "Engine", "Materialisation", "Progress", "Witnesses"]
+__all__ = ["BodyTable", "Derivations", "Engine", "Materialisation", "Progress", "Projection", "Witnesses"]
 
 # Called with what is being done, how much of it is done, and how much there is (None: unknown).
 Progress: TypeAlias = Callable[[str, int, int | None], None]
@@ -63,6 +64,57 @@ class Witnesses:
 
     def __len__(self) -> int:
         return len(self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """The distinct values that one or two variables take in the witnesses of a body.
+
+    Parameters
+    ----------
+    left, right
+        int32. Values of the first and second variable, side by side, sorted by first, then second; for a
+        product the two sets of values, each sorted. For one variable both are its values.
+    product
+        Whether every value of `left` goes with every value of `right`.
+    unequal
+        For a product: whether the two values must differ.
+    """
+
+    left: npt.NDArray[np.int32]
+    right: npt.NDArray[np.int32]
+    product: bool = False
+    unequal: bool = False
+
+    @classmethod
+    def of(cls, head: BoundAtom, values: npt.NDArray[np.int32]) -> Projection:
+        """Return the projection to a head with fewer than two variables.
+
+        `values` are those of its variable; without any, only their number counts, which is 0 or 1.
+        """
+        left, right = (
+            values if term >= 0 else np.full(len(values), ~term, dtype=np.int32)
+            for term in (head.subject, head.object)
+        )
+        return cls(left, right)
+
+    def __len__(self) -> int:
+        if not self.product:
+            return len(self.left)
+        size = len(self.left) * len(self.right)
+        if self.unequal:
+            size -= len(np.intersect1d(self.left, self.right, assume_unique=True))
+        return size
+
+    def pairs(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """Return the pairs one by one, side by side, sorted."""
+        if not self.product:
+            return self.left, self.right
+        left, right = np.repeat(self.left, len(self.right)), np.tile(self.right, len(self.left))
+        if self.unequal:
+            differ = left != right
+            left, right = left[differ], right[differ]
+        return left, right
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +196,32 @@ class Engine(Protocol):
         """Return T_r(K), the distinct conclusion triples; with `new`, T_r(K) ∖ K."""
         ...
 
+    def projection(self, rule: Rule) -> Projection:
+        """Return the distinct subjects and objects of a rule's conclusions.
+
+        Unlike `conclusions` this is never large for a body that falls apart between the head's variables,
+        such as (x,S,z), (y,T,w) -> (x,P,y): that is a product of two sets. The arrays may be kept for the
+        next call: do not write to them.
+
+        Raises
+        ------
+        LimitError
+            When too many pairs that are no product would have to be listed.
+        """
+        ...
+
     def witnesses(
         self, rule: Rule, *, limit: int | None = None, conclusion: Sequence[int] | None = None
     ) -> Witnesses:
         """Return the first `limit` witnesses, all of them or those of one conclusion triple."""
+        ...
+
+    def first_witnesses(self, rule: Rule, triples: Triples) -> npt.NDArray[np.int32]:
+        """Return the first witness of each triple, int32[n, v]; -1s where the rule does not derive it.
+
+        A row is what `witnesses(rule, limit=1, conclusion=triple)` finds, one column per variable of
+        `rule.variables`; but all triples are looked at together.
+        """
         ...
 
     def derives(self, rules: Sequence[Rule], triples: Triples) -> npt.NDArray[np.bool_]:

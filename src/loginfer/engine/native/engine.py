@@ -11,10 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.engine.binding import ABSENT, Bound, BoundAtom, bind, relation_of
-from loginfer.engine.interface import BodyTable, Derivations, Materialisation, Progress, Witnesses
+from loginfer.engine.interface import BodyTable, Derivations, Materialisation, Progress, Projection, Witnesses
 from loginfer.engine.native import join
 from loginfer.engine.native import join_kernels as kernels
-from loginfer.engine.native.join import Projection
 from loginfer.engine.native.store import GraphStore
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.logic.rule import Pattern, Rule
@@ -81,16 +80,11 @@ class NativeEngine:
     def _projection(self, bound: Bound) -> Projection:
         head = bound.head
         variables = tuple(dict.fromkeys(t for t in (head.subject, head.object) if t >= 0))
-        found = self._project(bound, variables) if variables else None
-        if found is None:
-            size = 1 if join.exists(self._store, bound) else 0
-            return Projection(_constant(head.subject, size), _constant(head.object, size))
         if len(variables) == 2:
-            return found
-        left, right = (
-            found.left if t >= 0 else _constant(t, len(found.left)) for t in (head.subject, head.object)
-        )
-        return Projection(left, right)
+            return self._project(bound, variables)
+        if variables:
+            return Projection.of(head, self._project(bound, variables).left)
+        return Projection.of(head, np.zeros(int(join.exists(self._store, bound)), dtype=np.int32))
 
     def conclusions(self, rule: Rule, *, new: bool = False) -> Triples:
         """Return T_r(K), the distinct conclusion triples; with `new`, T_r(K) ∖ K.
@@ -148,6 +142,16 @@ class NativeEngine:
                 rows[:, variable] = value
             rows[:, [v for v in range(len(bound.variables)) if v not in values]] = found
         return Witnesses(rule, rows)
+
+    def first_witnesses(self, rule: Rule, triples: Triples) -> npt.NDArray[np.int32]:
+        """Return the first witness of each triple, int32[n, v]; -1s where the rule does not derive it."""
+        bound = bind(rule, self.graph)
+        rows = np.full((len(triples), len(bound.variables)), -1, dtype=np.int32)
+        derived = self.derives([rule], triples)
+        if derived.any():
+            values = np.asarray(triples, dtype=np.int32)[derived, ::2]
+            rows[derived] = join.first_witnesses(self._store, bound, values)
+        return rows
 
     # -- many rules and triples -----------------------------------------------------------------
 
@@ -256,10 +260,6 @@ class NativeEngine:
             max_conclusions=self.max_conclusions,
             progress=progress,
         )
-
-
-def _constant(term: int, size: int) -> npt.NDArray[np.int32]:
-    return np.full(size, ~term, dtype=np.int32)
 
 
 def _matches(head: BoundAtom, values: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:

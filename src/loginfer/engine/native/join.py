@@ -15,10 +15,11 @@ from loginfer.engine.binding import Bound
 from loginfer.engine.native import join_kernels as kernels
 from loginfer.engine.native.body import Body, substitute
 from loginfer.engine.native.counting import exists, support
-from loginfer.engine.native.planner import plan_check, plan_listing
+from loginfer.engine.native.planner import plan_check, plan_first, plan_listing
 from loginfer.engine.native.projection import Projection, project, too_many
 from loginfer.engine.native.search import Search
 from loginfer.engine.native.store import Store
+from loginfer.engine.parts import Part, combine
 from loginfer.errors import LimitError
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "Projection",
     "check",
     "exists",
+    "first_witnesses",
     "project",
     "substitute",
     "support",
@@ -95,3 +97,27 @@ def witnesses(store: Store, bound: Bound, limit: int | None = None) -> Int32:
     rows = np.empty((wanted if ordered else total, variables), dtype=np.int32)
     rows = rows[: kernels.listing(rows, *search.arguments)]
     return rows if ordered else rows[np.lexsort(rows.T[::-1])][:wanted]
+
+
+def first_witnesses(store: Store, bound: Bound, values: Int32) -> Int32:
+    """Return the smallest witness of each conclusion, int32[n, variables].
+
+    Parameters
+    ----------
+    store, bound
+        The rule.
+    values
+        int32[n, 2]: subjects and objects of its conclusions.
+    """
+    body = Body.of(store, bound)
+    if body is None:
+        return np.full((len(values), len(bound.variables)), -1, dtype=np.int32)
+    known = body
+
+    def smallest(part: Part, asked: Int32) -> Int32:
+        plan = plan_first(known.shape, known.scales, part.context, part.variables)
+        rows = np.empty((len(asked), len(part.variables)), dtype=np.int32)
+        kernels.first(asked, rows, *Search(store, known, plan).arguments)
+        return rows
+
+    return combine(bound, values, smallest)

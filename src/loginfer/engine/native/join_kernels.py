@@ -39,7 +39,7 @@ from loginfer.engine.native.plan import (
     VARIABLE,
 )
 
-__all__ = ["TOO_MANY", "assemble", "check", "count", "listing", "project", "transpose"]
+__all__ = ["TOO_MANY", "assemble", "check", "count", "first", "listing", "project", "transpose"]
 
 # A number: a Python int outside, an int64 inside.
 Int: TypeAlias = Any
@@ -556,6 +556,55 @@ def listing(
             out[size, variable] = terms[variable]
         size += 1
     return size
+
+
+@kernel
+def first(
+    given: Int32,
+    out: Int32,
+    nodes: Int64,
+    constraints: Int64,
+    differs: Int64,
+    pointers: Int32,
+    values: Int32,
+    starts: Int32,
+    terms: Int32,
+    memo: Int64,
+    state: Int64,
+) -> None:
+    """Write the smallest witness of each row of `given` to `out`; there must be one.
+
+    The trunk begins with the variables of `given`, int32[n, g]; the others are those of `out`,
+    int32[n, trunk - g]. As every level looks ahead, the first value that passes has a witness below it.
+    """
+    known = given.shape[1]
+    for i in range(len(given)):
+        for level in range(known):
+            terms[nodes[level, VARIABLE]] = given[i, level]
+        for level in range(known, known + out.shape[1]):
+            _open(level, nodes, constraints, pointers, terms, state)
+            while True:
+                candidate = _advance(
+                    level, nodes, constraints, differs, pointers, values, starts, terms, state
+                )
+                out[i, level - known] = candidate
+                if candidate < 0:
+                    break
+                terms[nodes[level, VARIABLE]] = candidate
+                # Looking ahead binds variables, but none of this level or above.
+                if nodes[level, CHILD] < 0 or _all_exist(
+                    nodes[level, CHILD],
+                    nodes,
+                    constraints,
+                    differs,
+                    pointers,
+                    values,
+                    starts,
+                    terms,
+                    memo,
+                    state,
+                ):
+                    break
 
 
 @kernel

@@ -32,7 +32,7 @@ from loginfer.engine.native.plan import (
 )
 from loginfer.kg.index import FORWARD, INVERSE
 
-__all__ = ["components", "plan_check", "plan_count", "plan_listing", "plan_projection"]
+__all__ = ["plan_check", "plan_count", "plan_first", "plan_listing", "plan_projection"]
 
 
 @lru_cache(maxsize=4096)
@@ -95,7 +95,23 @@ def plan_listing(shape: Shape, scales: Scales, ordered: bool) -> Plan:
         builder.trunk_node(variable)
     if ordered:
         for level in range(len(order) - 1):
-            builder.look_ahead(order[: level + 1], level)
+            builder.look_ahead(order[: level + 1], order[level + 1 :], once=order[:1])
+    return builder.finish()
+
+
+@lru_cache(maxsize=4096)
+def plan_first(shape: Shape, scales: Scales, context: tuple[int, ...], part: tuple[int, ...]) -> Plan:
+    """Plan the smallest witness of a part of a body, given values of its context that have one.
+
+    The trunk holds the context, then the part's variables in their order. Each level looks ahead, so that
+    the first value that passes is the right one.
+    """
+    builder = _Builder(shape, scales)
+    order = [*context, *part]
+    for variable in order:
+        builder.trunk_node(variable, given=variable in context)
+    for level in range(len(context), len(order) - 1):
+        builder.look_ahead(order[: level + 1], order[level + 1 :], once=())
     return builder.finish()
 
 
@@ -254,16 +270,19 @@ class _Builder:
             else:
                 self.nodes[level][CHILD] = roots[0]
 
-    def look_ahead(self, bound: Sequence[int], level: int) -> None:
-        """Let a trunk level ask whether the rest of the body has a witness."""
+    def look_ahead(self, bound: Sequence[int], rest: Sequence[int], *, once: Iterable[int]) -> None:
+        """Let the trunk level that binds the last of some variables ask whether the rest has a witness.
+
+        `once` holds variables that take no value twice.
+        """
         saved = self.bound
         constants = range(self.shape.variables, self.shape.variables + self.shape.constants)
         self.bound = set(constants) | set(bound)
-        parts = self.components(self.others(bound))
         # A part that does not depend on this level's variable was asked about at an earlier one.
-        near = [p for p in parts if bound[-1] in self.neighbours(p)]
+        near = [p for p in self.components(rest) if bound[-1] in self.neighbours(p)]
         if near:
-            self.nodes[level][CHILD] = self._subtrees(near, level, set(bound), set(bound[:1]))[0]
+            level = len(bound) - 1
+            self.nodes[level][CHILD] = self._subtrees(near, level, set(bound), set(once))[0]
         self.bound = saved
 
     def _subtrees(self, parts: list[set[int]], parent: int, above: set[int], once: set[int]) -> list[int]:
@@ -351,11 +370,6 @@ class _Builder:
             max(widest, 1),
             self.cost,
         )
-
-
-def components(shape: Shape) -> list[set[int]]:
-    """Return the sets of variables that atoms and inequalities hold together."""
-    return _Builder(shape, ()).components(_used(shape))
 
 
 def _used(shape: Shape) -> set[int]:

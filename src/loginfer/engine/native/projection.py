@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import lru_cache
-
 import numpy as np
 import numpy.typing as npt
 
 from loginfer.engine.binding import Bound
+from loginfer.engine.interface import Projection
 from loginfer.engine.native import join_kernels as kernels
 from loginfer.engine.native.body import Body, restrict
 from loginfer.engine.native.counting import support
-from loginfer.engine.native.plan import DOMAIN, VARIABLE, Plan, Shape, abstract
-from loginfer.engine.native.planner import components, plan_projection
+from loginfer.engine.native.plan import DOMAIN, VARIABLE, Plan
+from loginfer.engine.native.planner import plan_projection
 from loginfer.engine.native.search import Search
 from loginfer.engine.native.starts import reduced_starts
 from loginfer.engine.native.store import Store
+from loginfer.engine.parts import separate
 from loginfer.errors import LimitError
 
 __all__ = ["Projection", "project", "too_many"]
@@ -27,45 +26,6 @@ Int32 = npt.NDArray[np.int32]
 MANY_STEPS = 1e6
 
 _NOTHING = np.empty(0, dtype=np.int32)
-
-
-@dataclass(frozen=True, slots=True)
-class Projection:
-    """The distinct values that one or two variables take in the witnesses of a body.
-
-    Parameters
-    ----------
-    left, right
-        int32. Values of the first and second variable, side by side, sorted by first, then second; for a
-        product the two sets of values, each sorted. For one variable both are its values.
-    product
-        Whether every value of `left` goes with every value of `right`.
-    unequal
-        For a product: whether the two values must differ.
-    """
-
-    left: Int32
-    right: Int32
-    product: bool = False
-    unequal: bool = False
-
-    def __len__(self) -> int:
-        if not self.product:
-            return len(self.left)
-        size = len(self.left) * len(self.right)
-        if self.unequal:
-            size -= len(np.intersect1d(self.left, self.right, assume_unique=True))
-        return size
-
-    def pairs(self) -> tuple[Int32, Int32]:
-        """Return the pairs one by one, side by side, sorted."""
-        if not self.product:
-            return self.left, self.right
-        left, right = np.repeat(self.left, len(self.right)), np.tile(self.right, len(self.left))
-        if self.unequal:
-            differ = left != right
-            left, right = left[differ], right[differ]
-        return left, right
 
 
 def project(store: Store, bound: Bound, wanted: tuple[int, ...], limit: int) -> Projection:
@@ -79,11 +39,10 @@ def project(store: Store, bound: Bound, wanted: tuple[int, ...], limit: int) -> 
         When there are more than `limit` pairs to list.
     """
     if len(wanted) == 2:
-        rest = tuple(pair for pair in bound.inequalities if set(pair) != set(wanted))
-        apart = replace(bound, inequalities=rest)
-        if _is_product(abstract(apart)[0], wanted):
+        apart = separate(bound, (wanted[0], wanted[1]))
+        if apart is not None:
             sides = [project(store, apart, (variable,), limit).left for variable in wanted]
-            return Projection(sides[0], sides[1], True, len(rest) < len(bound.inequalities))
+            return Projection(sides[0], sides[1], True, len(apart.inequalities) < len(bound.inequalities))
     body = Body.of(store, bound)
     if body is None:
         return Projection(_NOTHING, _NOTHING)
@@ -156,12 +115,6 @@ def _steps(store: Store, bound: Bound, body: Body, plan: Plan) -> int:
         once = [store.size(a.relation) for a in part.atoms if {a.subject, a.object} == last]
         steps += min(support(store, part), starts * min(once))
     return steps
-
-
-@lru_cache(maxsize=4096)
-def _is_product(shape: Shape, wanted: tuple[int, ...]) -> bool:
-    """Say whether two variables have nothing to do with each other."""
-    return not any(set(wanted) <= part for part in components(shape))
 
 
 def too_many(size: int, limit: int) -> LimitError:

@@ -11,12 +11,13 @@ import numpy.typing as npt
 
 from loginfer.engine.binding import ABSENT, bind, relation_named, relation_of
 from loginfer.engine.bodies import finish_table
-from loginfer.engine.interface import BodyTable, Derivations, Materialisation, Progress, Witnesses
+from loginfer.engine.interface import BodyTable, Derivations, Materialisation, Progress, Projection, Witnesses
+from loginfer.engine.parts import Part, combine, separate
 from loginfer.engine.sql.heads import head_columns, head_rows, head_values
 from loginfer.engine.sql.materialise import materialise
 from loginfer.engine.sql.queries import (
     Among,
-    Projection,
+    ProjectionQuery,
     count_witnesses,
     project,
     rank_query,
@@ -24,10 +25,10 @@ from loginfer.engine.sql.queries import (
 )
 from loginfer.engine.sql.session import Session
 from loginfer.engine.sql.statistics import Statistics, measure
-from loginfer.engine.sql.witnesses import first_rows, fixed_row, ordered_rows
+from loginfer.engine.sql.witnesses import first_rows, fixed_row, ordered_rows, smallest_rows
 from loginfer.errors import LimitError
 from loginfer.kg import KnowledgeGraph, Triples
-from loginfer.logic.rule import Atom, Pattern, Rule
+from loginfer.logic.rule import Atom, Inequality, Pattern, Rule
 from loginfer.logic.sql import Layout
 from loginfer.logic.terms import Variable
 
@@ -135,7 +136,7 @@ class SqlEngine:
         """Return T_r(K), the distinct conclusion triples; with `new`, T_r(K) ∖ K."""
         relation = bind(rule, self.graph).head.relation
         keep = rule.head.variables
-        projection = self._project(rule, keep)
+        projection = self._project_rule(rule, keep)
         self._refuse_product(projection, rule)
         subject, object_ = head_columns(rule, self.layout)
         query = f"SELECT {subject} AS s, {object_} AS o FROM (\n{projection.sql}\n) AS q"
@@ -154,10 +155,43 @@ class SqlEngine:
         triples[:, 2] = objects
         return triples
 
-    def _project(self, rule: Rule, keep: Sequence[Variable], among: Among | None = None) -> Projection:
+    def projection(self, rule: Rule) -> Projection:
+        """Return the distinct subjects and objects of a rule's conclusions (see `interface.Engine`)."""
+        bound = bind(rule, self.graph)
+        keep = rule.head.variables
+        if len(keep) < 2:
+            columns = self._distinct(rule, rule.inequalities, keep)
+            return Projection.of(bound.head, columns[0])
+        apart = separate(bound, (bound.head.subject, bound.head.object))
+        if apart is None:
+            left, right = self._distinct(rule, rule.inequalities, keep)
+            return Projection(left, right)
+        rest = [e for e in rule.inequalities if set(e.terms) != set(keep)]
+        (left,), (right,) = (self._distinct(rule, rest, [variable]) for variable in keep)
+        return Projection(left, right, True, len(apart.inequalities) < len(bound.inequalities))
+
+    def _distinct(
+        self, rule: Rule, inequalities: Sequence[Inequality], keep: Sequence[Variable]
+    ) -> list[npt.NDArray[np.int32]]:
+        """Return the distinct values of some variables, sorted; for no variables, one row or none."""
+        query = self._project(rule.atoms, inequalities, keep)
+        self._refuse_product(query, rule)
+        order = ", ".join(f"c{i}" for i in range(len(keep))) or "present"
+        with self._table("concluded") as table:
+            self._refuse([self._session.create(table, query.sql)], rule)
+            columns = self._session.columns(f"SELECT {order} FROM {table} ORDER BY {order}")
+        return [column.astype(np.int32) for column in columns]
+
+    def _project(
+        self,
+        atoms: Sequence[Atom],
+        inequalities: Sequence[Inequality],
+        keep: Sequence[Variable],
+        among: Among | None = None,
+    ) -> ProjectionQuery:
         return project(
-            rule.atoms,
-            rule.inequalities,
+            atoms,
+            inequalities,
             keep,
             self.layout,
             self._session.dialect,
@@ -165,7 +199,12 @@ class SqlEngine:
             among=among,
         )
 
-    def _refuse_product(self, projection: Projection, rule: Rule) -> None:
+    def _project_rule(
+        self, rule: Rule, keep: Sequence[Variable], among: Among | None = None
+    ) -> ProjectionQuery:
+        return self._project(rule.atoms, rule.inequalities, keep, among)
+
+    def _refuse_product(self, projection: ProjectionQuery, rule: Rule) -> None:
         self._refuse([int(self._session.row(part)[0]) for part in projection.parts], rule)
 
     def _refuse(self, sizes: Sequence[int], rule: Rule) -> None:
@@ -186,11 +225,36 @@ class SqlEngine:
         if limit is None or not rule.variables:
             if rule.variables and not values:
                 self._refuse([self.support(rule)], rule)
-            projection = self._project(rule, rule.variables, fixed)
+            projection = self._project_rule(rule, rule.variables, fixed)
             self._refuse_product(projection, rule)
             return Witnesses(rule, ordered_rows(self._session, projection.sql, len(rule.variables)))
         with self._table("first_rows") as table:
-            return Witnesses(rule, first_rows(self._session, rule, self._project, limit, fixed, table))
+            return Witnesses(rule, first_rows(self._session, rule, self._project_rule, limit, fixed, table))
+
+    def first_witnesses(self, rule: Rule, triples: Triples) -> npt.NDArray[np.int32]:
+        """Return the first witness of each triple, int32[n, v]; -1s where the rule does not derive it."""
+        rows = np.full((len(triples), len(rule.variables)), -1, dtype=np.int32)
+        derived = self.derives([rule], triples)
+        if not derived.any():
+            return rows
+
+        def smallest(part: Part, asked: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+            context, wanted = ([rule.variables[v] for v in vs] for vs in (part.context, part.variables))
+            atoms = [a for a in rule.atoms if not set(wanted).isdisjoint(a.variables)]
+            inequalities = [e for e in rule.inequalities if not set(wanted).isdisjoint(e.variables)]
+            with self._table("first_rows") as table:
+                return smallest_rows(
+                    self._session,
+                    lambda keep, among: self._project(atoms, inequalities, keep, among),
+                    context,
+                    wanted,
+                    asked,
+                    table,
+                )
+
+        values = np.asarray(triples, dtype=np.int32)[derived, ::2]
+        rows[derived] = combine(bind(rule, self.graph), values, smallest)
+        return rows
 
     # -- membership -----------------------------------------------------------------------------
 
@@ -227,7 +291,7 @@ class SqlEngine:
                 keep = rule.head.variables
                 subject, object_ = head_columns(rule, self.layout)
                 among = head_rows(rule, head.relation, self.layout, table)
-                projection = self._project(rule, keep, (among, keep) if keep else None)
+                projection = self._project_rule(rule, keep, (among, keep) if keep else None)
                 (places,) = self._session.columns(
                     f"SELECT a.i FROM {table} AS a, (\n{projection.sql}\n) AS q\n"
                     f"WHERE a.r = {head.relation} AND a.s = {subject} AND a.o = {object_}"

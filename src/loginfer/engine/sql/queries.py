@@ -22,7 +22,7 @@ __all__ = [
     "Among",
     "CountQuery",
     "Dialect",
-    "Projection",
+    "ProjectionQuery",
     "count_witnesses",
     "project",
     "rank_query",
@@ -77,7 +77,7 @@ class CountQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class Projection:
+class ProjectionQuery:
     """A query for distinct rows with the columns c0, c1, … (`present` if there are none to keep).
 
     Parameters
@@ -289,7 +289,7 @@ def project(
     estimate: Estimate | None = None,
     tables: Mapping[Atom, str] | None = None,
     among: Among | None = None,
-) -> Projection:
+) -> ProjectionQuery:
     """Write a query for the distinct values of some variables over all witnesses of a body.
 
     Parameters
@@ -328,10 +328,10 @@ def project(
         sql += "\nLIMIT 1"
     groups = _components(rest)
     if contradiction or sum(any(f.scope for f in group) for group in groups) < 2:
-        return Projection(writer.text(sql), ())
+        return ProjectionQuery(writer.text(sql), ())
     # Groups without columns have one row or none: then there is no product.
     parts = [writer.text(f"SELECT count(*) AS v0\n{join(group, (), layout).text}") for group in groups]
-    return Projection(writer.text(sql), tuple(parts))
+    return ProjectionQuery(writer.text(sql), tuple(parts))
 
 
 def _restrictions(writer: _Writer, rows: str, columns: Sequence[Variable]) -> Iterator[Factor]:

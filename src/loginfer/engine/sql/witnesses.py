@@ -8,12 +8,12 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.engine.sql.queries import Among, Projection
+from loginfer.engine.sql.queries import Among, ProjectionQuery
 from loginfer.engine.sql.session import Session
 from loginfer.logic.rule import Rule
 from loginfer.logic.terms import Variable
 
-__all__ = ["first_rows", "fixed_row", "ordered_rows"]
+__all__ = ["first_rows", "fixed_row", "ordered_rows", "smallest_rows"]
 
 Rows: TypeAlias = npt.NDArray[np.int32]
 
@@ -40,7 +40,7 @@ def fixed_row(values: Mapping[Variable, int]) -> Among | None:
 def first_rows(
     session: Session,
     rule: Rule,
-    project: Callable[[Rule, Sequence[Variable], Among | None], Projection],
+    project: Callable[[Rule, Sequence[Variable], Among | None], ProjectionQuery],
     limit: int,
     fixed: Among | None,
     table: str,
@@ -84,3 +84,42 @@ def _with_fixed(table: str, known: Sequence[Variable], fixed: Among | None) -> A
     columns += [f"w.c{list(variables).index(v)} AS c{len(known) + i}" for i, v in enumerate(extra)]
     beside = f", ({query}) AS w" if extra else ""
     return f"SELECT {', '.join(columns)} FROM {table} AS t{beside}", [*known, *extra]
+
+
+def smallest_rows(
+    session: Session,
+    project: Callable[[Sequence[Variable], Among | None], ProjectionQuery],
+    context: Sequence[Variable],
+    part: Sequence[Variable],
+    asked: Rows,
+    table: str,
+) -> Rows:
+    """Return the smallest values of some variables for each row of a context, variable by variable.
+
+    Parameters
+    ----------
+    session
+        The database.
+    project
+        Projects a body to some variables, among some rows.
+    context, part
+        The variables that have values, and those that want them.
+    asked
+        int32[m, context], ascending and distinct: values of the context that have a witness.
+    table
+        Name of a table to keep the values so far in.
+    """
+    known = list(context)
+    rows = asked
+    for variable in part:
+        session.drop(table)
+        if known:
+            session.load(table, {f"c{i}": rows[:, i] for i in range(len(known))})
+        query = project([*known, variable], (f"SELECT * FROM {table}", known) if known else None).sql
+        columns = ", ".join(f"c{i}" for i in range(len(known)))
+        shown = f"{columns}, " if known else ""
+        grouped = f"\nGROUP BY {columns}" if known else ""
+        query = f"SELECT {shown}min(c{len(known)}) AS c{len(known)} FROM (\n{query}\n) AS p{grouped}"
+        known.append(variable)
+        rows = ordered_rows(session, query, len(known))
+    return rows[:, len(context) :]
