@@ -1,10 +1,22 @@
 import errno
 import os
+import random
+import subprocess
+import sys
+import time
 
 import pytest
 
 from loginfer.errors import InputError, OutputError
-from loginfer.files import atomic_path, atomic_write, reading
+from loginfer.files import (
+    atomic_folder,
+    atomic_path,
+    atomic_write,
+    check_folder,
+    interrupted,
+    reading,
+    recover_folder,
+)
 
 
 def test_a_file_appears_only_when_it_is_complete(tmp_path):
@@ -74,3 +86,176 @@ def test_a_file_in_place_of_a_folder_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="file` is no folder"), atomic_write(tmp_path / "file" / "out.txt"):
         pass
+
+
+# -- folders ------------------------------------------------------------------------------------
+
+
+def anything(folder):
+    """Allow every folder to be replaced."""
+
+
+def never(folder):
+    raise OutputError(f"`{folder}` is precious")
+
+
+def write(target, text, force=False):
+    with atomic_folder(target, force=force, may_replace=anything) as folder:
+        (folder / "one").write_text(text)
+        (folder / "two").write_text(text)
+
+
+def content(folder):
+    return {file.name: file.read_text() for file in folder.iterdir()}
+
+
+def both(text):
+    return {"one": text, "two": text}
+
+
+def leave(folder, text="half"):
+    folder.mkdir()
+    (folder / "one").write_text(text)
+
+
+def test_a_folder_appears_only_when_it_is_complete(tmp_path):
+    target = tmp_path / "new" / "out"
+    with atomic_folder(target, may_replace=never) as folder:
+        (folder / "one").write_text("x")
+        assert not target.exists()
+        assert folder.parent == target.parent
+    assert content(target) == {"one": "x"}
+    assert [p.name for p in target.parent.iterdir()] == ["out"]
+
+
+def test_a_failure_leaves_no_folder_behind_and_the_old_one_in_place(tmp_path):
+    write(tmp_path / "out", "old")
+
+    def fail():
+        with atomic_folder(tmp_path / "out", force=True, may_replace=anything) as folder:
+            (folder / "one").write_text("half")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+    assert content(tmp_path / "out") == both("old")
+
+
+def test_a_full_disk_keeps_the_old_folder(tmp_path):
+    write(tmp_path / "out", "old")
+    with (
+        pytest.raises(OutputError, match="no space left"),
+        atomic_folder(tmp_path / "out", force=True, may_replace=anything),
+    ):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert content(tmp_path / "out") == both("old")
+
+
+def test_a_folder_is_replaced_as_a_whole_and_only_when_asked_for(tmp_path):
+    leave(tmp_path / "out", "old")
+    (tmp_path / "out" / "three").write_text("old")
+    with pytest.raises(OutputError, match="--force"):
+        write(tmp_path / "out", "new")
+    with (
+        pytest.raises(OutputError, match="precious"),
+        atomic_folder(tmp_path / "out", force=True, may_replace=never),
+    ):
+        pass
+    assert content(tmp_path / "out") == {"one": "old", "three": "old"}
+    write(tmp_path / "out", "new", force=True)
+    assert content(tmp_path / "out") == both("new")
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+def test_an_empty_folder_may_always_be_replaced_when_asked_for(tmp_path):
+    (tmp_path / "out").mkdir()
+    check_folder(tmp_path / "out", force=True, may_replace=never)
+    with pytest.raises(OutputError, match="--force"):
+        check_folder(tmp_path / "out", force=False, may_replace=never)
+
+
+def test_a_link_to_a_folder_stays_a_link(tmp_path):
+    write(tmp_path / "real", "old")
+    (tmp_path / "link").symlink_to("real")
+    write(tmp_path / "link", "new", force=True)
+    assert (tmp_path / "link").is_symlink()
+    assert content(tmp_path / "real") == both("new")
+
+
+# What a kill can leave behind: the folder, the one being written, the one moved away, and the lock.
+PART, OLD, LOCK = (f".out.loginfer-{what}" for what in ("part", "old", "lock"))
+LEFTOVERS = {
+    "while the first was written": {PART},
+    "while the first was written, with its lock": {PART, LOCK},
+    "while another was written": {"out", PART, LOCK},
+    "between the two renames": {OLD, PART, LOCK},
+    "before the old one was removed": {"out", OLD, LOCK},
+    "with only the old one left": {OLD},
+    "with a lock that nobody holds": {LOCK},
+}
+
+
+@pytest.mark.parametrize("there", LEFTOVERS.values(), ids=LEFTOVERS)
+def test_after_a_kill_the_next_run_writes_as_if_nothing_had_happened(tmp_path, there):
+    for name in there - {LOCK}:
+        leave(tmp_path / name, "old")
+    if LOCK in there:
+        (tmp_path / LOCK).write_text("")
+    write(tmp_path / "out", "new", force=True)
+    assert content(tmp_path / "out") == both("new")
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize("there", [t for t in LEFTOVERS.values() if OLD in t or "out" in t])
+def test_after_a_kill_the_old_folder_or_the_new_one_is_there(tmp_path, there):
+    for name in there - {LOCK}:
+        leave(tmp_path / name, name)
+    expected = "out" if "out" in there else OLD
+    assert (interrupted(tmp_path / "out") is not None) == ("out" not in there)
+    with pytest.raises(OutputError, match="exists already"):
+        write(tmp_path / "out", "new")
+    recover_folder(tmp_path / "out")
+    assert content(tmp_path / "out") == {"one": expected}
+    assert interrupted(tmp_path / "out") is None
+
+
+def test_leftovers_of_other_folders_are_left_alone(tmp_path):
+    leave(tmp_path / ".other.loginfer-part")
+    leave(tmp_path / ".out.part")
+    write(tmp_path / "out", "new")
+    assert {p.name for p in tmp_path.iterdir()} == {"out", ".other.loginfer-part", ".out.part"}
+
+
+def test_two_runs_do_not_write_the_same_folder_at_once(tmp_path):
+    with atomic_folder(tmp_path / "out", may_replace=never) as folder:
+        (folder / "one").write_text("first")
+        with pytest.raises(OutputError, match="being written by another run"):
+            write(tmp_path / "out", "second")
+        with pytest.raises(OutputError, match="being written by another run"):
+            recover_folder(tmp_path / "out")
+        write(tmp_path / "beside", "second")
+    assert content(tmp_path / "out") == {"one": "first"}
+
+
+def test_killed_at_any_moment_one_whole_folder_can_be_had(tmp_path):
+    write(tmp_path / "out", "0")
+    code = (
+        "import sys; from loginfer.files import atomic_folder\n"
+        "print('ready', flush=True)\n"
+        "for i in range(10**9):\n"
+        "    with atomic_folder(sys.argv[1], force=True, may_replace=lambda folder: None) as folder:\n"
+        "        for name in ('one', 'two'): (folder / name).write_text(str(i))\n"
+    )
+    moments = random.Random(0)
+    for _ in range(12):
+        with subprocess.Popen(
+            [sys.executable, "-c", code, str(tmp_path / "out")], stdout=subprocess.PIPE
+        ) as process:
+            process.stdout.readline()
+            time.sleep(moments.uniform(0, 0.05))
+            process.kill()
+        recover_folder(tmp_path / "out")
+        found = content(tmp_path / "out")
+        assert found == both(found["one"])
+        assert {p.name for p in tmp_path.iterdir()} <= {"out", LOCK}

@@ -1,22 +1,45 @@
-"""Writing files so that nobody ever sees half of one.
+"""Writing files and folders so that nobody ever sees half of one.
 
 A file is written under a temporary name in the folder it will live in and moved into place when it is
 complete; what existed before stays untouched until then, and is not replaced unless asked for.
+
+A folder NAME is written as `.NAME.loginfer-part` beside it. Replacing an old one takes two steps: it becomes
+`.NAME.loginfer-old`, then the new one gets its name. Whoever is killed in between leaves names behind from
+which the next run can tell what happened: it puts the old folder back, or clears away what is left.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import glob
 import os
+import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
 from loginfer.errors import InputError, OutputError
 
-__all__ = ["atomic_path", "atomic_write", "describe_os_error", "reading", "refuse_to_overwrite", "writing"]
+try:
+    import fcntl
+except ImportError:  # no such locks on Windows
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = [
+    "atomic_folder",
+    "atomic_path",
+    "atomic_write",
+    "check_folder",
+    "describe_os_error",
+    "interrupted",
+    "reading",
+    "recover_folder",
+    "refuse_to_overwrite",
+    "remove_leftovers",
+    "writing",
+]
 
 
 def refuse_to_overwrite(path: Path, force: bool) -> None:
@@ -87,6 +110,164 @@ def atomic_write(path: str | Path, mode: str = "w", *, force: bool = False) -> I
         else:
             with temporary.open(mode, encoding="utf-8", newline="\n") as stream:
                 yield stream
+
+
+def remove_leftovers(path: str | Path) -> None:
+    """Remove what killed runs left behind that were writing this file. Nobody may be writing it now."""
+    target = Path(path)
+    for leftover in target.parent.glob(f".{glob.escape(target.name)}.*.part"):
+        with contextlib.suppress(OSError):
+            leftover.unlink()
+
+
+# -- folders ------------------------------------------------------------------------------------
+
+
+def check_folder(path: str | Path, *, force: bool, may_replace: Callable[[Path], None]) -> None:
+    """Complain if a folder could not be written here, before any work is done.
+
+    Parameters
+    ----------
+    path
+        Where the folder shall be.
+    force
+        Whether an existing folder may be replaced.
+    may_replace
+        Raises an `OutputError` for a folder that must not be replaced. An empty one always may.
+    """
+    target = Path(path)
+    refuse_to_overwrite(target, force)
+    with writing(target):
+        exists = target.exists()
+        if exists and not target.is_dir():
+            raise OutputError(f"`{target}` is a file, not a folder", hint="give the name of a folder")
+        if exists and any(target.iterdir()):
+            may_replace(target)
+
+
+@contextlib.contextmanager
+def atomic_folder(
+    path: str | Path, *, force: bool = False, may_replace: Callable[[Path], None]
+) -> Iterator[Path]:
+    """Give a temporary folder beside `path`; on success it becomes `path`, on failure it vanishes.
+
+    Parameters
+    ----------
+    path, force, may_replace
+        As for `check_folder`.
+
+    Raises
+    ------
+    OutputError
+        Also while another run writes to the same place.
+    """
+    check_folder(path, force=force, may_replace=may_replace)
+    target = Path(path).resolve()
+    part = _beside(target, "part")
+    with writing(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+    with _locked(target):
+        with writing(target):
+            _recover(target)
+        check_folder(path, force=force, may_replace=may_replace)
+        try:
+            with writing(target):
+                part.mkdir()
+                yield part
+                for file in sorted(part.iterdir()):
+                    _sync(file)
+                _sync(part)
+                _put_in_place(part, target)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+
+
+def recover_folder(path: str | Path) -> None:
+    """Mend what a run left behind that was killed while it wrote this folder; nothing happens otherwise."""
+    target = Path(path).resolve()
+    if any(os.path.lexists(_beside(target, what)) for what in ("part", "old")):
+        with _locked(target), writing(target):
+            _recover(target)
+
+
+def interrupted(path: str | Path) -> Path | None:
+    """Return where a folder is that a killed run had moved away, if it is still there."""
+    target = Path(path).resolve()
+    old = _beside(target, "old")
+    return old if old.is_dir() and not target.exists() else None
+
+
+def _beside(target: Path, what: str) -> Path:
+    return target.with_name(f".{target.name}.loginfer-{what}")
+
+
+def _put_in_place(part: Path, target: Path) -> None:
+    old = _beside(target, "old")
+    if target.exists():
+        target.rename(old)
+    try:
+        part.rename(target)
+    except OSError:
+        if old.exists():
+            old.rename(target)
+        raise
+    _sync(target.parent)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _recover(target: Path) -> None:
+    old, part = _beside(target, "old"), _beside(target, "part")
+    if old.exists() and not target.exists():
+        old.rename(target)
+    for leftover in (old, part):
+        if leftover.exists():
+            shutil.rmtree(leftover)
+
+
+@contextlib.contextmanager
+def _locked(target: Path) -> Iterator[None]:
+    """Hold the lock of a folder; the system releases it when a process dies."""
+    lock = _beside(target, "lock")
+    while True:
+        with writing(target):
+            handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            if fcntl is not None:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(handle)
+            raise OutputError(
+                f"`{target}` is being written by another run",
+                hint="wait until it has ended, or choose another folder",
+            ) from error
+        except OSError:
+            pass  # some network drives have no locks
+        # Whoever held the lock before has removed the file: then this handle locks nothing.
+        with contextlib.suppress(OSError):
+            if os.path.samestat(os.fstat(handle), lock.stat()):
+                break
+        os.close(handle)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            lock.unlink()
+        os.close(handle)
+
+
+def _sync(path: Path) -> None:
+    """Make sure that a file's content, or a folder's list of names, is on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES):
+            raise
+    finally:
+        os.close(handle)
+
+
+# -- errors -------------------------------------------------------------------------------------
 
 
 def describe_os_error(error: OSError) -> str:

@@ -177,3 +177,15 @@ def test_an_empty_graph_has_everything_empty():
     assert graph.contains([(0, 0, 0)]).tolist() == [False]
     assert graph.index.columns.tolist() == []
     assert "0 triples" in repr(graph)
+
+
+@given(
+    keys=st.lists(st.integers(0, 40), unique=True).map(sorted),
+    others=st.lists(st.integers(0, 40), unique=True).map(sorted),
+)
+def test_sorted_keys_are_merged_and_subtracted_as_sets(keys, others):
+    from loginfer.kg.triples import keys_without, merged_keys
+
+    left, right = np.array(keys, dtype=np.int64), np.array(others, dtype=np.int64)
+    assert keys_without(left, right).tolist() == sorted(set(keys) - set(others))
+    assert merged_keys(left, right).tolist() == sorted(set(keys) | set(others))

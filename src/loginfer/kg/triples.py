@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from loginfer.errors import LimitError
 
-__all__ = ["TripleKeys", "Triples", "distinct_keys", "sorted_unique"]
+__all__ = ["TripleKeys", "Triples", "distinct_keys", "keys_without", "merged_keys", "sorted_unique"]
 
 Triples: TypeAlias = npt.NDArray[np.int32]
 
@@ -87,3 +87,25 @@ def distinct_keys(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     if fresh.all():
         return keys
     return np.concatenate([keys[:1], keys[1:][fresh]])
+
+
+def keys_without(keys: npt.NDArray[np.int64], others: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the keys that are not among others; both ascending and distinct."""
+    if not len(keys) or not len(others):
+        return keys
+    few, many = (keys, others) if len(keys) <= len(others) else (others, keys)
+    places = np.searchsorted(many, few)
+    places[places == len(many)] = 0
+    common = many[places] == few
+    if few is keys:
+        return np.asarray(keys[~common])
+    return np.delete(keys, places[common])
+
+
+def merged_keys(*parts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the distinct keys of several arrays in ascending order."""
+    keys = np.concatenate(parts)
+    keys.sort(kind="stable")  # ascending runs are merged, not sorted again
+    fresh = np.ones(len(keys), dtype=bool)
+    fresh[1:] = keys[1:] != keys[:-1]
+    return keys if fresh.all() else keys[fresh]

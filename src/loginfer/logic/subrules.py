@@ -11,6 +11,7 @@ the same for equivalent sub-rules and for no others, whatever rules they came fr
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,7 +24,7 @@ from loginfer.logic.canonical import ATOM, HEAD, INEQUALITY, Link, canonical_tex
 from loginfer.logic.rule import Atom, BodyAtom, Inequality, Rule
 from loginfer.logic.terms import Term, Variable
 
-__all__ = ["SubRule", "subrules", "subrules_of"]
+__all__ = ["SubRule", "kept_parts", "subrules", "subrules_of"]
 
 # The text of the shape and the least list of names; or the canonical text. Equal for equivalent rules only.
 _Key: TypeAlias = tuple[str, object] | str
@@ -91,6 +92,34 @@ def subrules_of(rules: Sequence[Rule]) -> tuple[SubRule, ...]:
             elif key not in own:
                 found[key] = (_kept(subset, body, rule.head), [place])
     return tuple(SubRule(rule, tuple(origins)) for rule, origins in found.values())
+
+
+def kept_parts(rules: Sequence[Rule]) -> tuple[tuple[tuple[int, ...], ...], ...]:
+    """Return for each rule which parts of its body its sub-rules in R⁻ keep, as places in `rule.body`.
+
+    One per class of equivalent sub-rules of a rule, in the order of `subrules`, without those equivalent to
+    a rule of the program. A sub-rule of several rules is there for each of them.
+    """
+    own = {_whole_key(rule) for rule in rules}
+    own_texts = {key[0] for key in own if isinstance(key, tuple)}
+    found: list[tuple[tuple[int, ...], ...]] = []
+    for rule in rules:
+        body = _distinct(rule.body)
+        shape, names = _shape(body, rule.head)
+        first = [rule.body.index(part) for part in body]
+        texts = _texts(shape)
+        if max(texts.values(), default=0) <= 1 and "" not in texts and own_texts.isdisjoint(texts):
+            # Whatever the names, no two subsets are equivalent, and none is to a rule.
+            kept = tuple(subset.kept for subset in _subsets(shape))
+        else:
+            keys: dict[_Key, tuple[int, ...]] = {}
+            for subset in _subsets(shape):
+                keys.setdefault(_key(subset, names, body, rule.head), subset.kept)
+            kept = tuple(places for key, places in keys.items() if key not in own)
+        if len(first) < len(rule.body):
+            kept = tuple(tuple(first[i] for i in places) for places in kept)
+        found.append(kept)
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +221,12 @@ def _subsets(shape: tuple[Link, ...]) -> tuple[_Subset, ...]:
         for kept in combinations(places, size)
         if _is_safe([*(shape[i] for i in kept), shape[-1]])
     )
+
+
+@lru_cache(maxsize=1024)
+def _texts(shape: tuple[Link, ...]) -> Counter[str]:
+    """Return how often each shape of what is left occurs among the safe subsets."""
+    return Counter(subset.text for subset in _subsets(shape))
 
 
 def _is_safe(links: Sequence[Link]) -> bool:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from loginfer.kg.scan.names import NameTable
     from loginfer.kg.vocabulary import Vocabulary
 
-__all__ = ["PARQUET"]
+__all__ = ["PARQUET", "intern_strings", "strings_of"]
 
 # Names of the columns for subject, relation and object; the first are the ones we write.
 COLUMN_NAMES = (
@@ -58,9 +58,9 @@ def _read_file(file: Any, name: str, builder: GraphBuilder, progress: Progress |
         fine = _without_nulls([batch.column(c) for c in columns], done, builder)
         subjects, relations, objects = fine
         builder.add_ids(
-            _intern(subjects, builder.entities),
-            _intern(relations, builder.relations),
-            _intern(objects, builder.entities),
+            intern_strings(subjects, builder.entities),
+            intern_strings(relations, builder.relations),
+            intern_strings(objects, builder.entities),
         )
         done += batch.num_rows
         if progress:
@@ -98,7 +98,7 @@ def _without_nulls(columns: list[Any], done: int, builder: GraphBuilder) -> list
     return [column.filter(valid) for column in columns]
 
 
-def _intern(column: Any, table: NameTable) -> npt.NDArray[np.int32]:
+def intern_strings(column: Any, table: NameTable) -> npt.NDArray[np.int32]:
     """Return provisional ids of a column of strings; each distinct string is looked up once."""
     import pyarrow as pa
 
@@ -125,7 +125,7 @@ def write(graph: KnowledgeGraph, stream: BinaryIO) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    entities, relations = _strings(graph.entities), _strings(graph.relations)
+    entities, relations = strings_of(graph.entities), strings_of(graph.relations)
     ids: list[Any] = [np.ascontiguousarray(graph.triples[:, k]) for k in range(3)]
     columns = [
         pa.DictionaryArray.from_arrays(pa.array(column), names)
@@ -137,7 +137,8 @@ def write(graph: KnowledgeGraph, stream: BinaryIO) -> None:
     )
 
 
-def _strings(vocabulary: Vocabulary) -> Any:
+def strings_of(vocabulary: Vocabulary) -> Any:
+    """Return the names of a vocabulary as an Arrow array over the same bytes."""
     import pyarrow as pa
 
     offsets = pa.py_buffer(vocabulary.offsets.data)
