@@ -1,0 +1,94 @@
+"""What a method finds for each split, and how that becomes a set of negatives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from loginfer.benchmark.negatives.context import Context
+from loginfer.benchmark.sampler import LIMIT
+from loginfer.benchmark.spaces import Draw, Space, listed
+from loginfer.benchmark.values import SOURCES, SPLITS, NegativeSet, Origins, Split, Splits
+from loginfer.kg import Triples
+
+__all__ = ["ALL", "Found", "assemble", "made", "reason", "taken"]
+
+# Why there are fewer negatives than asked for.
+ALL = "all candidates that there are"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The negatives of one split.
+
+    Parameters
+    ----------
+    triples
+        int32[n, 3], distinct, in any order.
+    origins
+        Where each came from.
+    why
+        Should there be fewer than asked for: what these are.
+    """
+
+    triples: Triples
+    origins: Origins
+    why: str = ALL
+
+
+def made(
+    source: str,
+    count: int,
+    *,
+    position: npt.NDArray[np.int8] | int = 0,
+    rule: npt.NDArray[np.int32] | int = -1,
+    kept: npt.NDArray[np.int32] | int = 0,
+) -> Origins:
+    """Return the origins of triples from one source.
+
+    Parameters
+    ----------
+    source
+        A name in `SOURCES`.
+    count
+        How many triples there are.
+    position, rule, kept
+        See `Origins`; one value for all, or one for each.
+    """
+    return Origins(
+        np.full(count, SOURCES.index(source), dtype=np.int8),
+        np.full(count, position, dtype=np.int8),
+        np.full(count, rule, dtype=np.int32),
+        np.full(count, kept, dtype=np.int32),
+    )
+
+
+def reason(draw: Draw) -> str:
+    """Return what the triples of a draw that fell short are."""
+    return ALL if draw.exhausted else f"what the first {LIMIT:,} candidates that were looked at had"
+
+
+def taken(context: Context, sets: Iterable[Triples]) -> Space:
+    """Return the negatives that other splits have already, as a space."""
+    return listed(np.vstack([np.empty((0, 3), dtype=np.int32), *sets]), context.kg.keys)
+
+
+def assemble(context: Context, method: str, found: Mapping[Split, Found]) -> NegativeSet:
+    """Return the negatives of the three splits, sorted, with a note on each that fell short."""
+    asked = {str(split): size for split, size in context.positives.sizes.items()}
+    triples: dict[Split, Triples] = {}
+    origins: dict[str, Origins] = {}
+    notes: list[str] = []
+    for split in SPLITS:
+        order = np.argsort(context.kg.keys.pack(found[split].triples))
+        triples[split] = found[split].triples[order]
+        origins[split] = found[split].origins[order]
+        if len(order) < asked[split]:
+            notes.append(
+                f"{split} has {len(order):,} negatives instead of {asked[split]:,}, {found[split].why}"
+            )
+    splits = Splits(triples["train"], triples["valid"], triples["test"])
+    return NegativeSet(method, splits, origins, asked, tuple(notes))

@@ -1,0 +1,132 @@
+"""Position-aware corruption: conclusions with a constant replaced by one seen in the same position."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from loginfer.benchmark.negatives.context import Context
+from loginfer.benchmark.negatives.found import Found, assemble, made, reason, taken
+from loginfer.benchmark.randomness import generator
+from loginfer.benchmark.spaces import Space, draw, rectangle, union
+from loginfer.benchmark.values import POSITIONS, SPLITS, NegativeSet, Split
+from loginfer.kg import KnowledgeGraph, Triples
+
+__all__ = [
+    "Corruptions",
+    "corruptions",
+    "draw_corruptions",
+    "position_aware",
+    "position_of",
+    "position_space",
+]
+
+Ids = npt.NDArray[np.int32]
+
+# By whether corrupting a subject gives a triple, plus 2 if corrupting an object does.
+_POSITION = np.array([POSITIONS.index(p) for p in ("", "subject", "object", "either")], dtype=np.int8)
+
+
+@dataclass(frozen=True)
+class Corruptions:
+    """C′ of one split, before true triples are excluded.
+
+    Parameters
+    ----------
+    of_subject
+        All (s′, R, o) with a conclusion (s, R, o), where s′ is a subject of R in P_all; for types all
+        (e′, type, t) with a conclusion (e, type, t), where e′ has a type in P_all.
+    of_object
+        All (s, R, o′) with a conclusion (s, R, o), where o′ is an object of R in P_all.
+    """
+
+    of_subject: Space
+    of_object: Space
+
+    @cached_property
+    def space(self) -> Space:
+        """Both together."""
+        return union([self.of_subject, self.of_object])
+
+    def positions(self, triples: Triples) -> npt.NDArray[np.int8]:
+        """Return int8[n], places in `POSITIONS`: which position was replaced."""
+        subject = self.of_subject.contains(triples)
+        object_ = self.of_object.contains(triples)
+        return np.asarray(_POSITION[subject.astype(np.int8) + 2 * object_.astype(np.int8)])
+
+
+def position_aware(context: Context) -> NegativeSet:
+    """Draw from C′_train, C′_valid ∖ N_train and C′_test ∖ (N_train ∪ N_valid)."""
+    found: dict[Split, Found] = {}
+    for split in SPLITS:
+        rng = generator(context.recipe.seed, "negatives", "pa", split)
+        before = taken(context, (known.triples for known in found.values()))
+        found[split] = draw_corruptions(context, split, len(context.positives[split]), rng, before)
+    return assemble(context, "pa", found)
+
+
+def draw_corruptions(
+    context: Context, split: Split, count: int, rng: np.random.Generator, before: Space
+) -> Found:
+    """Draw negatives for a split by position-aware corruption.
+
+    Parameters
+    ----------
+    context
+        What negatives are made from.
+    split
+        Whose conclusions are corrupted.
+    count
+        How many to draw, at most.
+    rng
+        The randomness.
+    before
+        What has been taken already.
+    """
+    candidates = corruptions(context, split)
+    drawn = draw(candidates.space, count, rng, context.truth.negative, taken=before)
+    # Looking up neighbours one after the other is much faster.
+    triples = drawn.triples[np.argsort(context.kg.keys.pack(drawn.triples))]
+    origins = made("position", len(triples), position=candidates.positions(triples))
+    return Found(triples, origins, reason(drawn))
+
+
+def position_space(context: Context, split: Split) -> Space:
+    """Return C′ of a split, before true triples are excluded."""
+    return corruptions(context, split).space
+
+
+def position_of(context: Context, split: Split, triples: Triples) -> npt.NDArray[np.int8]:
+    """Return int8[n], places in `POSITIONS`: how corruption makes these triples; 0 where it does not."""
+    return corruptions(context, split).positions(triples)
+
+
+def corruptions(context: Context, split: Split) -> Corruptions:
+    """Return C′ of a split as two rectangles for each relation R of its conclusions C.
+
+    They are (subjects of R in P_all × objects of R in C) and (subjects of R in C × objects of R in P_all).
+    """
+    everything, concluded = context.everything, context.kg.with_triples(context.conclusions[split])
+    of_subject, of_object = [], []
+    for relation in concluded.preds.tolist():
+        known, own = _sides(everything, relation), _sides(concluded, relation)
+        of_subject.append(rectangle(known[0], relation, own[1]))
+        if relation != everything.type_relation:  # of a type triple only the constant is corrupted
+            of_object.append(rectangle(own[0], relation, known[1]))
+    return Corruptions(union(of_subject), union(of_object))
+
+
+def _sides(graph: KnowledgeGraph, relation: int) -> tuple[Ids, Ids]:
+    """Return the distinct subjects and the distinct objects of a relation."""
+    index = graph.index
+    part = slice(int(index.offsets[relation]), int(index.offsets[relation + 1]))
+    return _runs(index.subjects[part]), _runs(index.inverse_objects[part])
+
+
+def _runs(ascending: Ids) -> Ids:
+    first = np.ones(len(ascending), dtype=bool)
+    first[1:] = ascending[1:] != ascending[:-1]
+    return np.asarray(ascending[first])

@@ -1,0 +1,154 @@
+"""The three steps, one after the other: from a recipe to a benchmark."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from loginfer.benchmark.negatives import Context, sample_negatives
+from loginfer.benchmark.positives import Positives, distribute
+from loginfer.benchmark.recipe import Method, Recipe
+from loginfer.benchmark.rules import Selection, given_rules, named_patterns, select_rules
+from loginfer.benchmark.values import Benchmark
+from loginfer.engine import Engine, Progress, extend, open_engine
+from loginfer.kg import KnowledgeGraph
+from loginfer.logic.rule import Rule
+
+__all__ = ["Foundation", "build", "check_recipe", "foundation"]
+
+
+@dataclass(frozen=True)
+class Foundation:
+    """Rules and positives, on which any methods for negatives can be built.
+
+    Parameters
+    ----------
+    recipe
+        What was asked for.
+    selection
+        Step 1.
+    positives
+        Step 2.
+    context
+        What step 3 needs; its intermediate results are shared by all methods.
+    """
+
+    recipe: Recipe
+    selection: Selection
+    positives: Positives
+    context: Context
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user should know."""
+        return (*self.selection.notes, *self.positives.notes)
+
+    def benchmark(self, methods: Sequence[Method] | None = None, name: str | None = None) -> Benchmark:
+        """Return the benchmark with the negatives of these methods, by default those of the recipe."""
+        recipe = self.recipe.changed(
+            negatives=tuple(methods or self.recipe.negatives), name=name or self.recipe.name
+        )
+        splits = self.positives.splits
+        return Benchmark(
+            name=recipe.name or default_name(recipe),
+            graph=self.context.kg.with_triples(splits.train),
+            positives=splits,
+            negatives={method: sample_negatives(self.context, method) for method in recipe.negatives},
+            rules=self.selection.rules,
+            provenance=self.positives.provenance,
+            recipe=recipe,
+            passed_over=self.selection.passed_over,
+            notes=self.notes,
+        )
+
+
+def default_name(recipe: Recipe) -> str:
+    """Return a name for a benchmark that has none: graph, patterns, methods."""
+    what = "-".join(recipe.patterns) if recipe.patterns else "rules"
+    if "->" in what:
+        what = "pattern"
+    return f"{Path(recipe.kg).name}-{what}-{'-'.join(recipe.negatives)}"
+
+
+def check_recipe(recipe: Recipe) -> tuple[Rule, ...]:
+    """Return the given rules; a typing mistake in patterns or rules is told before the graph is loaded."""
+    named_patterns(recipe)
+    return given_rules(recipe)
+
+
+@contextlib.contextmanager
+def foundation(
+    recipe: Recipe,
+    graph: KnowledgeGraph | None = None,
+    *,
+    engine: str = "native",
+    progress: Progress | None = None,
+    **options: Any,
+) -> Iterator[Foundation]:
+    """Give the first two steps of a recipe; engines are closed at the end.
+
+    Parameters
+    ----------
+    recipe
+        What to build.
+    graph
+        The graph K, if it is loaded already; otherwise the recipe's.
+    engine
+        `native` or `duckdb`; the result is the same.
+    progress
+        Called with what is being done, how much is done, and how much there is.
+    **options
+        Options of the engine.
+    """
+    rules = check_recipe(recipe)
+    if graph is None:
+        graph = _load(recipe)
+    with contextlib.ExitStack() as stack:
+
+        def opened(over: KnowledgeGraph) -> Engine:
+            made = open_engine(over, engine, **options)
+            if isinstance(made, contextlib.AbstractContextManager):
+                stack.enter_context(made)
+            return made
+
+        over_kg = opened(extend(graph, rules))
+        selection = select_rules(recipe, over_kg, progress)
+        positives = distribute(recipe, over_kg, selection, progress)
+        context = Context(recipe, over_kg, opened, selection.program, positives.splits, progress)
+        yield Foundation(recipe, selection, positives, context)
+
+
+def build(
+    recipe: Recipe,
+    graph: KnowledgeGraph | None = None,
+    *,
+    engine: str = "native",
+    progress: Progress | None = None,
+    **options: Any,
+) -> Benchmark:
+    """Build a benchmark: select rules, distribute their conclusions, sample negatives (section 3).
+
+    Parameters
+    ----------
+    recipe
+        What to build.
+    graph
+        The graph K, if it is loaded already; otherwise the recipe's.
+    engine
+        `native` or `duckdb`; the result is the same.
+    progress
+        Called with what is being done, how much is done, and how much there is.
+    **options
+        Options of the engine, such as `memory_limit="4GB"` for DuckDB.
+    """
+    with foundation(recipe, graph, engine=engine, progress=progress, **options) as laid:
+        return laid.benchmark()
+
+
+def _load(recipe: Recipe) -> KnowledgeGraph:
+    from loginfer.kg import load_graph
+
+    return load_graph(recipe.kg, type_predicate=recipe.type_predicate)

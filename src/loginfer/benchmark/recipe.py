@@ -1,0 +1,231 @@
+"""The recipe of a benchmark: everything that, with the graph, determines its bytes."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from loginfer.errors import InputError, UnknownNameError
+from loginfer.files import atomic_write, reading
+
+__all__ = [
+    "METHODS",
+    "PROTOCOLS",
+    "Method",
+    "Protocol",
+    "Recipe",
+    "parse_ratio",
+    "read_recipe",
+    "write_recipe",
+]
+
+Method = Literal["rb", "pa", "qg", "rc"]
+Protocol = Literal["paper", "sound"]
+
+METHODS: tuple[Method, ...] = get_args(Method)
+PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
+
+# From this sum on, whole numbers are taken for percentages.
+_PERCENTAGES = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How a benchmark is made.
+
+    Parameters
+    ----------
+    kg
+        The graph: a name from the catalogue, or a path.
+    patterns
+        Names or texts of inference patterns; each contributes `k1` rules.
+    rules
+        Instead of patterns: a rule file, the name of a shipped rule set, or rules as texts.
+    k1
+        Rules per pattern: those with the largest support.
+    k2
+        Conclusions sampled per rule, at most.
+    allow_fewer
+        Where a pattern has fewer than `k1` candidates, take them all instead of stopping.
+    min_support, max_support
+        Only bodies with a support in this interval are candidates.
+    ratio
+        Of train, valid and test, such as `8:1:1`.
+    negatives
+        Methods: `rb` relevance-based, `pa` position-aware, `qg` query-guided, `rc` random object corruption.
+    protocol
+        `paper` follows the text to the letter; `sound` also guarantees what it promises.
+    min_new
+        Under `sound`: rules with fewer new conclusions are passed over.
+    materialised
+        Under `sound`: exclude from the negatives everything that follows in any number of steps, not one.
+    seed
+        Of all randomness.
+    type_predicate
+        The relation that gives types; recognised by default, empty for none.
+    name
+        What to call the benchmark; the folder's name by default.
+    """
+
+    kg: str
+    patterns: tuple[str, ...] = ()
+    rules: str | tuple[str, ...] | None = None
+    k1: int = 20
+    k2: int = 2000
+    allow_fewer: bool = False
+    min_support: int | None = None
+    max_support: int | None = None
+    ratio: str = "8:1:1"
+    negatives: tuple[Method, ...] = ("pa",)
+    protocol: Protocol = "sound"
+    min_new: int = 10
+    materialised: bool = False
+    seed: int = 0
+    type_predicate: str | None = None
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    @property
+    def shares(self) -> tuple[Fraction, Fraction, Fraction]:
+        """The shares of train, valid and test; they add up to one."""
+        return parse_ratio(self.ratio)
+
+    def cuts(self, size: int) -> tuple[int, int]:
+        """Return where a list of this size is cut: ⌊0.8 n⌋ and ⌊0.9 n⌋ for 8:1:1."""
+        train, valid, _ = self.shares
+        return int(train * size), int((train + valid) * size)
+
+    def changed(self, **changes: Any) -> Recipe:
+        """Return a recipe with some settings changed."""
+        return replace(self, **changes)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the settings as plain values, without those that are not set."""
+        values = {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(self).items()}
+        return {key: v for key, v in values.items() if v is not None and v != []}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], *, where: str | None = None) -> Recipe:
+        """Make a recipe of plain values, such as those of a TOML file.
+
+        Raises
+        ------
+        UnknownNameError
+            For a setting that does not exist, with the nearest ones.
+        InputError
+            For a value that makes no sense.
+        """
+        known = [field.name for field in fields(cls)]
+        for key in values:
+            if key not in known:
+                raise UnknownNameError("setting", key, known, where=where)
+        if "kg" not in values:
+            raise InputError("the recipe names no graph", where=where, hint='add kg = "…"')
+        settings: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+        try:
+            return cls(**settings)
+        except InputError as error:
+            error.where = error.where or where
+            raise
+
+
+def _check(recipe: Recipe) -> None:
+    kinds: dict[str, tuple[type, ...]] = {
+        "kg": (str,), "ratio": (str,), "protocol": (str,), "materialised": (bool,), "allow_fewer": (bool,),
+        "k1": (int,), "k2": (int,), "min_new": (int,), "seed": (int,),
+        "patterns": (tuple,), "negatives": (tuple,),
+    }  # fmt: skip
+    for key, kind in kinds.items():
+        value = getattr(recipe, key)
+        if not isinstance(value, kind) or (isinstance(value, bool) and bool not in kind):
+            wanted = {str: "a text", bool: "true or false", int: "a whole number", tuple: "a list of texts"}
+            raise InputError(f"`{key}` must be {wanted[kind[0]]}, not {value!r}")
+    lists = [*recipe.patterns, *(recipe.rules if isinstance(recipe.rules, tuple) else ())]
+    for text in lists:
+        if not isinstance(text, str):
+            raise InputError(f"patterns and rules must be texts, not {text!r}")
+    if bool(recipe.patterns) == (recipe.rules is not None):
+        problem = "both patterns and rules" if recipe.patterns else "neither patterns nor rules"
+        raise InputError(f"the recipe has {problem}", hint="give one or the other")
+    if recipe.rules == ():
+        raise InputError("the recipe's list of rules is empty")
+    for key, least in (("k1", 1), ("k2", 1), ("min_new", 0), ("seed", 0)):
+        if getattr(recipe, key) < least:
+            raise InputError(f"`{key}` must be at least {least}, but is {getattr(recipe, key)}")
+    for key in ("min_support", "max_support"):
+        value = getattr(recipe, key)
+        if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+            raise InputError(f"`{key}` must be a whole number of at least 1, but is {value!r}")
+    if recipe.min_support and recipe.max_support and recipe.min_support > recipe.max_support:
+        raise InputError(
+            f"no support lies between {recipe.min_support:,} and {recipe.max_support:,}",
+            hint="exchange min_support and max_support",
+        )
+    if recipe.protocol not in PROTOCOLS:
+        raise UnknownNameError("protocol", str(recipe.protocol), PROTOCOLS)
+    if not recipe.negatives:
+        raise InputError("the recipe asks for no negatives", hint=f"choose from {', '.join(METHODS)}")
+    for method in recipe.negatives:
+        if method not in METHODS:
+            raise UnknownNameError("method for negatives", str(method), METHODS)
+    if len(set(recipe.negatives)) < len(recipe.negatives):
+        raise InputError(f"a method for negatives is given twice: {', '.join(recipe.negatives)}")
+    if recipe.materialised and recipe.protocol != "sound":
+        raise InputError("`materialised` is for the protocol `sound`", hint='set protocol = "sound"')
+    parse_ratio(recipe.ratio)
+
+
+def parse_ratio(text: str) -> tuple[Fraction, Fraction, Fraction]:
+    """Return the shares of train, valid and test: `8:1:1` and `0.8:0.1:0.1` are the same.
+
+    Raises
+    ------
+    InputError
+        When there are not three positive parts, or fractions or percentages do not add up.
+    """
+    pieces = [piece.strip() for piece in text.replace(",", ":").split(":")]
+    try:
+        parts = [Fraction(piece) for piece in pieces]
+    except (ValueError, ZeroDivisionError) as error:
+        raise InputError(f"`{text}` is no ratio", hint="write it like 8:1:1") from error
+    if len(parts) != 3 or min(parts) <= 0:
+        raise InputError(
+            f"the ratio `{text}` must have three positive parts", hint="train, valid and test, like 8:1:1"
+        )
+    total = sum(parts, Fraction(0))
+    whole = all(part.denominator == 1 for part in parts)
+    if not whole and total != 1:
+        raise InputError(f"the parts of the ratio `{text}` add up to {float(total):g}, not 1")
+    if whole and total >= _PERCENTAGES and total != 100:
+        raise InputError(f"the parts of the ratio `{text}` add up to {total}, not 100")
+    return parts[0] / total, parts[1] / total, parts[2] / total
+
+
+def read_recipe(path: str | Path) -> Recipe:
+    """Read a recipe from a TOML file."""
+    return Recipe.from_dict(read_settings(path), where=str(path))
+
+
+def read_settings(path: str | Path) -> dict[str, Any]:
+    """Read the settings of a TOML file, which need not be complete."""
+    file = Path(path)
+    with reading(file):
+        data = file.read_bytes()
+    try:
+        return tomllib.loads(data.decode("utf-8-sig"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"not a TOML file: {error}", where=str(file)) from error
+
+
+def write_recipe(recipe: Recipe, path: str | Path, *, force: bool = False) -> None:
+    """Write a recipe to a TOML file."""
+    import tomli_w
+
+    with atomic_write(path, force=force) as stream:
+        stream.write(tomli_w.dumps(recipe.as_dict()))
