@@ -1,0 +1,162 @@
+"""The Croissant description of a benchmark: JSON-LD that data set search engines and loaders understand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from loginfer.benchmark.card import source_entry
+from loginfer.benchmark.layout import NEGATIVES, PROVENANCE, Role, file_of
+from loginfer.benchmark.manifest import FORMAT_VERSION, FileSum
+from loginfer.benchmark.tables import NEGATIVE_COLUMNS, PROVENANCE_COLUMNS
+from loginfer.benchmark.values import SPLITS, Benchmark
+
+if TYPE_CHECKING:
+    from loginfer.kg.catalogue import Entry
+
+__all__ = ["make_croissant"]
+
+# What the short names of a description stand for: the words of schema.org and of Croissant 1.0.
+_CONTEXT: dict[str, Any] = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "sc": "https://schema.org/",
+    "cr": "http://mlcommons.org/croissant/",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "dct": "http://purl.org/dc/terms/",
+    "citeAs": "cr:citeAs",
+    "column": "cr:column",
+    "conformsTo": "dct:conformsTo",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "equivalentProperty": "cr:equivalentProperty",
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    "extract": "cr:extract",
+    "field": "cr:field",
+    "fileObject": "cr:fileObject",
+    "fileProperty": "cr:fileProperty",
+    "fileSet": "cr:fileSet",
+    "format": "cr:format",
+    "includes": "cr:includes",
+    "isLiveDataset": "cr:isLiveDataset",
+    "jsonPath": "cr:jsonPath",
+    "key": "cr:key",
+    "md5": "cr:md5",
+    "parentField": "cr:parentField",
+    "path": "cr:path",
+    "recordSet": "cr:recordSet",
+    "references": "cr:references",
+    "regex": "cr:regex",
+    "repeated": "cr:repeated",
+    "replace": "cr:replace",
+    "samplingRate": "cr:samplingRate",
+    "separator": "cr:separator",
+    "source": "cr:source",
+    "subField": "cr:subField",
+    "transform": "cr:transform",
+}
+_FORMATS = {".parquet": "application/x-parquet", ".txt": "text/plain", ".md": "text/markdown"}
+_WHOLE_NUMBERS = ("rule", "kept")
+
+
+def make_croissant(benchmark: Benchmark, files: Mapping[str, FileSum]) -> dict[str, Any]:
+    """Return the Croissant 1.0 description of a benchmark.
+
+    Parameters
+    ----------
+    benchmark
+        The benchmark.
+    files
+        The files to describe; the manifest is none of them, as it holds the sum of the description.
+    """
+    entry = source_entry(benchmark)
+    about: dict[str, Any] = {
+        "@context": _CONTEXT,
+        "@type": "sc:Dataset",
+        "conformsTo": "http://mlcommons.org/croissant/1.0",
+        "name": benchmark.name,
+        "description": _description(benchmark, entry),
+        "version": f"{FORMAT_VERSION}.0.0",
+    }
+    if entry is not None:
+        about["citeAs"] = entry.citation
+    return {
+        **about,
+        "distribution": [_file(name, known) for name, known in sorted(files.items())],
+        "recordSet": _record_sets(files),
+    }
+
+
+def _description(benchmark: Benchmark, entry: Entry | None) -> str:
+    text = "Positive and negative triples for knowledge-graph completion, split into train, valid and test."
+    if (recipe := benchmark.recipe) is not None:
+        text += f" Made from the graph {recipe.kg} and {len(benchmark.rules):,} rules;"
+        text += f" protocol {recipe.protocol}, seed {recipe.seed}."
+    # What is known about a graph's terms is a sentence; `license` would have to be the address of a licence.
+    return text if entry is None else f"{text} On the terms of {entry.name}: {entry.licence}"
+
+
+def _file(name: str, known: FileSum) -> dict[str, Any]:
+    return {
+        "@type": "cr:FileObject",
+        "@id": name,
+        "name": name,
+        "contentUrl": name,
+        "contentSize": f"{known.bytes} B",
+        "encodingFormat": _FORMATS["." + name.rsplit(".", 1)[-1]],
+        "sha256": known.sha256,
+    }
+
+
+def _record_sets(files: Mapping[str, FileSum]) -> list[dict[str, Any]]:
+    found = []
+    for split in SPLITS:
+        name = file_of(Role(split))
+        # A set without records is none to the readers of Croissant.
+        if files[name].bytes:
+            found.append(_lines(split, name))
+    if PROVENANCE in files:
+        about = "Where the conclusions came from: one record for each conclusion and rule that derives it."
+        found.append(_table("provenance", PROVENANCE, about, PROVENANCE_COLUMNS))
+    about = "All negatives, and where they came from."
+    found.append(_table("negatives", NEGATIVES, about, NEGATIVE_COLUMNS))
+    return found
+
+
+def _lines(split: str, file: str) -> dict[str, Any]:
+    """Describe a file of positives: the columns of a line without a heading are found by expressions."""
+    patterns = {
+        "subject": r"^([^\t]*)\t",
+        "relation": r"^[^\t]*\t([^\t]*)\t",
+        "object": r"^[^\t]*\t[^\t]*\t([^\t]*)$",
+    }
+    fields = []
+    for column, pattern in patterns.items():
+        field = _field(split, column, f"The {column}.", "sc:Text")
+        extract = {"extract": {"fileProperty": "lines"}, "transform": {"regex": pattern}}
+        fields.append({**field, "source": {"fileObject": {"@id": file}, **extract}})
+    return _record_set(split, f"The positives of {split}.", fields)
+
+
+def _table(name: str, file: str, about: str, columns: Mapping[str, str]) -> dict[str, Any]:
+    fields = []
+    for column, meaning in columns.items():
+        field = _field(name, column, meaning, "sc:Integer" if column in _WHOLE_NUMBERS else "sc:Text")
+        if column == "witness":
+            field["repeated"] = True
+        fields.append({**field, "source": {"fileObject": {"@id": file}, "extract": {"column": column}}})
+    return _record_set(name, about, fields)
+
+
+def _record_set(name: str, about: str, fields: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"@type": "cr:RecordSet", "@id": name, "name": name, "description": about, "field": fields}
+
+
+def _field(record_set: str, column: str, about: str, kind: str) -> dict[str, Any]:
+    return {
+        "@type": "cr:Field",
+        "@id": f"{record_set}/{column}",
+        "name": column,
+        "description": about,
+        "dataType": kind,
+    }

@@ -1,0 +1,304 @@
+"""The manifest: how a benchmark was made, what it holds, and the sums of its files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from loginfer.benchmark.layout import MANIFEST, is_method
+from loginfer.benchmark.values import SPLITS, Benchmark, BenchmarkRule, PassedOver
+from loginfer.errors import InputError, LogInferError
+from loginfer.files import reading
+from loginfer.kg import KnowledgeGraph
+from loginfer.logic import parse_rule
+from loginfer.logic.rule import Rule
+
+__all__ = [
+    "FORMAT",
+    "FORMAT_VERSION",
+    "FileSum",
+    "Kind",
+    "Problem",
+    "as_json",
+    "kg_figures",
+    "make_manifest",
+    "manifest_rules",
+    "passed_over",
+    "read_manifest",
+    "verify_files",
+]
+
+FORMAT = "loginfer-benchmark"
+FORMAT_VERSION = 1
+
+# What can be wrong with a folder:
+#   manifest    the manifest cannot be read, or is not one of ours
+#   missing     a file is not there
+#   bytes       a file has another size than the manifest says
+#   sha256      a file has other content than the manifest says
+#   lines       a file has lines that are no triples
+#   unreadable  a file cannot be read at all, or contradicts the others
+#   twice       two files have the same role
+Kind = Literal["manifest", "missing", "bytes", "sha256", "lines", "unreadable", "twice"]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that is wrong with a folder.
+
+    Parameters
+    ----------
+    kind
+        See `Kind`.
+    file
+        Name of the file.
+    message
+        What is wrong.
+    where
+        The file's path, with the line where there is one.
+    hint
+        What to do about it.
+    count
+        How often it is wrong: the number of bad lines.
+    examples
+        The first few of them.
+    """
+
+    kind: Kind
+    file: str
+    message: str
+    where: str | None = None
+    hint: str | None = None
+    count: int = 1
+    examples: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FileSum:
+    """Size and checksum of a file."""
+
+    bytes: int
+    sha256: str
+
+
+# -- writing ------------------------------------------------------------------------------------
+
+
+def make_manifest(
+    benchmark: Benchmark, kg: Mapping[str, Any] | None, files: Mapping[str, FileSum]
+) -> dict[str, Any]:
+    """Return the manifest of a benchmark; it holds no time, no machine and no engine.
+
+    Parameters
+    ----------
+    benchmark
+        The benchmark.
+    kg
+        Size and sum of K (see `kg_figures`), if K is known.
+    files
+        The sums of all other files.
+    """
+    provenance = benchmark.provenance
+    conclusions = None
+    if provenance is not None:
+        conclusions = {split: int((provenance.split == i).sum()) for i, split in enumerate(SPLITS)}
+    return {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "name": benchmark.name,
+        "versions": _versions(),
+        "recipe": None if benchmark.recipe is None else benchmark.recipe.as_dict(),
+        "kg": kg,
+        "type_predicate": benchmark.graph.type_predicate or "",
+        "rules": [_rule(known, sampled=known.sampled) for known in benchmark.rules],
+        "passed_over": [_rule(known) for known in benchmark.passed_over],
+        "notes": list(benchmark.notes),
+        "positives": dict(benchmark.positives.sizes),
+        "conclusions": conclusions,
+        "negatives": {method: _negatives(benchmark, method) for method in benchmark.negatives},
+        "files": {name: asdict(files[name]) for name in sorted(files)},
+    }
+
+
+def as_json(value: Mapping[str, Any]) -> str:
+    """Return a value as the text of a JSON file."""
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+def _versions() -> dict[str, str]:
+    import numpy as np
+    import pyarrow as pa
+
+    from loginfer import __version__
+
+    return {"loginfer": __version__, "numpy": np.__version__, "pyarrow": pa.__version__}
+
+
+def kg_figures(kg: KnowledgeGraph, sha256: str) -> dict[str, Any]:
+    """Return the size of K and the sum of its lines, sorted by subject, relation, object."""
+    return {
+        "triples": len(kg),
+        "constants": len(kg.consts),
+        "relations": len(kg.rels),
+        "types": len(kg.types),
+        "sha256": sha256,
+    }
+
+
+def _rule(known: BenchmarkRule | PassedOver, **more: int) -> dict[str, Any]:
+    return {
+        "rule": str(known.rule),
+        "pattern": known.pattern,
+        "support": known.support,
+        "new": known.new,
+        **more,
+    }
+
+
+def _negatives(benchmark: Benchmark, method: str) -> dict[str, Any]:
+    made = benchmark.negatives[method]
+    counts: dict[str, Any] = {
+        split: {"asked": int(made.asked.get(split, len(triples))), "reached": len(triples)}
+        for split, triples in made.splits.items()
+    }
+    return {**counts, "notes": list(made.notes)}
+
+
+# -- reading ------------------------------------------------------------------------------------
+
+
+def read_manifest(folder: Path, problems: list[Problem]) -> dict[str, Any] | None:
+    """Read the manifest of a folder; None, and a problem, if it is not one that this version understands."""
+    path = folder / MANIFEST
+    try:
+        with reading(path):
+            text = path.read_bytes()
+        try:
+            manifest = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"the manifest is no JSON: {error}", hint="build the benchmark again") from error
+        _check_manifest(manifest)
+    except LogInferError as error:
+        problems.append(Problem("manifest", MANIFEST, error.message, where=str(path), hint=error.hint))
+        return None
+    found: dict[str, Any] = manifest
+    return found
+
+
+def _check_manifest(manifest: Any) -> None:
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise InputError(
+            f'the manifest is not that of a benchmark: its "format" is not "{FORMAT}"',
+            hint="remove or rename it to read the folder without a manifest",
+        )
+    version = manifest.get("format_version")
+    if version != FORMAT_VERSION:
+        raise InputError(
+            f"the benchmark has the format {version}; this program reads format {FORMAT_VERSION}",
+            hint="use the version of loginfer that wrote it, or build it again",
+        )
+    for key, kind in (("files", dict), ("negatives", dict), ("rules", list), ("passed_over", list)):
+        if not isinstance(manifest.get(key), kind):
+            raise InputError(f'the manifest has no "{key}"', hint="build the benchmark again")
+    if not isinstance(manifest.get("recipe"), dict | None):
+        raise InputError("the manifest's recipe makes no sense", hint="build the benchmark again")
+    for name, entry in manifest["files"].items():
+        plain = name == Path(name).name and name not in ("", ".", "..", MANIFEST)
+        if not (plain and isinstance(entry, dict) and isinstance(entry.get("bytes"), int)):
+            raise InputError(f"the manifest's entry for `{name}` makes no sense", hint="build it again")
+    for method, entry in manifest["negatives"].items():
+        if not (is_method(method) and _are_counts(entry)):
+            raise InputError(f"the manifest's negatives `{method}` make no sense", hint="build it again")
+
+
+def _are_counts(entry: Any) -> bool:
+    """Whether this is what the manifest says about the negatives of a method."""
+    if not isinstance(entry, dict) or not isinstance(entry.get("notes"), list):
+        return False
+    counts = [entry.get(split) for split in SPLITS]
+    return all(isinstance(c, dict) and isinstance(c.get("asked"), int) for c in counts)
+
+
+def verify_files(
+    folder: Path,
+    names: Sequence[str],
+    manifest: Mapping[str, Any],
+    problems: list[Problem],
+    *,
+    sums: bool = True,
+) -> list[str]:
+    """Compare a folder with its manifest; return the files that are listed and there.
+
+    Parameters
+    ----------
+    folder, names
+        The folder and the files in it.
+    manifest
+        Its manifest.
+    problems
+        Grows by what is wrong.
+    sums
+        Also compare sizes and checksums.
+    """
+    there = []
+    for name, entry in manifest["files"].items():
+        path = folder / name
+        if name not in names:
+            hint = "get the folder again, or build it again"
+            problems.append(Problem("missing", name, f"`{name}` is missing", where=str(path), hint=hint))
+            continue
+        there.append(name)
+        if not sums:
+            continue
+        with reading(path):
+            size = path.stat().st_size
+        if size != entry["bytes"]:
+            message = f"`{name}` was changed: it has {size:,} bytes, expected {entry['bytes']:,}"
+            problems.append(Problem("bytes", name, message, where=str(path), hint=_CHANGED))
+        elif (found := file_sum(path)) != (expected := entry.get("sha256")):
+            message = f"`{name}` was changed: its sha256 is {found}, expected {expected}"
+            problems.append(Problem("sha256", name, message, where=str(path), hint=_CHANGED))
+    return there
+
+
+_CHANGED = "get the file again or build the benchmark again; verify=False reads it as it is"
+
+
+def file_sum(path: Path) -> str:
+    """Return the sha256 of a file."""
+    with reading(path), path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def manifest_rules(manifest: Mapping[str, Any], rules: Sequence[Rule]) -> tuple[BenchmarkRule, ...]:
+    """Return the rules of the rules file with what the manifest knows about them."""
+    entries = manifest["rules"]
+    if len(entries) != len(rules):
+        raise InputError(f"there are {len(rules):,} rules, but {len(entries):,} in the manifest")
+    found = []
+    for place, (rule, entry) in enumerate(zip(rules, entries, strict=True)):
+        told = _entry(entry, "sampled")
+        if told["rule"] != str(rule):
+            raise InputError(f"rule {place} is `{rule}`, but `{told['rule']}` in the manifest")
+        found.append(BenchmarkRule(rule, told["pattern"], told["support"], told["new"], told["sampled"]))
+    return tuple(found)
+
+
+def passed_over(manifest: Mapping[str, Any]) -> tuple[PassedOver, ...]:
+    """Return the candidates that the manifest says were passed over."""
+    told = [_entry(entry) for entry in manifest["passed_over"]]
+    return tuple(PassedOver(parse_rule(t["rule"]), t["pattern"], t["support"], t["new"]) for t in told)
+
+
+def _entry(entry: Any, *more: str) -> dict[str, Any]:
+    """Return the manifest's entry for a rule, checked."""
+    fine = isinstance(entry, dict) and isinstance(entry.get("rule"), str)
+    fine = fine and all(isinstance(entry.get(key), int) for key in ("support", "new", *more))
+    if not fine or not isinstance(entry.get("pattern"), str | None):
+        raise InputError("the manifest's rules make no sense", hint="build the benchmark again")
+    found: dict[str, Any] = entry
+    return found
