@@ -1,0 +1,223 @@
+"""What the checks look at: a benchmark, the lines it was read from, and what is computed once for all."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from loginfer.benchmark.auditing.report import EXAMPLES, CannotCheckError, Example
+from loginfer.benchmark.layout import RULES, Role, file_of
+from loginfer.benchmark.raw import RawFolder
+from loginfer.benchmark.values import Benchmark, BenchmarkRule, NegativeSet, Provenance
+from loginfer.engine import Derivations, Engine, Progress, open_engine
+from loginfer.kg import KnowledgeGraph, Triples
+from loginfer.logic.rule import Rule
+
+__all__ = ["Keys", "Lines", "Material", "set_name"]
+
+Keys = npt.NDArray[np.int64]
+
+
+def set_name(split: str, method: str | None = None) -> str:
+    """Return what the paper calls a set: P_train, N_test."""
+    return f"P_{split}" if method is None else f"N_{split}"
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The triples of a file in its order, duplicates included.
+
+    Parameters
+    ----------
+    file
+        Name of the file.
+    triples
+        int32[n, 3].
+    complete
+        Whether line i + 1 holds triple i: no line is blank or bad.
+    """
+
+    file: str
+    triples: Triples
+    complete: bool = True
+
+    def where(self, triple: npt.ArrayLike, occurrence: int = 0) -> str:
+        """Return file and line of a triple, by default of its first occurrence."""
+        same = np.flatnonzero((self.triples == np.asarray(triple)).all(axis=1))
+        if not self.complete or occurrence >= len(same):
+            return self.file
+        return f"{self.file}:{same[occurrence] + 1}"
+
+
+@dataclass(frozen=True)
+class Material:
+    """Everything that the checks look at.
+
+    Parameters
+    ----------
+    benchmark
+        The benchmark, with what could be read of it.
+    lines
+        By split and method (None for positives): what the file holds. Empty for a benchmark in memory.
+    raw
+        The folder as it lies there; None for a benchmark in memory.
+    engine
+        Name of the engine.
+    closure
+        Whether to look at the materialisation as well.
+    settings
+        Settings that the recipe must agree with.
+    progress
+        Called with what is being done, how much is done, and how much there is.
+    """
+
+    benchmark: Benchmark
+    lines: Mapping[tuple[str, str | None], Lines] = field(default_factory=dict)
+    raw: RawFolder | None = None
+    engine: str = "native"
+    closure: bool = True
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    progress: Progress | None = None
+    _open: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+
+    # -- what is known ------------------------------------------------------------------------------
+
+    @property
+    def folder(self) -> RawFolder:
+        """The folder; a check of files cannot be made without."""
+        if self.raw is None:
+            raise CannotCheckError("the benchmark is in memory, not in a folder")
+        return self.raw
+
+    @property
+    def graph(self) -> KnowledgeGraph:
+        """P_train."""
+        return self.benchmark.graph
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """R; a check that needs it cannot be made without."""
+        if not self.benchmark.rules:
+            known = self.raw is not None and any(p.file == RULES for p in self.raw.problems)
+            raise CannotCheckError(
+                "rules.txt cannot be read" if known else "the rules are not known (no rules.txt)"
+            )
+        return self.benchmark.program
+
+    @property
+    def known_rules(self) -> tuple[BenchmarkRule, ...]:
+        """R, with what is told about each rule."""
+        return self.benchmark.rules if self.rules else ()
+
+    @property
+    def kg(self) -> KnowledgeGraph:
+        """K; a check that needs it cannot be made where it is not known."""
+        if self.benchmark.kg is None:
+            raise CannotCheckError("K is not known (no provenance.parquet)")
+        return self.benchmark.kg
+
+    @property
+    def provenance(self) -> Provenance:
+        """Where the conclusions came from."""
+        if self.benchmark.provenance is None:
+            raise CannotCheckError("there is no provenance.parquet")
+        return self.benchmark.provenance
+
+    @property
+    def manifest(self) -> Mapping[str, Any]:
+        """The manifest."""
+        if not self.benchmark.manifest:
+            raise CannotCheckError("there is no manifest.json")
+        return self.benchmark.manifest
+
+    @property
+    def negatives(self) -> Mapping[str, NegativeSet]:
+        """The negatives by method."""
+        if not self.benchmark.negatives:
+            raise CannotCheckError("the benchmark has no negatives")
+        return self.benchmark.negatives
+
+    @property
+    def protocol(self) -> str | None:
+        """`paper` or `sound`; None where nobody says so."""
+        return None if self.benchmark.recipe is None else self.benchmark.recipe.protocol
+
+    def sets(self) -> Iterator[tuple[str, str | None, Triples]]:
+        """Yield split, method (None for positives) and triples of every set, positives first."""
+        for split, triples in self.benchmark.positives.items():
+            yield split, None, triples
+        for method, negatives in self.benchmark.negatives.items():
+            for split, triples in negatives.splits.items():
+                yield split, method, triples
+
+    # -- what is computed once ----------------------------------------------------------------------
+
+    @cached_property
+    def over_kg(self) -> Engine:
+        """An engine over K."""
+        return self._engine(self.kg)
+
+    @cached_property
+    def over_train(self) -> Engine:
+        """An engine over P_train."""
+        return self._engine(self.graph)
+
+    @cached_property
+    def over_everything(self) -> Engine:
+        """An engine over P_all."""
+        return self._engine(self.benchmark.everything)
+
+    def _engine(self, graph: KnowledgeGraph) -> Engine:
+        made = open_engine(graph, self.engine)
+        if isinstance(made, contextlib.AbstractContextManager):
+            self._open.enter_context(made)
+        return made
+
+    def close(self) -> None:
+        """Close the engines."""
+        self._open.close()
+
+    @cached_property
+    def derivations(self) -> Derivations:
+        """Which rules derive which conclusions of the provenance, from K in one step."""
+        return self.over_kg.derivations(self.rules, self.provenance.triples)
+
+    @cached_property
+    def packed(self) -> dict[tuple[str, str | None], Keys]:
+        """The sets as sorted keys."""
+        return {(split, method): self.graph.keys.pack(triples) for split, method, triples in self.sets()}
+
+    # -- examples -----------------------------------------------------------------------------------
+
+    def example(
+        self, triple: npt.ArrayLike, split: str | None = None, method: str | None = None, occurrence: int = 0
+    ) -> Example:
+        """Return a triple as an example, with its line in the file of a set."""
+        ((s, r, o),) = self.graph.names(np.asarray(triple))
+        lines = None if split is None else self.lines.get((split, method))
+        where = None if lines is None else lines.where(triple, occurrence)
+        return Example(f"({s}, {r}, {o})", where, (s, r, o))
+
+    def examples(
+        self, triples: Triples, split: str | None = None, method: str | None = None, occurrence: int = 0
+    ) -> list[Example]:
+        """Return the first few of these triples as examples."""
+        return [self.example(row, split, method, occurrence) for row in triples[:EXAMPLES]]
+
+    def file(self, split: str, method: str | None = None) -> str:
+        """Return the name of the file of a set."""
+        lines = self.lines.get((split, method))
+        if lines is not None:
+            return lines.file
+        return file_of(Role(split, method))  # type: ignore[arg-type]
+
+    def say(self, what: str) -> None:
+        """Tell whoever listens what is being done."""
+        if self.progress:
+            self.progress(what, 0, None)

@@ -1,0 +1,180 @@
+"""What an audit finds, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+__all__ = [
+    "EXAMPLES",
+    "Audit",
+    "CannotCheckError",
+    "Example",
+    "Finding",
+    "Problem",
+    "Severity",
+    "error",
+    "note",
+    "warning",
+]
+
+Severity = Literal["error", "warning", "note"]
+
+# At most this many examples a finding.
+EXAMPLES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One case of a problem.
+
+    Parameters
+    ----------
+    text
+        What it is, in words or as a triple.
+    where
+        File, and line if it has one.
+    triple
+        Names of subject, relation and object, if it is a triple.
+    """
+
+    text: str
+    where: str | None = None
+    triple: tuple[str, str, str] | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what is known as plain values."""
+        known: dict[str, Any] = {"text": self.text}
+        if self.where is not None:
+            known["where"] = self.where
+        if self.triple is not None:
+            known["triple"] = list(self.triple)
+        return known
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.text}" if self.where else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What a check has to say.
+
+    Parameters
+    ----------
+    severity
+        `error`: the benchmark is wrong; `warning`: it deserves attention; `note`: something to know.
+    count
+        How many cases there are.
+    message
+        One sentence.
+    examples
+        The first few cases.
+    """
+
+    severity: Severity
+    count: int
+    message: str
+    examples: tuple[Example, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A problem with the name of the check that found it.
+
+    Parameters
+    ----------
+    check
+        Name of the check.
+    severity, count, message, examples
+        As in `Problem`.
+    """
+
+    check: str
+    severity: Severity
+    count: int
+    message: str
+    examples: tuple[Example, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the finding as plain values."""
+        return {
+            "check": self.check,
+            "severity": self.severity,
+            "count": self.count,
+            "message": self.message,
+            "examples": [example.as_dict() for example in self.examples],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """The outcome of an audit.
+
+    Parameters
+    ----------
+    name
+        The benchmark's name.
+    findings
+        Errors first, then warnings, then notes; in each the order of the checks.
+    passed
+        Names of the checks that were made and found nothing wrong (they may have left a note).
+    skipped
+        Names of the checks that could not be made, with the reason.
+    shortcuts
+        By method and baseline: `accuracy` on test, `valid_accuracy` and more (see `shortcut_accuracies`).
+    oracle
+        By method: `accuracy`, `recall` and `false_positive_rate` of predicting what R derives from P_train.
+    """
+
+    name: str
+    findings: tuple[Finding, ...]
+    passed: tuple[str, ...]
+    skipped: dict[str, str] = field(default_factory=dict)
+    shortcuts: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    oracle: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong: no finding is an error."""
+        return not any(finding.severity == "error" for finding in self.findings)
+
+    def found(self, check: str) -> tuple[Finding, ...]:
+        """Return the findings of one check."""
+        return tuple(finding for finding in self.findings if finding.check == check)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything as plain values, ready for JSON."""
+        return {
+            "benchmark": self.name,
+            "ok": self.ok,
+            "findings": [finding.as_dict() for finding in self.findings],
+            "checks": list(self.passed),
+            "skipped": dict(self.skipped),
+            "shortcuts": self.shortcuts,
+            "oracle": self.oracle,
+        }
+
+
+class CannotCheckError(Exception):
+    """A check that cannot be made on this benchmark; the text says why."""
+
+
+def error(count: int, message: str, examples: Iterable[Example] = ()) -> Problem:
+    """Return a problem that makes the benchmark wrong."""
+    return Problem("error", count, message, _few(examples))
+
+
+def warning(count: int, message: str, examples: Iterable[Example] = ()) -> Problem:
+    """Return a problem that deserves attention."""
+    return Problem("warning", count, message, _few(examples))
+
+
+def note(count: int, message: str, examples: Iterable[Example] = ()) -> Problem:
+    """Return something to know."""
+    return Problem("note", count, message, _few(examples))
+
+
+def _few(examples: Iterable[Example]) -> tuple[Example, ...]:
+    listed: Sequence[Example] = list(examples)
+    return tuple(listed[:EXAMPLES])
