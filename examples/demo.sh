@@ -15,12 +15,24 @@ run loginfer kg show "$out/lubm.nt" --top 5
 say "2. Which compositions have the largest support?"
 run loginfer rules rank "$out/lubm.nt" --pattern composition --top 5
 
-say "3. What do the 107 LUBM rules derive, in one step and to the end?"
-run loginfer rules apply "$out/lubm.nt" lubm-107 --out "$out/one-step.tsv"
-run loginfer rules apply "$out/lubm.nt" lubm-107 --closure --out "$out/closure.tsv"
+say "3. A benchmark: do systems learn compositions and triangles?"
+run loginfer build "$out/lubm.nt" --pattern composition --pattern triangle --k1 5 --k2 1000 \
+    --negatives pa --negatives qg --out "$out/benchmark"
 
-say "4. Why does a derived triple follow?"
-run loginfer rules explain "$out/lubm.nt" lubm-107 --closure \
-    http://www.Department0.University0.edu/FullProfessor0 type Person
+say "4. Is it what it should be, and how far do shortcuts get?"
+run loginfer audit "$out/benchmark"
+
+say "5. Where does a test triple come from, and a negative one?"
+explain() {
+    tab=$(printf '\t')
+    while IFS="$tab" read -r subject relation object; do
+        run loginfer explain "$out/benchmark" "$subject" "$relation" "$object"
+    done
+}
+head -n 1 "$out/benchmark/test.txt" | explain
+head -n 1 "$out/benchmark/test_neg_qg.txt" | explain
+
+say "6. The LUBM benchmark of the paper, with its 107 rules"
+run loginfer suite build --only LUBM-all-qg --out "$out/suite"
 
 say "Done: see $out/"

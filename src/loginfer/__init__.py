@@ -20,6 +20,16 @@ from typing import TYPE_CHECKING
 from loginfer._version import __version__
 
 if TYPE_CHECKING:
+    from loginfer.benchmark import (
+        Benchmark,
+        Recipe,
+        audit,
+        build,
+        load_benchmark,
+        read_recipe,
+        write_benchmark,
+        write_recipe,
+    )
     from loginfer.engine import Engine, extend, open_engine
     from loginfer.errors import LogInferError
     from loginfer.kg import KnowledgeGraph, Vocabulary, generate_lubm, load_graph
@@ -39,29 +49,50 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Atom",
+    "Benchmark",
     "Engine",
     "Inequality",
     "KnowledgeGraph",
     "LogInferError",
     "Pattern",
+    "Recipe",
     "Rule",
     "Vocabulary",
     "__version__",
+    "audit",
+    "build",
     "canonical",
     "equivalent",
     "extend",
     "generate_lubm",
+    "load_benchmark",
     "load_graph",
     "open_engine",
     "parse_pattern",
     "parse_rule",
+    "read_recipe",
     "read_rules",
     "subrules",
+    "write_benchmark",
     "write_graph",
+    "write_recipe",
     "write_rules",
 ]
 
 _HOMES = {
+    **dict.fromkeys(
+        (
+            "Benchmark",
+            "Recipe",
+            "audit",
+            "build",
+            "load_benchmark",
+            "read_recipe",
+            "write_benchmark",
+            "write_recipe",
+        ),
+        "loginfer.benchmark",
+    ),
     "Engine": "loginfer.engine",
     "LogInferError": "loginfer.errors",
     "extend": "loginfer.engine",

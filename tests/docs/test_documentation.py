@@ -42,13 +42,14 @@ def test_commands_in_the_documentation_parse(page, words):
 
     from loginfer.cli.app import app
 
-    group = typer.main.get_command(app)
-    context = group.make_context("loginfer", list(words[:1]), resilient_parsing=True)
-    group = group.get_command(context, words[0])
-    assert group is not None, f"{page}: no command {words[0]}"
-    command = group.get_command(context, words[1])
-    assert command is not None, f"{page}: no command {words[0]} {words[1]}"
-    command.make_context(words[1], list(words[2:]))
+    command = typer.main.get_command(app)
+    context = command.make_context("loginfer", list(words[:1]), resilient_parsing=True)
+    depth = 0
+    while hasattr(command, "get_command"):
+        command = command.get_command(context, words[depth])
+        depth += 1
+        assert command is not None, f"{page}: no command {' '.join(words[:depth])}"
+    command.make_context(words[depth - 1], list(words[depth:]))
 
 
 def test_the_example_of_the_package_docstring_runs():

@@ -10,7 +10,10 @@ from typing import Annotated
 import typer
 
 from loginfer._version import __version__
-from loginfer.cli import kg, rules
+from loginfer.cli import kg, rules, suite
+from loginfer.cli.audit import audit
+from loginfer.cli.build import build
+from loginfer.cli.explain import explain
 from loginfer.errors import LogInferError
 from loginfer.files import describe_os_error
 
@@ -30,6 +33,12 @@ app = typer.Typer(
 )
 app.add_typer(kg.app, name="kg")
 app.add_typer(rules.app, name="rules")
+app.command(
+    epilog="Example:  loginfer build wn18rr --pattern triangle --negatives qg --k1 20 --out wn-trian"
+)(build)
+app.add_typer(suite.app, name="suite")
+app.command(epilog="Example:  loginfer audit wn-trian --json")(audit)
+app.command(epilog="Example:  loginfer explain wn-trian 00001740 _hypernym 00002137")(explain)
 
 
 def _version(wanted: bool) -> None:

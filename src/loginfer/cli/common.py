@@ -38,6 +38,7 @@ __all__ = [
     "TypePredicateOption",
     "console",
     "counted",
+    "engine_options",
     "note",
     "on_terminal",
     "open_kg",
@@ -212,6 +213,15 @@ def open_kg(
     return loaded
 
 
+def engine_options(engine: EngineName, memory_limit: str | None) -> dict[str, Any]:
+    """Return the options for an engine that the command line gives."""
+    if memory_limit is None:
+        return {}
+    if engine is not EngineName.duckdb:
+        raise InputError("--memory-limit is for --engine duckdb", hint="add it, or leave the limit out")
+    return {"memory_limit": memory_limit}
+
+
 @contextlib.contextmanager
 def open_rule_engine(
     kg: str,
@@ -229,8 +239,7 @@ def open_rule_engine(
     from loginfer.engine import open_engine
     from loginfer.engine.binding import extend, head_names
 
-    if memory_limit is not None and engine is not EngineName.duckdb:
-        raise InputError("--memory-limit is for --engine duckdb", hint="add it, or leave the limit out")
+    engine_options(engine, memory_limit)
     path = Path(kg)
     if engine is EngineName.duckdb and path.is_file() and path.stat().st_size >= OUT_OF_CORE_BYTES:
         from loginfer.engine.duckdb import DuckDBEngine

@@ -11,7 +11,7 @@ from loginfer.cli.common import note
 if TYPE_CHECKING:
     from loginfer.engine.program import Explanation
 
-__all__ = ["as_json", "print_explanation"]
+__all__ = ["as_json", "print_explanation", "short", "triple_text"]
 
 
 def as_json(step: Explanation) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def print_explanation(
     closure
         Whether more than one step was asked for.
     """
-    print(_triple_text(answer.triple))
+    print(triple_text(answer.triple))
     if answer.in_graph:
         print("  is in the graph")
     if not follows:
@@ -62,16 +62,17 @@ def print_explanation(
     for step in steps:
         for reason in step.reasons:
             if len(steps) > 1:
-                print(f"{_triple_text(step.triple)}")
-            print(f"  follows by rule {reason.place + 1}: {_short(str(reason.rule))}")
+                print(f"{triple_text(step.triple)}")
+            print(f"  follows by rule {reason.place + 1}: {short(str(reason.rule))}")
             for premise in reason.premises:
-                print(f"    because {_triple_text(premise)}")
+                print(f"    because {triple_text(premise)}")
 
 
-def _triple_text(triple: Sequence[str]) -> str:
-    return f"({', '.join(_short(name) for name in triple)})"
+def triple_text(triple: Sequence[str]) -> str:
+    """Return a triple of names as text."""
+    return f"({', '.join(short(name) for name in triple)})"
 
 
-def _short(text: str) -> str:
+def short(text: str) -> str:
     """Leave out the namespace of IRIs that end in #name; the last part is enough to find them again."""
     return re.sub(r"<?https?://[^\s,()<>\"]*#([A-Za-z_][\w.-]*)>?", r"\1", text)

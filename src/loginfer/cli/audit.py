@@ -1,0 +1,108 @@
+"""`loginfer audit`: check a benchmark's folder, whoever made it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from loginfer.cli.build import RecipeOption, recipe_settings
+from loginfer.cli.common import (
+    EngineName,
+    EngineOption,
+    JsonOption,
+    console,
+    counted,
+    print_json,
+    progress_bar,
+    table,
+)
+
+if TYPE_CHECKING:
+    from loginfer.benchmark import Audit
+
+__all__ = ["FolderArgument", "audit"]
+
+FolderArgument = Annotated[
+    Path, typer.Argument(metavar="DIR", help="A benchmark's folder, ours or not.", show_default=False)
+]
+
+# How the severities are shown.
+_MARKS = {"error": "ERROR", "warning": "warning", "note": "note"}
+
+
+def audit(
+    folder: FolderArgument,
+    closure: Annotated[
+        bool,
+        typer.Option(
+            "--closure/--one-step", help="Also look for negatives that follow in more than one step."
+        ),
+    ] = True,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Examples for notes too, and the checks that passed.")
+    ] = False,
+    recipe: RecipeOption = None,
+    engine: EngineOption = EngineName.native,
+    json: JsonOption = False,
+) -> None:
+    """Check that a benchmark is what it should be, and how far shortcuts get on it.
+
+    Sums and sizes, leaks, derivations of every conclusion, negatives that are true, coverage of undesired
+    rules; shortcut baselines beside the oracle. Exit code 1 when something is wrong. With --recipe, the
+    manifest must also agree with the settings of that file.
+    """
+    from loginfer.benchmark import audit as audit_benchmark
+
+    settings = recipe_settings(recipe).values if recipe else {}
+    with progress_bar() as progress:
+        found = audit_benchmark(
+            folder, engine=engine.value, closure=closure, settings=settings, progress=progress
+        )
+    if json:
+        print_json(found.as_dict())
+    else:
+        _print_findings(found, verbose)
+        _print_shortcuts(found)
+    if not found.ok:
+        raise typer.Exit(1)
+
+
+def _print_findings(found: Audit, verbose: bool) -> None:
+    plain = console()
+    if verbose:
+        for check in found.passed:
+            plain.print(f"{'passed':<8} {check}")
+    for finding in found.findings:
+        plain.print(f"{_MARKS[finding.severity]:<8} {finding.check}: {finding.message}")
+        for example in finding.examples if verbose or finding.severity != "note" else ():
+            plain.print(f"           {example}")
+    for check, why in found.skipped.items():
+        plain.print(f"{'skipped':<8} {check}: {why}")
+    errors = sum(finding.severity == "error" for finding in found.findings)
+    warnings = sum(finding.severity == "warning" for finding in found.findings)
+    verdict = "ok" if found.ok else "not ok"
+    plain.print(
+        f"{found.name}: {verdict}; {counted(len(found.passed), 'check')} passed, {counted(errors, 'error')}, "
+        f"{counted(warnings, 'warning')}, {len(found.skipped)} skipped"
+    )
+
+
+def _print_shortcuts(found: Audit) -> None:
+    methods = list(found.shortcuts)
+    if not methods:
+        return
+    baselines = list(dict.fromkeys(name for method in methods for name in found.shortcuts[method]))
+    shown = table("accuracy on test", *methods, numbers=tuple(methods))
+    for baseline in baselines:
+        shown.add_row(baseline, *(_percent(found.shortcuts[method].get(baseline)) for method in methods))
+    if found.oracle:
+        shown.add_row("oracle", *(_percent(found.oracle.get(method)) for method in methods))
+    console().print()
+    console().print(shown)
+
+
+def _percent(outcome: dict[str, Any] | None) -> str:
+    accuracy = None if outcome is None else outcome.get("accuracy")
+    return "-" if accuracy is None else f"{100 * accuracy:.1f} %"

@@ -1,0 +1,136 @@
+"""`loginfer audit` and `loginfer explain`, run as users run them."""
+
+import json
+import shutil
+
+import pytest
+
+from loginfer.benchmark import Recipe, build, load_benchmark, write_benchmark
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A benchmark of LUBM compositions and triangles."""
+    path = tmp_path_factory.mktemp("benchmarks") / "lubm"
+    recipe = Recipe("lubm", ("composition", "triangle"), k1=3, k2=100, negatives=("pa", "qg"), name="lubm")
+    write_benchmark(build(recipe), path)
+    return path
+
+
+def test_our_own_benchmark_passes_and_the_oracle_is_right(loginfer, folder):
+    code, printed, _ = loginfer("audit", folder)
+    assert code == 0
+    assert "lubm: ok;" in printed
+    assert "0 errors, 0 warnings" in printed
+    (oracle,) = [line for line in printed.splitlines() if line.strip().startswith("oracle")]
+    assert oracle.split() == ["oracle", "100.0", "%", "100.0", "%"]
+
+
+def test_the_answer_for_programs_has_findings_shortcuts_and_oracle(loginfer, folder):
+    code, printed, _ = loginfer("audit", folder, "--json")
+    answer = json.loads(printed)
+    assert code == 0
+    assert answer["ok"] is True
+    assert {"findings", "shortcuts", "oracle"} <= answer.keys()
+    assert answer["oracle"]["qg"]["accuracy"] == 1.0
+    assert set(answer["shortcuts"]) == {"pa", "qg"}
+    assert all(0 <= found["accuracy"] <= 1 for found in answer["shortcuts"]["pa"].values())
+
+
+def test_a_changed_file_is_found_and_the_exit_code_is_1(loginfer, folder, tmp_path):
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    text = (copy / "test.txt").read_text()
+    (copy / "test.txt").write_text(text + text.splitlines(keepends=True)[0])
+    code, printed, _ = loginfer("audit", copy)
+    assert code == 1
+    assert "ERROR    changed-files" in printed
+    assert "ERROR    duplicates" in printed
+    assert "not ok" in printed
+
+
+def test_a_folder_without_manifest_is_audited_as_far_as_it_goes(loginfer, folder, tmp_path):
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    for name in ("train", "valid", "test", "train_neg_pa", "valid_neg_pa", "test_neg_pa"):
+        shutil.copy(folder / f"{name}.txt", bare)
+    code, printed, _ = loginfer("audit", bare)
+    assert code == 0
+    assert "skipped" in printed
+    assert "adjacent" in printed
+    assert "skipped  oracle: the rules are not known" in printed
+
+
+def test_a_recipe_that_is_not_the_benchmarks_is_found(loginfer, folder, tmp_path):
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text("k2 = 100\nseed = 9\n")
+    code, printed, _ = loginfer("audit", folder, "--recipe", recipe)
+    assert code == 1
+    assert "seed" in printed
+    recipe.write_text("k2 = 100\nseed = 0\n")
+    assert loginfer("audit", folder, "--recipe", recipe)[0] == 0
+
+
+def test_verbose_names_the_checks_that_passed(loginfer, folder):
+    _, printed, _ = loginfer("audit", folder, "--verbose", "--one-step")
+    assert "passed   witnesses" in printed
+
+
+@pytest.mark.parametrize("make", ["nothing", "empty", "file"])
+def test_what_is_no_benchmark_gets_one_clear_message(loginfer, tmp_path, make):
+    path = tmp_path / "it"
+    if make == "empty":
+        path.mkdir()
+    if make == "file":
+        path.write_text("a\tb\tc\n")
+    for words in (("audit", path), ("explain", path, "a", "b", "c")):
+        code, printed, err = loginfer(*words)
+        assert code == 2
+        assert err.startswith("error: ")
+        assert str(path) in err
+        assert printed == ""
+
+
+def test_a_test_triple_is_explained_by_its_rule_and_premises(loginfer, folder):
+    benchmark = load_benchmark(folder)
+    ((s, r, o),) = benchmark.graph.names(benchmark.positives.test[:1])
+    code, printed, _ = loginfer("explain", folder, s, r, o)
+    assert code == 0
+    assert "is in P_test (a conclusion that was distributed)" in printed
+    assert "follows from K by rule" in printed
+    assert "because" in printed
+    code, printed, _ = loginfer("explain", folder, s, r, o, "--json")
+    story = json.loads(printed)
+    assert story["triple"] == [s, r, o]
+    assert story["derivations"]
+
+
+def test_negatives_are_explained_by_how_they_were_made(loginfer, folder):
+    benchmark = load_benchmark(folder)
+    for method, source, words in (("pa", 1, "replaced"), ("qg", 2, "of a sub-rule of rule")):
+        found = benchmark.negatives[method]
+        place = (found.origins["train"].source == source).nonzero()[0][0]
+        ((s, r, o),) = benchmark.graph.names(found.splits.train[place : place + 1])
+        code, printed, _ = loginfer("explain", folder, s, r, o)
+        assert code == 0
+        assert f"is in N_train of {method}" in printed
+        assert words in printed
+        assert "does not follow" in printed
+
+
+def test_a_triple_in_no_set_and_an_unknown_name_are_told(loginfer, folder):
+    benchmark = load_benchmark(folder)
+    ((s, r, _),) = benchmark.graph.names(benchmark.positives.test[:1])
+    code, printed, _ = loginfer("explain", folder, s, r, s)
+    assert code == 0
+    assert "is in no set of this benchmark" in printed
+    code, _, err = loginfer("explain", folder, s, "noSuchRelation", s)
+    assert code == 2
+    assert "unknown relation `noSuchRelation`" in err
+
+
+def test_a_damaged_benchmark_is_not_explained(loginfer, folder, tmp_path):
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    (copy / "rules.txt").write_text("")
+    code, _, err = loginfer("explain", copy, "a", "b", "c")
+    assert code == 2
+    assert "rules.txt" in err
