@@ -16,15 +16,16 @@ from benchmarks.case import Case, Task
 from benchmarks.runner import Result, measure, run_once
 from benchmarks.table import Row, format_table
 from benchmarks.tasks import MODULES
-from benchmarks.workspace import Workspace, fb_archive
+from benchmarks.workspace import ARCHIVES, Workspace, find_archive
 
 SYSTEMS = ("loginfer", "duckdb", "nemo-python", "pyoxigraph", "polars", "numba", "numpy")
 READING = """
-CPU seconds, user and system, of all threads; medians. Each measurement has a process of its own. `warm` is
-the second call in a process, `cold` the first, with compiled kernels on disk already; for the start of a
-program both are the whole process. `MB` is the peak memory of the process, interpreter included, and
-`at start` what it had needed before the call. `ratio` and `cold ratio` are a system's seconds divided
-by LogInfer's. Goals are for the warm call, for `end to end` for the cold one.
+CPU seconds, user and system, of all threads and processes; medians. Each measurement has a process of its
+own. `warm` is the second call in a process, `cold` the first, with compiled kernels on disk already; for a
+program that is run as its users run it both are the whole process. `MB` is the peak memory of the process,
+interpreter included, and `at start` what it had needed before the call. `ratio` and `cold ratio` are a
+system's seconds divided by LogInfer's. Goals are for the warm call, for `end to end` and the suite for the
+cold one.
 """
 
 
@@ -44,6 +45,9 @@ def main() -> int:
     for row in rows:
         if row.result.failure and not row.result.failure.startswith(">"):
             print(f"\n{row.task.name}, {row.case.system} failed: {row.result.failure}")
+    if estimates := [row.estimate for row in rows if row.estimate]:
+        print("\nEstimates, from the sample in the table (rare expensive queries may not be in it):")
+        print("\n".join(f"  {line}" for line in estimates))
     print(READING)
     print(_machine())
     first = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in compiling.items() if seconds > 0.5)
@@ -74,11 +78,12 @@ def _select(tasks: list[Task], only: str) -> list[Task]:
 def _prepare(space: Workspace, tasks: list[Task], environment: dict[str, str]) -> dict[str, float]:
     """Make the graphs that tasks need; drop tasks whose graph is missing. Return seconds of compilation."""
     needed = {graph for task in tasks for graph in task.needs}
-    archive = fb_archive()
-    if "fb15k-237" in needed and archive is None:
-        print("FB15k-237 is left out: set LOGINFER_DATA to the folder of FB15k-237.tar.gz.", file=sys.stderr)
-        tasks[:] = [task for task in tasks if "fb15k-237" not in task.needs]
-        needed.discard("fb15k-237")
+    archive = find_archive("fb15k-237")
+    for graph, file in ARCHIVES.items():
+        if graph in needed and find_archive(graph) is None:
+            print(f"{graph} is left out: set LOGINFER_DATA to the folder of {file}.", file=sys.stderr)
+            tasks[:] = [task for task in tasks if graph not in task.needs]
+            needed = {wanted for task in tasks for wanted in task.needs}
     compiling: dict[str, float] = {}
     here = {"folder": str(space.folder)}
     if "lubm" in needed:
@@ -88,6 +93,9 @@ def _prepare(space: Workspace, tasks: list[Task], environment: dict[str, str]) -
             "FB15k-237", "benchmarks.workspace:prepare_fb", {**here, "archive": str(archive)}, limit=300
         )
         compiling["loading and ranking"] = _demand(case, environment)
+    if "benchmark" in needed:
+        case = Case("a benchmark", "benchmarks.tasks.building:prepare_benchmark", here, limit=300)
+        _demand(case, environment)
     return compiling
 
 
@@ -105,12 +113,16 @@ def _measure(task: Task, environment: dict[str, str], repeats: int, compiling: d
     rows = []
     for case in task.cases:
         started = time.monotonic()
-        if ours is None and case.call:
-            compiling[task.key] = run_once(case, environment).process
+        # Programs that read a graph have kernels to compile, too; those that only start have none.
+        compiles = bool(case.call or task.needs)
+        if ours is None and compiles:
+            compiling[task.key] = run_once(task.before or case, environment).process
         result = measure(case, environment, repeats)
         if ours is None:
             ours = result
-            if case.call:
+            if task.before:
+                del compiling[task.key]
+            elif compiles:
                 compiling[task.key] -= result.process
         rows.append(Row(task, case, result, ours))
         spent = time.monotonic() - started
@@ -144,6 +156,7 @@ def _as_json(rows: list[Row], compiling: dict[str, float]) -> dict[str, object]:
                 "ratio_cold": row.ratio("cold"),
                 "goal": row.goal,
                 "reached": row.reached,
+                "estimate": row.estimate,
                 "same_answer": not row.differs,
             }
             for row in rows

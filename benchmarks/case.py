@@ -49,6 +49,22 @@ class Case:
 
 
 @dataclass(frozen=True)
+class Estimate:
+    """What the same work would cost as a part of something that is too long to be measured.
+
+    Parameters
+    ----------
+    times
+        How often the measured work is contained in it.
+    what
+        What it is.
+    """
+
+    times: float
+    what: str
+
+
+@dataclass(frozen=True)
 class Task:
     """A question, and the systems that answer it, ours first.
 
@@ -61,9 +77,13 @@ class Task:
     cases
         The systems.
     needs
-        Graphs that must be there: `fb15k-237`, `lubm`.
+        What must be there: the graphs `fb15k-237`, `wn18rr` and `lubm`, a `benchmark` of FB15k-237.
     end_to_end
         Whether goals are for the first call in a process, not for the second.
+    estimate
+        What every system would need for something larger.
+    before
+        What compiles our kernels, where our own case would take long.
     """
 
     key: str
@@ -71,3 +91,5 @@ class Task:
     cases: tuple[Case, ...]
     needs: tuple[str, ...] = ()
     end_to_end: bool = False
+    estimate: Estimate | None = None
+    before: Case | None = None

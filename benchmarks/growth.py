@@ -1,5 +1,8 @@
 """Cost against size: synthetic power-law graphs with 500 relations, up to 10 million triples.
 
+Measured are loading, ranking the bodies of patterns, and building a benchmark: 20 rules of composition with
+2,000 conclusions each, and position-aware negatives, as many as there are triples in train.
+
 Writes all figures as JSON and draws them. `python -m benchmarks.growth --help` has the options.
 """
 
@@ -18,9 +21,10 @@ from benchmarks.runner import run_once
 SIZES = (100_000, 300_000, 1_000_000, 3_000_000, 10_000_000)
 RELATIONS = 500
 TOP = 200
-PATTERNS = ("composition", "intersection", "triangle", "diamond")
+STEPS = ("composition", "intersection", "triangle", "diamond", "build")
 ROOT = Path(__file__).resolve().parent.parent
 LIMIT = 1800.0
+BUILD = {"patterns": ("composition",), "k1": 20, "k2": 2000, "negatives": ("pa",)}
 
 
 def generate(triples: int, file: str) -> Any:
@@ -62,8 +66,23 @@ def rank(file: str, pattern: str) -> Any:
     return call, lambda table: {"largest": int(table.support[0]), "complete": table.nonzero is not None}
 
 
-def measure(sizes: list[int], patterns: list[str], limit: float) -> list[dict[str, Any]]:
-    """Return a record for each size and step."""
+def build(file: str) -> Any:
+    """Prepare nothing: the graph is loaded, the benchmark is built and written."""
+
+    def call() -> Any:
+        from loginfer import load_graph
+        from loginfer.benchmark import Recipe, write_benchmark
+        from loginfer.benchmark import build as build_benchmark
+
+        made = build_benchmark(Recipe(file, name="growth", **BUILD), load_graph(file))
+        with tempfile.TemporaryDirectory(prefix="loginfer-growth-", dir=Path(file).parent) as folder:
+            return write_benchmark(made, Path(folder) / "made")
+
+    return call, lambda manifest: {"positives": manifest["positives"], "rules": len(manifest["rules"])}
+
+
+def measure(sizes: list[int], wanted: list[str], limit: float) -> list[dict[str, Any]]:
+    """Return a record for each size and step; `build` is a benchmark, other names are patterns."""
     records = []
     with tempfile.TemporaryDirectory(prefix="loginfer-growth-") as folder:
         for size in sizes:
@@ -72,7 +91,11 @@ def measure(sizes: list[int], patterns: list[str], limit: float) -> list[dict[st
             if made.failure:
                 sys.exit(f"error: no graph of {size:,} triples: {made.failure}")
             steps = [("loading", _case("load", limit, file=file))]
-            steps += [(name, _case("rank", limit, file=file, pattern=name)) for name in patterns]
+            for name in wanted:
+                if name == "build":
+                    steps.append((name, _case("build", limit, file=file)))
+                else:
+                    steps.append((name, _case("rank", limit, file=file, pattern=name)))
             for name, case in steps:
                 result = run_once(case, {})
                 records.append({"triples": size, "step": name, **result.as_json()})
@@ -114,13 +137,24 @@ def main() -> None:
     """Measure and draw."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.growth", description=__doc__)
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="numbers of triples")
-    parser.add_argument("--patterns", default=",".join(PATTERNS), help="patterns whose bodies to rank")
+    parser.add_argument(
+        "--steps", default=",".join(STEPS), help="patterns whose bodies to rank, and `build` for a benchmark"
+    )
+    parser.add_argument("--keep", action="store_true", help="keep figures of other steps and sizes")
     parser.add_argument("--limit", type=float, default=LIMIT, help="CPU seconds for one measurement")
     parser.add_argument("--json", type=Path, default=ROOT / "benchmarks" / "results" / "growth.json")
     parser.add_argument("--plot", type=Path, default=ROOT / "docs" / "growth.svg")
     options = parser.parse_args()
     sizes = [int(size) for size in options.sizes.split(",")]
-    records = measure(sizes, options.patterns.split(","), options.limit)
+    records = measure(sizes, options.steps.split(","), options.limit)
+    if options.keep and options.json.exists():
+        # Only some steps were measured: figures of the others stay.
+        done = {(record["triples"], record["step"]) for record in records}
+        old = json.loads(options.json.read_text())
+        records = sorted(
+            [record for record in old if (record["triples"], record["step"]) not in done] + records,
+            key=lambda record: record["triples"],
+        )
     for path in (options.json, options.plot):
         path.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(json.dumps(records, indent=1) + "\n")

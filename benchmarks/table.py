@@ -44,9 +44,8 @@ class Row:
         if self.case.faster is not None:
             faster = self.case.faster
             return f"≥ {faster:g}×" if faster >= 1 else f"≥ 1/{1 / faster:g}×"
-        if self.case.megabytes is not None:
-            return f"< {self.case.megabytes:g} MB"
-        return "" if self.case.seconds is None else f"< {self.case.seconds:g} s"
+        limits = ((self.case.seconds, "s"), (self.case.megabytes, "MB"))
+        return ", ".join(f"< {limit:g} {unit}" for limit, unit in limits if limit is not None)
 
     @property
     def reached(self) -> bool | None:
@@ -55,11 +54,26 @@ class Row:
         if self.case.faster is not None:
             ratio = self.ratio(figure)
             return None if ratio is None else ratio >= self.case.faster
-        if self.result.failure:
+        if self.result.failure or not self.goal:
             return None
-        if self.case.megabytes is not None:
-            return self.result.megabytes < self.case.megabytes
-        return None if self.case.seconds is None else self.result.process < self.case.seconds
+        limits = ((getattr(self.result, figure), self.case.seconds), (self.megabytes, self.case.megabytes))
+        return all(limit is None or value < limit for value, limit in limits)
+
+    @property
+    def megabytes(self) -> float:
+        """The peak memory: of all processes together, where the summary tells it."""
+        summary = self.result.summary
+        together = summary.get("all_megabytes", 0.0) if isinstance(summary, dict) else 0.0
+        return max(self.result.megabytes, float(together))
+
+    @property
+    def estimate(self) -> str:
+        """What this system would need for something larger, as text; empty if nothing is asked."""
+        asked = self.task.estimate
+        if asked is None or self.result.failure:
+            return ""
+        whole = self.result.warm * asked.times
+        return f"{self.case.system}: about {_long(whole)} for {asked.what}"
 
     def cells(self) -> tuple[str, ...]:
         """Return the row as text."""
@@ -74,7 +88,7 @@ class Row:
             self.case.system,
             _seconds(result.warm),
             _seconds(result.cold),
-            f"{result.megabytes:.0f}",
+            f"{self.megabytes:.0f}",
             f"{result.megabytes_before:.0f}" if result.megabytes_before else "",
             _times(self.ratio("warm")),
             _times(self.ratio("cold")),
@@ -102,6 +116,13 @@ def _line(row: tuple[str, ...], widths: list[int]) -> str:
 
 def _seconds(value: float) -> str:
     return f"{value:.3f}" if value < 1 else f"{value:.2f}"
+
+
+def _long(seconds: float) -> str:
+    for size, unit in ((86400, "days"), (3600, "hours"), (60, "minutes")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.1f} CPU {unit}"
+    return f"{seconds:.0f} CPU seconds"
 
 
 def _times(value: float | None) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-ARCHIVE = "FB15k-237.tar.gz"
+ARCHIVES = {"fb15k-237": "FB15k-237.tar.gz", "wn18rr": "WN18RR.tar.gz"}
 PARTS = ("train.txt", "valid.txt", "test.txt")
 # The larger file of triples: so many copies of FB15k-237, each with entities of its own.
 COPIES = 8
@@ -56,6 +56,11 @@ class Workspace:
         return str(self.folder / "bodies.json")
 
     @property
+    def benchmark(self) -> str:
+        """Folder of a benchmark of FB15k-237."""
+        return str(self.folder / "FB-trian-pa")
+
+    @property
     def lubm(self) -> str:
         """LUBM(1,0) as N-Triples."""
         return str(self.folder / "lubm.nt")
@@ -66,10 +71,10 @@ class Workspace:
         return str(self.folder / "lubm-10.nt")
 
 
-def fb_archive() -> Path | None:
-    """Return the archive of FB15k-237 in one of the folders of LOGINFER_DATA."""
+def find_archive(graph: str) -> Path | None:
+    """Return the archive of a graph in one of the folders of LOGINFER_DATA."""
     folders = os.environ.get("LOGINFER_DATA", "").split(os.pathsep)
-    return next((path for path in (Path(f) / ARCHIVE for f in folders if f) if path.exists()), None)
+    return next((path for path in (Path(f) / ARCHIVES[graph] for f in folders if f) if path.exists()), None)
 
 
 def prepare_fb(folder: str, archive: str) -> Any:

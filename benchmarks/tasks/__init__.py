@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.tasks import conclusions, loading, materialise, single_body, startup, support
+from benchmarks.tasks import building, conclusions, loading, materialise, single_body, startup, support
 
 # In the order of the table.
-MODULES = (support, single_body, conclusions, materialise, loading, startup)
+MODULES = (support, single_body, conclusions, materialise, building, loading, startup)

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 SKIP_DATA = {k: v for k, v in os.environ.items() if k != "LOGINFER_DATA"}
 
@@ -67,3 +69,59 @@ def test_an_answer_that_differs_from_ours_is_shown():
     same, different = done.stdout.splitlines()[2:]
     assert "reached" in same
     assert "ANSWER DIFFERS" in different
+
+
+def test_a_goal_of_seconds_and_memory_is_reached_only_if_both_are():
+    code = (
+        "from benchmarks.case import Case, Task; from benchmarks.runner import Result;"
+        "from benchmarks.table import Row;"
+        "case = Case('LogInfer', 'm:f', seconds=10, megabytes=100); task = Task('t', 'question', (case,));"
+        "several = {'all_megabytes': 150.0};"
+        "results = [Result(warm=9, megabytes=90), Result(warm=11, megabytes=90),"
+        "           Result(warm=9, megabytes=110), Result(warm=9, megabytes=90, summary=several)];"
+        "rows = [Row(task, case, result, result) for result in results];"
+        "print(rows[0].goal, [row.reached for row in rows], rows[3].megabytes)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "< 10 s, < 100 MB [True, False, False, False] 150.0", done.stderr
+
+
+def test_an_estimate_says_what_it_is_for_and_how_long_that_takes():
+    code = (
+        "from benchmarks.case import Case, Estimate, Task; from benchmarks.runner import Result;"
+        "from benchmarks.table import Row;"
+        "case = Case('peer', 'm:f'); task = Task('t', 'question', (case,), estimate=Estimate(5000, 'all'));"
+        "print(Row(task, case, Result(warm=2), Result(warm=2)).estimate)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "peer: about 2.8 CPU hours for all", done.stderr
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read from /proc")
+def test_the_memory_of_a_family_holds_that_of_its_children():
+    child = "import time; a = b'x' * 80_000_000; print(1, flush=True); time.sleep(9)"
+    code = (
+        "import subprocess, sys, time; from benchmarks.family import Family\n"
+        "with Family() as family:\n"
+        f"    with subprocess.Popen([sys.executable, '-c', {child!r}], stdout=subprocess.PIPE) as process:\n"
+        "        process.stdout.readline(); time.sleep(0.3); process.kill()\n"
+        "print(family.megabytes > 80)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "True", done.stderr
+
+
+def test_growth_builds_a_benchmark_and_keeps_figures_of_other_steps(tmp_path):
+    figures = tmp_path / "growth.json"
+    other = {"triples": 5, "step": "diamond", "warm": 1.0, "megabytes": 1.0, "failure": None}
+    figures.write_text(json.dumps([other]))
+    paths = ("--json", str(figures), "--plot", str(tmp_path / "growth.svg"))
+    done = run("benchmarks.growth", "--sizes", "30000", "--steps", "build", "--keep", *paths)
+    assert done.returncode == 0, done.stderr
+    first, loading, build = json.loads(figures.read_text())
+    assert first == other
+    assert loading["step"] == "loading"
+    assert build["failure"] is None
+    assert build["summary"]["rules"] == 20
+    assert build["summary"]["positives"]["train"] > 30_000
+    assert (tmp_path / "growth.svg").exists()

@@ -176,9 +176,14 @@ def select_rules(recipe: Recipe, engine: Engine, progress: Progress | None = Non
 
 def _sample(recipe: Recipe, engine: Engine, rule: Rule) -> tuple[int, npt.NDArray[np.int64]]:
     """Return |T_r(K) ∖ K| and the keys of up to k2 of these triples, in random order."""
-    keys = engine.graph.keys.pack(engine.conclusions(rule, new=True))
-    places = hash_order(keys, salt(recipe.seed, "positives", rule), recipe.k2)
-    return len(keys), keys[places]
+    order = salt(recipe.seed, "positives", rule)
+    new, sample = 0, np.empty(0, dtype=np.int64)
+    for part in engine.conclusions_in_parts(rule, new=True):
+        keys = engine.graph.keys.pack(part)
+        new += len(keys)
+        keys = np.concatenate([sample, keys[hash_order(keys, order, recipe.k2)]])
+        sample = keys[hash_order(keys, order, recipe.k2)]
+    return new, sample
 
 
 def _candidates(

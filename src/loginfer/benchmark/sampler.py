@@ -20,8 +20,9 @@ __all__ = ["Draw", "Sampler", "draw"]
 Ints = npt.NDArray[np.int64]
 Accept = Callable[[Triples], npt.NDArray[np.bool_]]
 
-# Up to this many places, all of them are put into a random order.
+# Up to this many places, all of them are put into a random order, unless few are wanted.
 _FEW = 2**22
+_MANY = 16
 # Once half of a larger space has been looked at and no more than this is left, the rest is put into order.
 _REST = 2**26
 # At least and at most so many places are looked at in one go.
@@ -125,7 +126,8 @@ class Sampler:
         """Return places that have not been seen: the next ones in order, or a random set, sorted."""
         size = self._space.places
         left = size - self._examined
-        if self._rest is None and (size <= _FEW or (left <= _REST and left <= size // 2)):
+        few = size <= _FEW and count > left // _MANY
+        if self._rest is None and (few or (left <= _REST and left <= size // 2)):
             self._rest = self._in_order(size)
         if self._rest is not None:
             places, self._rest = self._rest[:count], self._rest[count:]

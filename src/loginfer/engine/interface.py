@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
@@ -194,6 +194,14 @@ class Engine(Protocol):
 
     def conclusions(self, rule: Rule, *, new: bool = False) -> Triples:
         """Return T_r(K), the distinct conclusion triples; with `new`, T_r(K) ∖ K."""
+        ...
+
+    def conclusions_in_parts(self, rule: Rule, *, new: bool = False) -> Iterator[Triples]:
+        """Yield T_r(K) or T_r(K) ∖ K in disjoint parts, in no particular order.
+
+        An engine that can do so has a part in memory at a time, so that there may be any number of
+        conclusions.
+        """
         ...
 
     def projection(self, rule: Rule) -> Projection:

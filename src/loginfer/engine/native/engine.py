@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TypeAlias
 
@@ -15,6 +16,7 @@ from loginfer.engine.interface import BodyTable, Derivations, Materialisation, P
 from loginfer.engine.native import join
 from loginfer.engine.native import join_kernels as kernels
 from loginfer.engine.native.store import GraphStore
+from loginfer.engine.parts import separate
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.logic.rule import Pattern, Rule
 
@@ -23,6 +25,9 @@ __all__ = ["MAX_CONCLUSIONS", "NativeEngine"]
 # A rule with more conclusions than this is refused: as triples they take 12 bytes each, and as much
 # again while they are made.
 MAX_CONCLUSIONS = 200_000_000
+
+# About so many conclusions are in memory at a time, where parts are enough.
+PART = 2**22
 
 # Projections of the last bodies are kept: rules often differ in the head only.
 _KEPT_BODIES = 64
@@ -98,14 +103,44 @@ class NativeEngine:
         projection = self._projection(bound)
         if len(projection) > self.max_conclusions:
             raise join.too_many(len(projection), self.max_conclusions)
-        relation = bound.head.relation
-        subjects, objects = self.graph.index.pairs(relation)
+        return self._triples(*projection.pairs(), bound.head.relation, new)
+
+    def conclusions_in_parts(self, rule: Rule, *, new: bool = False) -> Iterator[Triples]:
+        """Yield T_r(K) or T_r(K) ∖ K in disjoint parts, in no particular order.
+
+        There may be any number of conclusions: a few million are in memory at a time.
+        """
+        bound = bind(rule, self.graph)
+        head = bound.head
+        pair = (head.subject, head.object)
+        if min(pair) >= 0 and pair[0] != pair[1] and separate(bound, pair) is None:
+            for left, right, turned in join.project_in_parts(self._store, bound, pair, PART):
+                yield self._triples(left, right, head.relation, new, turned)
+            return
+        found = self._projection(bound)
+        step = max(PART // max(len(found.right), 1), 1) if found.product else max(len(found.left), 1)
+        for start in range(0, len(found.left), step):
+            left = found.left[start : start + step]
+            part = replace(found, left=left) if found.product else found
+            yield self._triples(*part.pairs(), head.relation, new)
+
+    def _triples(
+        self,
+        left: npt.NDArray[np.int32],
+        right: npt.NDArray[np.int32],
+        relation: int,
+        new: bool,
+        turned: bool = False,
+    ) -> Triples:
+        """Return sorted pairs as triples, with `new` those that are not in K; `turned`: sorted by `right`."""
+        index = self.graph.index
+        known = index.inverse_pairs(relation) if turned else index.pairs(relation)
         if not new:
-            subjects, objects = subjects[:0], objects[:0]
-        left, right = projection.pairs()
+            known = (known[0][:0], known[1][:0])
         triples = np.empty((len(left), 3), dtype=np.int32)
-        size = kernels.assemble(left, right, relation, subjects, objects, triples)
-        return triples[:size]
+        first, second = (right, left) if turned else (left, right)
+        size = kernels.assemble(first, second, relation, *known, triples)
+        return triples[:size, ::-1] if turned else triples[:size]
 
     def _project(self, bound: Bound, variables: tuple[int, ...]) -> Projection:
         key = (bound.atoms, bound.inequalities, bound.empty, variables)

@@ -16,7 +16,7 @@ from loginfer.engine.native import join_kernels as kernels
 from loginfer.engine.native.body import Body, substitute
 from loginfer.engine.native.counting import exists, support
 from loginfer.engine.native.planner import plan_check, plan_first, plan_listing
-from loginfer.engine.native.projection import Projection, project, too_many
+from loginfer.engine.native.projection import Projection, project, project_in_parts, too_many
 from loginfer.engine.native.search import Search
 from loginfer.engine.native.store import Store
 from loginfer.engine.parts import Part, combine
@@ -29,6 +29,7 @@ __all__ = [
     "exists",
     "first_witnesses",
     "project",
+    "project_in_parts",
     "substitute",
     "support",
     "too_many",

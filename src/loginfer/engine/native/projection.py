@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -18,7 +21,7 @@ from loginfer.engine.native.store import Store
 from loginfer.engine.parts import separate
 from loginfer.errors import LimitError
 
-__all__ = ["Projection", "project", "too_many"]
+__all__ = ["Projection", "project", "project_in_parts", "too_many"]
 
 Int32 = npt.NDArray[np.int32]
 
@@ -43,36 +46,76 @@ def project(store: Store, bound: Bound, wanted: tuple[int, ...], limit: int) -> 
         if apart is not None:
             sides = [project(store, apart, (variable,), limit).left for variable in wanted]
             return Projection(sides[0], sides[1], True, len(apart.inequalities) < len(bound.inequalities))
-    body = Body.of(store, bound)
-    if body is None:
+    search = _prepare(store, bound, wanted)
+    if search is None:
         return Projection(_NOTHING, _NOTHING)
-    plan = _projection_plan(store, bound, body, wanted)
-    search = Search(store, body, plan, _starts(store, body, plan))
-    if not search.free_parts_exist():
-        return Projection(_NOTHING, _NOTHING)
-    left, right = _run_projection(store, plan, search, limit)
+    left, right = _run_projection(store, search, limit)
     if len(wanted) == 1:
         return Projection(left, left)
-    if plan.nodes[0, VARIABLE] != wanted[0]:
+    if search.plan.nodes[0, VARIABLE] != wanted[0]:
         turned = np.empty_like(left), np.empty_like(left)
         kernels.transpose(left, right, store.entities, *turned)
         left, right = turned
     return Projection(left, right)
 
 
-def _run_projection(store: Store, plan: Plan, search: Search, limit: int) -> tuple[Int32, Int32]:
-    """Run the projection kernel, giving it more room as often as it asks for it."""
+def project_in_parts(
+    store: Store, bound: Bound, wanted: tuple[int, int], room: int
+) -> Iterator[tuple[Int32, Int32, bool]]:
+    """Yield the distinct values of a pair of variables that something connects, in disjoint parts.
+
+    A part is sorted by the first variable, then the second; where the third value says so, by the second,
+    then the first.
+
+    Parameters
+    ----------
+    store, bound, wanted
+        As for `project`.
+    room
+        How many pairs a part has, at most; more where the graph has more than a third as many entities.
+    """
+    search = _prepare(store, bound, wanted)
+    if search is None:
+        return
+    turned = bool(search.plan.nodes[0, VARIABLE] != wanted[0])
+    scratch = _scratch(store, search.plan)
+    room = max(room, 3 * store.entities, 1 << 14)
+    begin, done = 0, False
+    while not done:
+        left, right = (side[:room] for side in store.room(room))
+        end, done = kernels.project(search.plan.trunk, begin, left, right, *scratch, *search.arguments)
+        first, second = left[begin:end].copy(), right[begin:end].copy()
+        store.leave()
+        yield (second, first, True) if turned else (first, second, False)
+        begin = 1  # only a size above zero resumes the search
+
+
+def _prepare(store: Store, bound: Bound, wanted: tuple[int, ...]) -> Search | None:
+    """Plan a projection; None if the body has no witness, as can be seen at once."""
+    body = Body.of(store, bound)
+    if body is None:
+        return None
+    plan = _projection_plan(store, bound, body, wanted)
+    search = Search(store, body, plan, _starts(store, body, plan))
+    return search if search.free_parts_exist() else None
+
+
+def _scratch(store: Store, plan: Plan) -> tuple[npt.NDArray[Any], ...]:
+    """Return marks, blocks, serial numbers and stamps for the projection kernel."""
     blocks = np.zeros(8 * (store.entities // 2048 + 1), dtype=np.uint8)
     marks = np.zeros(256 * len(blocks), dtype=np.uint8)
     serial = np.zeros(plan.trunk, dtype=np.int64)
-    stamps = np.zeros((plan.stamps, store.entities), dtype=np.int64)
+    return marks, blocks, serial, np.zeros((plan.stamps, store.entities), dtype=np.int64)
+
+
+def _run_projection(store: Store, search: Search, limit: int) -> tuple[Int32, Int32]:
+    """Run the projection kernel, giving it more room as often as it asks for it."""
+    scratch = _scratch(store, search.plan)
     size, done = 0, False
     try:
         while not done:
-            left, right = store.room(max(2 * size, 2 * len(marks), 1 << 16))
-            size, done = kernels.project(
-                plan.trunk, size, left, right, marks, blocks, serial, stamps, *search.arguments
-            )
+            left, right = store.room(max(2 * size, 2 * len(scratch[0]), 1 << 16))
+            size, done = kernels.project(search.plan.trunk, size, left, right, *scratch, *search.arguments)
             if size > limit:
                 raise too_many(size, limit)
         return left[:size].copy(), right[:size].copy()

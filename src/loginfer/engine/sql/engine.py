@@ -155,6 +155,10 @@ class SqlEngine:
         triples[:, 2] = objects
         return triples
 
+    def conclusions_in_parts(self, rule: Rule, *, new: bool = False) -> Iterator[Triples]:
+        """Yield what `conclusions` returns, at once; its limit holds (see `interface.Engine`)."""
+        yield self.conclusions(rule, new=new)
+
     def projection(self, rule: Rule) -> Projection:
         """Return the distinct subjects and objects of a rule's conclusions (see `interface.Engine`)."""
         bound = bind(rule, self.graph)
