@@ -20,6 +20,8 @@ __all__ = [
     "Recipe",
     "parse_ratio",
     "read_recipe",
+    "read_settings",
+    "refuse_unknown",
     "write_recipe",
 ]
 
@@ -121,10 +123,7 @@ class Recipe:
         InputError
             For a value that makes no sense.
         """
-        known = [field.name for field in fields(cls)]
-        for key in values:
-            if key not in known:
-                raise UnknownNameError("setting", key, known, where=where)
+        refuse_unknown(values, where=where)
         if "kg" not in values:
             raise InputError("the recipe names no graph", where=where, hint='add kg = "…"')
         settings: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
@@ -133,6 +132,14 @@ class Recipe:
         except InputError as error:
             error.where = error.where or where
             raise
+
+
+def refuse_unknown(values: Mapping[str, Any], *, where: str | None = None) -> None:
+    """Raise `UnknownNameError` for a setting that does not exist, with the nearest ones."""
+    known = [field.name for field in fields(Recipe)]
+    for key in values:
+        if key not in known:
+            raise UnknownNameError("setting", key, known, where=where)
 
 
 def _check(recipe: Recipe) -> None:
@@ -146,15 +153,24 @@ def _check(recipe: Recipe) -> None:
         if not isinstance(value, kind) or (isinstance(value, bool) and bool not in kind):
             wanted = {str: "a text", bool: "true or false", int: "a whole number", tuple: "a list of texts"}
             raise InputError(f"`{key}` must be {wanted[kind[0]]}, not {value!r}")
+    if not isinstance(recipe.rules, str | tuple | None):
+        raise InputError(f"`rules` must be a text or a list of texts, not {recipe.rules!r}")
+    for key in ("type_predicate", "name"):
+        if not isinstance(value := getattr(recipe, key), str | None):
+            raise InputError(f"`{key}` must be a text, not {value!r}")
     lists = [*recipe.patterns, *(recipe.rules if isinstance(recipe.rules, tuple) else ())]
     for text in lists:
         if not isinstance(text, str):
             raise InputError(f"patterns and rules must be texts, not {text!r}")
+    if recipe.name is not None and not (recipe.name.strip() and recipe.name.isprintable()):
+        raise InputError(f"{recipe.name!r} is no name", hint="`name` is one line of text")
     if bool(recipe.patterns) == (recipe.rules is not None):
         problem = "both patterns and rules" if recipe.patterns else "neither patterns nor rules"
         raise InputError(f"the recipe has {problem}", hint="give one or the other")
     if recipe.rules == ():
         raise InputError("the recipe's list of rules is empty")
+    if isinstance(recipe.rules, str) and not recipe.rules.strip():
+        raise InputError("`rules` is empty", hint="give a rule file, a rule set or a rule")
     for key, least in (("k1", 1), ("k2", 1), ("min_new", 0), ("seed", 0)):
         if getattr(recipe, key) < least:
             raise InputError(f"`{key}` must be at least {least}, but is {getattr(recipe, key)}")

@@ -305,6 +305,8 @@ def union(spaces: Iterable[Space]) -> Space:
 def _common_holes(spaces: Sequence[Space]) -> Ints:
     """Return the holes of spaces that no other one fills."""
     holes: Ints = distinct(_concatenated([space.holes for space in spaces], np.int64))
+    if not len(holes):
+        return holes
     diagonal = lower(holes)
     triples = np.column_stack([diagonal, upper(holes), diagonal])
     filled = np.zeros(len(holes), dtype=bool)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from loginfer.cli.build import RecipeOption, recipe_settings
+from loginfer.cli.build import recipe_settings
 from loginfer.cli.common import (
     EngineName,
     EngineOption,
@@ -43,7 +43,10 @@ def audit(
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Examples for notes too, and the checks that passed.")
     ] = False,
-    recipe: RecipeOption = None,
+    recipe: Annotated[
+        Path | None,
+        typer.Option("--recipe", help="A TOML file with settings that the manifest must agree with."),
+    ] = None,
     engine: EngineOption = EngineName.native,
     json: JsonOption = False,
 ) -> None:
@@ -77,7 +80,8 @@ def _print_findings(found: Audit, verbose: bool) -> None:
     for finding in found.findings:
         plain.print(f"{_MARKS[finding.severity]:<8} {finding.check}: {finding.message}")
         for example in finding.examples if verbose or finding.severity != "note" else ():
-            plain.print(f"           {example}")
+            if example.text != finding.message:
+                plain.print(f"           {example}")
     for check, why in found.skipped.items():
         plain.print(f"{'skipped':<8} {check}: {why}")
     errors = sum(finding.severity == "error" for finding in found.findings)

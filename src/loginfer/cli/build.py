@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +16,7 @@ from loginfer.cli.common import (
     MemoryOption,
     TypePredicateOption,
     console,
+    counted,
     engine_options,
     note,
     open_kg,
@@ -166,9 +168,12 @@ def _print_figures(out: Path, manifest: Mapping[str, Any], recipe: Recipe) -> No
     for label, sizes in rows:
         shown.add_row(label, *(f"{sizes[s]:,}" for s in ("train", "valid", "test")))
     plain = console()
-    plain.print(f"{manifest['name']}: {len(manifest['rules']):,} rules, protocol {recipe.protocol}")
+    rules = counted(len(manifest["rules"]), "rule")
+    plain.print(f"{manifest['name']}: {rules}, protocol {recipe.protocol}")
     plain.print(shown)
-    plain.print(f"written to {out}; check it with: loginfer audit {out}")
+    # Ready to be copied: neither a space nor a leading dash may be misunderstood.
+    named = shlex.quote(f"./{out}" if str(out).startswith("-") else str(out))
+    plain.print(f"written to {out}; check it with: loginfer audit {named}")
 
 
 class Settings:
@@ -195,9 +200,10 @@ class Settings:
 
 def recipe_settings(file: Path | None, **given: Any) -> Settings:
     """Return the settings of a recipe file with those given on the command line put over them."""
-    from loginfer.benchmark.recipe import read_settings
+    from loginfer.benchmark.recipe import read_settings, refuse_unknown
 
     values = read_settings(file) if file else {}
+    refuse_unknown(values, where=str(file))
     chosen = {key: value for key, value in given.items() if value not in (None, [])}
     if "patterns" in chosen and "rules" not in chosen:
         values.pop("rules", None)
