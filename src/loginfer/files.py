@@ -138,11 +138,35 @@ def check_folder(path: str | Path, *, force: bool, may_replace: Callable[[Path],
     target = Path(path)
     refuse_to_overwrite(target, force)
     with writing(target):
-        exists = target.exists()
-        if exists and not target.is_dir():
+        if not target.exists():
+            _refuse_place(target)
+            return
+        if not target.is_dir():
             raise OutputError(f"`{target}` is a file, not a folder", hint="give the name of a folder")
-        if exists and any(target.iterdir()):
+        if any(target.iterdir()):
             may_replace(target)
+        here = Path.cwd()
+        if (real := _real(target)) == here or real in here.parents:
+            # A shell that stands in a folder does not follow when another one takes its name.
+            raise OutputError(
+                f"`{target}` is the folder you are in, and is not replaced",
+                hint="choose another folder, or start the program from another one",
+            )
+        _refuse_place(target)
+
+
+def _refuse_place(target: Path) -> None:
+    """Complain if nothing can be made where a folder shall be."""
+    real = _real(target)
+    if real.is_symlink():
+        raise OutputError(
+            f"`{target}` is a symbolic link that leads nowhere", hint="give the name of a folder"
+        )
+    above = next(folder for folder in real.parents if folder.exists())
+    if not above.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, f"`{above}` is no folder")
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
 @contextlib.contextmanager
@@ -162,7 +186,7 @@ def atomic_folder(
         Also while another run writes to the same place.
     """
     check_folder(path, force=force, may_replace=may_replace)
-    target = Path(path).resolve()
+    target = _real(Path(path))
     part = _beside(target, "part")
     with writing(target):
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -184,7 +208,7 @@ def atomic_folder(
 
 def recover_folder(path: str | Path) -> None:
     """Mend what a run left behind that was killed while it wrote this folder; nothing happens otherwise."""
-    target = Path(path).resolve()
+    target = _real(Path(path))
     if any(os.path.lexists(_beside(target, what)) for what in ("part", "old")):
         with _locked(target), writing(target):
             _recover(target)
@@ -192,9 +216,14 @@ def recover_folder(path: str | Path) -> None:
 
 def interrupted(path: str | Path) -> Path | None:
     """Return where a folder is that a killed run had moved away, if it is still there."""
-    target = Path(path).resolve()
+    target = _real(Path(path))
     old = _beside(target, "old")
     return old if old.is_dir() and not target.exists() else None
+
+
+def _real(path: Path) -> Path:
+    """Return where a path leads; unlike `Path.resolve`, this does not mind links that lead in a circle."""
+    return Path(os.path.realpath(path))
 
 
 def _beside(target: Path, what: str) -> Path:

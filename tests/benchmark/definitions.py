@@ -88,6 +88,15 @@ def true_triples(context: Context) -> set[Triple]:
     return known | one_step(context, known)
 
 
+def known_predicates(context: Context, triples: set[Triple]) -> set[Triple]:
+    """Those triples that may be negatives by their predicate: under `sound` a positive must have it."""
+    if context.recipe.protocol == "paper":
+        return triples
+    known = everything(context)
+    predicates = {(t[1], t[2] if is_type(t, context.kg) else None) for t in known}
+    return {t for t in triples if (t[1], t[2] if is_type(t, context.kg) else None) in predicates}
+
+
 # -- the methods ------------------------------------------------------------------------------------
 
 
@@ -119,7 +128,7 @@ def relevance_candidates(context: Context) -> set[Triple]:
             found |= {(e, relation, context.kg.entity_id(rule.head.object.name)) for e in constants}
         else:
             found |= {(s, relation, o) for s in constants for o in constants}
-    return found - true_triples(context)
+    return known_predicates(context, found - true_triples(context))
 
 
 def position_candidates(context: Context, split: str) -> dict[Triple, str]:
@@ -138,19 +147,20 @@ def position_candidates(context: Context, split: str) -> dict[Triple, str]:
 def object_candidates(context: Context, positive: Triple) -> set[Triple]:
     """What one positive can become when its object is corrupted."""
     objects = context.kg.types if is_type(positive, context.kg) else context.kg.consts
-    return {(positive[0], positive[1], int(o)) for o in objects} - true_triples(context)
+    made = {(positive[0], positive[1], int(o)) for o in objects}
+    return known_predicates(context, made - true_triples(context))
 
 
 def subrules(rules: Sequence[Rule]) -> list[tuple[int, int, Rule]]:
     """R⁻: a rule's place, which parts of its body are kept (bit i for part i), and what remains of it.
 
     Every proper subset of the body, inequalities included, that leaves a safe rule which is not equivalent
-    to a rule of R. Equivalent ones are all there.
+    to a rule of R. Equivalent ones are all there. What has no body at all is a fact, not a rule.
     """
     own = {canonical_text(rule) for rule in rules}
     found: list[tuple[int, int, Rule]] = []
     for place, rule in enumerate(rules):
-        for size in range(len(rule.body)):
+        for size in range(1, len(rule.body)):
             for kept in combinations(range(len(rule.body)), size):
                 try:
                     shorter = Rule([rule.body[i] for i in kept], rule.head)
@@ -166,4 +176,4 @@ def undesired_conclusions(context: Context) -> set[Triple]:
     found: set[Triple] = set()
     for _, _, rule in subrules(context.rules):
         found |= set(brute_force.conclusions(rule, context.kg))
-    return found - true_triples(context)
+    return known_predicates(context, found - true_triples(context))

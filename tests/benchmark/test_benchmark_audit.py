@@ -300,3 +300,42 @@ def test_nothing_is_wrong_with_a_benchmark_on_a_real_graph(data_folder, tmp_path
     # What the paper's own files give away: whether two constants are adjacent says nearly everything.
     assert found.shortcuts["pa"]["adjacent"]["accuracy"] > 0.9
     assert found.shortcuts["qg"]["adjacent"]["accuracy"] < 0.8
+
+
+def test_empty_files_are_errors(released):
+    put(released, "test.txt", [])
+    put(released, "test_neg_pa.txt", [])
+    found = audit(released)
+    assert [f.message for f in found.found("missing-files")] == ["`test.txt` holds no triples"]
+    for name in ("train", "valid", "test"):
+        for file in (f"{name}.txt", f"{name}_neg_pa.txt"):
+            put(released, file, [])
+    assert not audit(released).ok
+
+
+def test_negatives_for_training_may_be_left_to_the_system(released):
+    (released / "train_neg_pa.txt").unlink()
+    for split in ("valid", "test"):
+        (released / f"{split}_neg_pa.txt").rename(released / f"{split}_negatives.txt")
+    found = audit(released)
+    assert found.ok
+    assert [(f.severity, f.message) for f in found.found("missing-files")] == [
+        ("warning", "there is no file with N_train")
+    ]
+    assert "balance" in found.passed
+
+
+def test_what_a_check_found_stands_when_it_cannot_go_on(released, monkeypatch):
+    from loginfer.benchmark import auditing
+    from loginfer.benchmark.auditing.report import CannotCheckError, error
+
+    def check(_):
+        yield error(1, "something is wrong")
+        raise CannotCheckError("and more cannot be seen")
+
+    monkeypatch.setitem(auditing.CHECKS, "half", check)
+    found = audit(released)
+    assert [f.message for f in found.found("half")] == ["something is wrong"]
+    assert found.skipped["half"] == "and more cannot be seen"
+    assert not found.ok
+    assert "half" not in found.passed

@@ -351,7 +351,7 @@ def test_an_unsafe_rule_is_found(folder):
 def test_a_rule_that_is_there_twice_is_found(folder):
     first = json.loads((folder / "manifest.json").read_text())["rules"][0]
     change_rule(folder, 1, first["rule"].replace("x", "w"), pattern=first["pattern"])
-    assert "the same as rule 1" in errors(audit(folder), "equal-rules")
+    assert "the same as rule 0" in errors(audit(folder), "equal-rules")
 
 
 def test_a_wrong_support_is_found(folder):
@@ -372,6 +372,11 @@ def test_a_wrong_number_of_sampled_conclusions_is_found(folder):
 def test_a_missing_rule_is_found(folder):
     stamp(folder, lambda manifest: manifest["recipe"].update(k1=4))
     assert "has 3 rules; the recipe asks for 4" in errors(audit(folder), "rule-shapes")
+
+
+def test_a_pattern_that_does_not_exist_is_found(folder):
+    stamp(folder, lambda manifest: manifest["recipe"].update(patterns=["nosuch"]))
+    assert "unknown pattern `nosuch`" in errors(audit(folder), "rule-shapes")
 
 
 # -- conclusions -----------------------------------------------------------------------------------

@@ -100,9 +100,19 @@ def test_several_problems_are_counted_and_the_first_are_named(folder):
         ({"files": {"../secret.txt": {"bytes": 1, "sha256": ""}}}, "makes no sense"),
         ({"negatives": {"../x": {}}}, "make no sense"),
         ({"recipe": {"kg": "x", "patterns": ["sym"], "k3": 1}}, "unknown setting `k3`"),
-        ({"recipe": 3}, "recipe makes no sense"),
+        ({"recipe": 3}, '"recipe" makes no sense'),
         ({"rules": []}, "there are 3 rules, but 0 in the manifest"),
         ({"rules": [1, 2, 3]}, "rules make no sense"),
+        (
+            {"passed_over": [{"rule": "no rule", "pattern": None, "support": 1, "new": 1}]},
+            "rules make no sense",
+        ),
+        ({"positives": "many"}, '"positives" makes no sense'),
+        ({"positives": {"train": 1, "valid": True, "test": 1}}, '"positives" makes no sense'),
+        ({"conclusions": [1]}, '"conclusions" makes no sense'),
+        ({"kg": {"triples": 3}}, '"kg" makes no sense'),
+        ({"versions": "x"}, '"versions" makes no sense'),
+        ({"format_version": "1"}, 'the format "1"; this program reads format 1'),
     ],
 )
 def test_a_manifest_that_cannot_be_understood_is_told(folder, change, message):

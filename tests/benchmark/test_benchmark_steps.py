@@ -114,7 +114,7 @@ def test_a_support_interval_bounds_the_candidates():
         (Recipe("lubm", ("(x,type,_t), (x,type,_u), (x,_R,x) -> (x,_S,x)",), k1=1), "has no rule on this"),
         (
             Recipe("lubm", rules=("(x,nothing,y) -> (y,nothing,x)",)),
-            "none of the 1 rules concludes 10 or more",
+            "the rule does not conclude 10 or more",
         ),
     ],
 )

@@ -1,12 +1,24 @@
 """The suite of the paper: its sizes, and the audit's silence about it."""
 
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+
 import pytest
 
 from loginfer.benchmark import audit
 from loginfer.benchmark.pipeline import foundation
-from loginfer.benchmark.suite import Built, build_suite, entries, groups, select, summary_text
+from loginfer.benchmark.suite import (
+    Built,
+    build_suite,
+    entries,
+    groups,
+    run,
+    select,
+    summary_text,
+    write_summary,
+)
 from loginfer.benchmark.suite.summary import TOLERANCE
-from loginfer.errors import OutputError
+from loginfer.errors import LimitError, OutputError
 
 GROUPS = {group.name: group for group in groups()}
 
@@ -94,3 +106,24 @@ def test_the_summary_tells_the_paper_what_differs():
 
 def test_there_are_39_names_and_no_two_the_same():
     assert len({entry.name for entry in entries()}) == 39
+
+
+def test_the_summary_covers_what_was_built_before(tmp_path):
+    for only in ("LUBM-no-type-rb", "LUBM-no-type-pa"):
+        write_summary(tmp_path, build_suite(tmp_path, select([only])))
+    text = (tmp_path / "SUITE.md").read_text()
+    assert "| LogInfer-LUBM-no-type-rb |" in text
+    assert "| LogInfer-LUBM-no-type-pa |" in text
+
+
+def test_a_worker_that_was_killed_is_told(tmp_path, monkeypatch):
+    class Killed(ProcessPoolExecutor):
+        def submit(self, *_):
+            future = Future()
+            future.set_exception(BrokenProcessPool())
+            return future
+
+    monkeypatch.setattr(run, "ProcessPoolExecutor", Killed)
+    with pytest.raises(LimitError, match="was killed") as caught:
+        build_suite(tmp_path, select(["LUBM-*-rb"]), jobs=2)
+    assert "--jobs 1" in str(caught.value)

@@ -57,7 +57,9 @@ def test_a_folder_without_manifest_is_audited_as_far_as_it_goes(loginfer, folder
     assert code == 0
     assert "skipped" in printed
     assert "adjacent" in printed
-    assert "skipped  oracle: the rules are not known" in printed
+    (line,) = [line for line in printed.splitlines() if "the rules are not known" in line]
+    assert line.startswith("skipped  rules, rule-shapes, ")
+    assert "oracle: the rules are not known (no rules.txt)" in line
 
 
 def test_a_recipe_that_is_not_the_benchmarks_is_found(loginfer, folder, tmp_path):
@@ -134,3 +136,28 @@ def test_a_damaged_benchmark_is_not_explained(loginfer, folder, tmp_path):
     code, _, err = loginfer("explain", copy, "a", "b", "c")
     assert code == 2
     assert "rules.txt" in err
+
+
+def test_settings_that_do_not_exist_are_bad_input_not_a_finding(loginfer, folder, tmp_path):
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text("kk1 = 3\n")
+    code, printed, err = loginfer("audit", folder, "--recipe", recipe)
+    assert (code, printed) == (2, "")
+    assert "recipe.toml: unknown setting `kk1`" in err
+
+
+def test_what_is_wrong_is_said_once(loginfer, folder, tmp_path):
+    damaged = shutil.copytree(folder, tmp_path / "damaged")
+    (damaged / "test.txt").write_bytes((damaged / "test.txt").read_bytes()[:-10])
+    code, printed, _ = loginfer("audit", damaged)
+    assert code == 1
+    assert printed.count("`test.txt` was changed") == 1
+
+
+def test_explain_counts_rules_as_the_card_does(loginfer, folder):
+    triple = (folder / "test.txt").read_text().splitlines()[0].split("\t")
+    _, printed, _ = loginfer("explain", folder, *triple)
+    place = json.loads(loginfer("explain", folder, *triple, "--json")[1])["derivations"][0]["rule"]
+    assert f"by rule {place}:" in printed
+    row = next(line for line in (folder / "README.md").read_text().splitlines() if f"| {place} |" in line)
+    assert str(load_benchmark(folder).program[place]) in row

@@ -92,7 +92,7 @@ def test_force_does_not_replace_a_folder_with_other_things(loginfer, small, tmp_
         (["-p", "symmetry", "--rules", "lubm-19"], "both patterns and rules"),
         ([], "neither patterns nor rules"),
         (["--rules", "no-such-file.txt"], "unknown rule file or rule set"),
-        (["--rules", "(x,nobody,y) -> (y,nobody,x)"], "none of the 1 rules concludes"),
+        (["--rules", "(x,nobody,y) -> (y,nobody,x)"], "the rule does not conclude"),
         (["--rules", "(x,knows,y) -> (y,knows,z)"], "is not bound"),
         (["-p", "symmetry", "--k1", 2, "--memory-limit", "1GB"], "--memory-limit is for --engine duckdb"),
         (["--recipe", "no-such-recipe.toml"], "no file or folder"),
@@ -187,3 +187,59 @@ def test_names_in_the_suite_are_those_of_the_paper():
     assert "LogInfer-FB-sym-pa" in names
     assert "LogInfer-LUBM-no-type-qg" in names
     assert not any("inter" in name for name in names if "-WN-" in name)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "message"),
+    [
+        ("[recipe]\nk1 = 2", "recipe.toml: unknown setting `recipe`"),
+        ('kg = "x"\nrules = 3', "`rules` must be a text or a list of texts, not 3"),
+        ('kg = "x"\nrules = " "', "`rules` is empty"),
+        ('kg = "x"\npatterns = ["sym"]\nname = 3', "`name` must be a text, not 3"),
+        ('kg = "x"\npatterns = ["sym"]\nname = "a\\nb"', "is no name"),
+        (
+            'kg = "x"\npatterns = ["sym"]\ntype_predicate = false',
+            "`type_predicate` must be a text, not False",
+        ),
+        ('kg = "x"\npatterns = ["(x,_R"]', "(x,_R"),
+    ],
+)
+def test_a_recipe_that_makes_no_sense_is_told_before_any_work(loginfer, tmp_path, recipe, message):
+    (tmp_path / "recipe.toml").write_text(recipe)
+    code, printed, err = loginfer("build", "--recipe", tmp_path / "recipe.toml", "--out", tmp_path / "bench")
+    assert (code, printed) == (2, "")
+    assert message in err
+    assert "unknown pattern" not in err
+
+
+def test_places_where_nothing_can_be_written_are_told_before_any_work(loginfer, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    for place, message in (
+        (tmp_path / "file" / "deep" / "bench", "is no folder"),
+        (tmp_path / "circle", "leads nowhere"),
+        (".", "is the folder you are in"),
+    ):
+        # There is no such graph: whoever complains about it has begun the work.
+        code, _, err = loginfer("build", "nosuch", "-p", "sym", "--out", place, "--force")
+        assert code == 2
+        assert message in err
+    code, _, err = loginfer("suite", "build", "--only", "WN-sym-*", "--out", tmp_path / "file")
+    assert code == 2
+    assert err.count("is no folder") == 1
+
+
+def test_the_command_that_is_proposed_can_be_copied(loginfer, small, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, shown in (("my bench", "'my bench'"), ("-x", "./-x")):
+        _, printed, _ = loginfer("build", small, "-p", "sym", "--k1", 1, "--k2", 20, "--out", name)
+        assert f"{name}: 1 rule, protocol sound" in printed
+        assert f"loginfer audit {shown}\n" in printed
+
+
+def test_a_relation_that_the_graph_has_not_is_named(loginfer, small, tmp_path):
+    code, _, err = loginfer("build", small, "-r", "(x,knwos,y) -> (y,knows,x)", "--out", tmp_path / "bench")
+    assert code == 2
+    assert "the graph has no triples with `knwos`" in err

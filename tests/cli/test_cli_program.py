@@ -34,7 +34,8 @@ def all_commands() -> list[list[str]]:
     found = []
     for name in groups.list_commands(context):
         group = groups.get_command(context, name)
-        found += [[name, command] for command in group.list_commands(context)]
+        nested = group.list_commands(context) if hasattr(group, "list_commands") else [None]
+        found += [[name, command] if command else [name] for command in nested]
     return found
 
 

@@ -125,7 +125,10 @@ def _rules(rules: Sequence[BenchmarkRule]) -> list[str]:
     if not rules:
         return []
     lines = ["## Rules", "", "| | rule | support | new conclusions | sampled |", "|---:|---|---:|---:|---:|"]
-    for place, known in enumerate(rules[:RULES_SHOWN]):
+    # Rules that contribute conclusions come first.
+    order = sorted(range(len(rules)), key=lambda place: rules[place].sampled == 0)
+    for place in order[:RULES_SHOWN]:
+        known = rules[place]
         text = _line(str(known.rule)).replace("|", "\\|")
         counts = " | ".join(
             "unknown" if n < 0 else f"{n:,}" for n in (known.support, known.new, known.sampled)

@@ -198,14 +198,24 @@ def _check_manifest(manifest: Any) -> None:
     version = manifest.get("format_version")
     if version != FORMAT_VERSION:
         raise InputError(
-            f"the benchmark has the format {version}; this program reads format {FORMAT_VERSION}",
+            f"the benchmark has the format {json.dumps(version)}; this program reads format {FORMAT_VERSION}",
             hint="use the version of loginfer that wrote it, or build it again",
         )
     for key, kind in (("files", dict), ("negatives", dict), ("rules", list), ("passed_over", list)):
         if not isinstance(manifest.get(key), kind):
             raise InputError(f'the manifest has no "{key}"', hint="build the benchmark again")
-    if not isinstance(manifest.get("recipe"), dict | None):
-        raise InputError("the manifest's recipe makes no sense", hint="build the benchmark again")
+    for key, fine in (
+        ("recipe", isinstance(manifest.get("recipe"), dict | None)),
+        ("kg", _is_kg(manifest.get("kg"))),
+        ("positives", _are_sizes(manifest.get("positives"))),
+        ("conclusions", manifest.get("conclusions") is None or _are_sizes(manifest["conclusions"])),
+        ("notes", isinstance(manifest.get("notes"), list)),
+        ("versions", isinstance(manifest.get("versions"), dict)),
+        ("type_predicate", isinstance(manifest.get("type_predicate"), str)),
+    ):
+        if not fine:
+            raise InputError(f'the manifest\'s "{key}" makes no sense', hint="build the benchmark again")
+    passed_over(manifest)
     for name, entry in manifest["files"].items():
         plain = name == Path(name).name and name not in ("", ".", "..", MANIFEST)
         if not (plain and isinstance(entry, dict) and isinstance(entry.get("bytes"), int)):
@@ -220,7 +230,25 @@ def _are_counts(entry: Any) -> bool:
     if not isinstance(entry, dict) or not isinstance(entry.get("notes"), list):
         return False
     counts = [entry.get(split) for split in SPLITS]
-    return all(isinstance(c, dict) and isinstance(c.get("asked"), int) for c in counts)
+    return all(
+        isinstance(c, dict) and _is_size(c.get("asked")) and _is_size(c.get("reached")) for c in counts
+    )
+
+
+def _are_sizes(entry: Any) -> bool:
+    """Whether this is a number for each split."""
+    return isinstance(entry, dict) and all(_is_size(entry.get(split)) for split in SPLITS)
+
+
+def _is_kg(entry: Any) -> bool:
+    """Whether this is what the manifest says about K, which need not be known."""
+    if entry is None:
+        return True
+    return isinstance(entry, dict) and _is_size(entry.get("triples")) and isinstance(entry.get("sha256"), str)
+
+
+def _is_size(number: Any) -> bool:
+    return isinstance(number, int) and not isinstance(number, bool) and number >= 0
 
 
 def verify_files(
@@ -265,7 +293,9 @@ def verify_files(
     return there
 
 
-_CHANGED = "get the file again or build the benchmark again; verify=False reads it as it is"
+_CHANGED = (
+    "get the file again or build the benchmark again; load_benchmark(…, verify=False) reads it as it is"
+)
 
 
 def file_sum(path: Path) -> str:
@@ -291,7 +321,10 @@ def manifest_rules(manifest: Mapping[str, Any], rules: Sequence[Rule]) -> tuple[
 def passed_over(manifest: Mapping[str, Any]) -> tuple[PassedOver, ...]:
     """Return the candidates that the manifest says were passed over."""
     told = [_entry(entry) for entry in manifest["passed_over"]]
-    return tuple(PassedOver(parse_rule(t["rule"]), t["pattern"], t["support"], t["new"]) for t in told)
+    try:
+        return tuple(PassedOver(parse_rule(t["rule"]), t["pattern"], t["support"], t["new"]) for t in told)
+    except InputError as error:
+        raise InputError("the manifest's rules make no sense", hint="build the benchmark again") from error
 
 
 def _entry(entry: Any, *more: str) -> dict[str, Any]:

@@ -249,7 +249,9 @@ class _Reader:
         values = (self.manifest or {}).get("recipe")
         if values is None:
             return None
-        return self._attempt(MANIFEST, partial(Recipe.from_dict, values, where="recipe"), "manifest")
+        return self._attempt(
+            MANIFEST, partial(Recipe.from_dict, values, where=f"{self.folder / MANIFEST}, recipe"), "manifest"
+        )
 
     def _type_predicate(self) -> str | None:
         if self.manifest is not None and isinstance(self.manifest.get("type_predicate"), str):

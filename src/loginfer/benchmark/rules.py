@@ -70,7 +70,7 @@ def named_patterns(recipe: Recipe) -> tuple[Pattern, ...]:
     InputError
         For a pattern that is unknown, does not parse, or is there twice.
     """
-    patterns = tuple(parse_pattern(p) if "->" in p else pattern_named(p) for p in recipe.patterns)
+    patterns = tuple(parse_pattern(p) if "->" in p or "(" in p else pattern_named(p) for p in recipe.patterns)
     seen: dict[str, str] = {}
     for given, pattern in zip(recipe.patterns, patterns, strict=True):
         text = canonical_text(pattern)
@@ -141,7 +141,7 @@ def select_rules(recipe: Recipe, engine: Engine, progress: Progress | None = Non
                 sample = sample[:0]
             chosen.append(BenchmarkRule(rule, None, engine.support(rule), new, len(sample)))
             samples.append(sample)
-        _refuse_silence(chosen, recipe)
+        _refuse_silence(chosen, recipe, engine.graph)
         return Selection(tuple(chosen), tuple(samples), notes=_silent(chosen, recipe))
     seen: set[str] = set()
     notes: list[str] = []
@@ -152,11 +152,11 @@ def select_rules(recipe: Recipe, engine: Engine, progress: Progress | None = Non
             text = canonical_text(candidate.rule)
             if text in seen:
                 continue
+            seen.add(text)
             new, sample = _sample(recipe, engine, candidate.rule)
             if sound and new < recipe.min_new:
                 passed.append(PassedOver(candidate.rule, candidate.pattern, candidate.support, new))
                 continue
-            seen.add(text)
             chosen.append(
                 BenchmarkRule(candidate.rule, candidate.pattern, candidate.support, new, len(sample))
             )
@@ -166,11 +166,11 @@ def select_rules(recipe: Recipe, engine: Engine, progress: Progress | None = Non
             if len(chosen) == wanted:
                 break
         if len(chosen) < wanted:
-            problem = _too_few(pattern, recipe, len(chosen) - begin, passed)
+            problem = _too_few(pattern, recipe, engine, len(chosen) - begin, passed)
             if not recipe.allow_fewer or len(chosen) == begin:
                 raise problem
             notes.append(problem.message)
-    _refuse_silence(chosen, recipe)
+    _refuse_silence(chosen, recipe, engine.graph)
     return Selection(tuple(chosen), tuple(samples), tuple(passed), (*notes, *_silent(chosen, recipe)))
 
 
@@ -239,33 +239,48 @@ class _Heads:
         return instantiate(self._pattern, names, allowed[int(draw.integers(len(allowed)))])
 
 
-def _too_few(pattern: Pattern, recipe: Recipe, found: int, passed: Sequence[PassedOver]) -> InputError:
+def _too_few(
+    pattern: Pattern, recipe: Recipe, engine: Engine, found: int, passed: Sequence[PassedOver]
+) -> InputError:
     where = ""
     if recipe.min_support or recipe.max_support:
         low, high = recipe.min_support or 1, recipe.max_support
         where = f" with a support of {low:,} {f'to {high:,}' if high else 'or more'}"
     skipped = sum(p.pattern == str(pattern) for p in passed)
+    if found == 0 and not skipped and not where and len(engine.rank_bodies(pattern, 1, complete=False)):
+        return InputError(
+            f"the bodies of `{pattern.name}` leave no predicate of this graph for the head",
+            hint="give rules instead of a pattern, or a pattern whose head occurs in its body",
+        )
     if found == 0 and not skipped:
         return InputError(
             f"the pattern `{pattern.name}` has no rule{where} on this graph",
             hint="`loginfer rules rank` shows the support of a pattern's bodies",
         )
-    also = f"; {skipped:,} more have fewer than {recipe.min_new:,} new conclusions" if skipped else ""
+    have = "has" if skipped == 1 else "have"
+    also = f"; {skipped:,} more {have} fewer than {recipe.min_new:,} new conclusions" if skipped else ""
+    wanted = f"{recipe.k1:,} rule{'' if recipe.k1 == 1 else 's'}"
+    there = "is 1" if found == 1 else f"are {found:,}"
     return InputError(
-        f"k1 asks for {recipe.k1:,} rules of `{pattern.name}`, but there are {found:,}{where}{also}",
+        f"k1 asks for {wanted} of `{pattern.name}`, but there {there}{where}{also}",
         hint=(f"give k1 = {found}" if found else "lower min_new")
         + (" or lower min_new" if skipped and found else "")
         + (", or set allow_fewer" if found else ""),
     )
 
 
-def _refuse_silence(rules: Sequence[BenchmarkRule], recipe: Recipe) -> None:
-    if not any(known.sampled for known in rules):
-        least = f"{recipe.min_new:,} or more new triples" if recipe.protocol == "sound" else "anything new"
-        raise InputError(
-            f"none of the {len(rules):,} rules concludes {least} from `{recipe.kg}`",
-            hint="check the rules with `loginfer rules apply`",
-        )
+def _refuse_silence(rules: Sequence[BenchmarkRule], recipe: Recipe, graph: KnowledgeGraph) -> None:
+    if any(known.sampled for known in rules):
+        return
+    least = f"{recipe.min_new:,} or more new triples" if recipe.protocol == "sound" else "anything new"
+    there = set(graph.relations.names(graph.preds))
+    asked = (str(a.relation) for known in rules for a in known.rule.atoms if not a.is_type)
+    unknown = [f"`{name}`" for name in dict.fromkeys(asked) if name not in there]
+    hint = "check the rules with `loginfer rules apply`"
+    if unknown:
+        hint = f"the graph has no triples with {', '.join(unknown[:5])}{', …' if len(unknown) > 5 else ''}"
+    which = "the rule does not conclude" if len(rules) == 1 else f"none of the {len(rules):,} rules concludes"
+    raise InputError(f"{which} {least} from `{recipe.kg}`", hint=hint)
 
 
 def _silent(rules: Sequence[BenchmarkRule], recipe: Recipe) -> tuple[str, ...]:

@@ -38,7 +38,7 @@ app.command(
 )(build)
 app.add_typer(suite.app, name="suite")
 app.command(epilog="Example:  loginfer audit wn-trian --json")(audit)
-app.command(epilog="Example:  loginfer explain wn-trian 00001740 _hypernym 00002137")(explain)
+app.command(epilog="Example:  loginfer explain wn-trian 00003316 _instance_hypernym 00836788")(explain)
 
 
 def _version(wanted: bool) -> None:

@@ -82,8 +82,11 @@ def _print_findings(found: Audit, verbose: bool) -> None:
         for example in finding.examples if verbose or finding.severity != "note" else ():
             if example.text != finding.message:
                 plain.print(f"           {example}")
+    reasons: dict[str, list[str]] = {}
     for check, why in found.skipped.items():
-        plain.print(f"{'skipped':<8} {check}: {why}")
+        reasons.setdefault(why, []).append(check)
+    for why, checks in reasons.items():
+        plain.print(f"{'skipped':<8} {', '.join(checks)}: {why}")
     errors = sum(finding.severity == "error" for finding in found.findings)
     warnings = sum(finding.severity == "warning" for finding in found.findings)
     verdict = "ok" if found.ok else "not ok"

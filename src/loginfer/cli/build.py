@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -137,7 +138,7 @@ def build(
     )  # fmt: skip
     if "kg" not in asked.values:
         raise InputError("no graph to build from", hint="name one, or give --recipe FILE")
-    asked.values.setdefault("name", out.resolve().name)
+    asked.values.setdefault("name", Path(os.path.realpath(out)).name)
     made_of = asked.recipe()
     check_recipe(made_of)
     check_output(out, force=force)

@@ -41,7 +41,8 @@ def explain(
     """Say which set of a benchmark a triple is in, and why.
 
     For a positive: the rules that derive it, with premises. For a negative: the method that made it, and why
-    it is not derivable. A name may be cut down to its last part where that is unambiguous.
+    it is not derivable. Rules are counted from 0, as in the benchmark's files. A name may be cut down to its
+    last part where that is unambiguous; one that begins with a dash comes behind --.
     """
     from loginfer.benchmark import explain_triple, load_benchmark
 
@@ -70,7 +71,7 @@ def _lines(story: TripleStory) -> Iterator[str]:
     for negative in story.negatives:
         yield from _negative(negative)
     for found in story.derivations:
-        yield f"follows from {story.source} by rule {found.rule + 1}: {short(found.text)}"
+        yield f"follows from {story.source} by rule {found.rule}: {short(found.text)}"
         for premise in found.premises:
             yield f"  because {triple_text(premise)}"
     if story.reason:
@@ -80,7 +81,7 @@ def _lines(story: TripleStory) -> Iterator[str]:
 def _negative(made: NegativeStory) -> Iterator[str]:
     begin = f"negative by {made.method} for {made.split}"
     if made.source == "sub-rule" and made.sub_rule is not None and made.rule is not None:
-        yield f"{begin}: a conclusion of a sub-rule of rule {made.rule + 1}, {short(made.sub_rule)}"
+        yield f"{begin}: a conclusion of a sub-rule of rule {made.rule}, {short(made.sub_rule)}"
         for part in made.parts:
             if part.kept and part.triple:
                 yield f"  because {triple_text(part.triple)}"

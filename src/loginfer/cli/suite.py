@@ -90,6 +90,7 @@ def build_suite(
 ) -> None:
     """Build the benchmarks of the paper; those that are there already are kept, so it can be resumed."""
     from loginfer.benchmark import suite
+    from loginfer.benchmark.folder import check_output
 
     chosen = suite.select(only or ())
     settings = recipe_settings(recipe, protocol=protocol, seed=seed)
@@ -102,6 +103,9 @@ def build_suite(
             )
     for entry in chosen[:1]:
         entry.recipe(settings.values)  # a wrong setting is told before any work
+    missing = next((entry.name for entry in chosen if not (out / entry.name).exists()), None)
+    if missing:
+        check_output(out / missing)
     done = 0
 
     def report(built: suite.Built) -> None:

@@ -99,16 +99,18 @@ def audit(
         for done, (name, check) in enumerate(CHECKS.items()):
             if progress:
                 progress(f"checking {name}", done, len(CHECKS))
+            found: list[Finding] = []
             try:
-                found = [Finding(name, p.severity, p.count, p.message, p.examples) for p in check(material)]
+                found.extend(
+                    Finding(name, p.severity, p.count, p.message, p.examples) for p in check(material)
+                )
             except CannotCheckError as reason:
                 skipped[name] = str(reason)
-                continue
             except LogInferError as error:
                 skipped[name] = error.message
-                continue
+            # What a check has found stands, even where it could not go on.
             findings += found
-            if all(finding.severity == "note" for finding in found):
+            if name not in skipped and all(finding.severity == "note" for finding in found):
                 passed.append(name)
         shortcuts = {
             method: shortcut_accuracies(material.benchmark, method) for method in material.benchmark.negatives

@@ -222,5 +222,5 @@ def _shares(number: int, rule: object, found: Keys, shares: Keys) -> Example:
     has, wanted = (" / ".join(f"{n:,}" for n in part.tolist()) for part in (found, shares))
     return Example(
         f"`{rule}` has {has} in train, valid and test; its shares are {wanted}",
-        f"rules.txt, rule {number + 1}",
+        f"rules.txt, rule {number}",
     )

@@ -10,6 +10,7 @@ from loginfer.benchmark.auditing.material import Material
 from loginfer.benchmark.auditing.report import CannotCheckError, Example, Problem, error, note, warning
 from loginfer.benchmark.auditing.shapes import predicates, represents
 from loginfer.benchmark.layout import RULES
+from loginfer.benchmark.rules import named_patterns
 from loginfer.benchmark.values import SPLITS, BenchmarkRule
 from loginfer.engine.bodies import predicate_names
 from loginfer.errors import InputError
@@ -32,7 +33,8 @@ def rules_readable(material: Material) -> Iterator[Problem]:
 
 
 def _where(number: int) -> str:
-    return f"{RULES}, rule {number + 1}"
+    """Return where a rule is, counted from 0 as in all files of a benchmark."""
+    return f"{RULES}, rule {number}"
 
 
 def rule_shapes(material: Material) -> Iterator[Problem]:
@@ -60,7 +62,11 @@ def _patterns_asked(material: Material) -> Iterator[Problem]:
     recipe = material.benchmark.recipe
     if recipe is None or not recipe.patterns:
         return
-    wanted = {canonical_text(parse_pattern(text)): text for text in recipe.patterns}
+    try:
+        wanted = {canonical_text(pattern): pattern.name for pattern in named_patterns(recipe)}
+    except InputError as problem:
+        yield error(1, f"the recipe's patterns make no sense: {problem.message}")
+        return
     found = dict.fromkeys(wanted, 0)
     for known in material.benchmark.rules:
         try:
@@ -83,7 +89,7 @@ def equal_rules(material: Material) -> Iterator[Problem]:
     for number, rule in enumerate(material.rules):
         other = first.setdefault(canonical_text(rule), number)
         if other != number:
-            again.append(Example(f"`{rule}` is the same as rule {other + 1}", _where(number)))
+            again.append(Example(f"`{rule}` is the same as rule {other}", _where(number)))
     if again:
         yield error(len(again), f"{len(again):,} rules are there more than once", again)
 

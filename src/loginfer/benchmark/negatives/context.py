@@ -70,5 +70,6 @@ class Context:
             return Truth(self.everything)
         if self.recipe.materialised:
             closure = self.engine.materialise(self.rules, progress=self.progress)
-            return Truth(self.kg.with_triples(np.vstack([self.everything.triples, closure.triples])))
-        return Truth(self.everything, self.open_engine(self.everything), self.rules)
+            true = self.kg.with_triples(np.vstack([self.everything.triples, closure.triples]))
+            return Truth(true, known=self.everything)
+        return Truth(self.everything, self.open_engine(self.everything), self.rules, self.everything)

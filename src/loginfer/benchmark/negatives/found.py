@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ from loginfer.benchmark.spaces import Draw, Space, listed
 from loginfer.benchmark.values import SOURCES, SPLITS, NegativeSet, Origins, Split, Splits
 from loginfer.kg import Triples
 
-__all__ = ["ALL", "Found", "assemble", "made", "reason", "taken"]
+__all__ = ["ALL", "Found", "assemble", "in_turn", "made", "reason", "taken"]
 
 # Why there are fewer negatives than asked for.
 ALL = "all candidates that there are"
@@ -74,6 +74,28 @@ def reason(draw: Draw) -> str:
 def taken(context: Context, sets: Iterable[Triples]) -> Space:
     """Return the negatives that other splits have already, as a space."""
     return listed(np.vstack([np.empty((0, 3), dtype=np.int32), *sets]), context.kg.keys)
+
+
+def in_turn(
+    context: Context, draw_all: Callable[[Sequence[Split]], dict[Split, Found]]
+) -> dict[Split, Found]:
+    """Draw for train, then valid, then test, as the text does.
+
+    Where candidates are few, train may use up those of the others, and nothing could be evaluated. Under
+    `sound` it then has to stand back: test is drawn first, then valid, and train gets what is left.
+
+    Parameters
+    ----------
+    context
+        What negatives are made from.
+    draw_all
+        Draws for splits one after the other, in the order given.
+    """
+    found = draw_all(SPLITS)
+    short = any(len(found[split].triples) < len(context.positives[split]) for split in SPLITS[1:])
+    if short and context.recipe.protocol == "sound":
+        found = draw_all(SPLITS[::-1])
+    return found
 
 
 def assemble(context: Context, method: str, found: Mapping[Split, Found]) -> NegativeSet:

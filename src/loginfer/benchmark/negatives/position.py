@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.negatives.context import Context
-from loginfer.benchmark.negatives.found import Found, assemble, made, reason, taken
+from loginfer.benchmark.negatives.found import Found, assemble, in_turn, made, reason, taken
 from loginfer.benchmark.randomness import generator
 from loginfer.benchmark.spaces import Space, draw, rectangle, union
-from loginfer.benchmark.values import POSITIONS, SPLITS, NegativeSet, Split
+from loginfer.benchmark.values import POSITIONS, NegativeSet, Split
 from loginfer.kg import KnowledgeGraph, Triples
 
 __all__ = [
@@ -60,12 +61,16 @@ class Corruptions:
 
 def position_aware(context: Context) -> NegativeSet:
     """Draw from C′_train, C′_valid ∖ N_train and C′_test ∖ (N_train ∪ N_valid)."""
-    found: dict[Split, Found] = {}
-    for split in SPLITS:
-        rng = generator(context.recipe.seed, "negatives", "pa", split)
-        before = taken(context, (known.triples for known in found.values()))
-        found[split] = draw_corruptions(context, split, len(context.positives[split]), rng, before)
-    return assemble(context, "pa", found)
+
+    def draw_all(order: Sequence[Split]) -> dict[Split, Found]:
+        found: dict[Split, Found] = {}
+        for split in order:
+            rng = generator(context.recipe.seed, "negatives", "pa", split)
+            before = taken(context, (known.triples for known in found.values()))
+            found[split] = draw_corruptions(context, split, len(context.positives[split]), rng, before)
+        return found
+
+    return assemble(context, "pa", in_turn(context, draw_all))
 
 
 def draw_corruptions(

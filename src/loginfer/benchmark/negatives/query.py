@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from loginfer.benchmark.negatives.context import Context
-from loginfer.benchmark.negatives.found import Found, assemble, made, taken
+from loginfer.benchmark.negatives.found import Found, assemble, in_turn, made, taken
 from loginfer.benchmark.negatives.position import draw_corruptions
 from loginfer.benchmark.negatives.undesired import kept_masks
 from loginfer.benchmark.randomness import generator
@@ -37,14 +38,19 @@ def query_guided(context: Context) -> NegativeSet:
             from loginfer.benchmark.negatives.query_sound import sound_share as share
 
         found, notes = share(context, masks, wanted)
-    for split in SPLITS:
-        missing = len(context.positives[split]) - len(found[split].triples)
-        if missing:
-            rng = generator(context.recipe.seed, "negatives", "qg", "position", split)
-            before = taken(context, (known.triples for known in found.values()))
-            rest = draw_corruptions(context, split, missing, rng, before)
-            found[split] = _together(found[split], rest)
-    negatives = assemble(context, "qg", found)
+
+    def draw_all(order: Sequence[Split]) -> dict[Split, Found]:
+        filled = dict(found)
+        for split in order:
+            missing = len(context.positives[split]) - len(found[split].triples)
+            if missing:
+                rng = generator(context.recipe.seed, "negatives", "qg", "position", split)
+                before = taken(context, (known.triples for known in filled.values()))
+                rest = draw_corruptions(context, split, missing, rng, before)
+                filled[split] = _together(found[split], rest)
+        return filled
+
+    negatives = assemble(context, "qg", in_turn(context, draw_all))
     return replace(negatives, notes=(*notes, *negatives.notes))
 
 

@@ -172,6 +172,8 @@ class _Shares:
             chosen = order[(self._drawn.open | (self._counts > 0))[order]]
             if not len(chosen):
                 break
+            # What one could not fill goes to those that have least.
+            chosen = chosen[np.argsort(got[chosen], kind="stable")]
             need = np.zeros(pairs, dtype=np.int64)
             need[chosen[:left]] = max(1, left // (2 * len(chosen)))
             asked = need.copy()

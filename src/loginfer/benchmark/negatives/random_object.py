@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.negatives.context import Context
-from loginfer.benchmark.negatives.found import ALL, Found, assemble, made
+from loginfer.benchmark.negatives.found import ALL, Found, assemble, in_turn, made
 from loginfer.benchmark.randomness import generator
-from loginfer.benchmark.values import POSITIONS, SPLITS, NegativeSet, Split
+from loginfer.benchmark.values import POSITIONS, NegativeSet, Split
 from loginfer.kg import Triples
 
 __all__ = ["random_object"]
@@ -29,10 +31,14 @@ def random_object(context: Context) -> NegativeSet:
     Of (e, type, t) the type is replaced, by one of Types(K). What a positive gets is uniform over the
     candidates that are left to it.
     """
+    return assemble(context, "rc", in_turn(context, lambda order: _draw_all(context, order)))
+
+
+def _draw_all(context: Context, order: Sequence[Split]) -> dict[Split, Found]:
     graph = context.kg
     found: dict[Split, Found] = {}
     claims = _Claims()
-    for split in SPLITS:
+    for split in order:
         rng = generator(context.recipe.seed, "negatives", "rc", split)
         before = claims.keys
         is_type = context.positives[split][:, 1] == (
@@ -46,7 +52,7 @@ def random_object(context: Context) -> NegativeSet:
         own = claims.keys[~_among(before, claims.keys)]
         origins = made("object", len(own), position=POSITIONS.index("object"))
         found[split] = Found(graph.keys.unpack(own), origins, f"{ALL} for these positives")
-    return assemble(context, "rc", found)
+    return found
 
 
 class _Claims:

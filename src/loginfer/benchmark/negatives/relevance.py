@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.negatives.context import Context
-from loginfer.benchmark.negatives.found import Found, assemble, made, reason, taken
+from loginfer.benchmark.negatives.found import Found, assemble, in_turn, made, reason, taken
 from loginfer.benchmark.randomness import generator
 from loginfer.benchmark.spaces import Space, draw, rectangle, union
-from loginfer.benchmark.values import SPLITS, NegativeSet, Split
+from loginfer.benchmark.values import NegativeSet, Split
 from loginfer.engine.binding import relation_of
-from loginfer.kg import KnowledgeGraph, Triples
+from loginfer.kg import KnowledgeGraph
 from loginfer.logic.rule import Atom, Rule
 from loginfer.logic.terms import Constant, Variable
 
@@ -21,15 +23,17 @@ __all__ = ["relevance_based", "relevance_space", "support_constants"]
 def relevance_based(context: Context) -> NegativeSet:
     """Draw the three sets from N_cand, without what is true, one after the other and disjoint."""
     space = relevance_space(context)
-    found: dict[Split, Found] = {}
-    before: list[Triples] = []
-    for split in SPLITS:
-        rng = generator(context.recipe.seed, "negatives", "rb", split)
-        count = len(context.positives[split])
-        drawn = draw(space, count, rng, context.truth.negative, taken=taken(context, before))
-        found[split] = Found(drawn.triples, made("relevance", len(drawn.triples)), reason(drawn))
-        before.append(drawn.triples)
-    return assemble(context, "rb", found)
+
+    def draw_all(order: Sequence[Split]) -> dict[Split, Found]:
+        found: dict[Split, Found] = {}
+        for split in order:
+            rng = generator(context.recipe.seed, "negatives", "rb", split)
+            before = taken(context, (known.triples for known in found.values()))
+            drawn = draw(space, len(context.positives[split]), rng, context.truth.negative, taken=before)
+            found[split] = Found(drawn.triples, made("relevance", len(drawn.triples)), reason(drawn))
+        return found
+
+    return assemble(context, "rb", in_turn(context, draw_all))
 
 
 def relevance_space(context: Context) -> Space:

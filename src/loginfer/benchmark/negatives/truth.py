@@ -25,18 +25,32 @@ class Truth:
         For protocol `sound`: an engine over P_all; what the rules derive from it in one step is true as well.
     rules
         R.
+    known
+        For protocol `sound`: P_all. A triple with a predicate that no positive has is no candidate, since
+        that alone would give it away.
     """
 
     def __init__(
-        self, graph: KnowledgeGraph, engine: Engine | None = None, rules: Sequence[Rule] = ()
+        self,
+        graph: KnowledgeGraph,
+        engine: Engine | None = None,
+        rules: Sequence[Rule] = (),
+        known: KnowledgeGraph | None = None,
     ) -> None:
         self.graph = graph
         self._engine = engine
         self._rules = tuple(rules)
+        self._relations = np.zeros(len(graph.relations), dtype=bool)
+        self._relations[slice(None) if known is None else known.preds] = True
+        self._types = np.zeros(len(graph.entities), dtype=bool)
+        self._types[slice(None) if known is None else known.types] = True
 
     def negative(self, triples: Triples) -> npt.NDArray[np.bool_]:
         """Return bool[n]: which of these triples may be labelled negative."""
         possible = ~self.graph.contains(triples)
+        possible &= self._relations[triples[:, 1]]
+        if self.graph.type_relation is not None:
+            possible &= (triples[:, 1] != self.graph.type_relation) | self._types[triples[:, 2]]
         if self._engine is not None and possible.any():
             places = np.flatnonzero(possible)
             possible[places[self._engine.derives(self._rules, triples[places])]] = False

@@ -69,7 +69,8 @@ def kept_masks(rules: Sequence[Rule]) -> tuple[tuple[int, ...], ...]:
     found = []
     for kept in kept_parts(rules):
         if kept not in made:
-            made[kept] = tuple(sum(1 << place for place in subset) for subset in kept)
+            # A head without variables is safe with no body at all; that is a fact, not a rule.
+            made[kept] = tuple(sum(1 << place for place in subset) for subset in kept if subset)
         found.append(made[kept])
     return tuple(found)
 

@@ -122,7 +122,9 @@ def select(only: Sequence[str] = ()) -> tuple[Entry, ...]:
         wanted = pattern.casefold().removeprefix("loginfer-")
         found = [e.name for e in every if fnmatch.fnmatchcase(_short(e).casefold(), wanted)]
         if not found:
-            raise UnknownNameError("benchmark", pattern, [_short(e) for e in every])
+            error = UnknownNameError("benchmark", pattern, [_short(e) for e in every])
+            error.hint = error.hint or "`loginfer suite list` shows them all"
+            raise error
         chosen.update(found)
     return tuple(entry for entry in every if entry.name in chosen)
 

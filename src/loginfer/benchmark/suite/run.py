@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from multiprocessing import get_context, parent_process
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 from loginfer._version import __version__
 from loginfer.benchmark.recipe import Recipe
 from loginfer.benchmark.suite.entries import Entry
-from loginfer.errors import LogInferError, OutputError
+from loginfer.errors import LimitError, LogInferError, OutputError
 from loginfer.files import recover_folder
 
 __all__ = ["Built", "build_suite"]
@@ -157,10 +158,21 @@ def _run(tasks: Sequence[_Task], jobs: int) -> Iterator[Built]:
                 waiting.pop(future)
                 yield from future.result()
         pool.shutdown()
-    except BaseException:
-        for process in list((pool._processes or {}).values()):
-            process.terminate()
+    except BaseException as error:
+        processes = list((pool._processes or {}).values())
         pool.shutdown(wait=False, cancel_futures=True)
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.join(10)
+        for task in ordered:
+            for entry in task.entries:
+                recover_folder(task.folder / entry.name)
+        if isinstance(error, BrokenProcessPool):
+            raise LimitError(
+                "a process that built benchmarks was killed, perhaps for want of memory",
+                hint="what is done is kept: run the same command again with --jobs 1",
+            ) from error
         raise
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from loginfer.benchmark.manifest import read_manifest
 from loginfer.benchmark.suite.entries import Entry, entries
 from loginfer.benchmark.suite.run import Built
 from loginfer.benchmark.values import SPLITS
@@ -70,7 +71,8 @@ def summary_text(results: Sequence[Built]) -> str:
 
 
 def write_summary(folder: Path, results: Sequence[Built]) -> None:
-    """Write the summary into the suite's folder, for people and for programs."""
+    """Write the summary of all that is in the suite's folder, for people and for programs."""
+    results = _with_others(folder, results)
     texts = {
         "SUITE.md": "# LogInfer suite\n\n" + summary_text(results),
         "suite.json": json.dumps(summary(results), indent=2, ensure_ascii=False) + "\n",
@@ -104,3 +106,14 @@ def summary(results: Sequence[Built]) -> list[dict[str, Any]]:
             row["error"] = built.error
         rows.append(row)
     return rows
+
+
+def _with_others(folder: Path, results: Sequence[Built]) -> list[Built]:
+    """Return the results together with benchmarks that the folder has from before, in the suite's order."""
+    known = {built.name: built for built in results}
+    for entry in entries():
+        if entry.name not in known and (folder / entry.name).is_dir():
+            manifest = read_manifest(folder / entry.name, [])
+            if manifest is not None:
+                known[entry.name] = Built(entry.name, "kept", manifest)
+    return [known[entry.name] for entry in entries() if entry.name in known]

@@ -102,7 +102,7 @@ class GraphBuilder:
             raise InputError(
                 message,
                 where=self.where(line),
-                hint=hint or "mend the line, or skip bad lines (--on-error skip)",
+                hint=hint or "mend the line, or leave bad lines out: `loginfer kg convert --on-error skip`",
             )
         self.skipped += count
         if len(self.examples) < EXAMPLES:
