@@ -5,14 +5,20 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["member"]
+__all__ = ["member", "places_of"]
 
 Keys = npt.NDArray[np.int64]
 
 
 def member(known: Keys, wanted: Keys) -> npt.NDArray[np.bool_]:
     """Return bool[n]: which of the wanted keys are among the known ones, which are sorted."""
+    return places_of(known, wanted)[0]
+
+
+def places_of(known: Keys, wanted: Keys) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
+    """Return bool[n], int64[n]: which of the wanted keys are among the known ones, and where."""
     if not len(known):
-        return np.zeros(len(wanted), dtype=bool)
-    places = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-    return np.asarray(known[places] == wanted)
+        return np.zeros(len(wanted), dtype=bool), np.zeros(len(wanted), dtype=np.int64)
+    places = np.searchsorted(known, wanted)
+    places[places == len(known)] = 0
+    return known[places] == wanted, places

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from loginfer.benchmark.lookup import places_of
 from loginfer.benchmark.overlaps import (
     Grid,
     Rectangle,
@@ -153,7 +154,7 @@ class Space:
         found = np.zeros(len(triples), dtype=bool)
         if len(self.holes):
             diagonal = np.flatnonzero(triples[:, 0] == triples[:, 2])
-            found[diagonal] = _among(self.holes, join(triples[diagonal, 1], triples[diagonal, 0]))[0]
+            found[diagonal] = places_of(self.holes, join(triples[diagonal, 1], triples[diagonal, 0]))[0]
         for relation, sieve in self.sieves.items():
             own = np.flatnonzero(triples[:, 1] == relation)
             own = own[sieve.surrounds(triples[own, 0], triples[own, 2])]
@@ -169,10 +170,10 @@ class Space:
         is_turned[in_range] = turned[triples[in_range, 1]]
         row = np.where(is_turned, triples[:, 2], triples[:, 0])
         column = np.where(is_turned, triples[:, 0], triples[:, 2])
-        found, place = _among(keys, join(triples[:, 1], row))
+        found, place = places_of(keys, join(triples[:, 1], row))
         found &= in_range
         rest = np.flatnonzero(found)
-        found[rest] = _among(self.columns, join(blocks[place[rest]], column[rest]))[0]
+        found[rest] = places_of(self.columns, join(blocks[place[rest]], column[rest]))[0]
         return found
 
     @cached_property
@@ -202,7 +203,7 @@ class _Listed:
         self._packed = self._keys.pack(triples)
 
     def contains(self, triples: Triples) -> Mask:
-        found, _ = _among(self._packed, self._keys.pack(triples))
+        found, _ = places_of(self._packed, self._keys.pack(triples))
         for column, size in enumerate(self._sizes):
             found &= (triples[:, column] >= 0) & (triples[:, column] < size)
         return found
@@ -362,15 +363,6 @@ def _sides(space: Space, block: int) -> Rectangle:
 
 
 # -- arrays -----------------------------------------------------------------------------------------
-
-
-def _among(sorted_keys: Ints, wanted: Ints) -> tuple[Mask, Ints]:
-    """Return which of these keys are there, and where."""
-    if not len(sorted_keys):
-        return np.zeros(len(wanted), dtype=bool), np.zeros(len(wanted), dtype=np.int64)
-    places = np.searchsorted(sorted_keys, wanted)
-    places[places == len(sorted_keys)] = 0
-    return sorted_keys[places] == wanted, places
 
 
 def _starts(counts: Sequence[Ints]) -> Ints:

@@ -24,6 +24,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from loginfer.benchmark.lookup import places_of
 from loginfer.benchmark.negatives.context import Context
 from loginfer.benchmark.negatives.found import Found, made
 from loginfer.benchmark.negatives.query_bases import Bases
@@ -202,7 +203,5 @@ class _Shares:
 
 def _places(ascending: Keys, keys: Keys) -> Ints:
     """Return the places in a sorted list of those keys that are in it."""
-    place = np.searchsorted(ascending, keys)
-    inside = place < len(ascending)
-    place, keys = place[inside], keys[inside]
-    return np.asarray(place[ascending[place] == keys])
+    found, places = places_of(ascending, keys)
+    return places[found]

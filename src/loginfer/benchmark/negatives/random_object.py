@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from loginfer.benchmark.lookup import member
 from loginfer.benchmark.negatives.context import Context
 from loginfer.benchmark.negatives.found import ALL, Found, assemble, in_turn, made
 from loginfer.benchmark.randomness import generator
@@ -49,7 +50,7 @@ def _draw_all(context: Context, order: Sequence[Split]) -> dict[Split, Found]:
             (context.positives[split][~is_type], graph.consts),
         ):
             _corrupt(context, positives, domain, rng, claims)
-        own = claims.keys[~_among(before, claims.keys)]
+        own = claims.keys[~member(before, claims.keys)]
         origins = made("object", len(own), position=POSITIONS.index("object"))
         found[split] = Found(graph.keys.unpack(own), origins, f"{ALL} for these positives")
     return found
@@ -65,7 +66,7 @@ class _Claims:
         """Claim keys that nobody has; of equal ones the first. Return the places of those claimed."""
         order = np.argsort(keys, kind="stable")
         ascending = keys[order]
-        fresh = ~_among(self.keys, ascending)
+        fresh = ~member(self.keys, ascending)
         fresh[1:] &= ascending[1:] != ascending[:-1]
         merged = np.concatenate([self.keys, ascending[fresh]])
         merged.sort(kind="stable")  # two ascending runs: one merge
@@ -122,19 +123,10 @@ def _try_all(
         proposals[:, 1] = np.repeat(part % relations, len(domain))
         proposals[:, 2] = np.tile(domain, len(part))
         keys = context.kg.keys.pack(proposals)
-        places = np.flatnonzero(context.truth.negative(proposals) & ~_among(claims.keys, keys))
+        places = np.flatnonzero(context.truth.negative(proposals) & ~member(claims.keys, keys))
         places = places[rng.permutation(len(places))]
         # By group, in random order within each: the first ones are taken.
         places = places[np.argsort(places // len(domain), kind="stable")]
         group = places // len(domain)
         rank = np.arange(len(group)) - np.searchsorted(group, group)
         claims.claim(keys[places[rank < shares[group]]])
-
-
-def _among(ascending: Ints, keys: Ints) -> Mask:
-    """Return which keys are among some that are sorted."""
-    if not len(ascending):
-        return np.zeros(len(keys), dtype=bool)
-    places = np.searchsorted(ascending, keys)
-    places[places == len(ascending)] = 0
-    return np.asarray(ascending[places] == keys)
