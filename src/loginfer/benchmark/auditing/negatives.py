@@ -16,6 +16,8 @@ __all__ = ["derivable_negatives", "entailed_negatives"]
 
 # A benchmark that does not promise sound negatives is warned about from this share on.
 NOTABLE = 0.01
+# So many negatives that follow in several steps deserve attention whatever was promised.
+MANY = 0.1
 
 # The materialisation is given up when it becomes so many times larger than P_all, or so much larger.
 _GROWTH = 10
@@ -61,11 +63,13 @@ def _told(
     say = note
     if recipe is not None and recipe.protocol == "sound" and (how == "in one step" or recipe.materialised):
         say = error
-    elif how == "in one step" and material.protocol != "sound" and max(shares.values()) >= NOTABLE:
+    elif max(shares.values()) >= (NOTABLE if how == "in one step" else MANY):
         say = warning
     listed = ", ".join(f"{shares[split]:.1%} in {split}" for split in true)
     count = sum(counts.values())
     message = f"{count:,} negatives of `{method}` follow from the rules and P_all {how} ({listed})"
+    if say is warning and how != "in one step":
+        message += "; a recipe with `materialised` keeps them out"
     splits = material.benchmark.negatives[method].splits
     examples = [
         e for split, found in true.items() for e in material.examples(splits[split][found], split, method)
