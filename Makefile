@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DEMO := demo-output
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types docs unit fuzz bench growth clean
+.PHONY: help demo test lint types docs unit fuzz bench suite growth clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -51,8 +51,12 @@ fuzz: $(VENV)/.dev ## the tests with other random examples each time
 bench: $(VENV)/.bench ## speed and memory against peers (minutes); needs LOGINFER_DATA
 	$(BIN)/python -m benchmarks
 
+suite: $(VENV)/.core ## build and audit the benchmarks of the paper in suite/ (minutes); needs LOGINFER_DATA
+	$(BIN)/loginfer suite build --out suite
+	@for folder in suite/LogInfer-*; do $(BIN)/loginfer audit $$folder || exit 1; done
+
 growth: $(VENV)/.bench ## cost against graph size up to 10 million triples (many minutes), with a plot
 	$(BIN)/python -m benchmarks.growth
 
 clean: ## remove everything that was built
-	rm -rf $(VENV) $(DEMO) site build dist
+	rm -rf $(VENV) $(DEMO) suite site build dist

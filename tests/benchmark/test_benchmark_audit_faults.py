@@ -105,7 +105,7 @@ def test_a_benchmark_of_our_own_passes_every_check(original):
     told = {f.check for f in found.findings if f.severity != "note"}
     assert told <= {"entailed-negatives"}, "one step is promised, on so small a graph several lead far"
     assert found.skipped == {}
-    assert found.passed == tuple(CHECKS)
+    assert found.passed == tuple(check for check in CHECKS if check not in told)
     assert {figures["accuracy"] for figures in found.oracle.values()} == {1.0}
 
 
