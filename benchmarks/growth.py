@@ -144,6 +144,7 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=LIMIT, help="CPU seconds for one measurement")
     parser.add_argument("--json", type=Path, default=ROOT / "benchmarks" / "results" / "growth.json")
     parser.add_argument("--plot", type=Path, default=ROOT / "docs" / "growth.svg")
+    parser.add_argument("--no-plot", action="store_true", help="only write the figures")
     options = parser.parse_args()
     sizes = [int(size) for size in options.sizes.split(",")]
     records = measure(sizes, options.steps.split(","), options.limit)
@@ -158,7 +159,8 @@ def main() -> None:
     for path in (options.json, options.plot):
         path.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(json.dumps(records, indent=1) + "\n")
-    plot(records, options.plot)
+    if not options.no_plot:
+        plot(records, options.plot)
 
 
 if __name__ == "__main__":
