@@ -28,10 +28,20 @@ def test_build_writes_a_folder_that_loads_and_tells_its_figures(loginfer, small,
     assert code == 0
     assert "4 rules, protocol sound" in printed
     benchmark = load_benchmark(out)
-    assert benchmark.name == "bench"
+    assert benchmark.name == "small-symmetry-composition-pa-rb"
     assert list(benchmark.negatives) == ["pa", "rb"]
     assert len(benchmark.rules) == 4
     assert benchmark.positives.sizes == benchmark.negatives["pa"].splits.sizes
+
+
+def test_the_same_recipe_gives_the_same_bytes_in_any_folder(loginfer, small, tmp_path):
+    words = ("build", small, "-p", "composition", "-n", "pa", "-n", "qg", "--k1", 2, "--k2", 20, "--out")
+    for name in ("one", "two"):
+        assert loginfer(*words, tmp_path / name)[0] == 0
+    files = sorted(path.name for path in (tmp_path / "one").iterdir())
+    assert files == sorted(path.name for path in (tmp_path / "two").iterdir())
+    for file in files:
+        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
 
 
 def test_build_answers_programs_in_json(loginfer, small, tmp_path):
@@ -235,7 +245,7 @@ def test_the_command_that_is_proposed_can_be_copied(loginfer, small, tmp_path, m
     monkeypatch.chdir(tmp_path)
     for name, shown in (("my bench", "'my bench'"), ("-x", "./-x")):
         _, printed, _ = loginfer("build", small, "-p", "sym", "--k1", 1, "--k2", 20, "--out", name)
-        assert f"{name}: 1 rule, protocol sound" in printed
+        assert "small-sym-pa: 1 rule, protocol sound" in printed
         assert f"loginfer audit {shown}\n" in printed
 
 

@@ -67,10 +67,10 @@ class Foundation:
 
 def default_name(recipe: Recipe) -> str:
     """Return a name for a benchmark that has none: graph, patterns, methods."""
-    what = "-".join(recipe.patterns) if recipe.patterns else "rules"
-    if "->" in what:
-        what = "pattern"
-    return f"{Path(recipe.kg).name}-{what}-{'-'.join(recipe.negatives)}"
+    patterns = ["pattern" if "->" in pattern else pattern for pattern in recipe.patterns]
+    file = " ".join(Path(recipe.kg).name.split())
+    graph = file.split(".")[0] or file
+    return "-".join([graph, *(patterns or ["rules"]), *recipe.negatives])
 
 
 def check_recipe(recipe: Recipe) -> tuple[Rule, ...]:

@@ -70,7 +70,7 @@ class Recipe:
     type_predicate
         The relation that gives types; recognised by default, empty for none.
     name
-        What to call the benchmark; the folder's name by default.
+        What to call the benchmark; by default after the graph, the patterns and the methods.
     """
 
     kg: str

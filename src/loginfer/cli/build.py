@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -108,7 +107,8 @@ def build(
     ] = None,
     seed: SeedOption = None,
     name: Annotated[
-        str | None, typer.Option("--name", help="What to call it; by default like its folder.")
+        str | None,
+        typer.Option("--name", help="What to call it; by default after graph and patterns."),
     ] = None,
     recipe: RecipeOption = None,
     type_predicate: TypePredicateOption = None,
@@ -138,7 +138,6 @@ def build(
     )  # fmt: skip
     if "kg" not in asked.values:
         raise InputError("no graph to build from", hint="name one, or give --recipe FILE")
-    asked.values.setdefault("name", Path(os.path.realpath(out)).name)
     made_of = asked.recipe()
     check_recipe(made_of)
     check_output(out, force=force)
