@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from loginfer.benchmark.lookup import member
 from loginfer.kg import Triples
-from loginfer.kg.triples import distinct_keys
+from loginfer.kg.triples import distinct_keys, merged_keys
 
 if TYPE_CHECKING:
     from loginfer.benchmark.spaces import Space
@@ -133,13 +134,8 @@ class Sampler:
             places, self._rest = self._rest[:count], self._rest[count:]
             return places
         places = distinct_keys(self._rng.integers(0, size, size=count))
-        if len(self._seen):
-            where = np.searchsorted(self._seen, places)
-            where[where == len(self._seen)] = 0
-            places = places[self._seen[where] != places]
-        merged = np.concatenate([self._seen, places])
-        merged.sort(kind="stable")  # two ascending runs: one merge
-        self._seen = merged
+        places = places[~member(self._seen, places)]
+        self._seen = merged_keys(self._seen, places)
         return places
 
     def _in_order(self, size: int) -> Ints:

@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.benchmark.lookup import member
+from loginfer.benchmark.lookup import member, places_of
 from loginfer.benchmark.values import Benchmark, Splits
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.kg.triples import distinct_keys
@@ -141,8 +141,8 @@ class OtherRelation:
         if not len(self._pairs):
             return np.zeros(len(triples))
         wanted = _pairs(triples, 0, 2, len(self._kg.entities))
-        places = np.minimum(np.searchsorted(self._pairs, wanted), len(self._pairs) - 1)
-        relations = np.where(self._pairs[places] == wanted, self._relations[places], 0)
+        found, places = places_of(self._pairs, wanted)
+        relations = np.where(found, self._relations[places], 0)
         return (relations > self._kg.contains(triples)).astype(np.float64)
 
 

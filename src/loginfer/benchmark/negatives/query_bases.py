@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from loginfer.benchmark.lookup import member
 from loginfer.benchmark.negatives.query_groups import Group
 from loginfer.engine import Engine
 from loginfer.engine.binding import relation_of
@@ -152,10 +153,7 @@ class Bases:
         if found.product:
             return Base(left, right, self._relation, True)
         keys = self._packing.pack(Base(left, right, self._relation, False).every())
-        own = self._own
-        where = np.searchsorted(own, keys)
-        where[where == len(own)] = 0
-        fresh = own[where] != keys if len(own) else np.ones(len(keys), dtype=bool)
+        fresh = ~member(self._own, keys)
         return Base(left[fresh], right[fresh], self._relation, False)
 
     @property

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from loginfer.benchmark.lookup import member, places_of
 from loginfer.benchmark.negatives.query_bases import Base
 from loginfer.benchmark.negatives.query_groups import Facts, Group, members
 from loginfer.engine import Engine
@@ -57,15 +58,15 @@ class Taken:
 
     def add(self, keys: Keys) -> None:
         """Take triples, which must not be taken yet."""
-        place, known = _find(self.keys, keys)
+        known, place = places_of(self.keys, keys)
         self.marks[place[known]] = True
         self._others = np.sort(np.concatenate([self._others, keys[~known]]), kind="stable")
 
     def contains(self, keys: Keys) -> Mask:
         """Return bool[n]: which triples are taken."""
-        place, found = _find(self.keys, keys)
+        found, place = places_of(self.keys, keys)
         found[found] = self.marks[place[found]]
-        return np.asarray(found | _find(self._others, keys)[1])
+        return np.asarray(found | member(self._others, keys))
 
 
 class ListedPool:
@@ -168,7 +169,7 @@ class ListedPool:
     def witnessed(self, keys: Keys) -> Mask:
         """Return bool[pairs]: which pairs have one of these triples among their candidates, taken or not."""
         members, bounds = self._at_first
-        place, known = _find(self._taken.keys, keys)
+        known, place = places_of(self._taken.keys, keys)
         marks = np.zeros(len(self._taken.keys), dtype=bool)
         marks[place[known]] = True
         before = _starts(marks[members])
@@ -371,15 +372,6 @@ def _kinds(rows: Mask) -> Ints:
     for byte in np.packbits(rows, axis=1).T:
         kind = np.unique(kind << 8 | byte, return_inverse=True)[1]
     return kind
-
-
-def _find(ascending: Keys, keys: Keys) -> tuple[Ints, Mask]:
-    """Return where keys are in a sorted list, and whether they are."""
-    if not len(ascending):
-        return np.zeros(len(keys), dtype=np.int64), np.zeros(len(keys), dtype=bool)
-    place = np.searchsorted(ascending, keys)
-    place[place == len(ascending)] = 0
-    return place, ascending[place] == keys
 
 
 def _starts(sizes: npt.NDArray[Any]) -> Ints:
