@@ -9,9 +9,10 @@ import pytest
 from brute_force import facts, substitutions
 from test_benchmark_audit_faults import TRIANGLE, random_graph
 
-from loginfer.benchmark.explain import TripleStory, explain_triple
+from loginfer.benchmark.explain import explain_triple
 from loginfer.benchmark.pipeline import build
 from loginfer.benchmark.recipe import Recipe
+from loginfer.benchmark.story import TripleStory
 from loginfer.benchmark.values import Benchmark, Splits
 from loginfer.errors import InputError, UnknownNameError
 from loginfer.kg import KnowledgeGraph

@@ -152,35 +152,6 @@ class _Writer:
         return _Summed(self, name)
 
 
-class _Summed(io.RawIOBase):
-    """A new file whose size and sha256 are known when it is closed."""
-
-    def __init__(self, writer: _Writer, name: str) -> None:
-        self._writer = writer
-        self._name = name
-        self._file = (writer.folder / name).open("wb", buffering=0)
-        self._digest = hashlib.sha256()
-        self._bytes = 0
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        view = memoryview(data).cast("B")
-        self._digest.update(view)
-        done = 0
-        while done < len(view):
-            done += self._file.write(view[done:]) or 0
-        self._bytes += done
-        return done
-
-    def close(self) -> None:
-        if not self.closed:
-            self._file.close()
-            self._writer.files[self._name] = FileSum(self._bytes, self._digest.hexdigest())
-        super().close()
-
-
 class _Digest(io.RawIOBase):
     """A file that keeps nothing but its sha256."""
 
@@ -194,6 +165,32 @@ class _Digest(io.RawIOBase):
         view = memoryview(data).cast("B")
         self.digest.update(view)
         return len(view)
+
+
+class _Summed(_Digest):
+    """A new file whose size and sha256 are known when it is closed."""
+
+    def __init__(self, writer: _Writer, name: str) -> None:
+        super().__init__()
+        self._writer = writer
+        self._name = name
+        self._file = (writer.folder / name).open("wb", buffering=0)
+        self._bytes = 0
+
+    def write(self, data: Any) -> int:
+        view = memoryview(data).cast("B")
+        super().write(view)
+        done = 0
+        while done < len(view):
+            done += self._file.write(view[done:]) or 0
+        self._bytes += done
+        return done
+
+    def close(self) -> None:
+        if not self.closed:
+            self._file.close()
+            self._writer.files[self._name] = FileSum(self._bytes, self.digest.hexdigest())
+        super().close()
 
 
 def _write_triples(benchmark: Benchmark, writer: _Writer) -> None:

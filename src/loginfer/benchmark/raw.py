@@ -17,7 +17,7 @@ import numpy as np
 from loginfer.benchmark.layout import MANIFEST, NEGATIVES, PROVENANCE, RULES, Role, file_of, roles
 from loginfer.benchmark.manifest import Kind, Problem, manifest_rules, read_manifest, verify_files
 from loginfer.benchmark.recipe import Recipe
-from loginfer.benchmark.tables import NegativeTable
+from loginfer.benchmark.table_reading import NegativeTable
 from loginfer.benchmark.values import SPLITS, BenchmarkRule, Provenance
 from loginfer.errors import InputError, LogInferError
 from loginfer.files import interrupted, reading
@@ -165,7 +165,7 @@ class _Reader:
 
     def read(self) -> RawFolder:
         from loginfer.benchmark.collector import Collector
-        from loginfer.benchmark.tables import read_negatives, read_provenance
+        from loginfer.benchmark.table_reading import read_negatives, read_provenance
 
         collector = Collector()
         for name, role in self._triple_files():

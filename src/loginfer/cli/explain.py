@@ -19,7 +19,7 @@ from loginfer.cli.common import (
 from loginfer.cli.explanations import short, triple_text
 
 if TYPE_CHECKING:
-    from loginfer.benchmark.explain import NegativeStory, TripleStory
+    from loginfer.benchmark.story import NegativeStory, TripleStory
 
 __all__ = ["explain"]
 

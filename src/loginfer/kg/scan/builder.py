@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -107,17 +107,6 @@ class GraphBuilder:
         self.skipped += count
         if len(self.examples) < EXAMPLES:
             self.examples.append(f"{self.where(line)}: {message}")
-
-    def add_names(self, triples: Iterable[tuple[str, str, str]]) -> None:
-        """Add triples of names: the simple way, for formats whose parser makes Python strings anyway."""
-        rows = list(triples)
-        if rows:
-            subjects, relations, objects = zip(*rows, strict=True)
-            self.add_ids(
-                self.entities.intern_texts(s.encode() for s in subjects),
-                self.relations.intern_texts(r.encode() for r in relations),
-                self.entities.intern_texts(o.encode() for o in objects),
-            )
 
     def add_ids(
         self,
