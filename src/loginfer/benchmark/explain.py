@@ -12,7 +12,7 @@ import numpy.typing as npt
 from loginfer.benchmark.negatives.undesired import sub_rule
 from loginfer.benchmark.story import Derivation, Names, NegativeStory, Part, TripleStory
 from loginfer.benchmark.values import POSITIONS, SOURCES, Benchmark
-from loginfer.engine import Engine, open_engine
+from loginfer.engine import Engine, open_engine_in
 from loginfer.engine.binding import relation_of
 from loginfer.errors import InputError
 from loginfer.kg import KnowledgeGraph
@@ -136,10 +136,7 @@ class _Teller:
                 graph = self.benchmark.graph if name == "P_train" else self.benchmark.everything
             if graph is None:
                 raise InputError("K is not known")
-            made = open_engine(graph, self._engine)
-            if isinstance(made, contextlib.AbstractContextManager):
-                self._stack.enter_context(made)
-            self._engines[name] = made
+            self._engines[name] = open_engine_in(self._stack, graph, self._engine)
         return self._engines[name]
 
     @property

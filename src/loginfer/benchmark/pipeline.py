@@ -13,7 +13,7 @@ from loginfer.benchmark.positives import Positives, distribute
 from loginfer.benchmark.recipe import Method, Recipe
 from loginfer.benchmark.rules import Selection, given_rules, named_patterns, select_rules
 from loginfer.benchmark.values import Benchmark
-from loginfer.engine import Engine, Progress, extend, open_engine
+from loginfer.engine import Engine, Progress, extend, open_engine_in
 from loginfer.kg import KnowledgeGraph
 from loginfer.logic.rule import Rule
 
@@ -109,10 +109,7 @@ def foundation(
     with contextlib.ExitStack() as stack:
 
         def opened(over: KnowledgeGraph) -> Engine:
-            made = open_engine(over, engine, **options)
-            if isinstance(made, contextlib.AbstractContextManager):
-                stack.enter_context(made)
-            return made
+            return open_engine_in(stack, over, engine, **options)
 
         over_kg = opened(extend(graph, rules))
         selection = select_rules(recipe, over_kg, progress)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 from loginfer.engine.binding import extend
@@ -28,6 +29,7 @@ __all__ = [
     "Witnesses",
     "extend",
     "open_engine",
+    "open_engine_in",
 ]
 
 ENGINES = ("native", "duckdb")
@@ -54,3 +56,19 @@ def open_engine(graph: KnowledgeGraph, name: str = "native", **options: Any) -> 
 
         return DuckDBEngine(graph, **options)
     raise UnknownNameError("engine", name, ENGINES)
+
+
+def open_engine_in(stack: ExitStack, graph: KnowledgeGraph, name: str = "native", **options: Any) -> Engine:
+    """Open an engine that a stack closes at its end, if it is of the kind that needs closing.
+
+    Parameters
+    ----------
+    stack
+        What closes it.
+    graph, name, **options
+        As for `open_engine`.
+    """
+    made = open_engine(graph, name, **options)
+    if isinstance(made, AbstractContextManager):
+        stack.enter_context(made)
+    return made

@@ -15,7 +15,7 @@ from loginfer.benchmark.auditing.report import EXAMPLES, CannotCheckError, Examp
 from loginfer.benchmark.layout import RULES, Role, file_of
 from loginfer.benchmark.raw import RawFolder
 from loginfer.benchmark.values import Benchmark, BenchmarkRule, NegativeSet, Provenance
-from loginfer.engine import Derivations, Engine, Progress, open_engine
+from loginfer.engine import Derivations, Engine, Progress, open_engine_in
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.logic.rule import Rule
 
@@ -174,10 +174,7 @@ class Material:
         return self._engine(self.benchmark.everything)
 
     def _engine(self, graph: KnowledgeGraph) -> Engine:
-        made = open_engine(graph, self.engine)
-        if isinstance(made, contextlib.AbstractContextManager):
-            self._open.enter_context(made)
-        return made
+        return open_engine_in(self._open, graph, self.engine)
 
     def close(self) -> None:
         """Close the engines."""

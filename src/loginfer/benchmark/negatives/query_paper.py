@@ -23,7 +23,8 @@ from loginfer.benchmark.sampler import Sampler
 from loginfer.benchmark.spaces import Draw, Space, of_projection, rectangle, union
 from loginfer.benchmark.values import SPLITS, Split
 from loginfer.engine import Engine
-from loginfer.engine.binding import relation_of
+from loginfer.engine.binding import bind, relation_of
+from loginfer.engine.parts import separate
 from loginfer.errors import LimitError
 from loginfer.kg import Triples
 from loginfer.logic.rule import Rule
@@ -173,7 +174,7 @@ def concluded(engine: Engine, parts: Sequence[Part], triples: Triples) -> Mask:
 def _conclusions(engine: Engine, rule: Rule, rng: np.random.Generator) -> tuple[Space, bool]:
     """Return the conclusions of a rule, or a product that contains them, and which of the two."""
     relation = relation_of(rule.head, engine.graph)
-    if len(rule.atoms) < 2 or len(rule.head.variables) < 2 or not _connected(rule):
+    if len(rule.atoms) < 2 or len(rule.head.variables) < 2 or not _connected(engine, rule):
         return of_projection(engine.projection(rule), relation), True
     wide = rectangle_of(engine, rule)
     if len(wide) > LARGE:
@@ -187,18 +188,10 @@ def _conclusions(engine: Engine, rule: Rule, rng: np.random.Generator) -> tuple[
     return of_projection(engine.projection(rule), relation), True
 
 
-def _connected(rule: Rule) -> bool:
+def _connected(engine: Engine, rule: Rule) -> bool:
     """Say whether anything but an inequality of the two connects the variables of a head."""
-    ends = set(rule.head.variables)
-    links = [set(part.variables) for part in rule.body]
-    links = [link for link in links if link in [set(a.variables) for a in rule.atoms] or link != ends]
-    reached, size = {rule.head.subject}, 0
-    while len(reached) > size:
-        size = len(reached)
-        for link in links:
-            if link & reached:
-                reached |= link
-    return rule.head.object in reached
+    bound = bind(rule, engine.graph)
+    return separate(bound, (bound.head.subject, bound.head.object)) is None
 
 
 def _origins(
