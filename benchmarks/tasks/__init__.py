@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from benchmarks.tasks import building, conclusions, loading, materialise, single_body, startup, support
+from benchmarks.tasks import (
+    building,
+    conclusions,
+    loading,
+    materialise,
+    ranking,
+    single_body,
+    startup,
+    support,
+    training,
+)
 
 # In the order of the table.
-MODULES = (support, single_body, conclusions, materialise, building, loading, startup)
+MODULES = (support, single_body, conclusions, materialise, building, ranking, training, loading, startup)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from loginfer.engine import Engine, extend, open_engine
     from loginfer.errors import LogInferError
+    from loginfer.evaluation import Evaluation, Run, evaluate, load_run
     from loginfer.kg import KnowledgeGraph, Vocabulary, generate_lubm, load_graph
     from loginfer.kg.load import write_graph
     from loginfer.logic import (
@@ -51,22 +52,26 @@ __all__ = [
     "Atom",
     "Benchmark",
     "Engine",
+    "Evaluation",
     "Inequality",
     "KnowledgeGraph",
     "LogInferError",
     "Pattern",
     "Recipe",
     "Rule",
+    "Run",
     "Vocabulary",
     "__version__",
     "audit",
     "build",
     "canonical",
     "equivalent",
+    "evaluate",
     "extend",
     "generate_lubm",
     "load_benchmark",
     "load_graph",
+    "load_run",
     "open_engine",
     "parse_pattern",
     "parse_rule",
@@ -93,6 +98,7 @@ _HOMES = {
         ),
         "loginfer.benchmark",
     ),
+    **dict.fromkeys(("Evaluation", "Run", "evaluate", "load_run"), "loginfer.evaluation"),
     "Engine": "loginfer.engine",
     "LogInferError": "loginfer.errors",
     "extend": "loginfer.engine",

@@ -31,9 +31,11 @@ __all__ = [
     "atomic_folder",
     "atomic_path",
     "atomic_write",
+    "beside",
     "check_folder",
     "describe_os_error",
     "interrupted",
+    "locked",
     "reading",
     "recover_folder",
     "refuse_to_overwrite",
@@ -187,10 +189,10 @@ def atomic_folder(
     """
     check_folder(path, force=force, may_replace=may_replace)
     target = _real(Path(path))
-    part = _beside(target, "part")
+    part = beside(target, "part")
     with writing(target):
         target.parent.mkdir(parents=True, exist_ok=True)
-    with _locked(target):
+    with locked(target):
         with writing(target):
             _recover(target)
         check_folder(path, force=force, may_replace=may_replace)
@@ -209,15 +211,15 @@ def atomic_folder(
 def recover_folder(path: str | Path) -> None:
     """Mend what a run left behind that was killed while it wrote this folder; nothing happens otherwise."""
     target = _real(Path(path))
-    if any(os.path.lexists(_beside(target, what)) for what in ("part", "old")):
-        with _locked(target), writing(target):
+    if any(os.path.lexists(beside(target, what)) for what in ("part", "old")):
+        with locked(target), writing(target):
             _recover(target)
 
 
 def interrupted(path: str | Path) -> Path | None:
     """Return where a folder is that a killed run had moved away, if it is still there."""
     target = _real(Path(path))
-    old = _beside(target, "old")
+    old = beside(target, "old")
     return old if old.is_dir() and not target.exists() else None
 
 
@@ -226,12 +228,14 @@ def _real(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def _beside(target: Path, what: str) -> Path:
+def beside(path: str | Path, what: str) -> Path:
+    """Return the hidden name beside a folder under which something of it is kept."""
+    target = _real(Path(path))
     return target.with_name(f".{target.name}.loginfer-{what}")
 
 
 def _put_in_place(part: Path, target: Path) -> None:
-    old = _beside(target, "old")
+    old = beside(target, "old")
     if target.exists():
         target.rename(old)
     try:
@@ -245,7 +249,7 @@ def _put_in_place(part: Path, target: Path) -> None:
 
 
 def _recover(target: Path) -> None:
-    old, part = _beside(target, "old"), _beside(target, "part")
+    old, part = beside(target, "old"), beside(target, "part")
     if old.exists() and not target.exists():
         old.rename(target)
     for leftover in (old, part):
@@ -254,9 +258,22 @@ def _recover(target: Path) -> None:
 
 
 @contextlib.contextmanager
-def _locked(target: Path) -> Iterator[None]:
-    """Hold the lock of a folder; the system releases it when a process dies."""
-    lock = _beside(target, "lock")
+def locked(target: Path, name: str = "lock") -> Iterator[None]:
+    """Hold a lock of a folder; the system releases it when a process dies.
+
+    Parameters
+    ----------
+    target
+        The folder, whether it exists or not; the one above it does.
+    name
+        Which lock: `lock` is held while the folder is written.
+
+    Raises
+    ------
+    OutputError
+        If another run holds it.
+    """
+    lock = beside(target, name)
     while True:
         with writing(target):
             handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)

@@ -133,7 +133,7 @@ def _versions() -> dict[str, str]:
     import numpy as np
     import pyarrow as pa
 
-    from loginfer import __version__
+    from loginfer._version import __version__
 
     return {"loginfer": __version__, "numpy": np.__version__, "pyarrow": pa.__version__}
 

@@ -32,6 +32,7 @@ __all__ = [
     "SimpBL",
     "SubjectPopularity",
     "accuracy",
+    "counts_from",
     "fit_cut",
     "shortcut",
     "shortcut_accuracies",
@@ -245,20 +246,31 @@ class Cut:
         return np.asarray((scores >= self.threshold) != self.reversed)
 
 
+def counts_from(positive: Scores, negative: Scores) -> tuple[Scores, Keys, Keys]:
+    """Return the distinct scores, ascending, and how many positives and negatives lie from each of them on.
+
+    Returns
+    -------
+    tuple
+        float64[k], int64[k + 1], int64[k + 1]; the last counts are those above all scores: 0.
+    """
+    values, place = np.unique(np.concatenate([positive, negative]), return_inverse=True)
+    place = place.ravel()
+    at = [np.bincount(part, minlength=len(values)) for part in np.split(place, [len(positive)])]
+    true, false = (np.append(np.cumsum(found[::-1])[::-1], 0).astype(np.int64) for found in at)
+    return values, true, false
+
+
 def fit_cut(positive: Scores, negative: Scores) -> Cut:
     """Return the cut with the best accuracy on labelled scores.
 
     A threshold lies halfway between two neighbouring scores. Of equally good cuts those that are not reversed
     come first, then the lowest.
     """
-    values, place = np.unique(np.concatenate([positive, negative]), return_inverse=True)
+    values, true, false = counts_from(positive, negative)
     if not len(values):
         raise ValueError("no scores to fit a threshold on")
-    place = place.ravel()
-    true = np.bincount(place[: len(positive)], minlength=len(values))
-    false = np.bincount(place[len(positive) :], minlength=len(values))
-    # right[i]: correct predictions if the scores from place i on count as true.
-    right = len(positive) + np.concatenate([[0], np.cumsum(false - true)])
+    right = true + len(negative) - false
     wrong = len(positive) + len(negative) - right
     turned = bool(wrong.max() > right.max())
     best = int(np.argmax(wrong if turned else right))

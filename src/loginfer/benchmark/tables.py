@@ -8,7 +8,7 @@ time, without a Python object for any of them. The same benchmark always gives t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, BinaryIO, TypeAlias
+from typing import IO, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,12 @@ __all__ = [
     "NEGATIVE_COLUMNS",
     "PROVENANCE_COLUMNS",
     "TRIPLE_COLUMNS",
+    "NameColumns",
+    "coded",
+    "row_groups",
+    "word_type",
     "write_negatives",
+    "write_parts",
     "write_provenance",
 ]
 
@@ -49,15 +54,15 @@ ROW_GROUP = 2**19
 DICTIONARY_BYTES = 2**28
 
 
-def write_provenance(benchmark: Benchmark, provenance: Provenance, stream: BinaryIO) -> None:
+def write_provenance(benchmark: Benchmark, provenance: Provenance, stream: IO[bytes]) -> None:
     """Write one row for each pair of a conclusion and a rule that derives it."""
     import pyarrow as pa
 
-    names = _Names(benchmark)
+    names = NameColumns(benchmark)
     schema = pa.schema(
         [
             *names.fields(),
-            ("split", _words()),
+            ("split", word_type()),
             ("rule", pa.int32()),
             ("witness", pa.list_(names.entity_type)),
         ]
@@ -69,27 +74,27 @@ def write_provenance(benchmark: Benchmark, provenance: Provenance, stream: Binar
         witnesses = names.entities(provenance.values[bounds[0] : bounds[-1]])
         return [
             *names.columns(provenance.triples[rows]),
-            _coded(provenance.split[rows], SPLITS),
+            coded(provenance.split[rows], SPLITS),
             pa.array(provenance.rule[start:stop]),
             pa.ListArray.from_arrays(pa.array((bounds - bounds[0]).astype(np.int32)), witnesses),
         ]
 
-    _write(stream, schema, (part(a, b) for a, b in _groups(len(provenance.rule))))
+    write_parts(stream, schema, (part(a, b) for a, b in row_groups(len(provenance.rule))))
 
 
-def write_negatives(benchmark: Benchmark, stream: BinaryIO) -> None:
+def write_negatives(benchmark: Benchmark, stream: IO[bytes]) -> None:
     """Write one row for each negative."""
     import pyarrow as pa
 
-    names = _Names(benchmark)
+    names = NameColumns(benchmark)
     methods = tuple(benchmark.negatives)
     schema = pa.schema(
         [
             *names.fields(),
-            ("split", _words()),
-            ("method", _words()),
-            ("source", _words()),
-            ("position", _words()),
+            ("split", word_type()),
+            ("method", word_type()),
+            ("source", word_type()),
+            ("position", word_type()),
             ("rule", pa.int32()),
             ("kept", pa.int32()),
         ]
@@ -99,16 +104,16 @@ def write_negatives(benchmark: Benchmark, stream: BinaryIO) -> None:
         for m, made in enumerate(benchmark.negatives.values()):
             for s, (split, triples) in enumerate(made.splits.items()):
                 origins = made.origins.get(split)
-                for start, stop in _groups(len(triples)):
+                for start, stop in row_groups(len(triples)):
                     rows = slice(start, stop)
                     yield [
                         *names.columns(triples[rows]),
-                        _coded(np.full(stop - start, s, dtype=np.int8), SPLITS),
-                        _coded(np.full(stop - start, m, dtype=np.int8), methods),
+                        coded(np.full(stop - start, s, dtype=np.int8), SPLITS),
+                        coded(np.full(stop - start, m, dtype=np.int8), methods),
                         *_origin_columns(origins, rows, stop - start),
                     ]
 
-    _write(stream, schema, parts())
+    write_parts(stream, schema, parts())
 
 
 def _origin_columns(origins: Origins | None, rows: slice, count: int) -> list[Any]:
@@ -120,14 +125,14 @@ def _origin_columns(origins: Origins | None, rows: slice, count: int) -> list[An
         return [words, words, pa.nulls(count, pa.int32()), pa.nulls(count, pa.int32())]
     rule, kept = origins.rule[rows], origins.kept[rows]
     return [
-        _coded(origins.source[rows], SOURCES),
-        _coded(origins.position[rows], POSITIONS, missing=origins.position[rows] == 0),
+        coded(origins.source[rows], SOURCES),
+        coded(origins.position[rows], POSITIONS, missing=origins.position[rows] == 0),
         pa.array(rule, mask=rule < 0),
         pa.array(kept, mask=kept == 0),
     ]
 
 
-class _Names:
+class NameColumns:
     """The benchmark's vocabularies as Arrow arrays, of which a column takes what it needs."""
 
     def __init__(self, benchmark: Benchmark) -> None:
@@ -138,17 +143,20 @@ class _Names:
 
     @property
     def entity_type(self) -> Any:
+        """The type of a column of constants or types."""
         import pyarrow as pa
 
         return pa.dictionary(pa.int32(), self._entities.type)
 
     def fields(self) -> list[tuple[str, Any]]:
+        """Return names and types of the columns subject, relation, object."""
         import pyarrow as pa
 
         relation_type = pa.dictionary(pa.int32(), self._relations.type)
         return list(zip(TRIPLE_COLUMNS, (self.entity_type, relation_type, self.entity_type), strict=True))
 
     def columns(self, triples: Triples) -> list[Any]:
+        """Return the columns subject, relation, object."""
         return [
             self.entities(triples[:, 0]),
             _encoded(triples[:, 1], self._relations),
@@ -156,6 +164,7 @@ class _Names:
         ]
 
     def entities(self, ids: Ids) -> Any:
+        """Return a column of constants or types."""
         return _encoded(ids, self._entities)
 
 
@@ -171,27 +180,31 @@ def _encoded(ids: Ids, names: Any) -> Any:
     return pa.DictionaryArray.from_arrays(indices, names.take(pa.array(np.flatnonzero(used))))
 
 
-def _words() -> Any:
+def word_type() -> Any:
+    """Return the type of a column that holds few different words."""
     import pyarrow as pa
 
     return pa.dictionary(pa.int8(), pa.string())
 
 
-def _coded(
+def coded(
     codes: npt.NDArray[np.int8], words: Sequence[str], missing: npt.NDArray[np.bool_] | None = None
 ) -> Any:
+    """Return a column of words, given their places in a list."""
     import pyarrow as pa
 
     indices: Any = pa.array(codes, mask=missing)
     return pa.DictionaryArray.from_arrays(indices, pa.array(list(words), pa.string()))
 
 
-def _groups(rows: int) -> Iterator[tuple[int, int]]:
+def row_groups(rows: int) -> Iterator[tuple[int, int]]:
+    """Yield where each row group starts and stops."""
     for start in range(0, rows, ROW_GROUP):
         yield start, min(start + ROW_GROUP, rows)
 
 
-def _write(stream: BinaryIO, schema: Any, parts: Iterator[list[Any]]) -> None:
+def write_parts(stream: IO[bytes], schema: Any, parts: Iterator[list[Any]]) -> None:
+    """Write the columns of one row group after the other."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

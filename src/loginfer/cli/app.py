@@ -10,10 +10,12 @@ from typing import Annotated
 import typer
 
 from loginfer._version import __version__
-from loginfer.cli import kg, rules, suite
+from loginfer.cli import kg, rules, suite, systems
 from loginfer.cli.audit import audit
 from loginfer.cli.build import build
+from loginfer.cli.evaluate import evaluate
 from loginfer.cli.explain import explain
+from loginfer.cli.score import score
 from loginfer.errors import LogInferError
 from loginfer.files import describe_os_error
 
@@ -39,6 +41,9 @@ app.command(
 app.add_typer(suite.app, name="suite")
 app.command(epilog="Example:  loginfer audit wn-trian --json")(audit)
 app.command(epilog="Example:  loginfer explain wn-trian 00003316 _instance_hypernym 00836788")(explain)
+app.add_typer(systems.app, name="systems")
+app.command(epilog="Example:  loginfer evaluate wn-trian --system transe --set epochs=20 --out run")(evaluate)
+app.command(epilog="Example:  loginfer score run --threshold relation")(score)
 
 
 def _version(wanted: bool) -> None:

@@ -1,0 +1,72 @@
+"""From scores to numbers: thresholds, classification, ranking, diagnosis; runs that can be resumed."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from loginfer.evaluation.values import PROTOCOLS, TIES, LabelledScores, Predictions, Ranks
+
+if TYPE_CHECKING:
+    from loginfer.evaluation.diagnosis import Diagnosis, diagnose
+    from loginfer.evaluation.evaluating import Evaluation, evaluate
+    from loginfer.evaluation.measures import Measures, Wanted, measure
+    from loginfer.evaluation.predictions import predict
+    from loginfer.evaluation.ranking import rank
+    from loginfer.evaluation.runs import Run, load_run
+    from loginfer.evaluation.score_files import export_queries, read_scores
+    from loginfer.evaluation.scoring import score_run
+    from loginfer.evaluation.thresholds import Thresholds, fit_thresholds
+
+__all__ = [
+    "PROTOCOLS",
+    "TIES",
+    "Diagnosis",
+    "Evaluation",
+    "LabelledScores",
+    "Measures",
+    "Predictions",
+    "Ranks",
+    "Run",
+    "Thresholds",
+    "Wanted",
+    "diagnose",
+    "evaluate",
+    "export_queries",
+    "fit_thresholds",
+    "load_run",
+    "measure",
+    "predict",
+    "rank",
+    "read_scores",
+    "score_run",
+]
+
+# No module may have the name of what it gives: whoever imports it first would get the one for the other.
+_HOMES = {
+    "Diagnosis": "diagnosis",
+    "Evaluation": "evaluating",
+    "Measures": "measures",
+    "Run": "runs",
+    "Thresholds": "thresholds",
+    "Wanted": "measures",
+    "diagnose": "diagnosis",
+    "evaluate": "evaluating",
+    "export_queries": "score_files",
+    "fit_thresholds": "thresholds",
+    "load_run": "runs",
+    "measure": "measures",
+    "predict": "predictions",
+    "rank": "ranking",
+    "read_scores": "score_files",
+    "score_run": "scoring",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first used."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,91 @@
+"""Asking a scorer about a benchmark's labelled triples, without trusting what it answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from loginfer.benchmark.values import Benchmark, Splits
+from loginfer.errors import InputError
+from loginfer.evaluation.values import LabelledScores, Predictions, Scores
+from loginfer.kg import Triples
+from loginfer.systems.interface import Scorer
+
+__all__ = ["check_scores", "labelled_triples", "predict"]
+
+
+def predict(scorer: Scorer, benchmark: Benchmark, method: str | None) -> Predictions:
+    """Return the scores of P_valid, N_valid, P_test and N_test.
+
+    Parameters
+    ----------
+    scorer
+        A fitted system.
+    benchmark
+        The benchmark.
+    method
+        Whose negatives; None for a benchmark without any.
+
+    Raises
+    ------
+    InputError
+        If the scorer's answer is not one finite number for each triple.
+    """
+    scored = []
+    for split in ("valid", "test"):
+        positive, negative = labelled_triples(benchmark, method, split)
+        # Positives and negatives are asked for together: an answer must not depend on who else is asked.
+        scores = check_scores(_asked(scorer, np.vstack([positive, negative])), benchmark, positive, negative)
+        scored.append(LabelledScores(scores[: len(positive)], scores[len(positive) :]))
+    return Predictions(method, scored[0], scored[1])
+
+
+def _negatives(benchmark: Benchmark, method: str | None) -> Splits:
+    if method is None:
+        nothing: Triples = np.empty((0, 3), dtype=np.int32)
+        return Splits(nothing, nothing, nothing)
+    return benchmark.negatives[method].splits
+
+
+def labelled_triples(benchmark: Benchmark, method: str | None, split: str) -> tuple[Triples, Triples]:
+    """Return the positives and the negatives of a split."""
+    return benchmark.positives[split], _negatives(benchmark, method)[split]
+
+
+def _asked(scorer: Scorer, triples: Triples) -> Any:
+    if not len(triples):
+        return np.empty(0)
+    return scorer.score(triples)
+
+
+def check_scores(answer: Any, benchmark: Benchmark, *asked: Triples) -> Scores:
+    """Return a scorer's answer as float64[n]; complain if it is not one finite number a triple.
+
+    Infinite scores are refused too: they have no middle, where a threshold could lie.
+    """
+    triples = np.vstack(asked)
+    try:
+        scores = np.asarray(answer, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"the scorer answered with {type(answer).__name__}, not with numbers", hint=_EXPECTED
+        ) from error
+    if scores.shape != (len(triples),):
+        raise InputError(
+            f"the scorer answered {len(triples):,} triples with an array of shape {scores.shape}",
+            hint=_EXPECTED,
+        )
+    wrong = np.flatnonzero(~np.isfinite(scores))
+    if len(wrong):
+        first = wrong[0]
+        name = ", ".join(benchmark.graph.names(triples[[first]])[0])
+        raise InputError(
+            f"the scorer gave {len(wrong):,} of {len(triples):,} triples a score that is no finite number, "
+            f"the first: ({name}) {scores[first]}",
+            hint="a lower learning rate often helps where training diverged",
+        )
+    return np.ascontiguousarray(scores)
+
+
+_EXPECTED = "score(triples) must return an array of one number for each row of triples"

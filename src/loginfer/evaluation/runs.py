@@ -1,0 +1,364 @@
+"""The folder of a run: written so that it is complete or not there, verified when it is read.
+
+manifest.json        what ran on what, with the sums of the files below
+curve.json           the learning curve, one object a row
+thresholds.json      from which score on triples are predicted
+metrics.json         classification, ranking, breakdowns
+diagnosis.json       which rules and which shortcuts were learned
+predictions.parquet  the score of every labelled triple
+ranks.parquet        where every test triple stands
+weights.safetensors  the learned weights, if the system can write them down
+timing.json          seconds, memory, machine: the only file that differs from run to run
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from loginfer._version import __version__
+from loginfer.benchmark.manifest import FileSum, as_json, file_sum
+from loginfer.benchmark.values import Benchmark
+from loginfer.errors import InputError, LogInferError, OutputError
+from loginfer.evaluation.array_files import dump_arrays, read_arrays
+from loginfer.evaluation.contender import Contender, contender
+from loginfer.evaluation.evaluating import Evaluation, answer
+from loginfer.evaluation.identity import benchmark_sum
+from loginfer.evaluation.measures import Measures, Wanted
+from loginfer.evaluation.tables import read_labelled, read_ranks, write_predictions, write_ranks
+from loginfer.evaluation.timing import timing
+from loginfer.evaluation.values import Predictions, Ranks
+from loginfer.files import atomic_folder, beside, check_folder, interrupted, reading
+from loginfer.systems.interface import Scorer
+
+__all__ = ["FORMAT", "FORMAT_VERSION", "Run", "check_run", "load_run", "request_of", "write_run"]
+
+FORMAT = "loginfer-run"
+FORMAT_VERSION = 1
+
+MANIFEST = "manifest.json"
+CURVE = "curve.json"
+THRESHOLDS = "thresholds.json"
+METRICS = "metrics.json"
+DIAGNOSIS = "diagnosis.json"
+PREDICTIONS = "predictions.parquet"
+RANKS = "ranks.parquet"
+WEIGHTS = "weights.safetensors"
+TIMING = "timing.json"
+
+_OURS = (MANIFEST, CURVE, THRESHOLDS, METRICS, DIAGNOSIS, PREDICTIONS, RANKS, WEIGHTS, TIMING)
+
+
+def request_of(
+    contender: Contender, benchmark: Benchmark, method: str | None, wanted: Wanted
+) -> dict[str, Any]:
+    """Return all that decides what a system will say: what an unfinished run must agree with to go on."""
+    return {
+        "loginfer": __version__,
+        "system": contender.name,
+        "settings": dict(contender.settings),
+        "seed": contender.seed,
+        "benchmark": {"name": benchmark.name, "sha256": benchmark_sum(benchmark)},
+        "negatives": method,
+        "protocols": sorted(wanted.protocols),
+    }
+
+
+# -- writing ------------------------------------------------------------------------------------
+
+
+def check_run(path: str | Path, *, force: bool = False) -> None:
+    """Complain now, before the work, if a run could not be written to this folder."""
+    check_folder(path, force=force, may_replace=_may_replace)
+
+
+def write_run(
+    evaluation: Evaluation,
+    request: Mapping[str, Any],
+    path: str | Path,
+    *,
+    wanted: Wanted,
+    force: bool = False,
+    resumed: bool = False,
+) -> None:
+    """Write the folder of a run; it is complete or not there at all.
+
+    Parameters
+    ----------
+    evaluation, request, wanted
+        What came out, what was asked of the system (see `request_of`), and which figures.
+    path
+        The folder.
+    force
+        Replace an existing run.
+    resumed
+        Whether a part of the work was done earlier.
+    """
+    outcome = evaluation.outcome
+    with atomic_folder(path, force=force, may_replace=_may_replace) as folder:
+        for name, value in _documents(evaluation).items():
+            with (folder / name).open("wb") as stream:
+                stream.write(as_json(value).encode())
+        with (folder / PREDICTIONS).open("wb") as stream:
+            write_predictions(outcome.predictions, evaluation.benchmark, stream)
+        with (folder / RANKS).open("wb") as stream:
+            write_ranks(outcome.ranks, evaluation.benchmark, stream)
+        if outcome.weights is not None:
+            with (folder / WEIGHTS).open("wb") as stream:
+                dump_arrays(stream, outcome.weights)
+        files = {file.name: file for file in sorted(folder.iterdir())}
+        sums = {name: asdict(FileSum(file.stat().st_size, file_sum(file))) for name, file in files.items()}
+        seen = timing(outcome.seconds, resumed)
+        (folder / TIMING).write_bytes(as_json(seen).encode())
+        (folder / MANIFEST).write_bytes(as_json(_manifest(evaluation, request, wanted, sums)).encode())
+
+
+def _documents(evaluation: Evaluation) -> dict[str, Any]:
+    figures = evaluation.measures.as_dict()
+    diagnosis, thresholds = figures.pop("diagnosis"), figures.pop("thresholds")
+    return {
+        CURVE: evaluation.outcome.curve,
+        THRESHOLDS: thresholds,
+        METRICS: figures,
+        DIAGNOSIS: diagnosis,
+    }
+
+
+def _manifest(
+    evaluation: Evaluation, request: Mapping[str, Any], wanted: Wanted, files: Mapping[str, Any]
+) -> dict[str, Any]:
+    import numpy as np
+    import pyarrow as pa
+
+    contender = evaluation.contender
+    return {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "versions": {"loginfer": __version__, "numpy": np.__version__, "pyarrow": pa.__version__},
+        "request": dict(request),
+        "settings_from": {"user": sorted(contender.given), "tuned": sorted(contender.tuned)},
+        "type_predicate": evaluation.benchmark.graph.type_predicate or "",
+        "wanted": {
+            "threshold": wanted.threshold,
+            "criterion": wanted.criterion,
+            "tie": wanted.tie,
+            "diagnosis": wanted.diagnosis,
+        },
+        "notes": list(evaluation.outcome.notes),
+        "files": files,
+    }
+
+
+def _may_replace(folder: Path) -> None:
+    """Refuse to replace a folder with anything in it that is not a run's."""
+    foreign = [e.name for e in sorted(folder.iterdir()) if not (e.is_file() and e.name in _OURS)]
+    if foreign:
+        shown = ", ".join(f"`{name}`" for name in foreign[:3]) + (", …" if len(foreign) > 3 else "")
+        raise OutputError(
+            f"`{folder}` is not replaced: it also holds {shown}",
+            hint="choose another folder, or move your files out of it",
+        )
+    try:
+        _read_manifest(folder)
+    except LogInferError as error:
+        raise OutputError(
+            f"`{folder}` is not replaced: it is no run", hint="choose another folder, or remove it yourself"
+        ) from error
+
+
+# -- reading ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Run:
+    """A complete run.
+
+    Parameters
+    ----------
+    path
+        Its folder.
+    manifest
+        Its manifest.
+    """
+
+    path: Path
+    manifest: Mapping[str, Any]
+
+    @classmethod
+    def load(cls, path: str | Path, *, verify: bool = True) -> Run:
+        """Read a run's folder (see `load_run`)."""
+        return load_run(path, verify=verify)
+
+    @property
+    def system(self) -> str:
+        """The system's name."""
+        return str(self.manifest["request"]["system"])
+
+    @property
+    def seed(self) -> int:
+        """The seed."""
+        return int(self.manifest["request"]["seed"])
+
+    @property
+    def method(self) -> str | None:
+        """Whose negatives."""
+        found: str | None = self.manifest["request"]["negatives"]
+        return found
+
+    @property
+    def benchmark(self) -> str:
+        """The benchmark's name."""
+        return str(self.manifest["request"]["benchmark"]["name"])
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what `Evaluation.as_dict` told then."""
+        figures = {**self.metrics(), "thresholds": self._json(THRESHOLDS), "diagnosis": self.diagnosis()}
+        return self._answer(figures)
+
+    def answer(self, measures: Measures) -> dict[str, Any]:
+        """Return figures that were computed again, in the shape of `Evaluation.as_dict`."""
+        return self._answer(measures.as_dict())
+
+    def _answer(self, figures: dict[str, Any]) -> dict[str, Any]:
+        return answer(
+            self.system, self.benchmark, self.seed, self.method, self.manifest["request"]["settings"], figures
+        )
+
+    def metrics(self) -> dict[str, Any]:
+        """Return the figures as they were computed then."""
+        found: dict[str, Any] = self._json(METRICS)
+        return found
+
+    def curve(self) -> list[dict[str, Any]]:
+        """Return the learning curve."""
+        found: list[dict[str, Any]] = self._json(CURVE)
+        return found
+
+    def diagnosis(self) -> dict[str, Any]:
+        """Return what was learned."""
+        found: dict[str, Any] = self._json(DIAGNOSIS)
+        return found
+
+    def labelled(self) -> tuple[Benchmark, Predictions]:
+        """Return the labelled triples, as a benchmark without anything else, and their scores."""
+        type_predicate = self.manifest.get("type_predicate") or None
+        return read_labelled(self.path / PREDICTIONS, self.method, type_predicate)
+
+    def ranks(self) -> list[Ranks]:
+        """Return the ranks of the test triples."""
+        return read_ranks(self.path / RANKS)
+
+    def scorer(self, benchmark: Benchmark) -> Scorer:
+        """Return the fitted system, for the benchmark that it was fitted to.
+
+        Raises
+        ------
+        InputError
+            If the run has no weights, or the benchmark is another one.
+        """
+        self.check_benchmark(benchmark)
+        path = self.path / WEIGHTS
+        if not path.exists():
+            raise InputError(f"`{self.path}` has no weights: {self.system} does not write them down")
+        request = self.manifest["request"]
+        ready = contender(self.system, benchmark, request["settings"], seed=self.seed, tuned=False)
+        return ready.restore(benchmark, self.method, read_arrays(path)[0])
+
+    def check_benchmark(self, benchmark: Benchmark) -> None:
+        """Complain if this is not the benchmark that the run was about."""
+        known = self.manifest["request"]["benchmark"]
+        if benchmark_sum(benchmark) != known["sha256"]:
+            raise InputError(
+                f"`{self.path}` is not about this {benchmark.name}: triples or rules of {known['name']} "
+                "were others",
+                hint="give the benchmark that the run was made with",
+            )
+
+    def _json(self, name: str) -> Any:
+        path = self.path / name
+        with reading(path):
+            return json.loads(path.read_bytes())
+
+
+def load_run(path: str | Path, *, verify: bool = True) -> Run:
+    """Read a run's folder.
+
+    Parameters
+    ----------
+    path
+        The folder.
+    verify
+        Compare all files with the sums in the manifest.
+
+    Raises
+    ------
+    InputError
+        If it is no run, or a file is missing or was changed.
+    """
+    folder = Path(path)
+    kept = interrupted(folder)
+    if kept is not None:
+        folder = kept
+    manifest = _read_manifest(folder)
+    for name, entry in manifest["files"].items():
+        file = folder / name
+        if not file.is_file():
+            raise InputError(f"`{name}` is missing", where=str(folder), hint=_AGAIN)
+        if verify and (file.stat().st_size, file_sum(file)) != (entry.get("bytes"), entry.get("sha256")):
+            raise InputError(f"`{name}` was changed since the run", where=str(folder), hint=_AGAIN)
+    return Run(folder, manifest)
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    path = folder / MANIFEST
+    if not folder.exists() and beside(folder, "run").is_dir():
+        raise InputError(
+            f"the run `{folder}` is not finished",
+            hint="the `loginfer evaluate` command that began it goes on where it was",
+        )
+    with reading(folder):
+        if not folder.is_dir():
+            folder.stat()
+            raise InputError(f"`{folder}` is a file, not the folder of a run")
+    if not path.exists():
+        raise InputError(
+            f"`{folder}` is no run: it has no `{MANIFEST}`",
+            hint="a run is what `loginfer evaluate … --out FOLDER` writes",
+        )
+    with reading(path):
+        text = path.read_bytes()
+    try:
+        manifest = json.loads(text)
+    except ValueError as error:
+        raise InputError(f"the manifest is no JSON: {error}", where=str(path), hint=_AGAIN) from error
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise InputError(
+            f'the manifest is not that of a run: its "format" is not "{FORMAT}"', where=str(path)
+        )
+    if manifest.get("format_version") != FORMAT_VERSION:
+        raise InputError(
+            f"the run has the format {json.dumps(manifest.get('format_version'))}; this program reads format "
+            f"{FORMAT_VERSION}",
+            where=str(path),
+            hint="use the version of loginfer that wrote it, or run it again",
+        )
+    _check_manifest(manifest, path)
+    return manifest
+
+
+def _check_manifest(manifest: dict[str, Any], path: Path) -> None:
+    request, files = manifest.get("request"), manifest.get("files")
+    fine = isinstance(request, dict) and isinstance(files, dict) and isinstance(manifest.get("wanted"), dict)
+    fine = fine and {"system", "settings", "seed", "benchmark", "negatives", "protocols"} <= set(
+        request or {}
+    )
+    fine = fine and all(name in _OURS and isinstance(entry, dict) for name, entry in (files or {}).items())
+    fine = fine and {PREDICTIONS, RANKS, METRICS} <= set(files or {})
+    if not fine:
+        raise InputError("the manifest makes no sense", where=str(path), hint=_AGAIN)
+
+
+_AGAIN = "get the folder again, or run it again"

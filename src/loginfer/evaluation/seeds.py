@@ -1,0 +1,181 @@
+"""Several seeds: a run each, and what they have in common: mean, deviation, interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from loginfer.benchmark.manifest import as_json
+from loginfer.benchmark.values import Benchmark
+from loginfer.errors import InputError, LogInferError, OutputError
+from loginfer.evaluation.contender import Contender
+from loginfer.evaluation.evaluating import evaluate_contender
+from loginfer.evaluation.measures import Wanted
+from loginfer.evaluation.running import run_contender
+from loginfer.evaluation.runs import Run, load_run, request_of
+from loginfer.files import atomic_write
+
+__all__ = ["CONFIDENCE", "SUMMARY", "run_seeds", "seed_runs", "summarise"]
+
+# If a figure is distributed normally over all seeds, its mean lies in the interval with this probability.
+CONFIDENCE = 0.95
+
+SUMMARY = "summary.json"
+
+
+def run_seeds(
+    make: Callable[[int], Contender],
+    seeds: Sequence[int],
+    benchmark: Benchmark,
+    method: str | None,
+    wanted: Wanted,
+    path: str | Path | None = None,
+    *,
+    force: bool = False,
+    tell: Callable[[str], None] = lambda message: None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Run a system once with each seed; return the summary.
+
+    Parameters
+    ----------
+    make
+        Gives the system for a seed.
+    seeds
+        The seeds.
+    benchmark, method, wanted
+        On what, with whose negatives, and which figures.
+    path
+        A folder that gets `seed-0`, `seed-1`, … and `summary.json`. Runs that are there already, complete and
+        for the same request, are kept. Without a folder nothing is written.
+    force
+        Replace other runs that are there.
+    tell
+        Told what happens.
+    options
+        `progress`, `checkpoint_seconds`: see `run_contender`.
+    """
+    folder = None if path is None else Path(path)
+    if folder is not None:
+        _check(folder)
+    answers = []
+    for number, seed in enumerate(seeds, start=1):
+        ready = make(seed)
+        place = f"seed {seed} ({number} of {len(seeds)})"
+        if folder is None:
+            tell(place)
+            made = evaluate_contender(ready, benchmark, method, wanted, **options)
+            answers.append(made.as_dict())
+            continue
+        target = folder / f"seed-{seed}"
+        kept = _kept(target, request_of(ready, benchmark, method, wanted), wanted)
+        tell(f"{place}: kept" if kept else place)
+        if kept is None:
+            run_contender(ready, benchmark, method, wanted, target, force=force, tell=tell, **options)
+            kept = load_run(target, verify=False)
+        answers.append(kept.as_dict())
+    found = summarise(answers)
+    if folder is not None:
+        with atomic_write(folder / SUMMARY, force=True) as stream:
+            stream.write(as_json(found))
+    return found
+
+
+def seed_runs(path: str | Path) -> list[Path]:
+    """Return the folders of the runs that `run_seeds` wrote into a folder, in the order of their seeds."""
+    numbers = [f.name.removeprefix("seed-") for f in Path(path).glob("seed-*") if f.is_dir()]
+    return [Path(path) / f"seed-{n}" for n in sorted((n for n in numbers if n.isdecimal()), key=int)]
+
+
+def _check(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise OutputError(f"`{folder}` is a file, not a folder", hint="give the name of a folder")
+    if (folder / "manifest.json").exists():
+        raise OutputError(
+            f"`{folder}` is a run or a benchmark of its own", hint="choose another folder for several seeds"
+        )
+
+
+def _kept(path: Path, request: Mapping[str, Any], wanted: Wanted) -> Run | None:
+    """Return the run in a folder if it is complete and was made for the same request."""
+    try:
+        run = load_run(path)
+    except LogInferError:
+        return None
+    now = {key: getattr(wanted, key) for key in ("threshold", "criterion", "tie", "diagnosis")}
+    same = run.manifest["request"] == dict(request) and run.manifest["wanted"] == now
+    return run if same else None
+
+
+# -- the summary ------------------------------------------------------------------------------------
+
+
+def summarise(answers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what evaluations with several seeds have in common.
+
+    Parameters
+    ----------
+    answers
+        Evaluations as JSON values, with the same figures.
+
+    Returns
+    -------
+    dict
+        The keys of one evaluation with means for figures; `deviation` and `interval` have the same figures as
+        `metrics` and `ranking`, and `seeds` lists the figures of each seed.
+    """
+    if not answers:
+        raise InputError("no seed, no figures", hint="ask for at least one")
+    first = answers[0]
+    figures = [{key: answer[key] for key in ("threshold", "metrics", "ranking")} for answer in answers]
+    spread = [{key: each[key] for key in ("metrics", "ranking")} for each in figures]
+    same = ("negatives", "settings", "tie")
+    notes = dict.fromkeys(note for answer in answers for note in answer.get("notes", ()))
+    return {
+        "system": first["system"],
+        "benchmark": first["benchmark"],
+        "seed": first["seed"],
+        **_joined(figures, _mean),
+        **{key: first[key] for key in same if key in first},
+        "notes": list(notes),
+        "confidence": CONFIDENCE,
+        "deviation": _joined(spread, _deviation),
+        "interval": _joined(spread, _interval),
+        "seeds": [{"seed": answer["seed"], **each} for answer, each in zip(answers, figures, strict=True)],
+    }
+
+
+def _joined(values: Sequence[Any], join: Callable[[Sequence[float]], Any]) -> Any:
+    """Join numbers at the same place of nested mappings; what is no number stays if it is always the same."""
+    first = values[0]
+    if isinstance(first, Mapping):
+        return {key: _joined([value[key] for value in values], join) for key in first}
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+        return join([float(value) for value in values])
+    return first if all(value == first for value in values) else None
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
+def _deviation(values: Sequence[float]) -> float | None:
+    """Return the standard deviation over all seeds, as estimated from those that were tried."""
+    if len(values) < 2:
+        return None
+    mean = _mean(values)
+    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
+
+
+def _interval(values: Sequence[float]) -> list[float] | None:
+    """Return where the mean lies with 95 % probability (Student's t)."""
+    from scipy.special import stdtrit
+
+    deviation = _deviation(values)
+    if deviation is None:
+        return None
+    quantile = float(stdtrit(len(values) - 1, (1 + CONFIDENCE) / 2))
+    half = quantile * deviation / math.sqrt(len(values))
+    return [_mean(values) - half, _mean(values) + half]

@@ -1,0 +1,232 @@
+"""From which score on a triple is predicted: one threshold for all, or one for each relation.
+
+Section 2.2 of the paper: a triple is predicted if its confidence reaches a threshold, which is chosen on
+P_valid and N_valid, never on test.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from loginfer.benchmark.shortcuts import counts_from
+from loginfer.benchmark.values import Benchmark
+from loginfer.errors import InputError, UnknownNameError
+from loginfer.evaluation.values import Counts, Predictions, Scores
+from loginfer.kg import Triples, Vocabulary
+
+__all__ = ["CRITERIA", "KINDS", "Criterion", "Kind", "Thresholds", "fit_threshold", "fit_thresholds"]
+
+# What a threshold is chosen for.
+Criterion = Literal["accuracy", "f1", "balanced_accuracy"]
+CRITERIA: tuple[Criterion, ...] = get_args(Criterion)
+
+# One threshold for all triples, or one for the triples of each relation.
+Kind = Literal["global", "relation"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+
+def fit_threshold(
+    positive: npt.ArrayLike, negative: npt.ArrayLike, criterion: Criterion = "accuracy"
+) -> float:
+    """Return the best threshold for labelled scores; a score that reaches it counts as true.
+
+    Thresholds between the same two neighbouring scores do equally well. Where neighbouring gaps do, too,
+    they make one interval. Of several intervals that are equally good the widest counts, of equally wide ones
+    the lowest, and the threshold is the middle of it. The gaps below and above all scores are taken to be as
+    wide as the gaps next to them (1 where there is no other), so that a threshold is always finite.
+
+    Parameters
+    ----------
+    positive, negative
+        The scores; any numbers but NaN and infinities.
+    criterion
+        What must be best. If all labels are the same, that is accuracy in any case.
+
+    Raises
+    ------
+    InputError
+        Without scores, or if some are not finite.
+    """
+    if criterion not in CRITERIA:
+        raise UnknownNameError("criterion", criterion, CRITERIA)
+    true_scores, false_scores = (np.asarray(s, dtype=np.float64).ravel() for s in (positive, negative))
+    values, true, false = counts_from(true_scores, false_scores)
+    if not len(values):
+        raise InputError(
+            "there are no labelled scores to choose a threshold on",
+            hint="the benchmark has no triples in valid: give a threshold, such as 0.5",
+        )
+    if not np.isfinite(values).all():
+        raise InputError("a threshold cannot be chosen: some scores of valid are not finite numbers")
+    quality = _quality(true, false, criterion)
+    return _middle(values, quality == quality.max())
+
+
+def _quality(true: Counts, false: Counts, criterion: Criterion) -> npt.NDArray[np.float64]:
+    """Return the criterion for each cut. Quotients of counts: equal values are equal bit by bit."""
+    positives, negatives = int(true[0]), int(false[0])
+    if criterion == "accuracy" or not positives or not negatives:
+        return (true + negatives - false).astype(np.float64)
+    if criterion == "f1":
+        return np.asarray(2 * true / (true + false + positives))
+    return (true * negatives + (negatives - false) * positives).astype(np.float64)
+
+
+def _middle(values: Scores, best: npt.NDArray[np.bool_]) -> float:
+    """Return the middle of the widest run of best cuts; cut i lies between edges i and i + 1."""
+    largest = np.finfo(np.float64).max
+    with np.errstate(over="ignore"):
+        below, above = (values[1] - values[0], values[-1] - values[-2]) if len(values) > 1 else (1.0, 1.0)
+        edges = np.concatenate([[values[0] - below], values, [values[-1] + above]]).clip(-largest, largest)
+    change = np.flatnonzero(np.diff(np.concatenate([[False], best, [False]]).astype(np.int8)))
+    low, high = edges[change[::2]], edges[change[1::2]]
+    # Halves, since the sum or difference of two large numbers is no number.
+    widest = int(np.argmax(high / 2 - low / 2))
+    middle = float(low[widest] / 2 + high[widest] / 2)
+    # Rounding may bring the middle of a tiny gap down to the score below, which must not reach it.
+    return min(max(middle, math.nextafter(float(low[widest]), math.inf)), float(high[widest]))
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """From which score on triples are predicted.
+
+    Parameters
+    ----------
+    kind
+        `global` or `relation`.
+    value
+        The threshold for all triples; with `relation`, for those of the other relations.
+    criterion
+        What it was chosen for; None if it was given.
+    relations
+        By name, the thresholds of the relations that have their own.
+    vocabulary
+        The names of the relations' ids; needed where some have their own threshold.
+    """
+
+    kind: Kind
+    value: float
+    criterion: Criterion | None = None
+    relations: Mapping[str, float] = field(default_factory=dict)
+    vocabulary: Vocabulary | None = field(default=None, repr=False, compare=False)
+
+    @classmethod
+    def fixed(cls, value: float) -> Thresholds:
+        """Return one threshold for all triples that was not chosen but given."""
+        if not math.isfinite(value):
+            raise InputError(f"a threshold must be a finite number, not {value}")
+        return cls("global", float(value))
+
+    def of(self, triples: Triples) -> Scores:
+        """Return float64[n], the threshold of each triple."""
+        if not self.relations:
+            return np.full(len(triples), self.value)
+        if self.vocabulary is None:
+            raise ValueError("thresholds of relations need the benchmark's vocabulary")
+        by_id = np.full(len(self.vocabulary), self.value)
+        for name, value in self.relations.items():
+            by_id[self.vocabulary.index(name)] = value
+        return np.asarray(by_id[triples[:, 1]])
+
+    def predict(self, triples: Triples, scores: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+        """Return bool[n]: which triples are predicted, given their scores."""
+        return np.asarray(np.asarray(scores, dtype=np.float64) >= self.of(triples))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON values; relations in the order of their names."""
+        found: dict[str, Any] = {"kind": self.kind, "criterion": self.criterion, "value": self.value}
+        if self.kind == "relation":
+            found["relations"] = dict(sorted(self.relations.items()))
+        return found
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any], benchmark: Benchmark | None = None) -> Thresholds:
+        """Return what `as_dict` described.
+
+        Parameters
+        ----------
+        given
+            The JSON values.
+        benchmark
+            The benchmark that it is for; needed where relations have their own threshold.
+
+        Raises
+        ------
+        InputError
+            If the values do not describe thresholds, or name a relation that the benchmark does not have.
+        """
+        try:
+            kind, criterion, value = given["kind"], given.get("criterion"), float(given["value"])
+            relations = {str(name): float(own) for name, own in given.get("relations", {}).items()}
+        except (KeyError, TypeError, ValueError, AttributeError) as problem:
+            raise InputError(f"no description of thresholds: {problem!r}") from None
+        if kind not in KINDS:
+            raise UnknownNameError("kind of threshold", str(kind), KINDS)
+        if criterion is not None and criterion not in CRITERIA:
+            raise UnknownNameError("criterion", str(criterion), CRITERIA)
+        if not all(map(math.isfinite, [value, *relations.values()])):
+            raise InputError("a threshold must be a finite number")
+        vocabulary = None if benchmark is None else benchmark.graph.relations
+        if vocabulary is not None:
+            for name in relations:
+                if name not in vocabulary:
+                    raise UnknownNameError("relation", name, vocabulary, where="thresholds")
+        return cls(cast(Kind, kind), value, cast(Criterion | None, criterion), relations, vocabulary)
+
+
+def fit_thresholds(
+    predictions: Predictions,
+    benchmark: Benchmark,
+    kind: Kind = "global",
+    criterion: Criterion = "accuracy",
+) -> Thresholds:
+    """Choose thresholds on valid.
+
+    Parameters
+    ----------
+    predictions
+        The scores of P_valid and N_valid.
+    benchmark
+        The benchmark that they are for.
+    kind
+        `relation` chooses one for each relation that has both positives and negatives in valid; the others
+        have the global one.
+    criterion
+        What must be best.
+
+    Raises
+    ------
+    InputError
+        If there is nothing to choose them on: no triples in valid, or no negatives among them.
+    """
+    if kind not in KINDS:
+        raise UnknownNameError("kind of threshold", kind, KINDS)
+    scores = predictions.valid
+    if not len(scores.positive) or not len(scores.negative):
+        missing = "positives" if not len(scores.positive) else "negatives"
+        raise InputError(
+            f"no threshold can be chosen: {benchmark.name} has no {missing} in valid",
+            hint="give a threshold, such as 0.5 for scores of 0 and 1",
+        )
+    overall = fit_threshold(scores.positive, scores.negative, criterion)
+    vocabulary = benchmark.graph.relations
+    if kind == "global":
+        return Thresholds(kind, overall, criterion, {}, vocabulary)
+    method = predictions.method
+    negatives = benchmark.negatives[method].splits.valid if method is not None else np.empty((0, 3), np.int32)
+    true, false = benchmark.positives.valid[:, 1], negatives[:, 1]
+    both = np.intersect1d(true, false)
+    relations = {
+        vocabulary[relation]: fit_threshold(
+            scores.positive[true == relation], scores.negative[false == relation], criterion
+        )
+        for relation in both.tolist()
+    }
+    return Thresholds(kind, overall, criterion, relations, vocabulary)

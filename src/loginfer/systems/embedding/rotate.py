@@ -1,0 +1,97 @@
+"""RotatE: a relation is a rotation in each of d complex planes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from loginfer.compiled import fast_inlined
+from loginfer.systems.embedding.codes import L2, MODULI, ROTATE
+from loginfer.systems.embedding.system import DistanceSystem, Floats
+from loginfer.systems.settings import setting
+
+__all__ = ["RotatE"]
+
+_ZERO = np.float32(0)
+_TINY = np.float32(1e-24)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RotatE(DistanceSystem):
+    """score(s, r, o) = γ − ‖s ∘ r − o‖, where s, o are complex vectors and r = cos θ + i·sin θ.
+
+    Sun and others, RotatE: Knowledge Graph Embedding by Relational Rotation in Complex Space (ICLR 2019).
+    Their norm is the sum of the moduli (`norm` 1); PyKEEN's is the Euclidean one (`norm` 2).
+
+    A row holds the real parts, then the imaginary parts; a relation's row its angles θ. As a rotation keeps
+    lengths, ‖s ∘ r − o‖ = ‖s − o ∘ r̄‖: a query is s ∘ r for the object and o ∘ r̄ for the subject.
+    """
+
+    norm: int = setting(1, "1 for sums of moduli, 2 for Euclidean distances", least=1, most=2)
+
+    code: ClassVar[int] = ROTATE
+    parts: ClassVar[int] = 2
+
+    @property
+    def derived_width(self) -> int:
+        """Numbers in a rotation: cosines and sines."""
+        return 2 * self.dimension
+
+    @property
+    def comparison(self) -> int:
+        """How queries and candidates are compared."""
+        return MODULI if self.norm == 1 else L2
+
+    def initial_relations(self, relations: int, random: np.random.Generator) -> Floats:
+        """Draw angles from the whole circle."""
+        return random.uniform(-np.pi, np.pi, (relations, self.dimension)).astype(np.float32)
+
+
+@fast_inlined
+def to_rotation(angles: Floats, rotation: Floats) -> None:
+    """Derive cosines, then sines, from angles."""
+    sines = rotation[len(angles) :]
+    for j in range(len(angles)):
+        rotation[j] = np.cos(angles[j])
+        sines[j] = np.sin(angles[j])
+
+
+@fast_inlined
+def pull_back_rotation(rotation: Floats, g_rotation: Floats, g_angles: Floats) -> None:
+    """Set the angles' gradient from that of cosines and sines."""
+    sines, g_sines = rotation[len(g_angles) :], g_rotation[len(g_angles) :]
+    for j in range(len(g_angles)):
+        g_angles[j] = g_sines[j] * rotation[j] - g_rotation[j] * sines[j]
+
+
+@fast_inlined
+def moduli_distance(query: Floats, candidate: Floats) -> Any:
+    """Σ|q − c| of complex numbers."""
+    d = len(candidate) // 2
+    query_imaginary, candidate_imaginary = query[d:], candidate[d:]
+    total = _ZERO
+    for j in range(d):
+        real = query[j] - candidate[j]
+        imaginary = query_imaginary[j] - candidate_imaginary[j]
+        total += np.sqrt(real * real + imaginary * imaginary)
+    return total
+
+
+@fast_inlined
+def add_moduli_gradient(
+    weight: Any, query: Floats, candidate: Floats, g_query: Floats, g_candidate: Floats
+) -> None:
+    """Add weight · ∂(−Σ|q − c|); the derivative of |0| is 0."""
+    d = len(candidate) // 2
+    query_imaginary, candidate_imaginary = query[d:], candidate[d:]
+    g_query_imaginary, g_candidate_imaginary = g_query[d:], g_candidate[d:]
+    for j in range(d):
+        real = query[j] - candidate[j]
+        imaginary = query_imaginary[j] - candidate_imaginary[j]
+        scale = weight / np.sqrt(max(real * real + imaginary * imaginary, _TINY))
+        g_query[j] -= scale * real
+        g_query_imaginary[j] -= scale * imaginary
+        g_candidate[j] += scale * real
+        g_candidate_imaginary[j] += scale * imaginary

@@ -1,0 +1,72 @@
+"""How good the weights of an epoch are: the accuracy on valid at the best threshold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from loginfer.benchmark.randomness import generator
+from loginfer.benchmark.values import Benchmark
+from loginfer.kg import Triples
+from loginfer.systems.interface import Scorer, Scores
+
+__all__ = ["Validation", "best_accuracy"]
+
+
+@dataclass(frozen=True)
+class Validation:
+    """The triples of valid.
+
+    Parameters
+    ----------
+    positives, negatives
+        P_valid and N_valid.
+    """
+
+    positives: Triples
+    negatives: Triples
+
+    @classmethod
+    def of(cls, benchmark: Benchmark, seed: int) -> Validation | None:
+        """Return a benchmark's triples; None if it has none to choose by.
+
+        For a benchmark without negatives each positive gets one with a random subject or object.
+        """
+        positives = benchmark.positives.valid
+        if not benchmark.negatives:
+            negatives = _corrupted(benchmark, seed)
+        else:
+            negatives = np.vstack([made.splits.valid for made in benchmark.negatives.values()])
+        return cls(positives, negatives) if len(positives) and len(negatives) else None
+
+    def accuracy(self, scorer: Scorer) -> float:
+        """Return the accuracy at the best threshold."""
+        return best_accuracy(scorer.score(self.positives), scorer.score(self.negatives))
+
+
+def best_accuracy(positives: Scores, negatives: Scores) -> float:
+    """Return the highest accuracy that one threshold on the scores can have."""
+    scores = np.concatenate([positives, negatives])
+    gain = np.concatenate([np.ones(len(positives)), -np.ones(len(negatives))])
+    order = np.argsort(-scores, kind="stable")
+    # Right after the first i of them are called positive; a threshold cannot part equal scores.
+    right = len(negatives) + np.concatenate([[0.0], np.cumsum(gain[order])])
+    ranked = scores[order]
+    possible = np.concatenate([[True], ranked[1:] != ranked[:-1], [True]])
+    return float(right[possible].max() / len(scores))
+
+
+def _corrupted(benchmark: Benchmark, seed: int) -> Triples:
+    """Return the positives of valid with a random subject or object."""
+    graph = benchmark.graph
+    triples = benchmark.positives.valid.copy()
+    random = generator(seed, "embedding", "valid")
+    in_object = random.random(len(triples)) < 0.5
+    others = graph.consts[random.integers(0, len(graph.consts), len(triples))]
+    if graph.type_relation is not None and len(graph.types):
+        of_type = in_object & (triples[:, 1] == graph.type_relation)
+        others[of_type] = graph.types[random.integers(0, len(graph.types), int(of_type.sum()))]
+    triples[in_object, 2] = others[in_object]
+    triples[~in_object, 0] = others[~in_object]
+    return triples

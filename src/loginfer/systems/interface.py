@@ -1,0 +1,169 @@
+"""What a system is: it is fitted to a benchmark, and the scorer that comes out gives triples confidences.
+
+Two methods are all that anybody's own system needs. What else a built-in one can do — score every candidate
+of a query at once, keep its weights, go on where a killed run stopped — is a small protocol of its own, and
+whoever wants it asks whether it is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from loginfer.benchmark.values import Benchmark
+from loginfer.kg import Triples
+
+__all__ = [
+    "POSITIONS",
+    "Arrays",
+    "CandidateScorer",
+    "Checkpoint",
+    "Position",
+    "Scorer",
+    "Scores",
+    "StoredScorer",
+    "System",
+    "Unwatched",
+    "Watch",
+    "WatchedSystem",
+]
+
+Scores: TypeAlias = npt.NDArray[np.floating[Any]]
+Arrays: TypeAlias = Mapping[str, npt.NDArray[Any]]
+
+# The columns of a triple.
+Position = Literal["subject", "relation", "object"]
+POSITIONS: tuple[Position, ...] = ("subject", "relation", "object")
+
+
+class Scorer(Protocol):
+    """What a fitted system gives."""
+
+    def score(self, triples: Triples) -> Scores:
+        """Return float[n], one confidence a triple of int32[n, 3]; higher means more likely."""
+        ...
+
+
+class System(Protocol):
+    """What can be fitted to a benchmark.
+
+    The benchmark that `fit` gets holds P_train and P_valid and one method's N_train and N_valid; test
+    triples, rules and provenance are left out, so that no system can look at them by mistake. A class that
+    sets `sees_everything = True` gets the whole benchmark: the oracle, which must know the rules.
+    """
+
+    def fit(self, benchmark: Benchmark) -> Scorer:
+        """Learn from a benchmark."""
+        ...
+
+
+@runtime_checkable
+class CandidateScorer(Protocol):
+    """A scorer that scores all candidates for one position of a triple at once."""
+
+    def score_candidates(
+        self, triples: Triples, position: Position, candidates: npt.NDArray[np.int32]
+    ) -> Scores:
+        """Return float[n, c]: the scores of each triple with each candidate in that position.
+
+        Equal candidates of equal triples get equal scores, bit by bit, whatever the blocks asked for: ranks
+        are counted by comparing these numbers with one another.
+        """
+        ...
+
+
+@runtime_checkable
+class StoredScorer(Protocol):
+    """A scorer that can be written down; its class gives it back (`System.restore(benchmark, arrays)`)."""
+
+    def arrays(self) -> Arrays:
+        """Return its weights by name, to be kept as safetensors."""
+        ...
+
+
+# -- learning that can be watched and resumed -------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The state of a system between two steps, enough to go on as if nothing had happened.
+
+    Parameters
+    ----------
+    arrays
+        Weights, moments, whatever is large.
+    facts
+        The rest, as JSON values: which epoch is next, the best figure so far.
+    """
+
+    arrays: Arrays
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Watch(Protocol):
+    """Who watches a system learn: shows progress, writes the learning curve, keeps checkpoints."""
+
+    def restore(self) -> Checkpoint | None:
+        """Return the last checkpoint of a run that was killed; None at the start of a new one."""
+        ...
+
+    def due(self) -> bool:
+        """Say whether a checkpoint is worth its time now."""
+        ...
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Keep a checkpoint, and with it the learning curve up to here."""
+        ...
+
+    def record(self, row: Mapping[str, float | int]) -> None:
+        """Add a row to the learning curve, e.g. epoch, loss and accuracy on valid; no times."""
+        ...
+
+    def progress(self, what: str, done: int, total: int | None) -> None:
+        """Show how far the work is."""
+        ...
+
+
+class Unwatched:
+    """Nobody watches: nothing is shown, nothing is kept but the learning curve."""
+
+    def __init__(self) -> None:
+        self.curve: list[dict[str, float | int]] = []
+
+    def restore(self) -> Checkpoint | None:
+        """Return nothing: every run is a new one."""
+        return None
+
+    def due(self) -> bool:
+        """Never ask for a checkpoint."""
+        return False
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Keep nothing."""
+
+    def record(self, row: Mapping[str, float | int]) -> None:
+        """Keep the learning curve."""
+        self.curve.append(dict(row))
+
+    def progress(self, what: str, done: int, total: int | None) -> None:
+        """Show nothing."""
+
+
+@runtime_checkable
+class WatchedSystem(Protocol):
+    """A system whose learning can be watched and resumed.
+
+    A run that was killed and resumed any number of times ends with the same bytes as one that was not.
+    """
+
+    def fit(self, benchmark: Benchmark, watch: Watch | None = None) -> StoredScorer:
+        """Learn from a benchmark, starting from the watch's last checkpoint if it has one."""
+        ...
+
+    def restore(self, benchmark: Benchmark, arrays: Arrays) -> StoredScorer:
+        """Return the scorer whose `arrays()` these are."""
+        ...

@@ -1,0 +1,165 @@
+"""The systems that have a name: the built-in ones, those of installed packages, and `module:Class`.
+
+What is built in stands in `systems.toml`. A package offers its own under the entry point group
+`loginfer.systems`, where a name leads to a class. Nothing is imported before a system is used.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+import tomllib
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from loginfer.errors import InputError, LogInferError, UnknownNameError
+
+__all__ = ["ENTRY_POINTS", "Entry", "find_system", "systems"]
+
+ENTRY_POINTS = "loginfer.systems"
+
+_TARGET = re.compile(r"[\w.]+:[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A system that can be chosen by name.
+
+    Parameters
+    ----------
+    name
+        What users type, in any case.
+    target
+        Its class, as `module:Class`.
+    title
+        Its name in print.
+    kind
+        `baseline`, `shortcut`, `embedding`, `graph neural network`; `plug-in` for others' systems.
+    summary
+        What it does, in one line.
+    reference
+        The paper that describes it.
+    captures
+        For each pattern whether theory says that it can be captured: `yes`, `no`, `not known`.
+    aliases
+        Other names.
+    """
+
+    name: str
+    target: str
+    title: str
+    kind: str
+    summary: str = ""
+    reference: str = ""
+    captures: Mapping[str, str] = field(default_factory=dict)
+    aliases: tuple[str, ...] = ()
+
+    def load(self) -> type[Any]:
+        """Import its class.
+
+        Raises
+        ------
+        LogInferError
+            If the module cannot be imported, or has no such class.
+        """
+        module_name, class_name = self.target.split(":")
+        module = _import(module_name, self.target)
+        found = getattr(module, class_name, None)
+        if found is None:
+            classes = [name for name, value in vars(module).items() if isinstance(value, type)]
+            raise UnknownNameError(f"class in `{module_name}`", class_name, classes, where="--system")
+        if not isinstance(found, type) or not callable(getattr(found, "fit", None)):
+            raise InputError(
+                f"`{self.target}` is not a system: it is no class with a method `fit`",
+                where="--system",
+                hint="see `Your own system` in the documentation",
+            )
+        return found
+
+
+def systems() -> list[Entry]:
+    """Return the systems that have a name: the built-in ones, then those of installed packages."""
+    return [*_built_in().values(), *_plugged_in()]
+
+
+def find_system(name: str) -> Entry:
+    """Return a system by name, in any case, or by `module:Class`.
+
+    Raises
+    ------
+    UnknownNameError
+        With the nearest names.
+    """
+    wanted = name.strip()
+    if _TARGET.fullmatch(wanted):
+        return Entry(wanted, wanted, wanted.split(":")[1], "plug-in")
+    known = systems()
+    for entry in known:
+        if wanted.casefold() in (spelt.casefold() for spelt in (entry.name, *entry.aliases)):
+            return entry
+    names = [spelt for entry in known for spelt in (entry.name, *entry.aliases)]
+    raise UnknownNameError("system", name, names, where="--system")
+
+
+@cache
+def _built_in() -> dict[str, Entry]:
+    text = resources.files("loginfer.systems").joinpath("systems.toml").read_text(encoding="utf-8")
+    found = {}
+    for name, about in tomllib.loads(text).items():
+        aliases = tuple(about.pop("aliases", ()))
+        found[name] = Entry(name=name, target=about.pop("class"), aliases=aliases, **about)
+    return found
+
+
+def _plugged_in() -> list[Entry]:
+    """Return the systems of installed packages; a built-in name is not given away."""
+    found = sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name)
+    taken = _built_in()
+    return [
+        Entry(point.name, point.value, point.name, "plug-in", f"from {point.value}")
+        for point in found
+        if point.name.casefold() not in taken and _TARGET.fullmatch(point.value)
+    ]
+
+
+def _import(name: str, target: str) -> ModuleType:
+    """Import a module, the current folder included, as Python itself would for a script there."""
+    here = str(Path.cwd())
+    added = here not in sys.path
+    if added:
+        sys.path.insert(0, here)
+    try:
+        return importlib.import_module(name)
+    except LogInferError:
+        raise
+    except ModuleNotFoundError as error:
+        if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
+            raise InputError(
+                f"no module `{error.name}` for the system `{target}`",
+                where="--system",
+                hint="start from the folder the module is in, or install it",
+            ) from error
+        raise _failed(target, error) from error
+    except Exception as error:
+        raise _failed(target, error) from error
+    finally:
+        if added:
+            sys.path.remove(here)
+
+
+def _failed(target: str, error: Exception) -> InputError:
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else None
+    return InputError(
+        f"importing the system `{target}` failed: {type(error).__name__}: {error}",
+        where=where,
+        hint="mend the module, or install what it needs",
+    )

@@ -1,0 +1,333 @@
+"""Diagnosis: verdicts, and witnesses of sub-rules against brute force."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from brute_force import facts, one_step
+from made_up_benchmarks import family
+
+from loginfer.benchmark.negatives.undesired import undesired
+from loginfer.benchmark.oracle import Oracle
+from loginfer.benchmark.pipeline import build
+from loginfer.benchmark.recipe import Recipe
+from loginfer.benchmark.shortcuts import SHORTCUTS, shortcut
+from loginfer.benchmark.values import Benchmark, Splits
+from loginfer.engine import open_engine
+from loginfer.evaluation.diagnosis import diagnose
+from loginfer.evaluation.thresholds import Thresholds, fit_thresholds
+from loginfer.evaluation.values import LabelledScores, Predictions
+from loginfer.kg import KnowledgeGraph, load_graph
+from loginfer.logic import parse_rule
+
+TRIANGLES = (
+    "(x,likes,y), (x,near,z), (y,near,z), x != z, y != z -> (x,knows,y)",
+    "(x,near,y), (x,likes,z), (y,likes,z), x != y -> (x,helps,y)",
+)
+SIMPLE = ("(x,likes,y) -> (y,fears,x)", "(x,near,y), (y,likes,z) -> (x,meets,z)")
+
+
+def people(rules, size: int, share: float, method: str, **settings) -> Benchmark:
+    rng = np.random.default_rng(5)
+    known = [
+        (f"p{a:02}", relation, f"p{b:02}")
+        for relation in ("likes", "near")
+        for a, b in itertools.product(range(size), repeat=2)
+        if rng.random() < share
+    ]
+    graph = KnowledgeGraph.from_names(known, type_predicate="")
+    return build(Recipe("people", rules=rules, negatives=(method,), **settings), graph)
+
+
+@pytest.fixture(scope="module")
+def triangles() -> Benchmark:
+    return people(TRIANGLES, 40, 0.2, "qg", k2=500)
+
+
+@pytest.fixture(scope="module")
+def simple() -> Benchmark:
+    return people(SIMPLE, 40, 0.06, "pa", k2=500)
+
+
+def scored(made: Benchmark, score) -> Predictions:
+    """What a function of triples says about a benchmark."""
+    (method,) = made.negatives
+    negatives = made.negatives[method].splits
+    return Predictions(
+        method,
+        *(
+            LabelledScores(
+                np.asarray(score(made.positives[s]), float), np.asarray(score(negatives[s]), float)
+            )
+            for s in ("valid", "test")
+        ),
+    )
+
+
+def oracle(made: Benchmark):
+    return Oracle(open_engine(made.graph), made.program).scores
+
+
+def holds(made: Benchmark, *relations: str):
+    """Say true if another relation already holds, whatever is asked: (x R y) → (x T y)."""
+
+    def score(triples):
+        found = np.zeros(len(triples), dtype=bool)
+        for relation in relations:
+            asked = triples.copy()
+            asked[:, 1] = made.graph.relation_id(relation)
+            found |= made.graph.contains(asked)
+        return found
+
+    return score
+
+
+HALF = Thresholds.fixed(0.5)
+
+
+# -- verdicts on benchmarks ------------------------------------------------------------------------
+
+
+def test_an_oracle_has_learned_every_rule(triangles, simple):
+    for made in (triangles, simple):
+        found = diagnose(made, scored(made, oracle(made)), HALF)
+        assert [rule.text for rule in found.rules] == ["learned the rule"] * 2
+        assert [rule.recall for rule in found.rules] == [1.0, 1.0]
+        assert all(known.rate in (0.0, None) for rule in found.rules for known in rule.shortcuts)
+        assert found.summary()[0] == "of 2 rules: 2 learned"
+
+
+def test_a_rule_that_no_negatives_tell_from_adjacency_is_untested(simple):
+    negatives = simple.negatives["pa"]
+    test = negatives.splits.test
+    test = test[shortcut("adjacent", simple, "pa").scores(test) == 0]
+    apart = replace(negatives, splits=replace(negatives.splits, test=test), origins={})
+    made = replace(simple, negatives={"pa": apart})
+    first, second = diagnose(made, scored(made, oracle(made)), HALF).rules
+    assert first.text == "learned the rule or the shortcut adjacent -> (y,fears,x), which no negatives test"
+    assert [known.text for known in first.shortcuts[:2]] == ["every (y,fears,x)", "adjacent -> (y,fears,x)"]
+    # The ends of a path of length two are hardly ever adjacent: adjacency would not find its conclusions.
+    assert second.verdict == "learned"
+
+
+def test_a_system_that_knows_one_atom_of_the_body_has_learned_a_shortcut(triangles):
+    found = diagnose(triangles, scored(triangles, holds(triangles, "likes", "near")), HALF)
+    assert [rule.text for rule in found.rules] == [
+        "learned the shortcut (x,likes,y) -> (x,knows,y)",
+        "learned the shortcut (x,near,y) -> (x,helps,y)",
+    ]
+    instead = found.rules[1].instead
+    assert (instead.kind, instead.rate) == ("sub-rule", 1.0)
+    assert instead.witnesses >= 5
+    counted, example = found.summary()[:2]
+    assert counted == "of 2 rules: 2 replaced by a shortcut"
+    assert "`(x,near,y) -> (x,helps,y)`" in example
+    assert f"{instead.witnesses} of {instead.witnesses} wrong ones" in example
+
+
+def test_a_system_that_knows_two_atoms_has_learned_the_longer_shortcut(triangles):
+    rule = parse_rule("(x,near,z), (y,near,z) -> (x,knows,y)")
+    engine = open_engine(triangles.graph)
+    found = diagnose(triangles, scored(triangles, lambda asked: engine.derives([rule], asked)), HALF)
+    first, second = found.rules
+    assert (first.verdict, first.instead.text) == ("shortcut", "(x,near,z), (y,near,z) -> (x,knows,y)")
+    assert (second.verdict, second.recall) == ("not learned", 0.0)
+
+
+def test_where_no_sub_rule_has_witnesses_the_heads_relation_is_looked_at():
+    made = people(TRIANGLES, 40, 0.06, "rb", k2=500, min_new=1, ratio="1:1:2")
+    negatives = made.negatives["rb"]
+    engine = open_engine(made.graph)
+    test = negatives.splits.test
+    test = test[~engine.derives([known.sub_rule for known in undesired(made.program)], test)]
+    apart = replace(negatives, splits=replace(negatives.splits, test=test), origins={})
+    made = replace(made, negatives={"rb": apart})
+    found = diagnose(made, scored(made, lambda asked: np.ones(len(asked))), HALF)
+    assert [rule.instead.text for rule in found.rules] == ["every (x,knows,y)", "every (x,helps,y)"]
+    # Whoever says no to them may still have learned something simpler than the rule.
+    found = diagnose(made, scored(made, oracle(made)), HALF)
+    assert [(rule.verdict, rule.instead.text) for rule in found.rules] == [
+        ("untested", "(x,likes,y) -> (x,knows,y)"),
+        ("untested", "(x,near,y) -> (x,helps,y)"),
+    ]
+
+
+def test_an_inequality_need_not_be_tested():
+    made = people(("(x,near,y), (y,likes,z), x != z -> (x,meets,z)",), 40, 0.06, "pa", k2=500)
+    (rule,) = diagnose(made, scored(made, oracle(made)), HALF).rules
+    forgets = next(known for known in rule.shortcuts if known.kind == "sub-rule")
+    assert (forgets.text, forgets.tested) == ("(x,near,y), (y,likes,z) -> (x,meets,z)", False)
+    assert rule.verdict == "learned"
+
+
+def test_guessing_learns_nothing(triangles, simple):
+    rng = np.random.default_rng(0)
+    for made in (triangles, simple):
+        found = diagnose(made, scored(made, lambda asked: rng.random(len(asked))), HALF)
+        assert {rule.verdict for rule in found.rules} <= {"in part", "not learned"}
+
+
+def test_saying_yes_to_everything_is_a_shortcut(triangles, simple):
+    for made in (triangles, simple):
+        found = diagnose(made, scored(made, lambda asked: np.ones(len(asked))), HALF)
+        assert {rule.verdict for rule in found.rules} == {"shortcut"}
+    assert found.rules[0].text == "learned the shortcut every (y,fears,x)"
+    assert all(row["correlation"] is None for row in found.baselines.values())
+
+
+def test_a_threshold_from_validation_does_as_well(triangles):
+    predictions = scored(triangles, oracle(triangles))
+    assert diagnose(triangles, predictions, fit_thresholds(predictions, triangles)) == diagnose(
+        triangles, predictions, HALF
+    )
+
+
+def test_the_scores_of_a_baseline_follow_it(triangles):
+    for name in ("object-popularity", "relation-name", "adjacent"):
+        baseline = shortcut(name, triangles, "qg")
+        found = diagnose(triangles, scored(triangles, baseline.scores), HALF)
+        assert list(found.baselines) == list(SHORTCUTS)
+        assert found.baselines[name]["correlation"] == pytest.approx(1.0)
+        followed = [line for line in found.summary() if "the scores follow" in line]
+    assert followed[0].startswith("the scores follow `adjacent` (ρ = 1.00); `adjacent` alone is right in ")
+    assert found.baselines["simpbl"]["correlation"] is None  # everybody has every relation
+
+
+# -- witnesses by brute force ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["qg", "pa", "rb"])
+def test_witnesses_are_the_negatives_that_sub_rules_conclude(method):
+    made = people(TRIANGLES, 18, 0.2, method, k2=50, ratio="1:1:2", min_new=1, protocol="paper")
+    rng = np.random.default_rng(2)
+    predictions = scored(made, lambda asked: rng.random(len(asked)))
+    found = diagnose(made, predictions, HALF)
+
+    train = facts(made.graph)
+    negatives = made.graph.names(made.negatives[method].splits.test)
+    said = dict(zip(negatives, (predictions.test.negative >= 0.5).tolist(), strict=True))
+    true = one_step(made.program, train)
+    assert found.derivable == len(true & set(negatives))
+    false = set(negatives) - true
+    own = [[known for known in undesired(made.program) if known.rule == place] for place in range(2)]
+    for diagnosis, sub_rules in zip(found.rules, own, strict=True):
+        listed = [known for known in diagnosis.shortcuts if known.kind == "sub-rule"]
+        assert diagnosis.sub_rules == len(sub_rules) == sum(known.variants for known in listed)
+        by_text = {known.text: known for known in listed}
+        alike: dict[tuple, set[str]] = {}
+        for known in sub_rules:
+            witnesses = one_step([known.sub_rule], train) & false
+            alike.setdefault((known.sub_rule.atoms, frozenset(witnesses)), set()).add(str(known.sub_rule))
+        assert len(alike) == len(listed)
+        for (atoms, witnesses), texts in alike.items():
+            (shown,) = (by_text[text] for text in texts & by_text.keys())
+            assert len(shown.text) == min(map(len, texts))
+            assert (shown.witnesses, shown.variants) == (len(witnesses), len(texts))
+            assert shown.predicted == sum(said[triple] for triple in witnesses)
+            assert shown.size[0] == len(atoms)
+
+
+@pytest.mark.parametrize("written_down", [True, False])
+def test_recall_is_that_of_a_rules_own_conclusions(written_down):
+    made = people(TRIANGLES, 16, 0.2, "qg", k2=60, ratio="1:1:2", min_new=1)
+    rng = np.random.default_rng(4)
+    predictions = scored(made, lambda asked: rng.random(len(asked)))
+    known = facts(made.kg)
+    made = made if written_down else replace(made, provenance=None)
+    names = made.graph.names(made.positives.test)
+    for rule, diagnosis in zip(made.program, diagnose(made, predictions, HALF).rules, strict=True):
+        derived = one_step([rule], known)
+        own = [i for i, triple in enumerate(names) if triple in derived]
+        assert diagnosis.conclusions == len(own) > 0
+        assert diagnosis.predicted == sum(predictions.test.positive[i] >= 0.5 for i in own)
+
+
+def test_negatives_that_follow_from_the_rules_are_left_out():
+    made = people(SIMPLE, 16, 0.2, "rb", k2=60, min_new=1, protocol="paper")
+    found = diagnose(made, scored(made, oracle(made)), HALF)
+    derived = one_step(made.program, facts(made.graph))
+    assert (
+        found.derivable == sum(t in derived for t in made.graph.names(made.negatives["rb"].splits.test)) > 0
+    )
+    assert any("follow" in line and "left out" in line for line in found.summary())
+    assert all(known.predicted == 0 for rule in found.rules for known in rule.shortcuts)
+
+
+# -- what is not known -----------------------------------------------------------------------------
+
+
+def test_without_rules_only_baselines_are_compared(triangles):
+    made = replace(triangles, rules=(), provenance=None)
+    found = diagnose(made, scored(made, oracle(triangles)), HALF)
+    assert found.rules == ()
+    assert list(found.baselines) == list(SHORTCUTS)
+    assert found.summary()[-1] == "the rules of this benchmark are not known"
+
+
+def test_without_negatives_there_is_recall(triangles):
+    made = replace(triangles, negatives={})
+    ones = LabelledScores(np.ones(len(made.positives.test)), np.zeros(0))
+    found = diagnose(made, Predictions(None, ones, ones), HALF)
+    assert found.baselines == {}
+    assert [(rule.recall, rule.verdict) for rule in found.rules] == [(1.0, "untested")] * 2
+
+
+def test_without_valid_baselines_are_compared_all_the_same(triangles):
+    nothing = triangles.positives.valid[:0]
+    positives = Splits(triangles.positives.train, nothing, triangles.positives.test)
+    negatives = triangles.negatives["qg"]
+    splits = Splits(negatives.splits.train, nothing, negatives.splits.test)
+    made = replace(triangles, positives=positives, negatives={"qg": replace(negatives, splits=splits)})
+    found = diagnose(made, scored(made, oracle(triangles)), HALF)
+    assert {rule.verdict for rule in found.rules} == {"learned"}
+    assert found.baselines["subject-popularity"]["accuracy"] is None
+    assert found.baselines["subject-popularity"]["correlation"] is not None
+    assert found.baselines["adjacent"]["accuracy"] is not None
+
+
+def test_a_body_too_long_for_sub_rules_is_noted(triangles):
+    body = ", ".join(f"(v{i},likes,v{i + 1})" for i in range(20))
+    long = parse_rule(f"{body} -> (v0,knows,v1)")
+    rules = (*triangles.rules, replace(triangles.rules[0], rule=long))
+    made = replace(triangles, rules=rules)
+    found = diagnose(made, scored(made, lambda asked: np.ones(len(asked))), HALF)
+    assert found.summary()[-1].startswith("sub-rules were not looked at: ")
+    assert [rule.sub_rules for rule in found.rules] == [0, 0, 0]
+    assert found.rules[2].verdict == "not testable"
+
+
+def test_names_with_quotes_and_types_are_no_obstacle():
+    made = family()
+    scores = LabelledScores(np.ones(2), np.zeros(2))
+    found = diagnose(made, Predictions("qg", scores, scores), HALF)
+    assert [rule.verdict for rule in found.rules] == ["not testable"] * 3
+    assert [rule.conclusions for rule in found.rules] == [2, 1, 0]
+
+
+def test_a_diagnosis_is_json_and_the_same_each_time(triangles):
+    rng = np.random.default_rng(6)
+    predictions = scored(triangles, lambda asked: rng.random(len(asked)))
+    found = diagnose(triangles, predictions, HALF).as_dict()
+    text = json.dumps(found, allow_nan=False)
+    assert json.loads(text) == found
+    again = diagnose(triangles, predictions, HALF, engine=open_engine(triangles.graph))
+    assert json.dumps(again.as_dict()) == text
+    assert sum(found["verdicts"].values()) == 2
+
+
+# -- a real graph ----------------------------------------------------------------------------------
+
+
+@pytest.mark.data
+def test_adjacency_is_exposed_on_the_triangles_of_wordnet(data_folder):
+    recipe = Recipe("wn18rr", patterns=("triangle",), k1=20, k2=10_000, negatives=("qg",))
+    made = build(recipe, load_graph("wn18rr"))
+    honest = diagnose(made, scored(made, oracle(made)), HALF)
+    assert honest.verdicts["learned"] == 20
+    adjacent = diagnose(made, scored(made, shortcut("adjacent", made, "qg").scores), HALF)
+    assert adjacent.verdicts["shortcut"] == 20
+    assert all(len(parse_rule(rule.instead.text).body) == 1 for rule in adjacent.rules)

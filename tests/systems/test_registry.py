@@ -1,0 +1,97 @@
+import sys
+import textwrap
+
+import pytest
+
+from loginfer.errors import InputError, LogInferError, UnknownNameError
+from loginfer.systems import registry
+from loginfer.systems.registry import find_system, systems
+
+
+def test_every_named_system_can_be_loaded():
+    for entry in systems():
+        assert callable(entry.load().fit), entry.name
+
+
+@pytest.mark.parametrize(
+    "name", ["simpbl", "oracle", "transe", "rotate", "complex", "distmult", "boxe", "r-gcn"]
+)
+def test_names_are_found_in_any_case(name):
+    assert find_system(name.upper()).name == find_system(name).name == name
+
+
+def test_r_gcn_is_also_found_without_its_hyphen():
+    assert find_system("RGCN").name == "r-gcn"
+
+
+def test_an_unknown_name_comes_with_the_nearest_ones():
+    with pytest.raises(UnknownNameError, match="did you mean `rotate`"):
+        find_system("rotat")
+
+
+def test_what_theory_says_is_known_for_every_pattern_or_for_none():
+    patterns = {"symmetry", "inversion", "hierarchy", "composition", "intersection", "triangle", "diamond"}
+    for entry in systems():
+        assert set(entry.captures) in (set(), patterns), entry.name
+        assert set(entry.captures.values()) <= {"yes", "no", "not known"}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A current folder with a module of this name."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(name, text):
+        (tmp_path / f"{name}.py").write_text(textwrap.dedent(text))
+        monkeypatch.delitem(sys.modules, name, raising=False)
+
+    return write
+
+
+def test_a_class_is_found_in_a_module_of_the_current_folder(folder):
+    folder("mine_found", "class Mine:\n    def fit(self, benchmark):\n        return self\n")
+    path = list(sys.path)
+    assert find_system("mine_found:Mine").load().__name__ == "Mine"
+    assert sys.path == path
+
+
+def test_a_module_that_does_not_exist_is_named(folder):
+    with pytest.raises(InputError, match="no module `nowhere_at_all`"):
+        find_system("nowhere_at_all:Mine").load()
+
+
+def test_a_module_that_fails_is_reported_with_the_line(folder):
+    folder("mine_fails", "x = 1\ny = x / 0\n")
+    with pytest.raises(InputError, match=r"(?s)mine_fails\.py:2.*ZeroDivisionError"):
+        find_system("mine_fails:Mine").load()
+
+
+def test_a_module_that_needs_a_missing_one_says_which(folder):
+    folder("mine_needs", "import a_library_nobody_has\n")
+    with pytest.raises(InputError, match=r"(?s)mine_needs.*a_library_nobody_has"):
+        find_system("mine_needs:Mine").load()
+
+
+def test_a_class_that_does_not_exist_comes_with_those_that_do(folder):
+    folder("mine_spelt", "class Mine:\n    pass\n")
+    with pytest.raises(UnknownNameError, match="did you mean `Mine`"):
+        find_system("mine_spelt:Mines").load()
+
+
+def test_a_class_without_fit_is_no_system(folder):
+    folder("mine_not", "class Mine:\n    pass\nnumber = 3\n")
+    for name in ("Mine", "number"):
+        with pytest.raises(LogInferError, match="not a system"):
+            find_system(f"mine_not:{name}").load()
+
+
+class _Point:
+    def __init__(self, name, value):
+        self.name, self.value = name, value
+
+
+def test_entry_points_add_systems_but_never_replace_built_in_ones(monkeypatch):
+    points = [_Point("mine", "mine_pkg:Mine"), _Point("TransE", "mine_pkg:Other")]
+    monkeypatch.setattr(registry, "entry_points", lambda group: points if group == "loginfer.systems" else [])
+    assert find_system("MINE").target == "mine_pkg:Mine"
+    assert find_system("transe").target.startswith("loginfer.")
