@@ -18,7 +18,10 @@ from benchmarks.table import Row, format_table
 from benchmarks.tasks import MODULES
 from benchmarks.workspace import ARCHIVES, Workspace, find_archive
 
-SYSTEMS = ("loginfer", "duckdb", "nemo-python", "pyoxigraph", "polars", "numba", "numpy")
+SYSTEMS = (
+    "loginfer", "duckdb", "nemo-python", "pyoxigraph", "polars", "numba", "numpy", "pykeen", "torch",
+    "torch-geometric",
+)  # fmt: skip
 READING = """
 CPU seconds, user and system, of all threads and processes; medians. Each measurement has a process of its
 own. `warm` is the second call in a process, `cold` the first, with compiled kernels on disk already; for a

@@ -109,7 +109,7 @@ def collect(wanted: list[Cell], runs: Path) -> list[dict[str, object]]:
             key = (SYSTEMS[cell.system], cell.kg, cell.pattern, theirs)
             row[f"paper_{name}"] = paper.get(key)
         row["cpu_seconds"] = timing.get("cpu_seconds")
-        row["peak_megabytes"] = timing.get("peak_megabytes")
+        row["peak_megabytes"] = round(timing["peak_memory_bytes"] / 1e6)
         rows.append(row)
     return rows
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.tasks.training import MARGIN, SETTINGS, sizes_of
+from benchmarks.tasks.training import MARGINS, SETTINGS, sizes_of
 
 
 def train(triples: str, model: str) -> Any:
@@ -39,7 +39,7 @@ def loop_of(triples: Any, model: str, epochs: int, sizes: tuple[int, int] | None
         model,
         triples_factory=factory,
         embedding_dim=SETTINGS["dimension"],
-        loss=NSSALoss(margin=MARGIN, adversarial_temperature=SETTINGS["adversarial"]),
+        loss=NSSALoss(margin=MARGINS[model], adversarial_temperature=SETTINGS["adversarial"]),
         random_seed=0,
     )
     optimizer = torch.optim.Adam(made.parameters(), lr=SETTINGS["learning_rate"])

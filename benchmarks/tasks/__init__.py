@@ -8,6 +8,7 @@ from benchmarks.tasks import (
     loading,
     materialise,
     ranking,
+    rgcn,
     single_body,
     startup,
     support,
@@ -15,4 +16,15 @@ from benchmarks.tasks import (
 )
 
 # In the order of the table.
-MODULES = (support, single_body, conclusions, materialise, building, ranking, training, loading, startup)
+MODULES = (
+    support,
+    single_body,
+    conclusions,
+    materialise,
+    building,
+    ranking,
+    training,
+    rgcn,
+    loading,
+    startup,
+)

@@ -21,11 +21,18 @@ finally:
     if _collecting:
         gc.enable()
 
-__all__ = ["fast_inlined", "fast_kernel", "inlined", "kernel"]
+__all__ = ["fast_inlined", "fast_kernel", "fast_spliced", "inlined", "kernel"]
 
 # What learning may do with floats: add in another order, which sums in vector registers need, and fuse a
 # product with a sum. Not among them: to assume that there are no infinities or NaNs, which must be noticed.
-_FAST = frozenset({"reassoc", "contract", "nsz"})
+# Looking for a division by 0 before each one would keep loops out of vector registers, too. And without
+# allocations nobody need count who uses an array, which costs an atomic instruction for each row.
+_FAST_OPTIONS: dict[str, Any] = {
+    "nogil": True,
+    "fastmath": {"reassoc", "contract", "nsz"},
+    "error_model": "numpy",
+    "_nrt": False,
+}
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -57,12 +64,20 @@ def fast_inlined(function: F) -> F:
     return _compiled(function, forceinline=True, fast=True)
 
 
+def fast_spliced(function: F) -> F:
+    """Make a function part of each `fast_kernel` that calls it before that is compiled.
+
+    For functions that call others: one that is compiled by itself and then inlined is optimised once more at
+    every level, which makes deep kernels take long to compile.
+    """
+    return cast(F, numba.njit(inline="always", **_FAST_OPTIONS)(function))
+
+
 def _compiled(function: F, forceinline: bool = False, fast: bool = False) -> F:
     options: dict[str, Any] = {"nogil": True, "forceinline": forceinline}
     if fast:
-        # Looking for a division by 0 before each one would keep loops out of vector registers. Without
-        # allocations nobody need count who uses an array, which costs an atomic instruction for each row.
-        options.update(fastmath=set(_FAST), error_model="numpy", _nrt=False)
+        # Nobody calls what is inlined from Python.
+        options.update(_FAST_OPTIONS, no_cpython_wrapper=forceinline, no_cfunc_wrapper=forceinline)
     try:
         return cast(F, numba.njit(cache=not (fast and forceinline), **options)(function))
     except RuntimeError as error:

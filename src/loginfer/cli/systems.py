@@ -43,11 +43,13 @@ def show_system(
     """Show the settings of a system, and which patterns theory says it can capture."""
     from loginfer.systems.registry import find_system
     from loginfer.systems.settings import settings_of
+    from loginfer.systems.tuning import tuned_graphs
 
     entry = find_system(name)
     settings = settings_of(entry.load())
     if json:
-        print_json({**_about(entry), "settings": [_setting(known) for known in settings.values()]})
+        listed = [_setting(known) for known in settings.values()]
+        print_json({**_about(entry), "settings": listed, "tuned": tuned_graphs(entry)})
         return
     plain = console()
     plain.print(f"{entry.title} ({entry.kind})")
@@ -68,6 +70,9 @@ def show_system(
             continue  # it has an option of its own
         shown.add_row(known.name, _default(known), _values(known), known.meaning)
     plain.print(shown)
+    for graph, values in tuned_graphs(entry).items():
+        chosen = ", ".join(f"{name}={value}" for name, value in values.items())
+        plain.print(f"tuned for {graph}: {chosen}")
     if "seed" in settings:
         plain.print("--seed chooses all that is random.")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,6 +27,7 @@ def timing(seconds: Mapping[str, float], resumed: bool) -> dict[str, Any]:
     """
     return {
         "seconds": {what: round(spent, 3) for what, spent in seconds.items()},
+        "cpu_seconds": round(time.process_time(), 3),
         "resumed": resumed,
         "peak_memory_bytes": peak_memory(),
         "python": platform.python_version(),

@@ -13,7 +13,7 @@ from typing import Any
 from loginfer.benchmark.values import Benchmark
 from loginfer.systems.registry import Entry
 
-__all__ = ["known_graph", "tuned_settings"]
+__all__ = ["known_graph", "tuned_graphs", "tuned_settings"]
 
 
 def tuned_settings(entry: Entry, benchmark: Benchmark) -> dict[str, Any]:
@@ -21,7 +21,12 @@ def tuned_settings(entry: Entry, benchmark: Benchmark) -> dict[str, Any]:
     graph = known_graph(benchmark)
     if graph is None:
         return {}
-    return dict(_tuned()["settings"].get(entry.name, {}).get(graph, {}))
+    return tuned_graphs(entry).get(graph, {})
+
+
+def tuned_graphs(entry: Entry) -> dict[str, dict[str, Any]]:
+    """Return the tuned settings of a system for each graph that has some."""
+    return {graph: dict(values) for graph, values in _tuned()["settings"].get(entry.name, {}).items()}
 
 
 def known_graph(benchmark: Benchmark) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from loginfer.compiled import fast_inlined, fast_kernel
+from loginfer.compiled import fast_kernel, fast_spliced
 from loginfer.systems.embedding.boxe import (
     add_box_gradient,
     aim,
@@ -49,7 +49,7 @@ __all__ = [
 ]
 
 
-@fast_inlined
+@fast_spliced
 def make_query(code: int, side: Any, entity: Floats, relation: Floats, query: Floats) -> None:
     """Make the query of the known end of a triple and what is derived from its relation."""
     if code == TRANSE:
@@ -62,7 +62,7 @@ def make_query(code: int, side: Any, entity: Floats, relation: Floats, query: Fl
         multiply(side, entity, relation, query)
 
 
-@fast_inlined
+@fast_spliced
 def pull_back(
     code: int,
     side: Any,
@@ -83,7 +83,7 @@ def pull_back(
         pull_back_product(side, entity, relation, g_query, g_entity, g_relation)
 
 
-@fast_inlined
+@fast_spliced
 def score_candidates(
     model: Model, query: Floats, entities: Floats, candidates: Ids, scores: Floats, start: int, end: int
 ) -> None:
@@ -102,7 +102,7 @@ def score_candidates(
             scores[i] = model.offset - box_distance(query, candidate)
 
 
-@fast_inlined
+@fast_spliced
 def add_gradients(
     model: Model, query: Floats, entities: Floats, work: Workspace, start: int, end: int
 ) -> None:
@@ -126,7 +126,7 @@ def add_gradients(
 # -- what is derived from a relation's parameters --------------------------------------------------
 
 
-@fast_inlined
+@fast_spliced
 def derive(code: int, parameters: Floats, derived: Floats) -> None:
     """Derive what queries need from a relation's parameters; most models use these as they are."""
     if code == ROTATE:
@@ -138,7 +138,7 @@ def derive(code: int, parameters: Floats, derived: Floats) -> None:
             derived[j] = parameters[j]
 
 
-@fast_inlined
+@fast_spliced
 def pull_back_derived(code: int, derived: Floats, g_derived: Floats, g_parameters: Floats) -> None:
     """Set the gradient of a relation's parameters from that of what is derived from them."""
     if code == ROTATE:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.compiled import fast_inlined, fast_kernel
+from loginfer.compiled import fast_kernel, fast_spliced
 from loginfer.systems.embedding.adam import add_cubic_gradient, bias_corrections, update_row
 from loginfer.systems.embedding.codes import COMPLEX, OBJECT, SUBJECT
 from loginfer.systems.embedding.kernels import (
@@ -73,7 +73,7 @@ def run_batches(
     return total
 
 
-@fast_inlined
+@fast_spliced
 def _announce(loss: Loss, weights: Weights, data: Data, salt: Any, place: int, positive: int) -> None:
     """Ask for the rows of a positive and its random negatives, before they are needed."""
     width = weights.entities.shape[1]
@@ -88,7 +88,7 @@ def _announce(loss: Loss, weights: Weights, data: Data, salt: Any, place: int, p
 # -- a positive and its negatives ------------------------------------------------------------------
 
 
-@fast_inlined
+@fast_spliced
 def _gather(
     loss: Loss, data: Data, work: Workspace, salt: Any, place: int, positive: int, explicit: int
 ) -> None:
@@ -146,7 +146,7 @@ def _gather(
         work.relation_touched[work.relation[group]] = True
 
 
-@fast_inlined
+@fast_spliced
 def _touch(work: Workspace, entity: Any) -> None:
     """Give an entity a row for its gradient."""
     if work.slots[entity] < 0:
@@ -156,7 +156,7 @@ def _touch(work: Workspace, entity: Any) -> None:
     prefetch_row(work.g_entities, np.int64(work.slots[entity]), work.g_entities.shape[1])
 
 
-@fast_inlined
+@fast_spliced
 def _add_gradients(model: Model, loss: Loss, weights: Weights, work: Workspace) -> Any:
     """Add the gradients of what `_gather` wrote down; returns the loss."""
     for group in range(4):
@@ -187,7 +187,7 @@ def _add_gradients(model: Model, loss: Loss, weights: Weights, work: Workspace) 
     return total
 
 
-@fast_inlined
+@fast_spliced
 def _weigh(loss: Loss, work: Workspace) -> Any:
     """Set the derivative of the loss by each score; returns the loss."""
     scores, weights = work.scores, work.weights
@@ -219,7 +219,7 @@ def _weigh(loss: Loss, work: Workspace) -> Any:
 # -- a step of the optimiser -----------------------------------------------------------------------
 
 
-@fast_inlined
+@fast_spliced
 def _update(
     model: Model, loss: Loss, weights: Weights, work: Workspace, share: Any, rate: Any, tiny: Any
 ) -> None:
