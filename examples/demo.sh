@@ -35,4 +35,11 @@ head -n 1 "$out/benchmark/test_neg_qg.txt" | explain
 say "6. The LUBM benchmark of the paper, with its 107 rules"
 run loginfer suite build --only LUBM-all-qg --out "$out/suite"
 
+say "7. What do systems learn: the paper's baseline, an embedding, a system of one's own, and the oracle?"
+run loginfer evaluate "$out/benchmark" --negatives qg --system simpbl
+run loginfer evaluate "$out/benchmark" --negatives qg --system transe --set epochs=20 --out "$out/run"
+run env PYTHONPATH="$(dirname "$0")" loginfer evaluate "$out/benchmark" --negatives qg --ranking given \
+    --system own_system:CommonNeighbours
+run loginfer evaluate "$out/benchmark" --negatives qg --system oracle
+
 say "Done: see $out/"
