@@ -52,10 +52,14 @@ def loop_of(triples: Any, model: str, epochs: int, sizes: tuple[int, int] | None
         negative_sampler_kwargs={"num_negs_per_pos": SETTINGS["negatives"]},
     )
 
+    done = 0
+
     def run() -> None:
+        nonlocal done
+        done += epochs  # the loop counts on from where it stopped
         loop.train(
             factory,
-            num_epochs=epochs,
+            num_epochs=done,
             batch_size=SETTINGS["batch"],
             num_workers=0,
             use_tqdm=False,

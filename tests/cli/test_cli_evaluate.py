@@ -58,6 +58,32 @@ class WrongShape(MySystem):
         return np.zeros((len(triples), 2))
 
 
+class Talks(MySystem):
+    def score(self, triples):
+        print("working on it")
+        return super().score(triples)
+
+
+class WrongCall(MySystem):
+    def fit(self, benchmark, more):
+        return self
+
+
+class WrongCandidates(MySystem):
+    def score_candidates(self, triples, position, candidates):
+        return np.zeros(len(candidates))
+
+
+class Moody(MySystem):
+    @property
+    def weight(self):
+        raise RuntimeError("ask later")
+
+    @weight.setter
+    def weight(self, value):
+        pass
+
+
 class Nan(MySystem):
     def score(self, triples):
         return np.full(len(triples), np.nan)
@@ -97,6 +123,7 @@ def own(tmp_path, monkeypatch):
     """A folder with somebody's own systems, in which the program is started."""
     (tmp_path / "my_module.py").write_text(OWN_SYSTEM)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
     yield tmp_path
     sys.modules.pop("my_module", None)
 
@@ -276,7 +303,7 @@ def test_without_negatives_random_ones_are_offered_and_the_rest_is_ranked(loginf
     words = ("evaluate", tmp_path / "family", "-s", "distmult", "--set", "epochs=1", "--set", "dimension=4")
     told = refused(loginfer, *words)
     assert "has no negative" in told
-    assert "mode=random" in told or "--mode random" in told
+    assert "--mode random" in told
     found = answer(loginfer, *words, "--mode", "random")
     assert set(found["metrics"].values()) == {None}
     assert found["threshold"] is None
@@ -356,8 +383,56 @@ def test_ones_own_system_is_found_in_the_current_folder(loginfer, bench, own):
     assert not (own / "run" / "weights.safetensors").exists()
 
 
+def test_what_ones_own_system_prints_does_not_get_into_the_answer(loginfer, bench, own):
+    code, out, messages = loginfer("evaluate", bench, "-s", "my_module:Talks", "--json")
+    assert code == 0
+    assert json.loads(out)["system"] == "my_module:Talks"
+    assert "working on it" in messages
+
+
+def test_seeds_of_an_own_system_are_not_kept_once_its_code_is_another(loginfer, bench, own):
+    words = ("evaluate", bench, "-s", "my_module:MySystem", "--ranking", "none", "--seeds", "1", "--out", "r")
+    assert loginfer(*words)[0] == 0
+    assert "kept" in loginfer(*words)[2]
+    (own / "my_module.py").write_text(OWN_SYSTEM + "\n# mended\n")
+    assert "exists already" in refused_at_last(loginfer, *words)
+    code, _, messages = loginfer(*words, "--force")
+    assert code == 0
+    assert "kept" not in messages
+
+
+def refused_at_last(loginfer, *words) -> str:
+    code, out, messages = loginfer(*words)
+    assert (code, out) == (2, "")
+    return messages
+
+
+def test_seeds_that_differ_in_more_than_the_seed_have_no_mean(loginfer, bench, tmp_path):
+    words = ("evaluate", bench, "-s", "simpbl", "--ranking", "none", "--out", tmp_path / "runs")
+    assert loginfer(*words, "--seeds", "3")[0] == 0
+    assert loginfer(*words, "--seeds", "2", "--set", "index=train+valid", "--force")[0] == 0
+    told = refused(loginfer, "score", tmp_path / "runs")
+    assert "`seed-2` and `seed-0`" in told
+    assert "`settings.index`" in told
+
+
+def test_score_says_when_seeds_are_missing_and_where_a_threshold_comes_from(loginfer, bench, tmp_path):
+    words = ("evaluate", bench, "-s", "simpbl", "--ranking", "none", "--out", tmp_path / "runs")
+    assert "in the mean, chosen on valid for the best accuracy" in loginfer(*words, "--seeds", "2")[1]
+    assert "threshold 0.5, given" in loginfer("score", tmp_path / "runs", "--threshold", "0.5")[1]
+    assert "not all seeds" not in loginfer("score", tmp_path / "runs")[2]
+    (tmp_path / "runs" / "summary.json").unlink()
+    assert "not all seeds" in loginfer("score", tmp_path / "runs")[2]
+
+
+@pytest.mark.parametrize("words", [("--set", "x=1"), ("--seeds", "2"), ("--mode", "random")])
+def test_options_of_a_system_are_refused_without_one(loginfer, bench, words):
+    assert f"{words[0]} needs a system" in refused(loginfer, "evaluate", bench, "--scores", "s.tsv", *words)
+
+
 def test_the_example_of_an_own_system_runs(loginfer, bench, monkeypatch):
     monkeypatch.chdir(Path(__file__).parents[2] / "examples")
+    monkeypatch.setattr(sys, "path", list(sys.path))
     found = answer(loginfer, "evaluate", bench, "-s", "own_system:CommonNeighbours", "--set", "most=20")
     assert found["settings"] == {"most": 20}
     assert found["metrics"]["roc_auc"] is not None
@@ -381,6 +456,9 @@ def test_the_example_of_an_own_system_runs(loginfer, bench, monkeypatch):
         ("NotMade", ["could not be made: RuntimeError: not today", f"my_module.py:{line_of('not today')}"]),
         ("NoScorer", ["int, which is no scorer"]),
         ("WrongShape", ["array of shape", "one number for each row"]),
+        ("WrongCall", ["failed in `fit`: TypeError", "error: ", "my_module.py: "]),
+        ("WrongCandidates", ["the scorer gave scores of the shape"]),
+        ("Moody", ["could not be made: RuntimeError: ask later", f"my_module.py:{line_of('ask later')}"]),
         ("Nan", ["no finite number"]),
         ("MySystm", ["did you mean `MySystem`"]),
     ],

@@ -59,6 +59,16 @@ def test_ones_own_system_can_be_shown_too(loginfer, tmp_path, monkeypatch):
     assert [each["required"] for each in shown["settings"]] == [True, False, False]
 
 
+def test_a_seed_alone_is_no_setting_to_show(loginfer, tmp_path, monkeypatch):
+    text = "class Random:\n    def __init__(self, seed=0): ...\n    def fit(self, benchmark): ...\n"
+    (tmp_path / "only_seeded.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    code, out, _ = loginfer("systems", "show", "only_seeded:Random")
+    assert code == 0
+    assert "It has no settings." in out
+    assert "--seed chooses" in out
+
+
 def test_an_unknown_system_is_answered_with_the_nearest(loginfer):
     code, _, messages = loginfer("systems", "show", "rotat")
     assert code == 2

@@ -18,7 +18,7 @@ from loginfer.benchmark.recipe import Recipe
 from loginfer.benchmark.shortcuts import SHORTCUTS, shortcut
 from loginfer.benchmark.values import Benchmark, Splits
 from loginfer.engine import open_engine
-from loginfer.evaluation.diagnosis import diagnose
+from loginfer.evaluation.diagnosis import Diagnosis, diagnose
 from loginfer.evaluation.thresholds import Thresholds, fit_thresholds
 from loginfer.evaluation.values import LabelledScores, Predictions
 from loginfer.kg import KnowledgeGraph, load_graph
@@ -331,3 +331,8 @@ def test_adjacency_is_exposed_on_the_triangles_of_wordnet(data_folder):
     adjacent = diagnose(made, scored(made, shortcut("adjacent", made, "qg").scores), HALF)
     assert adjacent.verdicts["shortcut"] == 20
     assert all(len(parse_rule(rule.instead.text).body) == 1 for rule in adjacent.rules)
+
+
+def test_scores_that_are_the_opposite_of_a_baseline_run_against_it():
+    found = Diagnosis((), {"adjacent": {"correlation": -0.9, "accuracy": None}})
+    assert found.summary() == ["the scores run against `adjacent` (ρ = -0.90)"]

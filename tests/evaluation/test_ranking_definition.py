@@ -190,7 +190,7 @@ def test_scores_of_the_wrong_shape_are_refused():
             return super().score_candidates(triples, position, candidates)[:, :-1]
 
     benchmark = made([(0, 0, 1)], test=[(1, 0, 0)])
-    with pytest.raises(InputError, match=r"Wrong gave scores of the shape \(1, 1\)"):
+    with pytest.raises(InputError, match=r"the scorer gave scores of the shape \(1, 1\)"):
         rank(Wrong(np.ones((2, 1, 2))), benchmark)
 
 

@@ -1,5 +1,6 @@
 """The folder of a run: its files, their bytes, and what becomes of damage."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -189,8 +190,6 @@ def test_an_existing_run_stays_unless_replacing_is_asked_for(tmp_path):
 
 
 def test_a_benchmark_is_the_same_whatever_it_is_called_and_another_with_one_triple_less():
-    import dataclasses
-
     from loginfer.benchmark.values import Splits
 
     assert benchmark_sum(dataclasses.replace(BENCHMARK, name="other", notes=())) == benchmark_sum(family())
@@ -302,3 +301,64 @@ def test_a_system_sees_no_test_triples_and_only_the_chosen_negatives():
     assert len(blind.positives.test) == len(blind.negatives["qg"].splits.test) == len(blind.rules) == 0
     assert np.array_equal(whole.positives.test, BENCHMARK.positives.test)
     assert whole.rules == BENCHMARK.rules
+
+
+@pytest.mark.parametrize(
+    ("part", "values"),
+    [
+        ("wanted", {"threshold": [1]}),
+        ("request", {"benchmark": "small"}),
+        ("request", {"seed": "x"}),
+        ("request", {"protocols": 5}),
+        ("request", {"settings": 5}),
+        ("request", {"negatives": ["pa"]}),
+        (None, {"wanted": {}}),
+        (None, {"notes": 5}),
+        (None, {"type_predicate": 5}),
+    ],
+)
+def test_a_manifest_with_values_of_other_types_is_refused(tmp_path, part, values):
+    run(tmp_path / "run")
+    path = tmp_path / "run" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    (manifest if part is None else manifest[part]).update(values)
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(InputError, match="makes no sense"):
+        load_run(tmp_path / "run")
+
+
+class _Tensor:
+    """Like a tensor that is still part of a computation."""
+
+    def __array__(self, dtype=None, copy=None):
+        raise RuntimeError("call detach() first")
+
+
+@pytest.mark.parametrize("answer", [np.array([1j] * 100), _Tensor(), [["x"]]])
+def test_candidates_get_real_numbers_or_a_clear_error(answer):
+    class Own:
+        def fit(self, benchmark):
+            return self
+
+        def score(self, triples):
+            return np.zeros(len(triples))
+
+        def score_candidates(self, triples, position, candidates):
+            return answer
+
+    with pytest.raises(InputError, match="not with numbers"):
+        evaluate(BENCHMARK, Own(), method="pa", protocols=("filtered",), diagnosis=False)
+
+
+def test_the_negatives_are_chosen_in_any_case():
+    assert evaluate(BENCHMARK, Plain(), method="PA", protocols=(), diagnosis=False).method == "pa"
+
+
+def test_an_empty_test_set_is_told():
+    nothing = BENCHMARK.positives.test[:0]
+    empty = dataclasses.replace(
+        BENCHMARK, positives=dataclasses.replace(BENCHMARK.positives, test=nothing), provenance=None
+    )
+    found = evaluate(empty, "simpbl", method="pa")
+    assert found.metrics["recall"] is None
+    assert any("no positives in test" in note for note in found.measures.notes)

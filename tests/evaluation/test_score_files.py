@@ -229,3 +229,16 @@ def test_a_benchmark_without_negatives_is_scored_too(tmp_path):
     assert found.method is None
     assert len(found.test.negative) == 0
     assert found.test.positive.tolist() == [1.0] * len(alone.positives.test)
+
+
+def test_numbers_that_only_python_would_read_are_refused(tmp_path):
+    assert "6 scores are no number" in refused(tmp_path, lines(["1_0"] * 6))
+    assert "1 score is no number" in refused(tmp_path, lines(["٣", *"12345"]))
+
+
+def test_large_whole_numbers_are_scores_too(tmp_path):
+    columns = dict(zip(("subject", "relation", "object"), zip(*TRIPLES, strict=True), strict=True))
+    large = [2**63 + 4096 * i for i in range(len(TRIPLES))]
+    path = tmp_path / "scores.parquet"
+    pq.write_table(pa.table({**columns, "score": pa.array(large, pa.uint64())}), path)
+    assert sorted(by_name(read_scores(path, BENCHMARK, "pa")).values()) == [float(n) for n in large]

@@ -40,6 +40,7 @@ def test_what_theory_says_is_known_for_every_pattern_or_for_none():
 def folder(tmp_path, monkeypatch):
     """A current folder with a module of this name."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
 
     def write(name, text):
         (tmp_path / f"{name}.py").write_text(textwrap.dedent(text))
@@ -52,7 +53,29 @@ def test_a_class_is_found_in_a_module_of_the_current_folder(folder):
     folder("mine_found", "class Mine:\n    def fit(self, benchmark):\n        return self\n")
     path = list(sys.path)
     assert find_system("mine_found:Mine").load().__name__ == "Mine"
-    assert sys.path == path
+    assert sys.path[: len(path)] == path
+
+
+def test_a_module_of_the_current_folder_may_import_another_one_late(folder):
+    folder("mine_helper", "x = 3\n")
+    folder(
+        "mine_late",
+        "class Mine:\n    def fit(self, _):\n        import mine_helper\n        return mine_helper.x\n",
+    )
+    assert find_system("mine_late:Mine").load()().fit(None) == 3
+
+
+def test_the_line_of_a_syntax_error_is_told(folder):
+    folder("mine_unreadable", "x = 1\ndef fit(:\n")
+    with pytest.raises(InputError) as told:
+        find_system("mine_unreadable:Mine").load()
+    assert str(told.value.where).endswith("mine_unreadable.py:2")
+
+
+def test_a_file_instead_of_a_module_is_explained(folder):
+    folder("mine_file", "class Mine:\n    def fit(self, benchmark):\n        return self\n")
+    with pytest.raises(InputError, match="write mine_file:Mine"):
+        find_system("mine_file.py:Mine").load()
 
 
 def test_a_module_that_does_not_exist_is_named(folder):

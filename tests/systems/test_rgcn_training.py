@@ -278,7 +278,7 @@ def test_a_run_that_is_killed_again_and_again_ends_with_the_same_bytes(more):
 @pytest.mark.parametrize("mode", ["explicit", "both"])
 def test_without_negatives_mode_random_is_offered(mode):
     benchmark = training_view(family(methods=()), None)
-    with pytest.raises(InputError, match="--set mode=random"):
+    with pytest.raises(InputError, match="--mode random"):
         dataclasses.replace(SMALL, mode=mode).fit(benchmark)
     watch = Unwatched()
     dataclasses.replace(SMALL, mode="random").fit(benchmark, watch)

@@ -84,3 +84,19 @@ def test_settings_say_what_they_are():
     assert known["mode"].kind == "fast|slow"
     assert known["limit"].kind == "a whole number or none"
     assert (known["size"].meaning, known["size"].default) == ("How many.", 10)
+
+
+class Chooses:
+    def __init__(self, layers: Literal[1, 2] = 1, how: Literal["Sum", "max"] | None = "max",
+                 width: Literal["auto"] | int = "auto"):  # fmt: skip
+        self.chosen = (layers, how, width)
+
+
+def test_choices_may_be_numbers_and_have_alternatives():
+    assert configure(Chooses, {"layers": "2", "how": "none", "width": "5"}).chosen == (2, None, 5)
+    assert configure(Chooses, {"layers": 2, "how": "sum", "width": "AUTO"}).chosen == (2, "Sum", "auto")
+    assert configure(Chooses, {"width": 7}).chosen == (1, "max", 7)
+    assert settings_of(Chooses)["layers"].kind == "1|2"
+    for wrong in ({"layers": "3"}, {"layers": 3}, {"how": "mean"}, {"width": "wide"}):
+        with pytest.raises(UnknownNameError):
+            configure(Chooses, wrong)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -115,6 +116,10 @@ def evaluate(
     from loginfer.systems.view import choose_method
 
     _one_of(system, scores, export_queries)
+    if system is None:
+        _refuse_unused(set=set, seeds=seeds, mode=mode, workers=workers)
+    if export_queries is not None:
+        _refuse_unused(out=out)
     wanted = Wanted(
         threshold=threshold_of(threshold or "global"),
         criterion=word(criterion or "accuracy"),  # type: ignore[arg-type]
@@ -131,10 +136,12 @@ def evaluate(
     if scores is not None:
         answer = _score_file(scores, benchmark, method, wanted, out, force)
     else:
-        answer = _run(
-            str(system), benchmark, method, wanted, given,
-            seed=seed, seeds=seeds, out=out, force=force, tuned=tuned, checkpoint=checkpoint,
-        )  # fmt: skip
+        # Whatever somebody's own system prints must not get into the answer.
+        with contextlib.redirect_stdout(sys.stderr):
+            answer = _run(
+                str(system), benchmark, method, wanted, given,
+                seed=seed, seeds=seeds, out=out, force=force, tuned=tuned, checkpoint=checkpoint,
+            )  # fmt: skip
     if json:
         print_json(answer)
         return
@@ -238,6 +245,15 @@ def _one_of(system: str | None, scores: Path | None, export: Path | None) -> Non
             "no system to evaluate",
             hint="add --system NAME (see `loginfer systems list`), or --scores FILE",
         )
+
+
+def _refuse_unused(**options: Any) -> None:
+    """Complain about options that only a system has a use for."""
+    for name, value in options.items():
+        if value:
+            raise InputError(
+                f"--{name} needs a system to evaluate", hint="leave it out, or give --system NAME"
+            )
 
 
 def threshold_of(text: str) -> str | float:

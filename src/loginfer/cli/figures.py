@@ -72,15 +72,15 @@ def _print_metrics(answer: Mapping[str, Any]) -> None:
 
 def _threshold(answer: Mapping[str, Any]) -> str:
     value = f"{answer['threshold']:.4g}"
-    about = answer.get("thresholds")
-    if about is None:
-        return f"threshold {value} in the mean, chosen on valid"
+    about = answer["thresholds"]
     if about["criterion"] is None:
         return f"threshold {value}, given"
-    chosen = f"chosen on valid for the best {about['criterion'].replace('_', ' ')}"
+    chosen = f"chosen on valid for the best {_METRICS[about['criterion']]}"
+    several = "seeds" in answer
     if about["kind"] == "relation":
-        return f"{counted(len(about['relations']), 'threshold')}, one for each relation, {chosen}"
-    return f"threshold {value}, {chosen}"
+        many = "thresholds" if several else counted(len(about["relations"]), "threshold")
+        return f"{many}, one for each relation, {chosen}"
+    return f"threshold {value}{' in the mean' if several else ''}, {chosen}"
 
 
 def _print_ranking(answer: Mapping[str, Any]) -> None:

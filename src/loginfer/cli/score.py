@@ -38,7 +38,7 @@ def score(
     from loginfer.benchmark import load_benchmark
     from loginfer.evaluation.runs import load_run
     from loginfer.evaluation.scoring import score_run, wanted_then
-    from loginfer.evaluation.seeds import seed_runs, summarise
+    from loginfer.evaluation.seeds import SUMMARY, check_alike, seed_runs, summarise
 
     changed = {
         "threshold": None if threshold is None else threshold_of(threshold),
@@ -48,10 +48,9 @@ def score(
     }
     several = seed_runs(run)
     whole = None if benchmark is None else load_benchmark(benchmark)
-    answers = []
-    for folder in several or [run]:
-        found = load_run(folder)
-        answers.append(found.answer(score_run(found, wanted_then(found, **changed), whole)))
+    runs = [load_run(folder) for folder in several or [run]]
+    check_alike(runs)
+    answers = [found.answer(score_run(found, wanted_then(found, **changed), whole)) for found in runs]
     answer = summarise(answers) if several else answers[0]
     if json:
         print_json(answer)
@@ -59,5 +58,7 @@ def score(
     from loginfer.cli.figures import print_figures
 
     print_figures(answer)
+    if several and not (run / SUMMARY).exists():
+        note(f"not all seeds of {run} are finished")
     if benchmark is None and not several:
         note("with --benchmark DIR also by rule, and which rules were learned")

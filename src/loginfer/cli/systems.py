@@ -61,19 +61,15 @@ def show_system(
         for answer in dict.fromkeys(entry.captures.values()):
             patterns = [pattern for pattern, found in entry.captures.items() if found == answer]
             plain.print(f"  {answer}: {', '.join(patterns)}")
-    if not settings:
-        plain.print("\nIt has no settings.")
-        return
+    seeded = settings.pop("seed", None) is not None  # it has an option of its own
     shown = table("--set", "default", "values", "meaning")
     for known in settings.values():
-        if known.name == "seed":
-            continue  # it has an option of its own
         shown.add_row(known.name, _default(known), _values(known), known.meaning)
-    plain.print(shown)
+    plain.print(shown if settings else "\nIt has no settings.")
     for graph, values in tuned_graphs(entry).items():
         chosen = ", ".join(f"{name}={value}" for name, value in values.items())
         plain.print(f"tuned for {graph}: {chosen}")
-    if "seed" in settings:
+    if seeded:
         plain.print("--seed chooses all that is random.")
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from loginfer.benchmark.manifest import file_sum
 from loginfer.benchmark.values import Benchmark
 from loginfer.errors import InputError, LogInferError
 from loginfer.systems.interface import (
@@ -58,6 +59,15 @@ class Contender:
     tuned: tuple[str, ...] = ()
     given: tuple[str, ...] = ()
     seed: int = 0
+
+    @property
+    def code(self) -> str | None:
+        """The sha256 of the file that somebody else's system stands in; None for ours, or without a file."""
+        module = sys.modules.get(type(self.system).__module__)
+        home = None if self.system is None or self._is_ours else getattr(module, "__file__", None)
+        if home is None or type(self.system).__module__ == "__main__" or not Path(home).is_file():
+            return None  # a script does more than to define a system, and may change for other reasons
+        return file_sum(Path(home))
 
     @property
     def resumable(self) -> bool:
@@ -153,13 +163,13 @@ def contender(
     bare = Contender(entry.name, None)
     try:
         system = configure(kind, values)
+        settings = _settings(system, values)
     except (LogInferError, MemoryError):
         raise
     except Exception as error:
         if kind.__module__.startswith("loginfer."):
             raise
         raise _failure(f"`{entry.name}` could not be made", error, kind) from error
-    settings = _settings(system, values)
     seed = int(settings.pop("seed", seed))
     return dataclasses.replace(
         bare, system=system, settings=settings, tuned=tuple(better), given=tuple(chosen), seed=seed
@@ -192,10 +202,10 @@ def _failure(what: str, error: Exception, kind: type[Any]) -> InputError:
     home = getattr(sys.modules.get(kind.__module__), "__file__", None)
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if home and Path(frame.filename) == Path(home)]
-    frame = next(reversed(own or list(frames)), None)
+    frame = own[-1] if own else None  # none of it where the call itself does not fit
     return InputError(
         f"{what}: {type(error).__name__}: {error}",
-        where=None if frame is None else f"{frame.filename}:{frame.lineno}",
+        where=home if frame is None else f"{frame.filename}:{frame.lineno}",
         hint=None if frame is None or not frame.line else f"the line is: {frame.line}",
     )
 

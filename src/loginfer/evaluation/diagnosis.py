@@ -107,7 +107,8 @@ class Diagnosis:
         name = max(strong, key=lambda name: abs(strong[name]))
         accuracy = self.baselines[name]["accuracy"]
         alone = "" if accuracy is None else f"; `{name}` alone is right in {accuracy:.1%} of the test triples"
-        return f"the scores follow `{name}` (ρ = {strong[name]:.2f}){alone}"
+        how = "follow" if strong[name] > 0 else "run against"
+        return f"the scores {how} `{name}` (ρ = {strong[name]:.2f}){alone}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as JSON values."""

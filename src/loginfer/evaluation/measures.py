@@ -132,6 +132,8 @@ def measure(
         parts = breakdown(benchmark, predictions, thresholds)
         if wanted.diagnosis and len(benchmark.graph):  # labelled triples alone have no graph
             learned = _diagnosis(benchmark, predictions, thresholds)
+    if not len(predictions.test.positive):
+        told.append(f"{benchmark.name or 'the benchmark'} has no positives in test: there is nothing to rank")
     if predictions.method is None:
         told.append(f"{benchmark.name or 'the benchmark'} has no negatives, so there is nothing to classify")
     return Measures(thresholds, metrics, _ranking(ranks, wanted.tie), wanted.tie, parts, learned, tuple(told))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from loginfer.benchmark.values import Benchmark, Splits
 from loginfer.errors import InputError
@@ -12,7 +13,7 @@ from loginfer.evaluation.values import LabelledScores, Predictions, Scores
 from loginfer.kg import Triples
 from loginfer.systems.interface import Scorer
 
-__all__ = ["check_scores", "labelled_triples", "predict"]
+__all__ = ["check_scores", "labelled_triples", "numbers", "predict"]
 
 
 def predict(scorer: Scorer, benchmark: Benchmark, method: str | None) -> Predictions:
@@ -59,18 +60,35 @@ def _asked(scorer: Scorer, triples: Triples) -> Any:
     return scorer.score(triples)
 
 
+def numbers(answer: Any, hint: str) -> npt.NDArray[np.floating[Any]]:
+    """Return a scorer's answer as an array of float32 or float64; complain if it holds anything but numbers.
+
+    Parameters
+    ----------
+    answer
+        An array, or whatever becomes one.
+    hint
+        What the answer should have been.
+    """
+    try:
+        found = np.asarray(answer)
+        if found.dtype.kind == "c":
+            raise TypeError("complex numbers have no order")
+        wanted = found.dtype if found.dtype in (np.float32, np.float64) else np.dtype(np.float64)
+        return np.asarray(found, dtype=wanted)
+    except Exception as error:  # a tensor of some library complains in its own way
+        raise InputError(
+            f"the scorer answered with {type(answer).__name__}, not with numbers: {error}", hint=hint
+        ) from error
+
+
 def check_scores(answer: Any, benchmark: Benchmark, *asked: Triples) -> Scores:
     """Return a scorer's answer as float64[n]; complain if it is not one finite number a triple.
 
     Infinite scores are refused too: they have no middle, where a threshold could lie.
     """
     triples = np.vstack(asked)
-    try:
-        scores = np.asarray(answer, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"the scorer answered with {type(answer).__name__}, not with numbers", hint=_EXPECTED
-        ) from error
+    scores = numbers(answer, _EXPECTED).astype(np.float64, copy=False)
     if scores.shape != (len(triples),):
         raise InputError(
             f"the scorer answered {len(triples):,} triples with an array of shape {scores.shape}",

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.errors import InputError, LimitError
+from loginfer.evaluation.predictions import numbers
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.systems.interface import POSITIONS, CandidateScorer, Position, Scorer
 
@@ -64,7 +65,7 @@ class BlockScorer:
         """Return float[n, c]: the scores of each query with each candidate in that position."""
         shape = (len(queries), len(candidates))
         if self._by_candidates is not None:
-            found = np.asarray(self._by_candidates.score_candidates(queries, position, candidates))
+            found = self._by_candidates.score_candidates(queries, position, candidates)
             return self._checked(found, shape, f"{shape[0]} × {shape[1]} candidates")
         triples = np.empty((*shape, 3), dtype=np.int32)
         triples[:] = queries[:, None]
@@ -73,18 +74,14 @@ class BlockScorer:
 
     def of_triples(self, triples: Triples) -> Scores:
         """Return float[n], the scores of triples."""
-        found = np.asarray(self._scorer.score(triples))
-        return self._checked(found, (len(triples),), f"{len(triples)} triples")
+        return self._checked(self._scorer.score(triples), (len(triples),), f"{len(triples)} triples")
 
-    def _checked(self, found: npt.NDArray[Any], shape: tuple[int, ...], what: str) -> Scores:
+    def _checked(self, answer: Any, shape: tuple[int, ...], what: str) -> Scores:
+        expected = f"one score for each is wanted: {shape}"
+        found = numbers(answer, expected)  # of the two types that counting is compiled for
         if found.shape != shape:
-            raise InputError(
-                f"{type(self._scorer).__name__} gave scores of the shape {found.shape} for {what}",
-                hint=f"one score for each is wanted: {shape}",
-            )
-        # The two types that counting is compiled for.
-        wanted = found.dtype if found.dtype in (np.float32, np.float64) else np.dtype(np.float64)
-        return np.ascontiguousarray(found, dtype=wanted)
+            raise InputError(f"the scorer gave scores of the shape {found.shape} for {what}", hint=expected)
+        return np.ascontiguousarray(found)
 
 
 def no_number(graph: KnowledgeGraph, triple: npt.ArrayLike) -> InputError:

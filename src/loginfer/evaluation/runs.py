@@ -56,9 +56,11 @@ def request_of(
     contender: Contender, benchmark: Benchmark, method: str | None, wanted: Wanted
 ) -> dict[str, Any]:
     """Return all that decides what a system will say: what an unfinished run must agree with to go on."""
+    code = contender.code
     return {
         "loginfer": __version__,
         "system": contender.name,
+        **({} if code is None else {"code": code}),
         "settings": dict(contender.settings),
         "seed": contender.seed,
         "benchmark": {"name": benchmark.name, "sha256": benchmark_sum(benchmark)},
@@ -326,7 +328,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     if not path.exists():
         raise InputError(
             f"`{folder}` is no run: it has no `{MANIFEST}`",
-            hint="a run is what `loginfer evaluate … --out FOLDER` writes",
+            hint=_MADE,
         )
     with reading(path):
         text = path.read_bytes()
@@ -336,7 +338,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
         raise InputError(f"the manifest is no JSON: {error}", where=str(path), hint=_AGAIN) from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise InputError(
-            f'the manifest is not that of a run: its "format" is not "{FORMAT}"', where=str(path)
+            f'the manifest is not that of a run: its "format" is not "{FORMAT}"', where=str(path), hint=_MADE
         )
     if manifest.get("format_version") != FORMAT_VERSION:
         raise InputError(
@@ -350,15 +352,27 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def _check_manifest(manifest: dict[str, Any], path: Path) -> None:
-    request, files = manifest.get("request"), manifest.get("files")
-    fine = isinstance(request, dict) and isinstance(files, dict) and isinstance(manifest.get("wanted"), dict)
-    fine = fine and {"system", "settings", "seed", "benchmark", "negatives", "protocols"} <= set(
-        request or {}
+    files, request = manifest.get("files"), manifest.get("request")
+    about = request.get("benchmark") if isinstance(request, dict) else None
+    fine = (
+        _has(request, system=str, settings=dict, seed=int, benchmark=dict, protocols=list)
+        and _has(request, negatives=str | None)
+        and _has(about, name=str, sha256=str)
+        and _has(manifest.get("wanted"), threshold=str | float | int, criterion=str, tie=str, diagnosis=bool)
+        and _has(manifest, files=dict, notes=list, type_predicate=str)
+        and _has(files, **dict.fromkeys((PREDICTIONS, RANKS, METRICS), dict))
+        and all(name in _OURS and isinstance(entry, dict) for name, entry in (files or {}).items())
     )
-    fine = fine and all(name in _OURS and isinstance(entry, dict) for name, entry in (files or {}).items())
-    fine = fine and {PREDICTIONS, RANKS, METRICS} <= set(files or {})
     if not fine:
         raise InputError("the manifest makes no sense", where=str(path), hint=_AGAIN)
 
 
+def _has(found: Any, **kinds: Any) -> bool:
+    """Say whether something is an object with values of these types."""
+    return isinstance(found, dict) and all(
+        key in found and isinstance(found[key], kind) for key, kind in kinds.items()
+    )
+
+
+_MADE = "a run is what `loginfer evaluate … --out FOLDER` writes"
 _AGAIN = "get the folder again, or run it again"

@@ -227,7 +227,7 @@ def _numbers(column: Any) -> tuple[Scores, npt.NDArray[np.bool_]]:
 
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         try:
-            column = column.cast(pa.float64())
+            column = column.cast(pa.float64(), safe=False)  # whole numbers from 2^53 on are rounded
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             return np.full(len(column), np.nan), np.ones(len(column), dtype=bool)
         values = np.asarray(column.to_numpy(), dtype=np.float64)
@@ -243,10 +243,12 @@ def _numbers(column: Any) -> tuple[Scores, npt.NDArray[np.bool_]]:
 
 
 def _number(text: str) -> float | None:
+    if "_" in text or not text.isascii():  # Python would read 1_0 and ٣
+        return None
     try:
         return float(text)
     except ValueError:
         return None
 
 
-_EXPECTED = "expected four columns: subject, relation, object, score"
+_EXPECTED = "expected four columns, in text separated by tabs: subject, relation, object, score"

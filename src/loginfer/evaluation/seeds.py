@@ -15,9 +15,10 @@ from loginfer.evaluation.evaluating import evaluate_contender
 from loginfer.evaluation.measures import Wanted
 from loginfer.evaluation.running import run_contender
 from loginfer.evaluation.runs import Run, load_run, request_of
+from loginfer.evaluation.work import differences
 from loginfer.files import atomic_write
 
-__all__ = ["CONFIDENCE", "SUMMARY", "run_seeds", "seed_runs", "summarise"]
+__all__ = ["CONFIDENCE", "SUMMARY", "check_alike", "run_seeds", "seed_runs", "summarise"]
 
 # If a figure is distributed normally over all seeds, its mean lies in the interval with this probability.
 CONFIDENCE = 0.95
@@ -89,6 +90,30 @@ def seed_runs(path: str | Path) -> list[Path]:
     return [Path(path) / f"seed-{n}" for n in sorted((n for n in numbers if n.isdecimal()), key=int)]
 
 
+def check_alike(runs: Sequence[Run]) -> None:
+    """Complain if runs differ in more than their seeds: then their figures have no mean.
+
+    Raises
+    ------
+    InputError
+        With the folder that differs from the first one, and in what.
+    """
+    first, *others = [(run, _but_seed(run)) for run in runs]
+    for run, about in others:
+        if about != first[1]:
+            told = differences(first[1], about)
+            raise InputError(
+                f"`{run.path.name}` and `{first[0].path.name}` are not runs of the same: {'; '.join(told)}",
+                where=str(run.path.parent),
+                hint="score one of them alone, or remove the runs that do not belong there",
+            )
+
+
+def _but_seed(run: Run) -> dict[str, Any]:
+    request = {key: value for key, value in run.manifest["request"].items() if key != "seed"}
+    return {**request, "wanted": dict(run.manifest["wanted"])}
+
+
 def _check(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise OutputError(f"`{folder}` is a file, not a folder", hint="give the name of a folder")
@@ -132,6 +157,7 @@ def summarise(answers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     figures = [{key: answer[key] for key in ("threshold", "metrics", "ranking")} for answer in answers]
     spread = [{key: each[key] for key in ("metrics", "ranking")} for each in figures]
     same = ("negatives", "settings", "tie")
+    chosen = first.get("thresholds")
     notes = dict.fromkeys(note for answer in answers for note in answer.get("notes", ()))
     return {
         "system": first["system"],
@@ -139,6 +165,7 @@ def summarise(answers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "seed": first["seed"],
         **_joined(figures, _mean),
         **{key: first[key] for key in same if key in first},
+        "thresholds": None if chosen is None else {key: chosen[key] for key in ("kind", "criterion")},
         "notes": list(notes),
         "confidence": CONFIDENCE,
         "deviation": _joined(spread, _deviation),

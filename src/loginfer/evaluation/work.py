@@ -30,7 +30,7 @@ from loginfer.evaluation.values import Predictions, Ranks
 from loginfer.files import atomic_write, beside, locked, remove_leftovers, writing
 from loginfer.systems.interface import Arrays, Checkpoint
 
-__all__ = ["Curve", "Work", "open_work"]
+__all__ = ["Curve", "Work", "differences", "open_work"]
 
 Curve = list[dict[str, Any]]
 
@@ -156,7 +156,7 @@ def _prepare(folder: Path, request: dict[str, Any], target: Path, force: bool) -
         if earlier is not None and not force:
             raise OutputError(
                 f"an unfinished run for `{target}` asked for something else: "
-                + "; ".join(_differences(earlier, request)),
+                + "; ".join(differences(earlier, request)),
                 hint="finish it with the same options, choose another --out, or add --force to start over",
             )
         with writing(target):
@@ -181,14 +181,15 @@ def _earlier(file: Path) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _differences(earlier: Mapping[str, Any], now: Mapping[str, Any], above: str = "") -> list[str]:
+def differences(earlier: Mapping[str, Any], now: Mapping[str, Any], above: str = "") -> list[str]:
+    """Say in what two requests differ, for a message."""
     told: list[str] = []
     for key in dict.fromkeys([*now, *earlier]):
         one, two = earlier.get(key), now.get(key)
         if one == two:
             continue
         if isinstance(one, dict) and isinstance(two, dict):
-            told += _differences(one, two, f"{above}{key}.")
+            told += differences(one, two, f"{above}{key}.")
         else:
             told.append(f"`{above}{key}` was {json.dumps(one)}, now {json.dumps(two)}")
     return told

@@ -131,7 +131,10 @@ def _plugged_in() -> list[Entry]:
 
 
 def _import(name: str, target: str) -> ModuleType:
-    """Import a module, the current folder included, as Python itself would for a script there."""
+    """Import a module, the current folder included, as Python itself would for a script there.
+
+    The folder stays on the path, but in the last place: the module may import others when it is used.
+    """
     here = str(Path.cwd())
     added = here not in sys.path
     if added:
@@ -145,7 +148,9 @@ def _import(name: str, target: str) -> ModuleType:
             raise InputError(
                 f"no module `{error.name}` for the system `{target}`",
                 where="--system",
-                hint="start from the folder the module is in, or install it",
+                hint=f"write {target.replace('.py:', ':')}, without the file's ending"
+                if name.endswith(".py")
+                else "start from the folder the module is in, or install it",
             ) from error
         raise _failed(target, error) from error
     except Exception as error:
@@ -153,11 +158,14 @@ def _import(name: str, target: str) -> ModuleType:
     finally:
         if added:
             sys.path.remove(here)
+            sys.path.append(here)
 
 
 def _failed(target: str, error: Exception) -> InputError:
     frames = traceback.extract_tb(error.__traceback__)
     where = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else None
+    if isinstance(error, SyntaxError) and error.filename is not None:  # nothing of that file was executed
+        where = f"{error.filename}:{error.lineno}"
     return InputError(
         f"importing the system `{target}` failed: {type(error).__name__}: {error}",
         where=where,

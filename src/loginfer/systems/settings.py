@@ -60,7 +60,7 @@ class Setting:
     def kind(self) -> str:
         """The type in words."""
         names = [
-            "|".join(get_args(k)) if get_origin(k) is Literal else _WORDS.get(k, str(k))
+            "|".join(map(str, get_args(k))) if get_origin(k) is Literal else _WORDS.get(k, str(k))
             for k in _kinds(self.type)
         ]
         return " or ".join(names) or "text"
@@ -72,11 +72,15 @@ class Setting:
                 return _parse(kind, text)
             except ValueError:
                 continue
+        if self.choices:
+            raise UnknownNameError(f"value of `{self.name}`", text, self.choices, where="--set")
         raise InputError(f"`{self.name}` must be {self.kind}, not `{text}`", where="--set")
 
     def check(self, value: Any) -> None:
         """Complain about a number out of bounds or an unknown choice."""
-        if self.choices and value is not None and value not in self.choices:
+        plain = tuple(kind for kind in _kinds(self.type) if isinstance(kind, type))
+        fits = value is None or str(value) in self.choices or isinstance(value, plain)
+        if self.choices and not fits:
             raise UnknownNameError(f"value of `{self.name}`", str(value), self.choices)
         if isinstance(value, int | float) and not isinstance(value, bool):
             if not math.isfinite(value):
@@ -178,5 +182,7 @@ def _parse(kind: Any, text: str) -> Any:
         return kind(text)
     if get_origin(kind) is Literal:
         matching = [name for name in get_args(kind) if str(name).casefold() == text.casefold()]
-        return matching[0] if matching else text
+        if not matching:
+            raise ValueError
+        return matching[0]
     return text

@@ -21,9 +21,12 @@ def choose_method(benchmark: Benchmark, method: str | None) -> str | None:
     """
     known = tuple(benchmark.negatives)
     if method is not None:
-        if method not in known:
-            raise UnknownNameError(f"negatives of {benchmark.name}", method, known)
-        return method
+        # Names may be given in any case; one that is spelt exactly like this comes first.
+        spelt = sorted(known, key=lambda name: name != method)
+        found = next((name for name in spelt if name.casefold() == method.casefold()), None)
+        if found is None:
+            raise UnknownNameError(f"negatives of {benchmark.name}", method, known, where="--negatives")
+        return found
     if len(known) > 1:
         raise InputError(
             f"{benchmark.name} has negatives by {', '.join(known)}",

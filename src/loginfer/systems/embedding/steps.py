@@ -28,8 +28,8 @@ _ZERO = np.float32(0)
 _ONE = np.float32(1)
 
 # So many positives, and updates of rows, ahead of their use rows are asked for.
-_AHEAD = 2
-_ROWS_AHEAD = 4
+_AHEAD = 3
+_ROWS_AHEAD = 6
 
 
 @fast_kernel
@@ -107,10 +107,11 @@ def _gather(
     counter = np.uint64(place) * np.uint64(loss.negatives + 1)
     work.candidates[0] = object_
     objects, end = 1, loss.negatives + 1
+    pool = data.types if of_types else data.constants
     for i in range(loss.negatives):
         bits = random_bits(salt, counter + np.uint64(i))
-        if bits & np.uint64(1):
-            other = draw_other(bits, data.types if of_types else data.constants, object_)
+        if bits & np.uint64(1) and len(pool) > 1:  # a graph may have one type only
+            other = draw_other(bits, pool, object_)
             work.candidates[objects] = other
             objects += 1
         else:
@@ -209,7 +210,7 @@ def _weigh(loss: Loss, work: Workspace) -> Any:
     for i in range(work.ends[4]):
         small = np.exp(-abs(scores[i]))
         share = _ONE / (_ONE + small)
-        total += weights[i] * (max(scores[i], _ZERO) + np.log1p(small))
+        total += weights[i] * (max(scores[i], _ZERO) + np.log(_ONE + small))
         weights[i] *= share if scores[i] >= _ZERO else _ONE - share
     scores[0] = -scores[0]
     weights[0] = -weights[0]

@@ -89,7 +89,7 @@ def _data(system: EmbeddingSystem, benchmark: Benchmark) -> Data:
         if not len(negatives):
             raise InputError(
                 f"{benchmark.name} has no negative training triples, and mode `{system.mode}` needs them",
-                hint="train with random negatives only: --set mode=random",
+                hint="train with random negatives only: --mode random",
             )
     type_relation = -1 if graph.type_relation is None else graph.type_relation
     return Data(

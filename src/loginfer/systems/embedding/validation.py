@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from loginfer.benchmark.randomness import generator
+from loginfer.benchmark.shortcuts import counts_from
 from loginfer.benchmark.values import Benchmark
 from loginfer.kg import Triples
 from loginfer.systems.interface import Scorer, Scores
@@ -47,14 +48,9 @@ class Validation:
 
 def best_accuracy(positives: Scores, negatives: Scores) -> float:
     """Return the highest accuracy that one threshold on the scores can have."""
-    scores = np.concatenate([positives, negatives])
-    gain = np.concatenate([np.ones(len(positives)), -np.ones(len(negatives))])
-    order = np.argsort(-scores, kind="stable")
-    # Right after the first i of them are called positive; a threshold cannot part equal scores.
-    right = len(negatives) + np.concatenate([[0.0], np.cumsum(gain[order])])
-    ranked = scores[order]
-    possible = np.concatenate([[True], ranked[1:] != ranked[:-1], [True]])
-    return float(right[possible].max() / len(scores))
+    _, true, false = counts_from(positives.astype(np.float64), negatives.astype(np.float64))
+    right = true + (len(negatives) - false)
+    return float(right.max() / (len(positives) + len(negatives)))
 
 
 def _corrupted(benchmark: Benchmark, seed: int) -> Triples:

@@ -239,7 +239,7 @@ def _check(mode: str, name: str, positives: int, negatives: int) -> None:
     if mode != "random" and not negatives:
         raise InputError(
             f"{name} has no negatives to learn from, and R-GCN's mode is `{mode}`",
-            hint="--set mode=random learns from random corruptions",
+            hint="--mode random learns from random corruptions",
         )
 
 
