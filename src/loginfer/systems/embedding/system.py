@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
@@ -23,7 +24,7 @@ Floats: TypeAlias = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, kw_only=True)
-class EmbeddingSystem:
+class EmbeddingSystem(ABC):
     """A model with a vector for each constant, type and relation, trained on P_train and N_train.
 
     The loss of a positive p with random negatives n₁, …, n_k, an explicit negative e of N_train and a
@@ -79,27 +80,27 @@ class EmbeddingSystem:
         return self.entity_width
 
     @property
+    @abstractmethod
     def comparison(self) -> int:
         """How queries and candidates are compared."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def offset(self) -> float:
         """What is added to the comparison to make a score: γ, or nothing."""
-        raise NotImplementedError
 
     @property
     def cubic(self) -> float:
         """The weight of the N3 regularisation."""
         return 0.0
 
+    @abstractmethod
     def initial_entities(self, entities: int, random: np.random.Generator) -> Floats:
         """Return the rows of constants and types at the start."""
-        raise NotImplementedError
 
+    @abstractmethod
     def initial_relations(self, relations: int, random: np.random.Generator) -> Floats:
         """Return the rows of relations at the start."""
-        raise NotImplementedError
 
     def fit(self, benchmark: Benchmark, watch: Watch | None = None) -> EmbeddingScorer:
         """Learn from a benchmark, starting from the watch's last checkpoint if it has one."""
