@@ -1,10 +1,11 @@
 """How the settings in `loginfer/systems/tuned.toml` are found: Optuna, on validation triples, never on test.
 
-    python -m benchmarks.tune --suite SUITE --system rotate --graph WN --only comp,trian --out FILE
+    python -m benchmarks.tune --suite SUITE --out FOLDER [--systems rotate,boxe] [--graphs WN]
 
-A trial fits the system to each chosen benchmark and is worth the mean of the accuracy on valid and of the
-C-MRR (filtered) of some hundred valid triples. The first trial has the settings that are shipped now. All
-trials are kept in the output file; more are added to those that are there.
+`PLAN` says which benchmarks stand for a graph, what stays fixed and how many trials each system gets. A trial
+fits the system to each of those benchmarks and is worth the mean of the accuracy on valid and of the C-MRR
+(filtered) of some hundred valid triples. The first trial has the system's defaults. A file of trials for each
+system and graph is written to the folder; trials that are there already are not made again.
 """
 
 from __future__ import annotations
@@ -24,21 +25,39 @@ from loginfer.benchmark import Benchmark, NegativeSet, Splits, load_benchmark
 from loginfer.benchmark.randomness import hash_order
 from loginfer.evaluation.ranking import rank
 from loginfer.evaluation.ranking_metrics import ranking_metrics
-from loginfer.systems import configure, find_system, settings_of, training_view, tuned_settings
+from loginfer.files import atomic_write
+from loginfer.systems import configure, find_system, settings_of, training_view
 from loginfer.systems.embedding.validation import best_accuracy
 
-# What may be tried: (least, most, on a logarithmic scale), or a list of choices.
-SPACE: dict[str, tuple[float, float, bool] | list[Any]] = {
+# What may be tried: (least, most, on a logarithmic scale).
+SPACE: dict[str, tuple[float, float, bool]] = {
     "learning_rate": (0.003, 0.05, True),
     "margin": (3.0, 24.0, False),
     "adversarial": (0.0, 2.0, False),
     "explicit_weight": (0.1, 3.0, True),
-    "relation_weight": (0.0, 0.5, False),
     "regularisation": (0.0005, 0.1, True),
-    "spread": (0.005, 0.5, True),
-    "negatives": [4, 8, 16],
 }
 RANKED = 300
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """The part of the plan for one graph: benchmarks, settings that stay fixed, number of trials."""
+
+    benchmarks: tuple[str, ...]
+    fixed: dict[str, Any]
+    trials: int
+
+
+PLAN = {
+    "WN": Part(("WN-comp-pa", "WN-trian-qg"), {"epochs": 30}, 10),
+    "LUBM": Part(("LUBM-all-qg",), {"epochs": 60}, 10),
+    "FB": Part(("FB-inver-pa", "FB-inter-qg"), {"epochs": 15, "negatives": 16}, 8),
+}
+SYSTEMS = ("transe", "rotate", "complex", "distmult", "boxe")
+VARIED = ("learning_rate", "margin", "regularisation", "adversarial", "explicit_weight")
+# Trials that are drawn at random before Optuna's sampler learns from them.
+AT_RANDOM = 5
 
 
 def valid_as_test(benchmark: Benchmark, method: str) -> Benchmark:
@@ -68,57 +87,54 @@ def suggest(trial: optuna.Trial, names: list[str]) -> dict[str, Any]:
     """Draw settings from the space."""
     drawn: dict[str, Any] = {}
     for name in names:
-        space = SPACE[name]
-        if isinstance(space, list):
-            drawn[name] = trial.suggest_categorical(name, space)
-        else:
-            least, most, log = space
-            drawn[name] = float(f"{trial.suggest_float(name, least, most, log=log):.2g}")
+        least, most, log = SPACE[name]
+        drawn[name] = float(f"{trial.suggest_float(name, least, most, log=log):.2g}")
     return drawn
+
+
+def tune(name: str, part: Part, suite: Path, out: Path) -> list[dict[str, Any]]:
+    """Make the trials of a system on one graph; return them all."""
+    trials: list[dict[str, Any]] = json.loads(out.read_text()) if out.exists() else []
+    if len(trials) >= part.trials:
+        return trials
+    system = find_system(name).load()
+    known = settings_of(system)
+    names = [varied for varied in VARIED if varied in known]
+    benchmarks = [load_benchmark(suite / f"LogInfer-{short}") for short in part.benchmarks]
+    sampler = optuna.samplers.TPESampler(seed=0, n_startup_trials=AT_RANDOM)
+    study = optuna.create_study(direction="maximize", sampler=sampler)
+    study.enqueue_trial({varied: known[varied].default for varied in names})
+
+    def objective(trial: optuna.Trial) -> float:
+        settings = {**part.fixed, **suggest(trial, names)}
+        if trial.number < len(trials):  # made before: the sampler draws the same again
+            return float(trials[trial.number]["value"])
+        found = {b.name: worth(configure(system, settings), b) for b in benchmarks}
+        value = float(np.mean([(f["accuracy"] + f["c_mrr"]) / 2 for f in found.values()]))
+        trials.append({"settings": settings, "value": value, "benchmarks": found})
+        with atomic_write(out, force=True) as file:
+            file.write(json.dumps(trials, indent=1) + "\n")
+        print(f"{out.stem} {value:.4f} {settings}", file=sys.stderr, flush=True)
+        return value
+
+    study.optimize(objective, n_trials=part.trials)
+    return trials
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.tune", description=__doc__)
     parser.add_argument("--suite", type=Path, required=True, help="a suite of benchmarks")
-    parser.add_argument("--system", required=True, help="which system")
-    parser.add_argument(
-        "--graph", required=True, choices=("FB", "WN", "LUBM"), help="benchmarks of which graph"
-    )
-    parser.add_argument("--only", default="", help="which patterns, separated by commas")
-    parser.add_argument(
-        "--vary", default="learning_rate,margin,adversarial,explicit_weight", help="which settings"
-    )
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="fixed in all trials")
-    parser.add_argument("--trials", type=int, default=12)
-    parser.add_argument("--out", type=Path, required=True, help="JSON file of all trials")
+    parser.add_argument("--out", type=Path, required=True, help="folder for the trials")
+    parser.add_argument("--systems", default=",".join(SYSTEMS), help="which systems")
+    parser.add_argument("--graphs", default=",".join(PLAN), help="which graphs")
     options = parser.parse_args()
-    entry = find_system(options.system)
-    known = settings_of(entry.load())
-    names = [name for name in options.vary.split(",") if name in known]
-    folders = sorted(options.suite.glob(f"LogInfer-{options.graph}-*"))
-    wanted = [word for word in options.only.split(",") if word]
-    folders = [f for f in folders if not wanted or any(f"-{word}-" in f.name for word in wanted)]
-    benchmarks = [load_benchmark(folder) for folder in folders]
-    trials: list[dict[str, Any]] = json.loads(options.out.read_text()) if options.out.exists() else []
-
-    fixed = dict(pair.split("=", 1) for pair in options.set)
-    start = {name: known[name].default for name in names} | tuned_settings(entry, benchmarks[0])
-    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=len(trials)))
-    study.enqueue_trial({name: start[name] for name in names})
-
-    def objective(trial: optuna.Trial) -> float:
-        settings = suggest(trial, names)
-        found = {b.name: worth(configure(entry.load(), {**fixed, **settings}), b) for b in benchmarks}
-        value = float(np.mean([(f["accuracy"] + f["c_mrr"]) / 2 for f in found.values()]))
-        trials.append({"settings": {**fixed, **settings}, "value": value, "benchmarks": found})
-        options.out.write_text(json.dumps(trials, indent=1) + "\n")
-        print(f"{value:.4f} {settings}", file=sys.stderr, flush=True)
-        return value
-
+    options.out.mkdir(parents=True, exist_ok=True)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    study.optimize(objective, n_trials=options.trials)
-    best = max(trials, key=lambda trial: trial["value"])
-    print(json.dumps(best, indent=1))
+    for graph in options.graphs.split(","):
+        for name in options.systems.split(","):
+            trials = tune(name, PLAN[graph], options.suite, options.out / f"{name}-{graph}.json")
+            best = max(trials, key=lambda trial: float(trial["value"]))
+            print(f"{name} on {graph}: {best['settings']}, worth {best['value']:.4f}", flush=True)
     return 0
 
 
