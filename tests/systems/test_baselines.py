@@ -58,9 +58,10 @@ def test_the_oracle_predicts_what_the_rules_derive_in_one_step():
 
 
 @pytest.mark.parametrize("position", POSITIONS)
-def test_the_oracle_scores_candidates_as_it_scores_triples(position):
+@pytest.mark.parametrize("name", ["oracle", "simpbl"])
+def test_candidates_are_scored_as_triples_are(name, position):
     benchmark = family()
-    scorer = fitted("oracle", benchmark)
+    scorer = fitted(name, benchmark)
     assert isinstance(scorer, CandidateScorer)
     triples, column = all_triples(benchmark), POSITIONS.index(position)
     size = len(benchmark.graph.relations if position == "relation" else benchmark.graph.entities)

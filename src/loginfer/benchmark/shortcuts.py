@@ -167,8 +167,14 @@ class SimpBL:
 
     def scores(self, triples: Triples) -> Scores:
         """Return 1 for triples that SimpBL predicts, 0 for others."""
-        subject = member(self._involved, _pairs(triples, 0, 1, self._size))
-        return (subject & member(self._involved, _pairs(triples, 2, 1, self._size))).astype(np.float64)
+        subject = self.involves(triples[:, 0], triples[:, 1])
+        return (subject & self.involves(triples[:, 2], triples[:, 1])).astype(np.float64)
+
+    def involves(
+        self, constants: npt.NDArray[np.int32], relations: npt.NDArray[np.int32]
+    ) -> npt.NDArray[np.bool_]:
+        """Return for each constant and relation whether a known triple involves both."""
+        return member(self._involved, constants.astype(np.int64) * self._size + relations)
 
 
 def _pairs(triples: Triples, first: int, second: int, size: int) -> Keys:

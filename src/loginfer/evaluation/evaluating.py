@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,8 +34,8 @@ class Outcome:
         The learning curve, if its learning was watched.
     weights
         The learned weights, if they can be written down.
-    seconds
-        How long each step took.
+    seconds, cpu_seconds
+        How long each step took, and how much processor time they took together.
     notes
         What a user should know.
     """
@@ -44,6 +45,7 @@ class Outcome:
     curve: Curve = field(default_factory=list)
     weights: Arrays | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
+    cpu_seconds: float = 0.0
     notes: tuple[str, ...] = ()
 
 
@@ -206,13 +208,15 @@ def evaluate_contender(
     checkpoint_seconds
         How often a checkpoint is due.
     """
+    started = time.process_time()
     steps = Steps(contender, benchmark, method, work, progress, checkpoint_seconds)
     predictions = steps.predictions()
     notes: list[str] = []
     ranks = steps.ranks(predictions, wanted.protocols, notes)
     measures = steps.timed("measure", lambda: measure(benchmark, predictions, ranks, wanted, notes=notes))
     weights = steps.weights()  # kept ones come with their learning curve
-    outcome = Outcome(predictions, ranks, steps.curve, weights, steps.seconds, tuple(notes))
+    cpu = time.process_time() - started
+    outcome = Outcome(predictions, ranks, steps.curve, weights, steps.seconds, cpu, tuple(notes))
     return Evaluation(contender, benchmark, method, outcome, measures)
 
 

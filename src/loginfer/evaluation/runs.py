@@ -113,7 +113,7 @@ def write_run(
                 dump_arrays(stream, outcome.weights)
         files = {file.name: file for file in sorted(folder.iterdir())}
         sums = {name: asdict(FileSum(file.stat().st_size, file_sum(file))) for name, file in files.items()}
-        seen = timing(outcome.seconds, resumed)
+        seen = timing(outcome.seconds, outcome.cpu_seconds, resumed)
         (folder / TIMING).write_bytes(as_json(seen).encode())
         (folder / MANIFEST).write_bytes(as_json(_manifest(evaluation, request, wanted, sums)).encode())
 

@@ -16,7 +16,7 @@ from loginfer.evaluation.measures import Wanted
 from loginfer.evaluation.running import run_contender
 from loginfer.evaluation.runs import Run, load_run, request_of
 from loginfer.evaluation.work import differences
-from loginfer.files import atomic_write
+from loginfer.files import atomic_write, recover_folder
 
 __all__ = ["CONFIDENCE", "SUMMARY", "check_alike", "run_seeds", "seed_runs", "summarise"]
 
@@ -71,7 +71,7 @@ def run_seeds(
             answers.append(made.as_dict())
             continue
         target = folder / f"seed-{seed}"
-        kept = _kept(target, request_of(ready, benchmark, method, wanted), wanted)
+        kept = _kept(target, request_of(ready, benchmark, method, wanted), wanted, force)
         tell(f"{place}: kept" if kept else place)
         if kept is None:
             run_contender(ready, benchmark, method, wanted, target, force=force, tell=tell, **options)
@@ -123,12 +123,20 @@ def _check(folder: Path) -> None:
         )
 
 
-def _kept(path: Path, request: Mapping[str, Any], wanted: Wanted) -> Run | None:
+def _kept(path: Path, request: Mapping[str, Any], wanted: Wanted, force: bool) -> Run | None:
     """Return the run in a folder if it is complete and was made for the same request."""
+    recover_folder(path)
+    if not path.exists():
+        return None
     try:
         run = load_run(path)
-    except LogInferError:
-        return None
+    except LogInferError as error:
+        if force:
+            return None
+        raise OutputError(
+            f"`{path}` is there, but is no complete run: {error.message}",
+            hint="remove it, or add --force to replace it",
+        ) from error
     now = {key: getattr(wanted, key) for key in ("threshold", "criterion", "tie", "diagnosis")}
     same = run.manifest["request"] == dict(request) and run.manifest["wanted"] == now
     return run if same else None
@@ -205,4 +213,7 @@ def _interval(values: Sequence[float]) -> list[float] | None:
         return None
     quantile = float(stdtrit(len(values) - 1, (1 + CONFIDENCE) / 2))
     half = quantile * deviation / math.sqrt(len(values))
-    return [_mean(values) - half, _mean(values) + half]
+    low, high = _mean(values) - half, _mean(values) + half
+    if all(0 <= value <= 1 for value in values):  # a share of something, and so is its mean
+        low, high = max(low, 0.0), min(high, 1.0)
+    return [low, high]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import sys
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,19 +14,19 @@ __all__ = ["peak_memory", "timing"]
 _LIBRARIES = ("numpy", "numba", "pyarrow", "sklearn", "torch")
 
 
-def timing(seconds: Mapping[str, float], resumed: bool) -> dict[str, Any]:
+def timing(seconds: Mapping[str, float], cpu_seconds: float, resumed: bool) -> dict[str, Any]:
     """Return times, memory and machine as JSON values.
 
     Parameters
     ----------
-    seconds
-        How long each step took.
+    seconds, cpu_seconds
+        How long each step took, and how much processor time they took together.
     resumed
         Whether a part of the work was done by an earlier process, which is not counted.
     """
     return {
         "seconds": {what: round(spent, 3) for what, spent in seconds.items()},
-        "cpu_seconds": round(time.process_time(), 3),
+        "cpu_seconds": round(cpu_seconds, 3),
         "resumed": resumed,
         "peak_memory_bytes": peak_memory(),
         "python": platform.python_version(),

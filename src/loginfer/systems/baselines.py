@@ -56,9 +56,39 @@ class SimpBL:
     def __post_init__(self) -> None:
         check_settings(self)
 
-    def fit(self, benchmark: Benchmark) -> ShortcutScorer:
+    def fit(self, benchmark: Benchmark) -> SimpBLScorer:
         """Look into the positives."""
-        return ShortcutScorer(shortcuts.shortcut("simpbl", benchmark, "", index=self.index))
+        known = benchmark.positives.train
+        if self.index == "train+valid":
+            known = np.vstack([known, benchmark.positives.valid])
+        return SimpBLScorer(shortcuts.SimpBL(known, len(benchmark.graph.relations)))
+
+
+class SimpBLScorer:
+    """SimpBL as a scorer: 1 for triples whose relation occurs with both constants, 0 for others."""
+
+    def __init__(self, baseline: shortcuts.SimpBL) -> None:
+        self._baseline = baseline
+
+    def score(self, triples: Triples) -> Values:
+        """Return the baseline's predictions."""
+        return self._baseline.scores(triples)
+
+    def score_candidates(self, triples: Triples, position: Position, candidates: Ids) -> Values:
+        """Return float64[n, c]; whom a relation involves is looked up once a relation."""
+        involves = self._baseline.involves
+        if position == "relation":
+            ends = [
+                involves(np.repeat(triples[:, column], len(candidates)), np.tile(candidates, len(triples)))
+                for column in (0, 2)
+            ]
+            return (ends[0] & ends[1]).reshape(len(triples), -1).astype(np.float64)
+        known = involves(triples[:, 2 if position == "subject" else 0], triples[:, 1])
+        scores = np.zeros((len(triples), len(candidates)))
+        for relation in np.unique(triples[known, 1]):
+            rows = known & (triples[:, 1] == relation)
+            scores[rows] = involves(candidates, np.full(len(candidates), relation, dtype=np.int32))
+        return scores
 
 
 @dataclass(frozen=True)
