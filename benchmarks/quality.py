@@ -27,7 +27,12 @@ SYSTEMS = {
     "distmult": "DistMult",
     "boxe": "BoxE",
     "r-gcn": "R-GCN",
-    "oracle": "oracle",  # not in the paper: how far knowing the rules gets
+    "anyburl": "AnyBURL",
+    "rulen": "RuleN",
+    # Not in the paper: rules with exact counts, rules learned from the negatives, and the rules themselves.
+    "exact": "exact",
+    "contrast": "contrast",
+    "oracle": "oracle",
 }
 # The benchmarks of the paper's two tables of results.
 METHODS = {"sym": "pa", "inver": "pa", "hier": "pa", "comp": "pa", "inter": "qg", "trian": "qg", "diam": "qg"}
@@ -37,8 +42,9 @@ BENCHMARKS = [
     ("LUBM", "all", "qg"),
     ("LUBM", "no-type", "qg"),
 ]
-# How far a figure may lie below the paper's, in points.
+# How far a figure may lie below the paper's, in points; more for miners, which draw at random.
 ALLOWED = {"balanced_accuracy": 1.0, "c_mrr": 3.0}
+MINERS = {"AnyBURL": {"balanced_accuracy": 2.0}, "RuleN": {"balanced_accuracy": 2.0}}
 PAPER_NAMES = {"balanced_accuracy": "AUC", "c_mrr": "C-MRR", "r_mrr": "R-MRR"}
 
 
@@ -118,7 +124,8 @@ def collect(wanted: list[Cell], runs: Path) -> list[dict[str, object]]:
 def short_of(row: dict[str, object], name: str) -> bool:
     """Whether a figure lies further below the paper's than is allowed."""
     ours, theirs = row[name], row[f"paper_{name}"]
-    return isinstance(ours, float) and isinstance(theirs, float) and ours < theirs - ALLOWED[name]
+    allowed = MINERS.get(str(row["system"]), {}).get(name, ALLOWED[name])
+    return isinstance(ours, float) and isinstance(theirs, float) and ours < theirs - allowed
 
 
 def markdown(rows: list[dict[str, object]]) -> str:

@@ -31,11 +31,11 @@ from loginfer.systems.embedding.validation import best_accuracy
 
 # What may be tried: (least, most, on a logarithmic scale).
 SPACE: dict[str, tuple[float, float, bool]] = {
-    "learning_rate": (0.003, 0.05, True),
-    "margin": (3.0, 24.0, False),
-    "adversarial": (0.0, 2.0, False),
-    "explicit_weight": (0.1, 3.0, True),
-    "regularisation": (0.0005, 0.1, True),
+    "learning_rate": (0.005, 0.03, True),
+    "margin": (3.0, 15.0, False),
+    "adversarial": (0.5, 2.0, False),
+    "explicit_weight": (0.2, 2.0, True),
+    "regularisation": (0.0005, 0.03, True),
 }
 RANKED = 300
 
@@ -50,14 +50,14 @@ class Part:
 
 
 PLAN = {
-    "WN": Part(("WN-comp-pa", "WN-trian-qg"), {"epochs": 30}, 10),
-    "LUBM": Part(("LUBM-all-qg",), {"epochs": 60}, 10),
-    "FB": Part(("FB-inver-pa", "FB-inter-qg"), {"epochs": 15, "negatives": 16}, 8),
+    "WN": Part(("WN-comp-pa", "WN-trian-qg"), {"epochs": 30}, 6),
+    "LUBM": Part(("LUBM-all-qg",), {"epochs": 60}, 8),
+    "FB": Part(("FB-inver-pa", "FB-inter-qg"), {"epochs": 15, "negatives": 16}, 6),
 }
 SYSTEMS = ("transe", "rotate", "complex", "distmult", "boxe")
 VARIED = ("learning_rate", "margin", "regularisation", "adversarial", "explicit_weight")
 # Trials that are drawn at random before Optuna's sampler learns from them.
-AT_RANDOM = 5
+AT_RANDOM = 4
 
 
 def valid_as_test(benchmark: Benchmark, method: str) -> Benchmark:

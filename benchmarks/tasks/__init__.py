@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from benchmarks.tasks import (
+    anyburl,
     building,
     conclusions,
+    entailment,
+    exact_mining,
     loading,
     materialise,
     ranking,
     rgcn,
+    rule_scoring,
     single_body,
     startup,
     support,
@@ -25,6 +29,10 @@ MODULES = (
     ranking,
     training,
     rgcn,
+    rule_scoring,
+    exact_mining,
+    anyburl,
+    entailment,
     loading,
     startup,
 )

@@ -14,7 +14,21 @@ def test_every_named_system_can_be_loaded():
 
 
 @pytest.mark.parametrize(
-    "name", ["simpbl", "oracle", "transe", "rotate", "complex", "distmult", "boxe", "r-gcn"]
+    "name",
+    [
+        "simpbl",
+        "oracle",
+        "transe",
+        "rotate",
+        "complex",
+        "distmult",
+        "boxe",
+        "r-gcn",
+        "anyburl",
+        "rulen",
+        "exact",
+        "contrast",
+    ],
 )
 def test_names_are_found_in_any_case(name):
     assert find_system(name.upper()).name == find_system(name).name == name

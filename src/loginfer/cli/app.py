@@ -15,6 +15,7 @@ from loginfer.cli.audit import audit
 from loginfer.cli.build import build
 from loginfer.cli.evaluate import evaluate
 from loginfer.cli.explain import explain
+from loginfer.cli.mine import mine
 from loginfer.cli.score import score
 from loginfer.errors import LogInferError
 from loginfer.files import describe_os_error
@@ -44,6 +45,7 @@ app.command(epilog="Example:  loginfer explain wn-trian 00003316 _instance_hyper
 app.add_typer(systems.app, name="systems")
 app.command(epilog="Example:  loginfer evaluate wn-trian --system transe --set epochs=20 --out run")(evaluate)
 app.command(epilog="Example:  loginfer score run --threshold relation")(score)
+app.command(epilog="Example:  loginfer mine wn18rr --miner exact --max-length 2 --out rules.tsv")(mine)
 
 
 def _version(wanted: bool) -> None:

@@ -18,7 +18,15 @@ if TYPE_CHECKING:
     from loginfer.benchmark import Benchmark
     from loginfer.evaluation import Wanted
 
-__all__ = ["CriterionOption", "ThresholdOption", "TieOption", "evaluate", "threshold_of", "word"]
+__all__ = [
+    "CriterionOption",
+    "ThresholdOption",
+    "TieOption",
+    "evaluate",
+    "settings_given",
+    "threshold_of",
+    "word",
+]
 
 ThresholdOption = Annotated[
     str | None,
@@ -127,7 +135,7 @@ def evaluate(
         tie=word(tie or "realistic"),  # type: ignore[arg-type]
         diagnosis=diagnosis,
     )
-    given = _settings(set or [], mode=mode, workers=workers)
+    given = settings_given(set or [], mode=mode, workers=workers)
     benchmark = load_benchmark(bench)
     method = choose_method(benchmark, negatives)
     if export_queries is not None:
@@ -274,7 +282,7 @@ def _protocols(text: str) -> tuple[str, ...]:
     return () if words == ["none"] else tuple(dict.fromkeys(words))
 
 
-def _settings(pairs: list[str], **short: Any) -> dict[str, Any]:
+def settings_given(pairs: list[str], **short: Any) -> dict[str, Any]:
     """Return the settings of `--set key=value`, and of their short forms."""
     found: dict[str, Any] = {}
     for pair in pairs:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from loginfer.cli.analyse import analyse
 from loginfer.cli.common import (
     EngineName,
     EngineOption,
@@ -28,6 +29,7 @@ from loginfer.cli.common import (
     table,
 )
 from loginfer.cli.explanations import as_json, print_explanation
+from loginfer.cli.mined import show
 from loginfer.cli.programs import check_fixed_names, check_names, read_program, read_source
 from loginfer.errors import InputError
 from loginfer.files import refuse_to_overwrite
@@ -320,3 +322,7 @@ def patterns(json: JsonOption = False) -> None:
     for pattern in named_patterns():
         listing.add_row(pattern.name, str(pattern))
     console().print(listing)
+
+
+app.command(epilog="Example:  loginfer rules show rules.tsv --head nationality --top 10 --short")(show)
+app.command(epilog="Example:  loginfer rules analyse LogInfer-FB-trian-qg --rules rules.tsv --json")(analyse)

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from loginfer.evaluation.measures import Measures, Wanted, measure
     from loginfer.evaluation.predictions import predict
     from loginfer.evaluation.ranking import rank
+    from loginfer.evaluation.rule_recovering import rule_recovery
+    from loginfer.evaluation.rule_recovery_values import RuleRecovery
     from loginfer.evaluation.runs import Run, load_run
     from loginfer.evaluation.score_files import export_queries, read_scores
     from loginfer.evaluation.scoring import score_run
@@ -27,6 +29,7 @@ __all__ = [
     "Measures",
     "Predictions",
     "Ranks",
+    "RuleRecovery",
     "Run",
     "Thresholds",
     "Wanted",
@@ -39,6 +42,7 @@ __all__ = [
     "predict",
     "rank",
     "read_scores",
+    "rule_recovery",
     "score_run",
 ]
 
@@ -47,6 +51,7 @@ _HOMES = {
     "Diagnosis": "diagnosis",
     "Evaluation": "evaluating",
     "Measures": "measures",
+    "RuleRecovery": "rule_recovery_values",
     "Run": "runs",
     "Thresholds": "thresholds",
     "Wanted": "measures",
@@ -59,6 +64,7 @@ _HOMES = {
     "predict": "predictions",
     "rank": "ranking",
     "read_scores": "score_files",
+    "rule_recovery": "rule_recovering",
     "score_run": "scoring",
 }
 

@@ -4,6 +4,7 @@ from loginfer.logic.canonical import canonical, canonical_text, equivalent
 from loginfer.logic.dialects import Dialect, detect, dialect_named, dialects
 from loginfer.logic.dialects.arrow import parse_rule
 from loginfer.logic.dialects.sparql import body_to_sparql
+from loginfer.logic.entailment import Entailment, entails
 from loginfer.logic.instances import collapses, collapses_onto, instantiate, symmetries
 from loginfer.logic.patterns import PATTERN_NAMES, parse_pattern, pattern_named, patterns
 from loginfer.logic.rule import Atom, Inequality, Pattern, Rule
@@ -26,6 +27,7 @@ __all__ = [
     "Atom",
     "Constant",
     "Dialect",
+    "Entailment",
     "Inequality",
     "Pattern",
     "Rule",
@@ -43,6 +45,7 @@ __all__ = [
     "detect",
     "dialect_named",
     "dialects",
+    "entails",
     "equivalent",
     "format_rules",
     "instantiate",

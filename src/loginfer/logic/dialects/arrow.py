@@ -10,7 +10,8 @@ head. `(x,type,C)` is a type atom (also `a` and `rdf:type`). A term is
 - in patterns, a template: an underscore and one letter (`_R`, `_t2`). In a rule such a name needs brackets.
 
 `#` at the start or after a space begins a comment. In rule files three columns may stand before a rule,
-separated by tabs as AnyBURL does: predictions, correct predictions, confidence.
+separated by tabs as AnyBURL does: predictions, correct predictions, confidence. Further measures stand behind
+it, in a comment that holds nothing else: `# weight=1.25 intercept=-3.5`.
 """
 
 from __future__ import annotations
@@ -47,6 +48,9 @@ _ANDS = (",", "&&", "&", "∧")
 _DIFFERS = ("!=", "≠")
 _NEGATION = re.compile(r"(?:not|¬)\s*(?=\()")
 _TYPE_WORDS = ("type", "a", "rdf:type")
+# A rule ends with a bracket, which stands in no measure: so this never reaches into a name.
+_MEASURE = r"[A-Za-z_]\w*=[^\s=()<>,\"#]+"
+_MEASURES = re.compile(rf"\s#\s*({_MEASURE}(?:\s+{_MEASURE})*)\s*\Z", re.ASCII)
 _PART = "an atom like `(x,R,y)` or an inequality like `x != y`"
 
 
@@ -253,11 +257,22 @@ def _read(text: str, prefixes: Mapping[str, str], where: str | None) -> ScoredRu
     columns, start = read_columns(text)
     scanner = Scanner(text, where)
     scanner.position = start
-    return ScoredRule(_read_rule(scanner, prefixes), *columns)
+    return ScoredRule(_read_rule(scanner, prefixes), *columns, extra=_read_measures(text))
+
+
+def _read_measures(text: str) -> tuple[tuple[str, str], ...]:
+    found = _MEASURES.search(text)
+    if found is None:
+        return ()
+    pairs = (part.partition("=") for part in found.group(1).split())
+    return tuple((name, value) for name, _, value in pairs)
 
 
 def _write(scored: ScoredRule) -> str:
-    return write_columns(scored) + str(scored.rule)
+    text = write_columns(scored) + str(scored.rule)
+    comment = " # " + " ".join(f"{name}={value}" for name, value in scored.extra)
+    # Measures whose names or values would not be read back are left out, as in any other dialect.
+    return text + comment if _read_measures(comment) == scored.extra != () else text
 
 
 def _looks_like(text: str) -> bool:

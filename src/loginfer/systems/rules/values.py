@@ -70,7 +70,7 @@ class RuleTable:
     @cached_property
     def length(self) -> npt.NDArray[np.int64]:
         """int64[m], atoms in the body."""
-        return np.count_nonzero(self.body != NONE, axis=1).astype(np.int64)
+        return np.asarray(np.count_nonzero(self.body != NONE, axis=1), dtype=np.int64)
 
     def take(self, places: npt.NDArray[np.integer] | npt.NDArray[np.bool_]) -> RuleTable:
         """Return some of the rules, by place or by mask."""
@@ -100,7 +100,8 @@ class RuleTable:
         """
         heads = np.asarray(head, dtype=np.int32)
         size = len(heads)
-        given = np.asarray(body, dtype=np.int32).reshape(size, -1)
+        # Without rows, -1 could stand for any number of columns.
+        given = np.asarray(body, dtype=np.int32).reshape(size, -1 if size else 0)
         bodies = np.full((size, LONGEST), NONE, dtype=np.int32)
         bodies[:, : given.shape[1]] = given
 

@@ -1,0 +1,335 @@
+"""`loginfer mine`: find rules in a benchmark's training triples, or in a graph."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from loginfer.cli.common import ForceOption, JsonOption, counted, note, open_kg, print_json
+from loginfer.errors import InputError, UnknownNameError
+from loginfer.files import atomic_write, refuse_to_overwrite
+
+if TYPE_CHECKING:
+    from loginfer.benchmark import Benchmark
+    from loginfer.systems.registry import Entry
+    from loginfer.systems.rules.mining import Miner, Mining
+    from loginfer.systems.rules.values import MinedRules
+
+__all__ = ["mine"]
+
+INTERRUPTED = 130
+KIND = "rule miner"
+DIALECTS = ("anyburl", "arrow")
+# Miners that compare positives with negatives.
+COMPARING = ("contrast",)
+# So many of the best rules are shown at the end.
+BEST = 10
+
+
+def mine(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="BENCH|KG",
+            help="A benchmark's folder, of which only P_train is mined; or a graph: a name from "
+            "`loginfer kg list`, or a file or archive of triples.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="The file to write the rules to.", show_default=False)
+    ],
+    miner: Annotated[
+        str, typer.Option("--miner", "-m", help="exact, anyburl, rulen, contrast or external.")
+    ] = "exact",
+    max_length: Annotated[
+        int | None, typer.Option("--max-length", help="Atoms in a body, at most.", show_default=False)
+    ] = None,
+    min_support: Annotated[
+        int | None,
+        typer.Option("--min-support", help="Correct predictions, at least.", show_default=False),
+    ] = None,
+    min_confidence: Annotated[
+        float | None, typer.Option("--min-confidence", help="Confidence, at least.", show_default=False)
+    ] = None,
+    seconds: Annotated[
+        float | None, typer.Option("--seconds", help="Anytime miners: mine for so long.", show_default=False)
+    ] = None,
+    steps: Annotated[
+        int | None,
+        typer.Option(
+            "--steps", help="Anytime miners: so many steps, the same rules each time.", show_default=False
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", help="Seed of all randomness; 0 by default.", min=0)
+    ] = None,
+    set: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Any setting of the miner; repeatable. See `systems show`."
+        ),
+    ] = None,
+    negatives: Annotated[
+        str | None,
+        typer.Option("--negatives", "-n", help="Whose negatives a miner may see, if there are several."),
+    ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            "--to", help="anyburl or arrow; by default anyburl if all rules are paths.", show_default=False
+        ),
+    ] = None,
+    snapshots: Annotated[
+        str | None,
+        typer.Option("--snapshots", help="Also write the rules after so many seconds, e.g. 10,50,100."),
+    ] = None,
+    jar: Annotated[
+        Path | None, typer.Option("--jar", help="With --miner external: an AnyBURL jar to run.")
+    ] = None,
+    rules: Annotated[
+        Path | None, typer.Option("--rules", help="With --miner external: a rule file to read.")
+    ] = None,
+    force: ForceOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Mine rules and write them to a file, best first.
+
+    Ctrl-C ends the mining; the rules found so far are written.
+    """
+    from loginfer.cli.mining import watched
+    from loginfer.systems.settings import configure
+
+    entry = _miner_named(miner)
+    if seconds is not None and steps is not None:
+        raise InputError("--seconds and --steps do not go together", hint="give one of them")
+    at = _snapshots(snapshots)
+    options: dict[str, Any] = {
+        "max_length": max_length, "min_support": min_support, "min_confidence": min_confidence,
+        "seconds": seconds, "steps": steps, "seed": seed, "jar": jar, "rules": rules,
+    }  # fmt: skip
+    settings = _settings(entry, options, set or [], at)
+    if to is not None and to.casefold() not in DIALECTS:
+        raise UnknownNameError("dialect for mined rules", to, DIALECTS, where="--to")
+    files = {second: out.with_name(f"{out.stem}-{second:g}{out.suffix}") for second in at}
+    for path in (out, *files.values()):
+        refuse_to_overwrite(path, force)
+        if path.is_dir():
+            raise InputError(f"`{path}` is a folder", where="--out", hint="give the name of a file")
+    chosen: Miner = configure(entry.load(), settings)
+    benchmark = _opened(source, negatives, compares=entry.name in COMPARING)
+    written: list[str] = []
+
+    def keep(second: float, found: MinedRules) -> None:
+        _write(found, benchmark, files[second], to, force)
+        written.append(str(files[second]))
+
+    started = time.monotonic()
+    mining, interrupted = watched(chosen, benchmark, at, keep)
+    found = mining.rules()
+    spent = time.monotonic() - started
+    for message in getattr(mining, "notes", ()):
+        note(message)
+    if len(found) or not interrupted:
+        _write(found, benchmark, out, to, force)
+    if to is not None and to.casefold() == "arrow" and found.distinct and len(found.paths):
+        note("in arrow nothing says that different variables stand for different entities, as they do here")
+    answer = _answer(entry, found, spent, out, interrupted, written, mining)
+    if json:
+        print_json(answer)
+    else:
+        _print(answer, found, benchmark)
+    if interrupted:
+        kept = (
+            f"the {counted(len(found), 'rule')} found so far: {out}"
+            if len(found)
+            else "no rule was found yet"
+        )
+        note(f"mining was interrupted; {kept}")
+        raise typer.Exit(INTERRUPTED)
+
+
+# -- what to mine, and how -------------------------------------------------------------------------
+
+
+def _miner_named(name: str) -> Entry:
+    """Return a miner by name; of the other systems none is one."""
+    from loginfer.systems.registry import systems
+
+    miners = [entry for entry in systems() if entry.kind == KIND]
+    for entry in miners:
+        if name.strip().casefold() in (entry.name.casefold(), *(alias.casefold() for alias in entry.aliases)):
+            return entry
+    raise UnknownNameError("miner", name, [entry.name for entry in miners], where="--miner")
+
+
+def _settings(
+    entry: Entry, options: Mapping[str, Any], pairs: list[str], snapshots: Sequence[float]
+) -> dict[str, Any]:
+    """Return the settings that options and --set give; what the miner does not have is refused."""
+    from loginfer.cli.evaluate import settings_given
+    from loginfer.systems.settings import settings_of
+
+    known = settings_of(entry.load())
+    found: dict[str, Any] = settings_given(pairs)
+    for name, value in options.items():
+        if value is None:
+            continue
+        option = "--" + name.replace("_", "-")
+        if name not in known:
+            raise InputError(
+                f"{option} is no option of the miner `{entry.name}`",
+                hint=f"it has the settings {', '.join(known)} (--set NAME=VALUE)",
+            )
+        if name in found:
+            raise InputError(f"`{name}` is given twice: by {option} and by --set")
+        # A whole number of seconds is one for a miner that counts in whole ones.
+        found[name] = f"{value:g}" if isinstance(value, float) else str(value)
+    timed = "seconds" in known and "steps" not in found
+    if snapshots and timed and "seconds" not in found:
+        found["seconds"] = f"{snapshots[-1]:g}"
+    limit = float(found["seconds"]) if timed and _is_number(found.get("seconds")) else None
+    if snapshots and limit is not None and snapshots[-1] > limit:
+        raise InputError(
+            f"there is no snapshot at {snapshots[-1]:g} s of a mining of {limit:g} s", where="--snapshots"
+        )
+    return found
+
+
+def _is_number(text: str | None) -> bool:
+    try:
+        return text is not None and float(text) >= 0
+    except ValueError:
+        return False
+
+
+def _snapshots(text: str | None) -> list[float]:
+    if text is None:
+        return []
+    found = []
+    for part in text.split(","):
+        if not _is_number(part.strip()) or not 0 < float(part) < float("inf"):
+            raise InputError(
+                f"`{part.strip()}` is no number of seconds", where="--snapshots", hint="write e.g. 10,50,100"
+            )
+        found.append(float(part))
+    return sorted(dict.fromkeys(found))
+
+
+def _opened(source: str, negatives: str | None, *, compares: bool) -> Benchmark:
+    """Return what may be seen of a benchmark, or a graph as one."""
+    from loginfer.systems.rules.mining import as_benchmark
+    from loginfer.systems.view import choose_method, training_view
+
+    if _is_benchmark(Path(source)):
+        from loginfer.benchmark import load_benchmark
+
+        benchmark = load_benchmark(source)
+        # Which of several negatives makes no difference to a miner that looks at none.
+        asked = compares or negatives is not None
+        method = choose_method(benchmark, negatives) if asked else None
+        if compares and method is None:
+            raise _no_negatives(f"the benchmark `{source}` has none")
+        return training_view(benchmark, method)
+    if compares:
+        raise _no_negatives(f"`{source}` is a graph without any")
+    if negatives is not None:
+        raise InputError(
+            f"`{source}` is a graph and has no negatives",
+            where="--negatives",
+            hint="give a benchmark's folder",
+        )
+    graph = open_kg(source).graph
+    if not len(graph):
+        raise InputError(f"`{source}` holds no triples")
+    return as_benchmark(graph, source)
+
+
+def _no_negatives(why: str) -> InputError:
+    return InputError(
+        f"this miner compares positives with negatives, and {why}",
+        hint="give the folder of a benchmark with negatives (see `loginfer build`), or use another miner",
+    )
+
+
+def _is_benchmark(path: Path) -> bool:
+    """Say whether this is a folder with training triples; test triples beside them are never mined."""
+    from loginfer.benchmark.layout import Role, roles
+
+    try:
+        names = [file.name for file in path.iterdir()] if path.is_dir() else []
+    except OSError:
+        return False  # whoever reads it says what is wrong
+    return "manifest.json" in names or Role("train") in roles(names)
+
+
+# -- what was found --------------------------------------------------------------------------------
+
+
+def _write(found: MinedRules, benchmark: Benchmark, path: Path, to: str | None, force: bool) -> None:
+    lines = _lines(found, benchmark, None if to is None else to.casefold())
+    with atomic_write(path, force=force) as stream:
+        stream.writelines(f"{line}\n" for line in lines)
+
+
+def _lines(found: MinedRules, benchmark: Benchmark, to: str | None) -> list[str]:
+    """Return the rules as lines; unless it was said how, as AnyBURL writes them if it can."""
+    from loginfer.systems.rules.texts import rule_lines
+
+    if to != "arrow":
+        try:
+            return list(rule_lines(found, benchmark.graph, "anyburl"))
+        except InputError:
+            if to is not None:
+                raise
+    bodiless = found.paths.length == 0
+    if bodiless.any():
+        note(f"left out {counted(int(bodiless.sum()), 'rule')} without a body: arrow cannot express them")
+        found = replace(found, paths=found.paths.take(~bodiless))
+    return list(rule_lines(found, benchmark.graph, "arrow"))
+
+
+def _answer(
+    entry: Entry,
+    found: MinedRules,
+    seconds: float,
+    out: Path,
+    interrupted: bool,
+    snapshots: list[str],
+    mining: Mining,
+) -> dict[str, Any]:
+    from loginfer.cli.mining import by_length
+
+    answer: dict[str, Any] = {
+        "miner": entry.name,
+        "rules": len(found),
+        "by_length": by_length(found),
+        "seconds": round(seconds, 3),
+        "out": str(out) if len(found) or not interrupted else None,
+        "interrupted": interrupted,
+    }
+    if snapshots:
+        answer["snapshots"] = snapshots
+    if getattr(mining, "jar_sha256", None) is not None:
+        answer["jar_sha256"] = mining.jar_sha256  # type: ignore[attr-defined]
+    return answer
+
+
+def _print(answer: Mapping[str, Any], found: MinedRules, benchmark: Benchmark) -> None:
+    from loginfer.cli.common import console, table
+    from loginfer.cli.mined import print_rules
+    from loginfer.cli.mining import best_rules, by_shape
+
+    shown = table("rules", "", numbers=("rules",))
+    for shape, count in by_shape(found).items():
+        shown.add_row(f"{count:,}", shape)
+    if len(found):
+        console().print(shown)
+        print_rules(best_rules(found, benchmark.graph, BEST), short=True)
+    where = f", written to {answer['out']}" if answer["out"] else ""
+    print(f"{counted(len(found), 'rule')} in {answer['seconds']:.1f} s{where}")
