@@ -336,7 +336,7 @@ class TestHanging:
         assert len(run(settings | {"grace": 2.0})[0]) == 3
         assert gone(pids)
 
-    def test_what_a_jar_has_written_so_far_is_kept_when_it_is_stopped(self, fake, tmp_path):
+    def test_what_a_jar_has_written_so_far_can_be_looked_at_while_it_goes_on(self, fake, tmp_path):
         pids, ready = tmp_path / "pids", tmp_path / "ready"
         before = GOOD.replace("write(last", "write('10'") + f"\nopen({str(ready)!r}, 'w')"
         settings = fake(HANGING.format(pids=str(pids), before=before)) | {"seconds": 1000}
@@ -346,21 +346,30 @@ class TestHanging:
         assert (what, total) == ("running the jar", 1000)
         assert done < 1000
         assert len(mining.rules()) == 3
-        assert not mining.advance()
+        notes = list(mining.notes)
+        assert len(mining.rules()) == 3
+        assert mining.notes == notes
+        assert mining.advance()
+        assert all(alive(int(pid)) for pid in pids.read_text().split())
+        del mining
         assert gone(pids)
+
+    def test_looking_at_a_jar_that_has_written_nothing_yet_does_not_end_it(self, fake, tmp_path):
+        ready, go = tmp_path / "ready", tmp_path / "go"
+        waiting = f"open({str(ready)!r}, 'w')\nwhile not os.path.exists({str(go)!r}): time.sleep(0.02)\n"
+        mining = begun(GRAPH, **fake(waiting + GOOD))
+        wait_for(mining, ready)
+        assert len(mining.rules()) == 0
+        go.touch()
+        while mining.advance():
+            pass
+        assert len(mining.rules()) == 3
 
     def test_a_mining_that_is_forgotten_leaves_no_process_behind(self, fake, tmp_path):
         pids = tmp_path / "pids"
         mining = begun(GRAPH, **fake(HANGING.format(pids=str(pids), before="")))
         wait_for(mining, pids)
         del mining
-        assert gone(pids)
-
-    def test_a_jar_that_is_stopped_before_it_has_written_anything_has_no_rules(self, fake, tmp_path):
-        pids = tmp_path / "pids"
-        mining = begun(GRAPH, **fake(HANGING.format(pids=str(pids), before="")))
-        wait_for(mining, pids)
-        assert len(mining.rules()) == 0
         assert gone(pids)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -66,6 +67,7 @@ class ExternalMining:
         self._found = MinedRules(RuleTable.empty())
         self._done = False
         self._run: JarRun | None = None
+        self._seen: tuple[Path, int] | None = None
         self.notes: list[str] = []
         self.jar_sha256: str | None = None
         if settings.jar is not None:
@@ -89,19 +91,25 @@ class ExternalMining:
         if self._run is not None:
             if self._run.wait(PATIENCE):
                 return True
-            self._read_written(self._run)
+            path = self._run.written()
+            if path is not None:
+                self._read_written(path)
         elif self._settings.rules is not None:
             self._found = self._read_file(self._settings.rules)
         self._done = True
         return False
 
     def rules(self) -> MinedRules:
-        """Return the rules; of a jar that is still running those that it has written so far, and end it."""
-        if not self._done and self._run is not None:
-            self._run.stop()
-            self._done = True
-            if self._run.written() is not None:
-                self._read_written(self._run)
+        """Return the rules; of a jar that is still running those that it has written so far."""
+        path = None if self._done or self._run is None else self._run.written()
+        if path is not None:
+            # Whoever shows how the mining goes on asks often, and a file is written once in a while.
+            seen = (path, path.stat().st_size)
+            if seen != self._seen:
+                self._seen = seen
+                # Nothing that can be used yet is no error as long as the jar goes on.
+                with contextlib.suppress(InputError):
+                    self._read_written(path)
         return self._found
 
     def progress(self) -> tuple[str, int, int | None]:
@@ -134,10 +142,9 @@ class ExternalMining:
         mined = self._usable(mined, skipped, path)
         return applied(mined) if name == "anyburl" else mined
 
-    def _read_written(self, run: JarRun) -> None:
-        path = run.written()
-        if path is None:
-            return
+    def _read_written(self, path: Path) -> None:
+        """Read what the jar has written; what is said about an earlier file no longer counts."""
+        del self.notes[1:]
         distinct = self._settings.distinct != "no"
         mined, skipped = read_path_rules(path, self._numbered, distinct=distinct)
         if skipped.malformed and not len(mined):

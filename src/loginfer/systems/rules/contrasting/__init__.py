@@ -1,0 +1,1 @@
+"""Learning from positives and negatives which bodies tell them apart."""
