@@ -38,7 +38,7 @@ _ATOM = "an atom like `h(X,Y)`"
 
 
 def _read(text: str, prefixes: Mapping[str, str], where: str | None) -> ScoredRule | ZeroRule:
-    columns, start = read_columns(text)
+    columns, start = read_columns(text, where)
     implied = _IMPLIED.search(text, start)
     if implied is None:
         raise ParseError(text, len(text.rstrip()) + 1, "`<=` behind the head", where=where)

@@ -23,7 +23,7 @@ from typing import NoReturn
 from loginfer.errors import InputError
 from loginfer.kg import RDF_TYPE
 from loginfer.logic.dialects.base import Dialect, read_prefix
-from loginfer.logic.dialects.columns import read_columns, write_columns
+from loginfer.logic.dialects.columns import read_columns, rule_start, write_columns
 from loginfer.logic.dialects.scanner import Scanner, located, unescape
 from loginfer.logic.dialects.statements import lines
 from loginfer.logic.rule import Atom, BodyAtom, Inequality, Pattern, Rule
@@ -254,7 +254,7 @@ class _Parser:
 
 
 def _read(text: str, prefixes: Mapping[str, str], where: str | None) -> ScoredRule:
-    columns, start = read_columns(text)
+    columns, start = read_columns(text, where)
     scanner = Scanner(text, where)
     scanner.position = start
     return ScoredRule(_read_rule(scanner, prefixes), *columns, extra=_read_measures(text))
@@ -276,8 +276,7 @@ def _write(scored: ScoredRule) -> str:
 
 
 def _looks_like(text: str) -> bool:
-    start = read_columns(text)[1]
-    rest = text[start:].lstrip()
+    rest = text[rule_start(text) :].lstrip()
     return rest.startswith(("->", "→")) or (rest.startswith("(") and ("->" in rest or "→" in rest))
 
 

@@ -30,8 +30,9 @@ SORTED_BY: tuple[SortedBy, ...] = ("confidence", "correct", "length")
 Longs: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
 
-# An atom with names that cannot be misread, and a confidence.
+# An atom with names that cannot be misread, a count and a confidence.
 _ATOM = re.compile(r"[^\s(),]+\([^\s(),]+,[^\s(),]+\)")
+_DIGITS = re.compile(r"[0-9]{1,18}")
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?")
 # The dialect of a file shows in its first rules.
 _BEGINNING = 2**16
@@ -257,9 +258,9 @@ class _Plain:
         if len(cells) != 4:
             return None
         predictions, correct, confidence, rule = cells
-        if not predictions.isdecimal() or not correct.isdecimal():
+        if not _DIGITS.fullmatch(predictions) or not _DIGITS.fullmatch(correct):
             return None
-        if not confidence.replace(".", "", 1).isdecimal() and not _NUMBER.fullmatch(confidence):
+        if not _NUMBER.fullmatch(confidence) or float(confidence) > 1:
             return None
         head, implied, body = rule.partition(" <= ")
         if not implied or not (self._atoms.get(head) or self._is_atom(head)):

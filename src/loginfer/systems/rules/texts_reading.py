@@ -31,7 +31,7 @@ __all__ = ["parse_path_rules", "read_path_rules"]
 
 # An atom whose names cannot be misread.
 _PLAIN_ATOM = re.compile(r"([^\s(),]+)\(([^\s(),]+),([^\s(),]+)\)")
-_DIGITS = re.compile(r"[0-9]+")
+_DIGITS = re.compile(r"[0-9]{1,18}")
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?")
 _CAPITALS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
@@ -111,7 +111,7 @@ class _Reader:
         head, implied, body = parts[3].partition(" <= ")
         if not implied or not _DIGITS.fullmatch(parts[0]) or not _DIGITS.fullmatch(parts[1]):
             return False
-        if not _NUMBER.fullmatch(parts[2]):
+        if not _NUMBER.fullmatch(parts[2]) or float(parts[2]) > 1:
             return False
         body = body.rstrip()
         texts = [head]
