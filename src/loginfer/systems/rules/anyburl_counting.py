@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.compiled import inlined, kernel
+from loginfer.systems.rules.sorted_lists import position
 from loginfer.systems.rules.values import LONGEST, NONE, OBJECT
-from loginfer.systems.rules.walks import among, draw, met, row_of
+from loginfer.systems.rules.walks import draw, met, row_of
 from loginfer.systems.rules.walks_graph import Places, WalkGraph
 
 __all__ = [
@@ -115,7 +116,7 @@ def _holds(graph: WalkGraph, row: Any, constant: Any) -> Any:
     if row < 0:
         return False
     stop = graph.row_edge[row + 1]
-    place = among(graph.end, graph.row_edge[row], stop, constant)
+    place = position(graph.end, graph.row_edge[row], stop, constant)
     return place < stop and graph.end[place] == constant
 
 

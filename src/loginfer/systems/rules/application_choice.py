@@ -27,8 +27,9 @@ from loginfer.systems.rules.application_index import (
     Edges,
     RuleLists,
 )
-from loginfer.systems.rules.application_paths import joined, path_exists, position
+from loginfer.systems.rules.application_paths import joined, path_exists
 from loginfer.systems.rules.other_shapes import Predicted
+from loginfer.systems.rules.sorted_lists import position
 from loginfer.systems.rules.values import BOTH, NONE, OBJECT
 
 __all__ = [

@@ -13,9 +13,10 @@ import numpy.typing as npt
 
 from loginfer.compiled import inlined, kernel
 from loginfer.systems.rules.application_index import Edges
+from loginfer.systems.rules.sorted_lists import position
 from loginfer.systems.rules.values import NONE
 
-__all__ = ["bearers", "joined", "new_scratch", "path_ends", "path_exists", "position"]
+__all__ = ["bearers", "joined", "new_scratch", "path_ends", "path_exists"]
 
 # A number: a Python int outside, an int64 inside.
 Int: TypeAlias = Any
@@ -42,18 +43,6 @@ def _steps(edges: Edges, entity: Int, directed: Int) -> tuple[Int, Int]:
     if low < last and edges.group[low, 0] == directed:
         return edges.group[low, 1], edges.group[low + 1, 1]
     return np.int64(0), np.int64(0)
-
-
-@inlined
-def position(ends: Int32, low: Int, high: Int, wanted: Int) -> Int:
-    """Return the place of the first number in an ascending list that is not below one."""
-    while low < high:
-        middle = (low + high) >> 1
-        if ends[middle] < wanted:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 @kernel

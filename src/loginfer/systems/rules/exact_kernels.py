@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.compiled import inlined, kernel
+from loginfer.systems.rules.sorted_lists import gallop
 
-__all__ = ["EMPTY", "Ints", "Longs", "ahead", "closed_paths_of_two", "count_pairs", "grown", "slot_of"]
+__all__ = ["EMPTY", "Ints", "Longs", "closed_paths_of_two", "count_pairs", "grown", "slot_of"]
 
 Ints: TypeAlias = npt.NDArray[np.int32]
 Longs: TypeAlias = npt.NDArray[np.int64]
@@ -85,7 +86,7 @@ def closed_paths_of_two(
         j, end = starts[many], starts[many + 1]
         while i < stop and j < end:
             middle = neighbours[i]
-            j = ahead(neighbours, j, end, middle)
+            j = gallop(neighbours, j, end, middle)
             if j == end or neighbours[j] != middle:
                 i += 1
                 continue
@@ -110,26 +111,6 @@ def closed_paths_of_two(
             j = beyond
     found = np.flatnonzero(keys != EMPTY)
     return keys[found], counts[found].astype(np.int64)
-
-
-@inlined
-def ahead(values: Ints, start: int, end: int, wanted: int) -> int:
-    """Return the first place from `start` on whose value is not smaller than the wanted one."""
-    if start == end or values[start] >= wanted:
-        return start
-    low, step = start, 1
-    while low + step < end and values[low + step] < wanted:
-        low += step
-        step *= 2
-    high = min(low + step, end)
-    # values[low] < wanted, and from `high` on no value is.
-    while high - low > 1:
-        half = (low + high) // 2
-        if values[half] < wanted:
-            low = half
-        else:
-            high = half
-    return high
 
 
 # -- pairs that a body connects --------------------------------------------------------------------

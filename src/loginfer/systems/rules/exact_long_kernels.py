@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from loginfer.compiled import inlined, kernel
-from loginfer.systems.rules.exact_kernels import EMPTY, Ints, Longs, ahead, grown, slot_of
+from loginfer.systems.rules.exact_kernels import EMPTY, Ints, Longs, grown, slot_of
+from loginfer.systems.rules.sorted_lists import gallop
 
 __all__ = ["closed_paths_of_three", "count_predictions", "steps_between", "walks_of_three"]
 
@@ -106,7 +107,7 @@ def closed_paths_of_three(
             while i < stop and j < end:
                 b = neighbours[i]
                 work += 1
-                j = ahead(neighbours, j, end, b)
+                j = gallop(neighbours, j, end, b)
                 if b == x or j == end or neighbours[j] != b:
                     i += 1
                     continue

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.compiled import inlined, kernel
-from loginfer.systems.rules.walks import among, draw, edges_between
+from loginfer.systems.rules.sorted_lists import position
+from loginfer.systems.rules.walks import draw, edges_between
 from loginfer.systems.rules.walks_graph import Ids, Places, WalkGraph
 
 __all__ = ["Bodies", "bodies_of", "find_bodies"]
@@ -96,7 +97,7 @@ def _two_steps(
             while first < stop and place < last and left[0] > 0:
                 left[0] -= 1
                 between = graph.link_end[first]
-                place = among(graph.link_end, place, last, between)
+                place = position(graph.link_end, place, last, between)
                 link = place
                 while link < last and graph.link_end[link] == between:
                     left[0] -= 1

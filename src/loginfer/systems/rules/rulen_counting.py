@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.compiled import inlined, kernel
+from loginfer.systems.rules.sorted_lists import position
 from loginfer.systems.rules.values import LONGEST, NONE
-from loginfer.systems.rules.walks import among, draw, met, row_of
+from loginfer.systems.rules.walks import draw, met, row_of
 from loginfer.systems.rules.walks_graph import Ids, Places, WalkGraph
 
 __all__ = ["HEAD_SIDE", "TAIL_SIDE", "count_sides"]
@@ -142,6 +143,6 @@ def _expand(
             pairs += 1
             if right >= 0:
                 last = graph.row_edge[right + 1]
-                found = among(graph.end, graph.row_edge[right], last, constant)
+                found = position(graph.end, graph.row_edge[right], last, constant)
                 correct += found < last and graph.end[found] == constant
     return pairs, correct, seen

@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from loginfer.compiled import inlined, kernel
 from loginfer.systems.embedding.sampling import random_bits
-from loginfer.systems.rules.walks_graph import Ids, Places, WalkGraph
+from loginfer.systems.rules.sorted_lists import position
+from loginfer.systems.rules.walks_graph import Places, WalkGraph
 
 __all__ = [
     "NODES",
@@ -17,7 +18,6 @@ __all__ = [
     "RELATION",
     "STEPS",
     "TURNED",
-    "among",
     "closed_walk",
     "draw",
     "edges_between",
@@ -43,22 +43,10 @@ def draw(random: npt.NDArray[np.uint64], bound: Any) -> Any:
 
 
 @inlined
-def among(values: Ids, first: Any, stop: Any, wanted: Any) -> Any:
-    """Return the first place of a sorted part whose value is not less than this one."""
-    while first < stop:
-        half = (first + stop) >> 1
-        if values[half] < wanted:
-            first = half + 1
-        else:
-            stop = half
-    return first
-
-
-@inlined
 def row_of(graph: WalkGraph, constant: Any, step: Any) -> Any:
     """Return the row of a constant's edges for a step; -1 if it has none."""
     stop = graph.group_first[constant + 1]
-    place = among(graph.group_step, graph.group_first[constant], stop, step)
+    place = position(graph.group_step, graph.group_first[constant], stop, step)
     if place == stop or graph.group_step[place] != step:
         return np.int64(-1)
     return graph.group_row[place]
@@ -70,8 +58,8 @@ def edges_between(graph: WalkGraph, constant: Any, other: Any, direction: Any) -
     first, stop = graph.link_first[direction, constant], graph.link_middle[direction, constant]
     if other == graph.itself:
         first, stop = stop, graph.link_first[direction, constant + 1]
-    first = among(graph.link_end, first, stop, other)
-    return first, among(graph.link_end, first, stop, other + 1)
+    first = position(graph.link_end, first, stop, other)
+    return first, position(graph.link_end, first, stop, other + 1)
 
 
 @inlined

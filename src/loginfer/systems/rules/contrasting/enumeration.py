@@ -18,8 +18,9 @@ from loginfer.systems.rules.contrasting.bodies import (
     TRIANGLE,
     TYPED,
 )
+from loginfer.systems.rules.sorted_lists import gallop
 
-__all__ = ["enumerate_pairs", "enumerate_threes", "enumerate_types", "gallop", "insert_all"]
+__all__ = ["enumerate_pairs", "enumerate_threes", "enumerate_types", "insert_all"]
 
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _30, _27, _31 = np.uint64(30), np.uint64(27), np.uint64(31)
@@ -80,24 +81,6 @@ def _code(base: Any, shape: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
 
 
 # -- walking ----------------------------------------------------------------------------------------
-
-
-@inlined
-def gallop(values: Any, start: Any, end: Any, wanted: Any) -> Any:
-    """Return the first place from `start` on whose value is not below the wanted one."""
-    step = 1
-    low = start
-    while low + step < end and values[low + step] < wanted:
-        low += step
-        step *= 2
-    high = min(low + step, end)
-    while low < high:
-        middle = (low + high) // 2
-        if values[middle] < wanted:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 @inlined

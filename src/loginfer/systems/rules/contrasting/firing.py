@@ -16,7 +16,7 @@ from loginfer.systems.rules.contrasting.bodies import (
     TRIANGLE,
     TYPED,
 )
-from loginfer.systems.rules.contrasting.enumeration import gallop
+from loginfer.systems.rules.sorted_lists import gallop
 
 __all__ = ["add_where_fired", "fired", "steps_between"]
 
