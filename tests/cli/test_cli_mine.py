@@ -100,6 +100,17 @@ def test_rules_can_be_written_in_our_syntax(loginfer, graph, tmp_path):
     assert loginfer("rules", "show", out)[0] == 0
 
 
+def test_names_that_anyburl_cannot_carry_are_written_in_our_syntax_which_is_said(loginfer, tmp_path):
+    graph, out = tmp_path / "kg.tsv", tmp_path / "rules.txt"
+    # The relation looks like the beginning of a rule.
+    graph.write_text("".join(f"e{i}\tp(X,Y) <= q\te{i + 1}\ne{i}\ts\te{i + 1}\n" for i in range(4)))
+    code, _, messages = loginfer("mine", graph, "--out", out, "--max-length", "1")
+    assert code == 0
+    assert "(x,<s>,y) -> (x,<p(X,Y) <= q>,y)" in out.read_text()
+    assert "written in arrow" in messages
+    assert "different variables stand for different entities" in messages
+
+
 def test_rules_that_are_read_are_written_again(loginfer, graph, tmp_path):
     mined, again = tmp_path / "mined.tsv", tmp_path / "again.tsv"
     loginfer("mine", graph, "--out", mined)
@@ -125,6 +136,21 @@ def test_a_rule_with_an_inequality_makes_the_file_one_of_our_syntax(loginfer, gr
     )
     assert code == 2
     assert "--to arrow" in messages
+
+
+def test_weights_are_kept_unless_a_format_without_them_is_asked_for(loginfer, graph, tmp_path):
+    rules, out = tmp_path / "in.rules", tmp_path / "out.txt"
+    # Not a path that starts at x, but AnyBURL's format could hold it.
+    body = "(x,http://x.org/r#worksFor,y), (x,http://x.org/r#memberOf,y)"
+    rules.write_text(f"3\t2\t0.5\t{body} -> (y,http://x.org/r#partOf,x) # weight=1.25\n")
+    words = ["mine", graph, "-m", "external", "--rules", rules, "--out", out]
+    assert loginfer(*words)[0] == 0
+    assert out.read_text() == rules.read_text()
+    code, _, messages = loginfer(*words, "--force", "--to", "anyburl")
+    assert code == 0
+    assert "is left out" in messages
+    assert " <= " in out.read_text()
+    assert "weight" not in out.read_text()
 
 
 def test_snapshots_are_written_beside_the_rules(loginfer, graph, tmp_path):

@@ -14,6 +14,7 @@ from loginfer.kg import RDF_TYPE, KnowledgeGraph, Vocabulary
 from loginfer.logic.dialects.arrow import parse_rule
 from loginfer.logic.rulefile import format_rules, parse_rules
 from loginfer.logic.scored import ScoredRule
+from loginfer.systems.rules.listing import list_rules
 from loginfer.systems.rules.texts import (
     mined_from,
     parse_path_rules,
@@ -263,10 +264,9 @@ def test_what_cannot_be_used_is_left_out_counted_and_located(tmp_path, line_end)
     path = tmp_path / "rules.txt"
     path.write_bytes(b"\xef\xbb\xbf" + FILE.replace("\n", line_end).encode())
     found, skipped = read_path_rules(path, PLAIN)
-    assert found.paths.head.tolist() == [0, 0, 0, 2]
-    assert found.paths.predictions.tolist() == [5, 9, 1, 0]
-    assert found.paths.confidence.tolist()[:2] == [0.6, 0.01]
-    assert found.paths.confidence.tolist()[3] == 1.0
+    assert found.paths.head.tolist() == [0, 0, 2]
+    assert found.paths.predictions.tolist() == [5, 9, 0]
+    assert found.paths.confidence.tolist() == [0.6, 0.01, 1.0]
     assert [str(rule.rule) for rule in found.others] == ["(x,rel1,x) -> (x,rel0,ent1)"] * 2
     assert sorted(skipped.counts.items()) == [
         ("a constant that the graph does not have", 1),
@@ -275,8 +275,27 @@ def test_what_cannot_be_used_is_left_out_counted_and_located(tmp_path, line_end)
     ]
     assert skipped.examples["a relation that the graph does not have"] == f"{path}:3: `other`"
     assert skipped.examples["a constant that the graph does not have"] == f"{path}:4: `nobody`"
-    assert [line.split(": ")[0] for line in skipped.malformed] == [f"{path}:6", f"{path}:7"]
-    assert len(skipped) == 6
+    assert [line.split(": ")[0] for line in skipped.malformed] == [f"{path}:{n}" for n in (6, 7, 12)]
+    assert len(skipped) == 7
+
+
+@pytest.mark.parametrize(
+    "columns",
+    ["1\t1\tnan", "1\t1\tinf", "1\t1\t1.5", "1\t1\t-0.5", "-1\t1\t0.5", "1\t1", "1\tx\t0.5", "1\t1\t1.2.3",
+     "9" * 19 + "\t1\t0.5", "9" * 5000 + "\t1\t0.5", "1\t1\t0.5\t7"],
+)  # fmt: skip
+def test_columns_that_are_no_measures_make_a_line_no_rule_whoever_reads_it(tmp_path, columns):
+    for name, rule in (("anyburl", "rel0(X,Y) <= rel2(X,Y)"), ("arrow", "(x,rel2,y) -> (x,rel0,y)")):
+        text = f"5\t3\t0.6\t{rule}\n{columns}\t{rule}\n"
+        file = parse_rules(text, None, "skip", path="rules")
+        assert (file.dialect, len(file.rules)) == (name, 1)
+        assert [line.split(": ")[0] for line in file.skipped] == ["rules:2"]
+        path = tmp_path / "rules.txt"
+        path.write_text(text)
+        listed = list_rules(path, "skip")
+        assert (len(listed), [line.split(": ")[0] for line in listed.skipped]) == (1, [f"{path}:2"])
+    found, skipped = parse_path_rules(f"{columns}\trel0(X,Y) <= rel2(X,Y)\n", PLAIN)
+    assert (len(found), len(skipped.malformed)) == (0, 1)
 
 
 def test_both_readers_leave_out_the_same():

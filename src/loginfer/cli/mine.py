@@ -82,7 +82,7 @@ def mine(
     to: Annotated[
         str | None,
         typer.Option(
-            "--to", help="anyburl or arrow; by default anyburl if all rules are paths.", show_default=False
+            "--to", help="anyburl or arrow; by default anyburl if it can hold the rules.", show_default=False
         ),
     ] = None,
     snapshots: Annotated[
@@ -135,9 +135,10 @@ def mine(
     spent = time.monotonic() - started
     for message in getattr(mining, "notes", ()):
         note(message)
-    if len(found) or not interrupted:
-        _write(found, benchmark, out, to, force)
-    if to is not None and to.casefold() == "arrow" and found.distinct and len(found.paths):
+    dialect = _write(found, benchmark, out, to, force) if len(found) or not interrupted else None
+    if dialect == "arrow" and found.distinct and len(found.paths):
+        if to is None:
+            note("written in arrow: names or shapes of these rules cannot be expressed in AnyBURL's format")
         note("in arrow nothing says that different variables stand for different entities, as they do here")
     answer = _answer(entry, found, spent, out, interrupted, written, mining)
     if json:
@@ -271,19 +272,27 @@ def _is_benchmark(path: Path) -> bool:
 # -- what was found --------------------------------------------------------------------------------
 
 
-def _write(found: MinedRules, benchmark: Benchmark, path: Path, to: str | None, force: bool) -> None:
-    lines = _lines(found, benchmark, None if to is None else to.casefold())
+def _write(found: MinedRules, benchmark: Benchmark, path: Path, to: str | None, force: bool) -> str:
+    """Write the rules; return the dialect."""
+    dialect, lines = _lines(found, benchmark, None if to is None else to.casefold())
     with atomic_write(path, force=force) as stream:
         stream.writelines(f"{line}\n" for line in lines)
+    return dialect
 
 
-def _lines(found: MinedRules, benchmark: Benchmark, to: str | None) -> list[str]:
-    """Return the rules as lines; unless it was said how, as AnyBURL writes them if it can."""
+def _lines(found: MinedRules, benchmark: Benchmark, to: str | None) -> tuple[str, list[str]]:
+    """Return dialect and lines; unless it was said how, rules are written as AnyBURL does if it can."""
     from loginfer.systems.rules.texts import rule_lines
 
-    if to != "arrow":
+    # Weights have no place in AnyBURL's format, and are not given up unless that is asked for.
+    weighted = any(scored.extra for scored in found.others)
+    if to == "anyburl" and weighted:
+        note(
+            "what is known of the rules besides counts and confidence is left out: anyburl cannot express it"
+        )
+    if to == "anyburl" or (to is None and not weighted):
         try:
-            return list(rule_lines(found, benchmark.graph, "anyburl"))
+            return "anyburl", list(rule_lines(found, benchmark.graph, "anyburl"))
         except InputError:
             if to is not None:
                 raise
@@ -291,7 +300,7 @@ def _lines(found: MinedRules, benchmark: Benchmark, to: str | None) -> list[str]
     if bodiless.any():
         note(f"left out {counted(int(bodiless.sum()), 'rule')} without a body: arrow cannot express them")
         found = replace(found, paths=found.paths.take(~bodiless))
-    return list(rule_lines(found, benchmark.graph, "arrow"))
+    return "arrow", list(rule_lines(found, benchmark.graph, "arrow"))
 
 
 def _answer(

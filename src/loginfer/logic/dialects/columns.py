@@ -46,9 +46,9 @@ def rule_start(text: str) -> int:
 
     Tabs before the first bracket can only be theirs; those at the very beginning are blanks.
     """
-    before = re.split(r"[(<]", text, maxsplit=1)[0]
-    start = before.rfind("\t") + 1
-    return start if before[:start].strip() else 0
+    bracket = re.search(r"[(<]", text)
+    start = text.rfind("\t", 0, bracket.start()) + 1 if bracket else 0
+    return start if text[:start].strip() else 0
 
 
 def write_columns(scored: ScoredRule) -> str:
