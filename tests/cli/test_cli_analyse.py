@@ -58,10 +58,10 @@ def test_people_see_figures_beside_their_controls_and_derivations_in_words(login
     assert code == 0
     lines = printed.splitlines()
     (header,) = [line for line in lines if "ε_ent" in line]
-    assert " ".join(header.split()) == "mined rules rules ε_ent one step random heads ε_cont R⁻ entailed"
+    assert " ".join(header.split()) == "confidence mined ε_ent one step random heads ε_cont R⁻ entailed"
     (everything,) = [line for line in lines if line.split()[:1] == ["all"]]
     assert everything.split()[1:4] == ["2", "66.7", "%"]
-    assert any(line.split()[:3] == ["confidence", "≥", "0.5"] for line in lines)
+    assert any(line.split()[:2] == ["≥", "0.5"] for line in lines)
     assert "2 entailed, 1 missed" in printed
     assert printed.index("missed    (x,likes,y) -> (y,<hears of>,x)") < printed.index("entailed  ")
     assert "1. from (x,likes,y) follows (x,supports,y)" in printed
@@ -69,6 +69,26 @@ def test_people_see_figures_beside_their_controls_and_derivations_in_words(login
     _, printed, err = loginfer("rules", "analyse", folder, "--rules", rules, "--top", "1")
     assert "entailed  (x" not in printed
     assert "2 more rules" in err
+
+
+def test_the_figures_fit_a_terminal_and_names_are_shortened_if_asked_for(loginfer, tmp_path):
+    folder, mined = tmp_path / "plain", tmp_path / "mined.rules"
+    folder.mkdir()
+    likes, knows, trusts = (
+        f"http://a.rather.long.name.org/ontology#{name}" for name in ("likes", "knows", "trusts")
+    )
+    (folder / "train.txt").write_text(f"ann\t{likes}\tbob\nann\t{knows}\tbob\nann\t{trusts}\tbob\n")
+    (folder / "test.txt").write_text(f"bob\t{knows}\tann\n")
+    (folder / "rules.txt").write_text(f"(x,{likes},y), (x,{trusts},y) -> (x,{knows},y)\n")
+    mined.write_text(f"(x,{likes},y) -> (x,{knows},y)\n")
+    words = ("rules", "analyse", folder, "--rules", mined)
+    code, printed, _ = loginfer(*words, "--short")
+    assert code == 0
+    assert max(map(len, printed.splitlines())) <= 80
+    assert "entailed  (x,likes,y), (x,trusts,y) -> (x,knows,y)" in printed
+    assert "1. from (x,likes,y) follows (x,knows,y)" in printed
+    assert "by (x,likes,y) -> (x,knows,y)" in printed
+    assert likes in loginfer(*words)[1]
 
 
 def test_the_answer_is_written_and_not_overwritten(loginfer, folder, rules, tmp_path):

@@ -148,7 +148,7 @@ def test_weights_are_kept_unless_a_format_without_them_is_asked_for(loginfer, gr
     assert out.read_text() == rules.read_text()
     code, _, messages = loginfer(*words, "--force", "--to", "anyburl")
     assert code == 0
-    assert "is left out" in messages
+    assert "are left out" in messages
     assert " <= " in out.read_text()
     assert "weight" not in out.read_text()
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -51,6 +52,9 @@ def analyse(
     top: Annotated[
         int, typer.Option("--top", "-n", help="Rules to show that were not found as they are.", min=0)
     ] = 10,
+    short: Annotated[
+        bool, typer.Option("--short", help="Names by their last part, behind the last / or #.")
+    ] = False,
     out: Annotated[
         Path | None, typer.Option("--out", help="Also write what --json prints to this file.")
     ] = None,
@@ -93,7 +97,7 @@ def analyse(
         print_json(answer)
         return
     _print_figures(found)
-    _print_rules(found, top)
+    _print_rules(found, top, short)
 
 
 def _levels(text: str) -> list[float]:
@@ -113,11 +117,11 @@ def _levels(text: str) -> list[float]:
 
 
 def _print_figures(found: RuleRecovery) -> None:
-    names = ("mined rules", "rules", "ε_ent", "one step", "random heads", "ε_cont", "R⁻ entailed")
+    names = ("confidence", "mined", "ε_ent", "one step", "random heads", "ε_cont", "R⁻ entailed")
     shown = table(*names, numbers=names[1:])
     for label, figures in (
         ("all", found.figures),
-        *((f"confidence ≥ {f.confidence:g}", f) for f in found.by_confidence),
+        *((f"≥ {f.confidence:g}", f) for f in found.by_confidence),
     ):
         shown.add_row(label, f"{figures.mined:,}", *_shares(figures))
     plain = console()
@@ -144,7 +148,7 @@ def _shares(figures: RecoveryFigures) -> list[str]:
     return ["-" if share is None else f"{100 * share:.1f} %" for share in shares]
 
 
-def _print_rules(found: RuleRecovery, top: int) -> None:
+def _print_rules(found: RuleRecovery, top: int, short: bool) -> None:
     plain = console()
     counts = dict.fromkeys(("found", "entailed", "missed", "undecided"), 0)
     for rule in found.rules:
@@ -155,19 +159,23 @@ def _print_rules(found: RuleRecovery, top: int) -> None:
     others.sort(key=lambda rule: rule.status == "entailed")
     for rule in others[:top]:
         plain.print()
-        _print_rule(rule)
+        _print_rule(rule, short)
     if len(others) > top:
         note(f"{len(others) - top:,} more rules that were not found as they are: --top N, or --json for all")
 
 
-def _print_rule(rule: RecoveredRule) -> None:
+def _print_rule(rule: RecoveredRule, short: bool) -> None:
+    from loginfer.cli.mined import shortened, shortened_part
+
     plain = console()
-    plain.print(f"{rule.status:<9} {rule.rule}")
+    whole: Callable[[Any], str] = shortened if short else str
+    part: Callable[[Any], str] = shortened_part if short else str
+    plain.print(f"{rule.status:<9} {whole(rule.rule)}")
     if rule.status == "entailed" and not rule.derivation:
         plain.print("          its head is in its body")
     for number, step in enumerate(rule.derivation, 1):
-        premises = ", ".join(map(str, step.premises)) or "nothing"
-        plain.print(f"          {number}. from {premises} follows {step.conclusion}")
-        plain.print(f"             by {step.rule}")
+        premises = ", ".join(map(part, step.premises)) or "nothing"
+        plain.print(f"          {number}. from {premises} follows {part(step.conclusion)}")
+        plain.print(f"             by {whole(step.rule)}")
     for shortcut in rule.shortcuts:
-        plain.print(f"          undesired, but entailed too: {shortcut}")
+        plain.print(f"          undesired, but entailed too: {whole(shortcut)}")

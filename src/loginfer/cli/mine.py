@@ -287,9 +287,7 @@ def _lines(found: MinedRules, benchmark: Benchmark, to: str | None) -> tuple[str
     # Weights have no place in AnyBURL's format, and are not given up unless that is asked for.
     weighted = any(scored.extra for scored in found.others)
     if to == "anyburl" and weighted:
-        note(
-            "what is known of the rules besides counts and confidence is left out: anyburl cannot express it"
-        )
+        note("weights and other measures of the rules are left out: anyburl cannot express them")
     if to == "anyburl" or (to is None and not weighted):
         try:
             return "anyburl", list(rule_lines(found, benchmark.graph, "anyburl"))

@@ -23,11 +23,11 @@ from loginfer.errors import UnknownNameError
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from loginfer.logic.rule import Atom
+    from loginfer.logic.rule import Atom, Rule
     from loginfer.logic.scored import ScoredRule, ZeroRule
     from loginfer.systems.rules.listing import Listing
 
-__all__ = ["print_rules", "rule_text", "show"]
+__all__ = ["print_rules", "rule_text", "shortened", "shortened_part", "show"]
 
 # From so many rows on a table is printed line by line: to lay it out would take long.
 LONG = 2000
@@ -127,14 +127,16 @@ def rule_text(rule: ScoredRule | ZeroRule, *, short: bool) -> str:
     from loginfer.logic.scored import ZeroRule
 
     if isinstance(rule, ZeroRule):
-        return f"-> {_shortened(rule.head) if short else rule.head}"
-    if not short:
-        return str(rule.rule)
-    body = ", ".join(_shortened(part) for part in rule.rule.body)
-    return f"{body} -> {_shortened(rule.rule.head)}"
+        return f"-> {shortened_part(rule.head) if short else rule.head}"
+    return shortened(rule.rule) if short else str(rule.rule)
 
 
-def _shortened(part: Any) -> str:
+def shortened(rule: Rule) -> str:
+    """Return a rule with the last parts of its names."""
+    return f"{', '.join(map(shortened_part, rule.body))} -> {shortened_part(rule.head)}"
+
+
+def shortened_part(part: Any) -> str:
     """Return an atom with the last parts of its names; an inequality likewise."""
     from loginfer.logic.rule import Atom
     from loginfer.logic.terms import Constant, Variable
