@@ -271,6 +271,8 @@ def test_an_existing_file_is_not_replaced_unless_asked_for(loginfer, graph, tmp_
     assert loginfer("mine", graph, "--out", out, "--force")[0] == 0
     assert "precious" not in out.read_text()
     assert "is a folder" in loginfer("mine", graph, "--out", tmp_path, "--force")[2]
+    code, _, messages = loginfer("mine", graph, "--out", graph, "--force")
+    assert (code, "is what is mined" in messages) == (2, True)
 
 
 def test_a_benchmark_with_several_negatives_needs_a_choice_only_where_they_are_used(

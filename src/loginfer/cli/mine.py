@@ -121,6 +121,8 @@ def mine(
         refuse_to_overwrite(path, force)
         if path.is_dir():
             raise InputError(f"`{path}` is a folder", where="--out", hint="give the name of a file")
+        if path.exists() and Path(source).exists() and path.samefile(source):
+            raise InputError(f"`{path}` is what is mined", where="--out", hint="choose another name")
     chosen: Miner = configure(entry.load(), settings)
     benchmark = _opened(source, negatives, compares=entry.name in COMPARING)
     written: list[str] = []
