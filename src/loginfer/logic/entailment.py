@@ -179,7 +179,7 @@ class Entailment:
         what `entails` would not decide.
         """
         _check(rule)
-        variants = [Rule(rule.body, head) for head in heads]
+        variants = [rule if head is rule.head else Rule(rule.body, head) for head in heads]
         if self._prover.has_inequalities:
             return [self._decided(variant) for variant in variants]
         instance = Instance.of(rule)
