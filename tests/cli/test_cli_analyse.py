@@ -165,6 +165,9 @@ def test_the_rules_that_a_run_has_kept_are_analysed(loginfer, folder, tmp_path):
     code, printed, err = loginfer("rules", "analyse", folder, "--rules", run, "--json")
     assert code == 0, err
     assert json.loads(printed)["mined"] > 0
+
+
+def test_a_run_of_a_system_without_rules_is_a_clear_error(loginfer, folder, tmp_path):
     other = tmp_path / "other"
     words = ("--negatives", "pa", "--out", other)
     assert loginfer("evaluate", folder, "--system", "adjacent", *words)[0] == 0

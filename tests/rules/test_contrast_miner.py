@@ -9,12 +9,17 @@ from planted_rules import PLANTED, planted
 from loginfer.benchmark.values import Benchmark, NegativeSet, Splits
 from loginfer.engine import open_engine
 from loginfer.errors import InputError, UnknownNameError
+from loginfer.evaluation import Wanted
+from loginfer.evaluation.contender import contender_of
+from loginfer.evaluation.rule_recovery_reading import read_mined
+from loginfer.evaluation.running import run_contender
 from loginfer.kg import KnowledgeGraph
 from loginfer.logic import parse_rule
 from loginfer.logic.canonical import equivalent
 from loginfer.logic.rulefile import format_rules, parse_rules
 from loginfer.systems.rules.contrast import Contrast
 from loginfer.systems.rules.mining import as_benchmark
+from loginfer.systems.rules.texts import scored_rules
 from loginfer.systems.rules.values import MinedRules, RuleTable
 from loginfer.systems.view import training_view
 
@@ -202,3 +207,14 @@ def test_a_head_that_nobody_asks_about_scores_below_all_others(fitted):
     unasked = benchmark.positives.test.copy()
     unasked[:, 1] = benchmark.graph.relation_id("knows")
     assert scorer.score(unasked).max() < scorer.score(benchmark.negatives["qg"].splits.test).min()
+
+
+def test_the_rules_of_a_run_can_be_read_for_the_analysis(tmp_path):
+    text = PLANTED["composition"]
+    benchmark = planted(text)
+    wanted = Wanted(protocols=("given",), diagnosis=False)
+    run_contender(contender_of(Contrast(), name="contrast"), benchmark, "qg", wanted, tmp_path / "run")
+    mined, notes = read_mined(tmp_path / "run", benchmark)
+    rules, _ = scored_rules(mined, benchmark.graph)
+    assert any(equivalent(parse_rule(text), found.rule) for found in rules)
+    assert notes == []

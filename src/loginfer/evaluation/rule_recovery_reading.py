@@ -9,7 +9,7 @@ from loginfer.benchmark.values import Benchmark
 from loginfer.errors import InputError, LogInferError
 from loginfer.files import reading
 from loginfer.logic.dialects import detect, dialect_named
-from loginfer.logic.rulefile import SHIPPED, read_rules
+from loginfer.logic.rulefile import SHIPPED, parse_rules, read_rules
 from loginfer.systems.rules.texts import Skipped, mined_from, read_path_rules
 from loginfer.systems.rules.values import NONE, MinedRules
 
@@ -115,8 +115,12 @@ def _of_run(path: Path, benchmark: Benchmark) -> MinedRules:
     hint = "give a rule file, or the run of a rule miner"
     if not weights.exists():
         raise InputError(f"`{path}` has kept no rules: {run.system} writes nothing down", hint=hint)
+    arrays = read_arrays(weights)[0]
+    if "intercepts" in arrays:  # of `contrast`, which keeps its rules as text
+        text = arrays["rules"].tobytes().decode("utf-8")
+        return mined_from(parse_rules(text, "arrow", path=str(weights)), benchmark.graph, distinct=False)[0]
     try:
-        return from_arrays(read_arrays(weights)[0])
+        return from_arrays(arrays)
     except LogInferError as error:
         raise InputError(
             f"`{path}` has kept no rules: {run.system} learns something else", hint=hint
