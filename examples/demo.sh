@@ -44,7 +44,7 @@ run loginfer evaluate "$out/benchmark" --negatives qg --system oracle
 
 say "8. Rules: mined from the positives, and from positives and negatives; are the benchmark's among them?"
 run loginfer mine "$out/benchmark" --miner exact --out "$out/exact.tsv"
-run loginfer rules analyse "$out/benchmark" --rules "$out/exact.tsv" --top 3
+run loginfer rules analyse "$out/benchmark" --rules "$out/exact.tsv" --top 3 --short
 run loginfer evaluate "$out/benchmark" --negatives qg --system contrast --ranking given
 
 say "Done: see $out/"
