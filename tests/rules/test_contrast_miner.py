@@ -18,6 +18,7 @@ from loginfer.logic import parse_rule
 from loginfer.logic.canonical import equivalent
 from loginfer.logic.rulefile import format_rules, parse_rules
 from loginfer.systems.rules.contrast import Contrast
+from loginfer.systems.rules.external import External
 from loginfer.systems.rules.mining import as_benchmark
 from loginfer.systems.rules.texts import scored_rules
 from loginfer.systems.rules.values import MinedRules, RuleTable
@@ -218,3 +219,16 @@ def test_the_rules_of_a_run_can_be_read_for_the_analysis(tmp_path):
     rules, _ = scored_rules(mined, benchmark.graph)
     assert any(equivalent(parse_rule(text), found.rule) for found in rules)
     assert notes == []
+
+
+def test_a_file_of_weighted_rules_is_applied_as_contrast_applies_them(fitted, tmp_path):
+    scorer, benchmark = fitted("triangle")
+    path = tmp_path / "weighted.rules"
+    unknown = "3\t3\t1.0\t(x,unheard,y) -> (x,helps,y) # weight=1.0 intercept=0.5\n"
+    path.write_text(format_rules(scorer.rules) + unknown)
+    external = External(rules=str(path))
+    read = external.fit(training_view(benchmark, "qg"))
+    triples = np.vstack([benchmark.positives.test, benchmark.negatives["qg"].splits.test])
+    assert np.array_equal(read.score(triples), scorer.score(triples))
+    again = external.restore(benchmark, read.arrays())
+    assert np.array_equal(again.score(triples), read.score(triples))

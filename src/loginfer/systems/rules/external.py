@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from loginfer.benchmark.values import Benchmark
-from loginfer.systems.interface import Checkpoint, Unwatched, Watch
+from loginfer.logic.scored import ScoredRule
+from loginfer.systems.interface import Arrays, Checkpoint, Unwatched, Watch
 from loginfer.systems.rules.mining import Miner
 from loginfer.systems.rules.values import MinedRules
 from loginfer.systems.settings import setting
 
 if TYPE_CHECKING:
+    from loginfer.systems.rules.contrasting.scorer import ContrastScorer
     from loginfer.systems.rules.external_mining import ExternalMining
     from loginfer.systems.rules.scorer import RuleScorer
 
-__all__ = ["External"]
+__all__ = ["External", "weighted"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +28,8 @@ class External(Miner):
 
     Rules over relations or constants that the graph does not have, and paths through a type, are left out
     and counted. Rules of AnyBURL are worth correct / (predictions + 5), with AnyBURL's weights for rules
-    that say little; others what their file says, or 1 where it says nothing.
+    that say little; others what their file says, or 1 where it says nothing. Rules with weights, as
+    `contrast` writes them, are applied as `contrast` does.
     """
 
     rules: str | None = setting(None, "a rule file: AnyBURL, PyClause, AMIE, RuDaS, Datalog, arrow, …")
@@ -67,8 +71,25 @@ class External(Miner):
             print(f"loginfer: {note}", file=sys.stderr)
         return mining.rules()
 
-    def scorer(self, benchmark: Benchmark, rules: MinedRules) -> RuleScorer:
+    def scorer(self, benchmark: Benchmark, rules: MinedRules) -> RuleScorer | ContrastScorer:  # type: ignore[override]
         """Return what scores triples with the rules over P_train."""
+        if weighted(rules.others) and not len(rules.paths):
+            from loginfer.systems.rules.contrasting.scorer import ContrastScorer
+
+            return ContrastScorer.of_rules(benchmark.graph, rules.others)
         from loginfer.systems.rules.scorer import RuleScorer
 
         return RuleScorer(benchmark.graph, rules, self.aggregation)
+
+    def restore(self, benchmark: Benchmark, arrays: Arrays) -> RuleScorer | ContrastScorer:  # type: ignore[override]
+        """Return the scorer whose `arrays()` these are."""
+        if "intercepts" in arrays:
+            from loginfer.systems.rules.contrasting.scorer import ContrastScorer
+
+            return ContrastScorer.from_arrays(benchmark.graph, arrays)
+        return super().restore(benchmark, arrays)
+
+
+def weighted(rules: Sequence[ScoredRule]) -> bool:
+    """Say whether rules have weights that are to be added up, as those of `contrast` have."""
+    return bool(rules) and all("weight" in dict(rule.extra) for rule in rules)

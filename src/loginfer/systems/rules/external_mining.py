@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -20,13 +19,11 @@ from loginfer.logic.scored import ScoredRule
 from loginfer.logic.terms import Constant, Term
 from loginfer.systems.interface import Checkpoint
 from loginfer.systems.rules.anyburl_weights import applied
+from loginfer.systems.rules.external import External, weighted
 from loginfer.systems.rules.jar import JarRun, numbered
 from loginfer.systems.rules.texts import Skipped, mined_from
 from loginfer.systems.rules.texts_reading import read_path_rules
 from loginfer.systems.rules.values import BOTH, NONE, OBJECT, MinedRules, RuleTable
-
-if TYPE_CHECKING:
-    from loginfer.systems.rules.external import External
 
 __all__ = ["ExternalMining"]
 
@@ -139,6 +136,10 @@ class ExternalMining:
             if name == "amie" and self._settings.confidence == "pca":
                 file = replace(file, rules=tuple(map(_with_pca, file.rules)))
             mined, skipped = mined_from(file, self._graph, distinct=distinct)
+            if weighted(file.rules):
+                # Their weights are added up, whatever their shapes.
+                known = tuple(scored for scored in file.rules if _is_known(scored.rule, self._graph))
+                mined = MinedRules(RuleTable.empty(), known, distinct=False)
         mined = self._usable(mined, skipped, path)
         return applied(mined) if name == "anyburl" else mined
 
@@ -185,6 +186,11 @@ class ExternalMining:
 
         body = [atom(part) if isinstance(part, Atom) else part for part in rule.body]
         return Rule(body, atom(rule.head))
+
+
+def _is_known(rule: Rule, graph: KnowledgeGraph) -> bool:
+    relations = all(name == RDF_TYPE or name in graph.relations for name in rule.relations)
+    return relations and all(name in graph.entities for name in rule.constants)
 
 
 def _dialect_of(path: str) -> str:
