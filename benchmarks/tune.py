@@ -34,7 +34,7 @@ SPACE: dict[str, tuple[float, float, bool]] = {
     "learning_rate": (0.005, 0.03, True),
     "margin": (3.0, 15.0, False),
     "adversarial": (0.5, 2.0, False),
-    "explicit_weight": (0.2, 2.0, True),
+    "explicit_weight": (0.03, 2.0, True),
     "regularisation": (0.0005, 0.03, True),
 }
 RANKED = 300
@@ -52,7 +52,7 @@ class Part:
 PLAN = {
     "WN": Part(("WN-comp-pa", "WN-trian-qg"), {"epochs": 30}, 6),
     "LUBM": Part(("LUBM-all-qg",), {"epochs": 60}, 8),
-    "FB": Part(("FB-inver-pa", "FB-inter-qg"), {"epochs": 15, "negatives": 16}, 6),
+    "FB": Part(("FB-inver-pa", "FB-inter-qg"), {"epochs": 30, "negatives": 16}, 6),
 }
 SYSTEMS = ("transe", "rotate", "complex", "distmult", "boxe")
 VARIED = ("learning_rate", "margin", "regularisation", "adversarial", "explicit_weight")
