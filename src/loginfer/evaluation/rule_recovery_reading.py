@@ -7,16 +7,12 @@ from typing import Literal
 
 from loginfer.benchmark.values import Benchmark
 from loginfer.errors import InputError, LogInferError
-from loginfer.files import reading
-from loginfer.logic.dialects import detect, dialect_named
-from loginfer.logic.rulefile import SHIPPED, parse_rules, read_rules
+from loginfer.logic.dialects import dialect_named
+from loginfer.logic.rulefile import SHIPPED, dialect_of, parse_rules, read_rules
 from loginfer.systems.rules.texts import Skipped, mined_from, read_path_rules
 from loginfer.systems.rules.values import NONE, MinedRules
 
 __all__ = ["read_mined"]
-
-# The dialect of a file shows in its first rules.
-BEGINNING = 2**16
 
 
 def read_mined(
@@ -98,9 +94,7 @@ def _dialect_of(source: str) -> str:
     path = Path(source)
     if not path.exists():
         return "arrow" if source in SHIPPED else ""  # `read_rules` says what is wrong
-    with reading(path), path.open("rb") as stream:
-        beginning = stream.read(BEGINNING)
-    return detect(beginning.decode("utf-8-sig", "replace"), source).name
+    return dialect_of(path)
 
 
 def _of_run(path: Path, benchmark: Benchmark) -> MinedRules:

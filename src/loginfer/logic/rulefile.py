@@ -20,9 +20,11 @@ __all__ = [
     "RuleFile",
     "ScoredRule",
     "ZeroRule",
+    "dialect_of",
     "format_rules",
     "parse_rules",
     "read_rules",
+    "rule_text",
     "write_rules",
 ]
 
@@ -30,6 +32,9 @@ __all__ = [
 SHIPPED: tuple[str, ...] = ("lubm-107", "lubm-19")
 
 OnError = Literal["fail", "skip"]
+
+# Bytes of a file that are looked at for its dialect.
+_BEGINNING = 2**16
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +101,21 @@ def read_rules(source: str | Path, dialect: str | None = None, on_error: OnError
         return parse_rules(shipped.read_text(encoding="utf-8"), "arrow", on_error, path=str(source))
     if not exists:
         raise UnknownNameError("rule file or rule set", str(source), _neighbours(path))
+    return parse_rules(rule_text(path), dialect, on_error, path=str(source))
+
+
+def rule_text(path: Path) -> str:
+    """Return the text of a rule file.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or is no text in UTF-8; with the line.
+    """
     with reading(path):
         data = path.read_bytes()
     try:
-        text = data.decode("utf-8-sig")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise InputError(
@@ -107,7 +123,13 @@ def read_rules(source: str | Path, dialect: str | None = None, on_error: OnError
             where=f"{path}:{line}",
             hint="rule files are plain text; see `loginfer rules convert --help` for the dialects",
         ) from error
-    return parse_rules(text, dialect, on_error, path=str(source))
+
+
+def dialect_of(path: Path) -> str:
+    """Return the name of a rule file's dialect, which shows in its first rules."""
+    with reading(path), path.open("rb") as stream:
+        beginning = stream.read(_BEGINNING)
+    return detect(beginning.decode("utf-8-sig", "replace"), str(path)).name
 
 
 def parse_rules(

@@ -12,9 +12,9 @@ import numpy.typing as npt
 from loginfer.errors import InputError
 from loginfer.files import reading
 from loginfer.kg import RDF_TYPE, KnowledgeGraph
-from loginfer.logic.dialects import detect, dialect_named
+from loginfer.logic.dialects import dialect_named
 from loginfer.logic.rule import Atom, Rule
-from loginfer.logic.rulefile import SHIPPED, read_rules
+from loginfer.logic.rulefile import SHIPPED, dialect_of, read_rules
 from loginfer.logic.scored import ScoredRule
 from loginfer.logic.terms import Constant, Term
 from loginfer.systems.interface import Checkpoint
@@ -29,8 +29,6 @@ __all__ = ["ExternalMining"]
 
 # A jar is asked how it is doing this often, in seconds.
 PATIENCE = 0.25
-# The dialect of a file shows in its first rules.
-BEGINNING = 2**16
 THROUGH_TYPE = "a path through a type"
 
 
@@ -201,9 +199,7 @@ def _dialect_of(path: str) -> str:
             raise InputError(
                 f"`{path}` is a folder, not a rule file", hint="give the path of a file with rules"
             )
-        with Path(path).open("rb") as stream:
-            beginning = stream.read(BEGINNING)
-    return detect(beginning.decode("utf-8-sig", "replace"), path).name
+    return dialect_of(Path(path))
 
 
 def _with_pca(scored: ScoredRule) -> ScoredRule:

@@ -17,9 +17,8 @@ import numpy.typing as npt
 
 from loginfer.errors import InputError, UnknownNameError
 from loginfer.files import reading
-from loginfer.logic.dialects import detect
 from loginfer.logic.dialects.anyburl import ANYBURL
-from loginfer.logic.rulefile import OnError, parse_rules, read_rules
+from loginfer.logic.rulefile import OnError, dialect_of, parse_rules, read_rules, rule_text
 from loginfer.logic.scored import ScoredRule, ZeroRule
 
 __all__ = ["SORTED_BY", "Listing", "list_rules", "short_name"]
@@ -34,8 +33,6 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 _ATOM = re.compile(r"[^\s(),]+\([^\s(),]+,[^\s(),]+\)")
 _DIGITS = re.compile(r"[0-9]{1,18}")
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?")
-# The dialect of a file shows in its first rules.
-_BEGINNING = 2**16
 
 
 @dataclass(frozen=True)
@@ -165,7 +162,7 @@ def list_rules(source: str | Path, on_error: OnError = "fail", dialect: str | No
     path = Path(source)
     with reading(path):
         plain = path.is_file()
-    if plain and (dialect or _dialect_of(path)) == ANYBURL.name:
+    if plain and (dialect or dialect_of(path)) == ANYBURL.name:
         found = _list_lines(path, on_error)
     else:
         found = _list_read(str(source), on_error, dialect)
@@ -174,24 +171,12 @@ def list_rules(source: str | Path, on_error: OnError = "fail", dialect: str | No
     return found
 
 
-def _dialect_of(path: Path) -> str:
-    with reading(path), path.open("rb") as stream:
-        beginning = stream.read(_BEGINNING)
-    return detect(beginning.decode("utf-8-sig", "replace"), str(path)).name
-
-
 # -- AnyBURL's files -------------------------------------------------------------------------------
 
 
 def _list_lines(path: Path, on_error: OnError) -> Listing:
     """Cut the lines of a file; what has unusual names in it is read by the dialect's reader."""
-    with reading(path):
-        data = path.read_bytes()
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        read_rules(path, ANYBURL.name)  # says where
-        raise
+    text = rule_text(path)
     predictions: list[int] = []
     correct: list[int] = []
     confidence: list[float] = []

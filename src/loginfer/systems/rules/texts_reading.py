@@ -12,9 +12,9 @@ from typing import TypeAlias
 
 from loginfer.engine.binding import ABSENT, relation_named
 from loginfer.errors import InputError
-from loginfer.files import reading
 from loginfer.kg import RDF_TYPE, TYPE_NAMES, KnowledgeGraph
 from loginfer.logic.dialects.anyburl import ANYBURL
+from loginfer.logic.rulefile import rule_text
 from loginfer.logic.scored import ScoredRule
 from loginfer.systems.rules.shapes import PathShape, path_shape
 from loginfer.systems.rules.texts_names import (
@@ -67,18 +67,7 @@ def read_path_rules(
     InputError
         If the file cannot be read as text.
     """
-    with reading(Path(path)):
-        data = Path(path).read_bytes()
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(
-            f"not a text file in UTF-8: byte 0x{data[error.start]:02x} cannot be read",
-            where=f"{path}:{line}",
-            hint="rule files are plain text, one rule a line",
-        ) from error
-    return parse_path_rules(text, graph, distinct=distinct, path=str(path))
+    return parse_path_rules(rule_text(Path(path)), graph, distinct=distinct, path=str(path))
 
 
 def parse_path_rules(
