@@ -67,6 +67,10 @@ def numbered(graph: KnowledgeGraph) -> KnowledgeGraph:
     return KnowledgeGraph(entities, relations, graph.triples, type_predicate=kind)
 
 
+# Seconds that a killed process may take to vanish.
+PATIENCE_AT_THE_END = 5.0
+
+
 class JarRun:
     """A jar that is running.
 
@@ -235,4 +239,6 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
             os.killpg(process.pid, signal.SIGKILL)
         else:
             process.kill()
-    process.wait()
+    # A Ctrl-C while it was being waited for may have left its lock taken: never wait without end.
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(PATIENCE_AT_THE_END)
