@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DEMO := demo-output
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types docs unit fuzz bench suite growth clean
+.PHONY: help demo test lint types docs unit fuzz newcomer bench suite growth clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -17,7 +17,7 @@ $(VENV)/.python:
 	@touch $@
 
 $(VENV)/.core: $(VENV)/.python pyproject.toml constraints.txt
-	$(PIP) install -c constraints.txt -e .
+	$(PIP) install -c constraints.txt -e '.[report]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.core
@@ -47,6 +47,9 @@ unit: $(VENV)/.dev ## the tests; those on real graphs need LOGINFER_DATA
 
 fuzz: $(VENV)/.dev ## the tests with other random examples each time
 	HYPOTHESIS_PROFILE=explore $(BIN)/pytest -n 2 --dist worksteal
+
+newcomer: ## what a newcomer does: a fresh clone, the documentation alone, an own graph and scores, a report
+	sh scripts/newcomer.sh
 
 bench: $(VENV)/.bench ## speed and memory against peers (minutes); needs LOGINFER_DATA
 	$(BIN)/python -m benchmarks

@@ -35,16 +35,22 @@ head -n 1 "$out/benchmark/test_neg_qg.txt" | explain
 say "6. The LUBM benchmark of the paper, with its 107 rules"
 run loginfer suite build --only LUBM-all-qg --out "$out/suite"
 
-say "7. What do systems learn: the paper's baseline, an embedding, a system of one's own, and the oracle?"
-run loginfer evaluate "$out/benchmark" --negatives qg --system simpbl
-run loginfer evaluate "$out/benchmark" --negatives qg --system transe --set epochs=20 --out "$out/run"
-run env PYTHONPATH="$(dirname "$0")" loginfer evaluate "$out/benchmark" --negatives qg --ranking given \
-    --system own_system:CommonNeighbours
-run loginfer evaluate "$out/benchmark" --negatives qg --system oracle
+say "7. What do systems learn: the paper's baseline, two embeddings, a system of one's own, and the oracle?"
+evaluate() { run loginfer evaluate "$out/benchmark" --negatives qg "$@"; }
+evaluate --system simpbl --out "$out/runs/simpbl"
+evaluate --system transe --set epochs=20 --out "$out/runs/transe"
+evaluate --system rotate --set epochs=20 --out "$out/runs/rotate"
+PYTHONPATH=$(dirname "$0")
+export PYTHONPATH
+evaluate --ranking given --system own_system:CommonNeighbours --out "$out/runs/own"
+evaluate --system oracle --out "$out/runs/oracle"
 
 say "8. Rules: mined from the positives, and from positives and negatives; are the benchmark's among them?"
 run loginfer mine "$out/benchmark" --miner exact --out "$out/exact.tsv"
 run loginfer rules analyse "$out/benchmark" --rules "$out/exact.tsv" --top 3 --short
-run loginfer evaluate "$out/benchmark" --negatives qg --system contrast --ranking given
+evaluate --ranking given --system contrast --out "$out/runs/contrast"
 
-say "Done: see $out/"
+say "9. A report to look at: all systems, curves, rules and shortcuts, every test triple"
+run loginfer report "$out" --title "LUBM demo" --out "$out/report"
+
+say "Done: open $out/report/index.html"

@@ -184,3 +184,24 @@ def test_both_engines_tell_the_same(benchmark):
         for triple in (benchmark.positives[split][0], benchmark.negatives["qg"].splits[split][0]):
             ids = [int(part) for part in triple]
             assert explain_triple(benchmark, ids) == explain_triple(benchmark, ids, engine="duckdb")
+
+
+@pytest.mark.parametrize("kept", [0, 2, 1 << 20])
+def test_a_sub_rule_that_the_rule_does_not_have_is_not_explained(kept: int) -> None:
+    # Masks that no benchmark of ours holds: no part, a part without the head's variables, no such part.
+    from dataclasses import replace
+
+    from made_up_benchmarks import family
+
+    benchmark = family(methods=("qg",))
+    made = benchmark.negatives["qg"]
+    wrong = {
+        split: replace(o, rule=np.zeros_like(o.rule), kept=np.full_like(o.kept, kept))
+        for split, o in made.origins.items()
+    }
+    damaged = replace(benchmark, negatives={"qg": replace(made, origins=wrong)})
+    for triple in made.splits.test:
+        (told,) = story(damaged, triple).negatives
+        assert told.source == "sub-rule"
+        assert told.witness is None
+        assert told.parts == ()

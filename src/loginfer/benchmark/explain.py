@@ -224,8 +224,12 @@ class _Teller:
         if story.source != "sub-rule" or not 0 <= number < len(self.benchmark.rules):
             return story
         rule = self.benchmark.program[number]
+        if kept >> len(rule.body):
+            return story  # parts that the rule does not have: the folder is wrong, which an audit finds
         smaller = sub_rule(rule, kept)
         story = replace(story, rule=number, sub_rule=str(smaller))
+        if not set(smaller.head.variables) <= set(smaller.variables):
+            return story  # nor is that a sub-rule
         found = self._over(self._premises_from).witnesses(smaller, limit=1, conclusion=self.triple)
         if not len(found):
             return story

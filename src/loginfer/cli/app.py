@@ -16,6 +16,8 @@ from loginfer.cli.build import build
 from loginfer.cli.evaluate import evaluate
 from loginfer.cli.explain import explain
 from loginfer.cli.mine import mine
+from loginfer.cli.report import report
+from loginfer.cli.reproduce import reproduce
 from loginfer.cli.score import score
 from loginfer.errors import LogInferError
 from loginfer.files import describe_os_error
@@ -46,6 +48,10 @@ app.add_typer(systems.app, name="systems")
 app.command(epilog="Example:  loginfer evaluate wn-trian --system transe --set epochs=20 --out run")(evaluate)
 app.command(epilog="Example:  loginfer score run --threshold relation")(score)
 app.command(epilog="Example:  loginfer mine wn18rr --miner exact --max-length 2 --out rules.tsv")(mine)
+app.command(
+    epilog="Example:  loginfer reproduce --tables lubm --systems simpbl,transe,oracle --seeds 1 --out again"
+)(reproduce)
+app.command(epilog="Example:  loginfer report runs benchmarks --out site")(report)
 
 
 def _version(wanted: bool) -> None:

@@ -107,6 +107,12 @@ def evaluate(
         Path | None,
         typer.Option("--export-queries", help="Only write the triples to be scored, .tsv or .parquet."),
     ] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", help="With --scores: what to call the system that gave them.")
+    ] = None,
+    weights: Annotated[
+        bool, typer.Option("--weights/--no-weights", help="With --out: keep what was learned (large).")
+    ] = True,
     checkpoint: Annotated[
         float,
         typer.Option("--checkpoint", help="Seconds between checkpoints while learning, with --out.", min=0),
@@ -128,6 +134,8 @@ def evaluate(
         _refuse_unused(set=set, seeds=seeds, mode=mode, workers=workers)
     if export_queries is not None:
         _refuse_unused(out=out)
+    if name is not None and scores is None:
+        raise InputError("--name is for a file of scores", hint="leave it out, or give --scores FILE")
     wanted = Wanted(
         threshold=threshold_of(threshold or "global"),
         criterion=word(criterion or "accuracy"),  # type: ignore[arg-type]
@@ -142,13 +150,14 @@ def evaluate(
         _export(benchmark, method, export_queries, force, json)
         return
     if scores is not None:
-        answer = _score_file(scores, benchmark, method, wanted, out, force)
+        answer = _score_file(scores, benchmark, method, wanted, name or "scores", out, force)
     else:
         # Whatever somebody's own system prints must not get into the answer.
         with contextlib.redirect_stdout(sys.stderr):
             answer = _run(
                 str(system), benchmark, method, wanted, given,
-                seed=seed, seeds=seeds, out=out, force=force, tuned=tuned, checkpoint=checkpoint,
+                seed=seed, seeds=seeds, out=out, force=force, tuned=tuned,
+                checkpoint=checkpoint, weights=weights,
             )  # fmt: skip
     if json:
         print_json(answer)
@@ -173,6 +182,7 @@ def _run(
     force: bool,
     tuned: bool,
     checkpoint: float,
+    weights: bool,
 ) -> dict[str, Any]:
     from loginfer.evaluation.contender import contender
     from loginfer.evaluation.evaluating import evaluate_contender
@@ -190,15 +200,23 @@ def _run(
                 return contender(system, benchmark, given, seed=seed, tuned=tuned)
 
             chosen = range(seed, seed + seeds)
-            return run_seeds(make, chosen, benchmark, method, wanted, out, force=force, tell=note, **options)
+            options |= {"force": force, "tell": note, "weights": weights}
+            return run_seeds(make, chosen, benchmark, method, wanted, out, **options)
         if out is None:
             return evaluate_contender(ready, benchmark, method, wanted, **options).as_dict()
-        made = run_contender(ready, benchmark, method, wanted, out, force=force, tell=note, **options)
+        options |= {"force": force, "tell": note, "weights": weights}
+        made = run_contender(ready, benchmark, method, wanted, out, **options)
         return made.as_dict()
 
 
 def _score_file(
-    scores: Path, benchmark: Benchmark, method: str | None, wanted: Wanted, out: Path | None, force: bool
+    scores: Path,
+    benchmark: Benchmark,
+    method: str | None,
+    wanted: Wanted,
+    name: str,
+    out: Path | None,
+    force: bool,
 ) -> dict[str, Any]:
     from loginfer.benchmark.manifest import file_sum
     from loginfer.evaluation.evaluating import evaluate_scores
@@ -208,7 +226,7 @@ def _score_file(
     if out is not None:
         check_run(out, force=force)
     predictions = read_scores(scores, benchmark, method)
-    made = evaluate_scores(predictions, benchmark, wanted, settings={"sha256": file_sum(scores)})
+    made = evaluate_scores(predictions, benchmark, wanted, name=name, settings={"sha256": file_sum(scores)})
     if out is not None:
         request = request_of(made.contender, benchmark, method, wanted)
         write_run(made, request, out, wanted=wanted, force=force)

@@ -17,7 +17,15 @@ from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.logic.rule import Atom
 from loginfer.logic.terms import Constant
 
-__all__ = ["GIVEN", "breakdown", "fits_head", "labelled_rows", "negatives_of", "own_conclusions"]
+__all__ = [
+    "GIVEN",
+    "breakdown",
+    "fits_head",
+    "labelled_rows",
+    "negative_kinds",
+    "negatives_of",
+    "own_conclusions",
+]
 
 # What stands for the pattern of rules that were given.
 GIVEN = "given"
@@ -171,14 +179,22 @@ def _origins(benchmark: Benchmark, method: str | None) -> Origins | None:
     return None if method is None else benchmark.negatives[method].origins.get("test")
 
 
-def _kinds(benchmark: Benchmark, method: str | None, rows: Rows) -> dict[str, dict[str, Any]]:
+def negative_kinds(benchmark: Benchmark, method: str | None) -> tuple[list[str], Counts] | None:
+    """Return the kinds of N_test by name, and int64[n]: the kind of each negative; None if nobody knows."""
     origins = _origins(benchmark, method)
     if origins is None or not len(origins):
-        return {}
+        return None
     codes = np.column_stack([origins.source, origins.position, origins.rule, origins.kept])
     distinct, code = np.unique(codes, axis=0, return_inverse=True)
     names, kind = np.unique([_kind(benchmark, *row) for row in distinct.tolist()], return_inverse=True)
-    own = kind.ravel()[code.ravel()].astype(np.int64)
+    return names.tolist(), kind.ravel()[code.ravel()].astype(np.int64)
+
+
+def _kinds(benchmark: Benchmark, method: str | None, rows: Rows) -> dict[str, dict[str, Any]]:
+    known = negative_kinds(benchmark, method)
+    if known is None:
+        return {}
+    names, own = known
     group = np.concatenate([np.repeat(np.arange(len(names)), rows.positives), own])
     row = np.concatenate(
         [np.tile(np.arange(rows.positives), len(names)), np.arange(rows.negatives) + rows.positives]
@@ -186,7 +202,7 @@ def _kinds(benchmark: Benchmark, method: str | None, rows: Rows) -> dict[str, di
     made = group_metrics(rows, group, row, len(names))
     return {
         name: {"false_positive_rate": metrics["fp"] / (metrics["fp"] + metrics["tn"]), **metrics}
-        for name, metrics in zip(names.tolist(), made, strict=True)
+        for name, metrics in zip(names, made, strict=True)
     }
 
 

@@ -49,6 +49,7 @@ def rule_recovery(
     seed: int = 0,
     draws: int = DRAWS,
     confidences: Sequence[float] = CONFIDENCES,
+    subrules: bool = True,
     progress: Progress | None = None,
 ) -> RuleRecovery:
     """Compare mined rules with the rules of a benchmark.
@@ -67,6 +68,9 @@ def rule_recovery(
         neither in the body nor in the head.
     confidences
         For each of these, the same for the mined rules of at least this confidence.
+    subrules
+        Whether to look at the sub-rules, too; of large bodies there are so many that they take most of the
+        time.
     progress
         Called with what is being done, how much of it is done, and how much there is.
 
@@ -80,7 +84,7 @@ def rule_recovery(
     everything = _as_mined(mined)
     if not len(everything):
         raise InputError("no rules were mined", hint="zero rules, which have no body, do not count")
-    asked = _Questions(tuple(rules), graph, seed, draws)
+    asked = _Questions(tuple(rules), graph, seed, draws, subrules)
     levels = sorted(set(confidences))
     for level in levels:
         if not 0 <= level <= 1:
@@ -119,10 +123,11 @@ class _Questions:
     graph: KnowledgeGraph
     seed: int
     draws: int
+    with_subrules: bool = True
 
     @cached_property
     def subrules(self) -> tuple[SubRule, ...]:
-        return subrules_of(self.rules)
+        return subrules_of(self.rules) if self.with_subrules else ()
 
     @cached_property
     def random_heads(self) -> list[list[Atom]]:

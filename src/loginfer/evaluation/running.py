@@ -34,6 +34,7 @@ def run_contender(
     progress: Progress | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
     tell: Callable[[str], None] | None = None,
+    weights: bool = True,
 ) -> Evaluation:
     """Evaluate a system and write the run's folder; a run that was killed goes on where it was.
 
@@ -51,6 +52,8 @@ def run_contender(
         How often a checkpoint is due while learning.
     tell
         Told when an unfinished run goes on.
+    weights
+        Keep what was learned; without it a run can be scored again, but not asked anything new.
 
     Raises
     ------
@@ -74,7 +77,9 @@ def run_contender(
             contender, benchmark, method, wanted,
             work=work, progress=progress, checkpoint_seconds=checkpoint_seconds,
         )  # fmt: skip
-        write_run(evaluation, request, target, wanted=wanted, force=force, resumed=work.resumed)
+        write_run(
+            evaluation, request, target, wanted=wanted, force=force, resumed=work.resumed, weights=weights
+        )
     return evaluation
 
 

@@ -85,6 +85,7 @@ def write_run(
     wanted: Wanted,
     force: bool = False,
     resumed: bool = False,
+    weights: bool = True,
 ) -> None:
     """Write the folder of a run; it is complete or not there at all.
 
@@ -98,6 +99,8 @@ def write_run(
         Replace an existing run.
     resumed
         Whether a part of the work was done earlier.
+    weights
+        Whether to write what was learned.
     """
     outcome = evaluation.outcome
     with atomic_folder(path, force=force, may_replace=_may_replace) as folder:
@@ -108,7 +111,7 @@ def write_run(
             write_predictions(outcome.predictions, evaluation.benchmark, stream)
         with (folder / RANKS).open("wb") as stream:
             write_ranks(outcome.ranks, evaluation.benchmark, stream)
-        if outcome.weights is not None:
+        if weights and outcome.weights is not None:
             with (folder / WEIGHTS).open("wb") as stream:
                 dump_arrays(stream, outcome.weights)
         files = {file.name: file for file in sorted(folder.iterdir())}

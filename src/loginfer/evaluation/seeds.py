@@ -36,6 +36,7 @@ def run_seeds(
     *,
     force: bool = False,
     tell: Callable[[str], None] = lambda message: None,
+    weights: bool = True,
     **options: Any,
 ) -> dict[str, Any]:
     """Run a system once with each seed; return the summary.
@@ -55,6 +56,8 @@ def run_seeds(
         Replace other runs that are there.
     tell
         Told what happens.
+    weights
+        Keep what was learned in the folders.
     options
         `progress`, `checkpoint_seconds`: see `run_contender`.
     """
@@ -74,7 +77,10 @@ def run_seeds(
         kept = _kept(target, request_of(ready, benchmark, method, wanted), wanted, force)
         tell(f"{place}: kept" if kept else place)
         if kept is None:
-            run_contender(ready, benchmark, method, wanted, target, force=force, tell=tell, **options)
+            run_contender(
+                ready, benchmark, method, wanted, target,
+                force=force, tell=tell, weights=weights, **options,
+            )  # fmt: skip
             kept = load_run(target, verify=False)
         answers.append(kept.as_dict())
     found = summarise(answers)

@@ -1,0 +1,123 @@
+"""A hook of MkDocs: fills in the parts of the reference that are read off the program itself.
+
+A page says `<!-- commands -->` where the commands are to stand, and `<!-- public names -->` where what can be
+imported from `loginfer` is. Nothing of it is kept in a file, so it cannot be out of date.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+COMMANDS = "<!-- commands -->"
+NAMES = "<!-- public names -->"
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Fill in a page; MkDocs calls this for each of them."""
+    if COMMANDS in markdown:
+        markdown = markdown.replace(COMMANDS, "\n".join(command_line()))
+    if NAMES in markdown:
+        markdown = markdown.replace(NAMES, "\n".join(public_names()))
+    return markdown
+
+
+def command_line() -> Iterator[str]:
+    """Yield the lines of the command-line reference: every command with its arguments and options."""
+    import typer
+
+    from loginfer.cli.app import app
+
+    root = typer.main.get_command(app)
+    for path, command in commands(root, ("loginfer",)):
+        if not getattr(command, "commands", None):
+            yield from _command(path, command)
+        elif len(path) > 1:
+            yield from ["", f"## {' '.join(path)}", "", _text(command.help)]
+
+
+def commands(command: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield a command with all that are below it, each with the words that lead to it."""
+    yield path, command
+    for name, child in getattr(command, "commands", {}).items():
+        if not child.hidden:
+            yield from commands(child, (*path, name))
+
+
+def _command(path: tuple[str, ...], command: Any) -> Iterator[str]:
+    arguments = [p for p in command.params if p.param_type_name == "argument"]
+    options = [p for p in command.params if p.param_type_name == "option" and not p.hidden]
+    usage = [*path, *(["[OPTIONS]"] if options else []), *(_metavar(p) for p in arguments)]
+    yield from [
+        "",
+        f"{'#' * len(path)} {' '.join(path)}",
+        "",
+        f"`{' '.join(usage)}`",
+        "",
+        _text(command.help),
+    ]
+    if arguments:
+        yield from ["", "| argument | meaning |", "|---|---|"]
+        for parameter in arguments:
+            yield f"| `{_metavar(parameter)}` | {_cell(parameter.help)} |"
+    if options:
+        yield from ["", "| option | meaning |", "|---|---|"]
+        for parameter in options:
+            yield f"| {_names(parameter)} | {_cell(parameter.help)}{_default(parameter)} |"
+    if command.epilog:
+        label, _, example = command.epilog.partition(":")
+        yield from ["", f"{label}: `{example.strip()}`"]
+
+
+def _metavar(parameter: Any) -> str:
+    word = parameter.metavar or parameter.name.upper()
+    word += "…" if parameter.nargs == -1 and not word.endswith(("…", "...")) else ""
+    return word if parameter.required else f"[{word}]"
+
+
+def _names(parameter: Any) -> str:
+    takes = "" if parameter.is_flag else f" {parameter.metavar or parameter.name.upper()}"
+    names = [*sorted(parameter.opts, key=len, reverse=True), *parameter.secondary_opts]
+    return ", ".join(f"`{name}{takes}`" for name in names)
+
+
+def _default(parameter: Any) -> str:
+    value = getattr(parameter.default, "value", parameter.default)
+    if parameter.secondary_opts and value is not None:
+        return f" Default: `{(parameter.opts if value else parameter.secondary_opts)[0]}`."
+    if parameter.is_flag or callable(value) or value in (None, (), [], ""):
+        return ""
+    return f" Default: `{value}`."
+
+
+def _cell(text: str | None) -> str:
+    return " ".join((text or "").split()).replace("|", "\\|")
+
+
+def _text(text: str | None) -> str:
+    return inspect.cleandoc(text or "")
+
+
+def public_names() -> Iterator[str]:
+    """Yield a table of what can be imported from `loginfer`, each with a link to where it is described."""
+    import loginfer
+
+    yield from ["| name | what it is |", "|---|---|"]
+    for name in sorted(loginfer.__all__, key=str.casefold):
+        value = getattr(loginfer, name)
+        if name.startswith("__"):
+            continue
+        first = _text(value.__doc__).partition("\n\n")[0]
+        yield f"| [`{name}`][{home_of(name)}] | {_cell(first)} |"
+
+
+def home_of(name: str) -> str:
+    """Return the full name under which the reference describes a public name of `loginfer`."""
+    import loginfer
+
+    module = str(getattr(loginfer, name).__module__)
+    room = ".".join(module.split(".")[:2])
+    exported = getattr(import_module(room), "__all__", ())
+    return f"{room}.{name}" if name in exported else f"{module}.{name}"

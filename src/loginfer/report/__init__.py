@@ -1,0 +1,1 @@
+"""From numbers to what people look at: tables, plots, pages."""

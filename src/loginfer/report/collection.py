@@ -1,0 +1,297 @@
+"""What a report is about: all runs and benchmarks under some folders, in order."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from loginfer.benchmark.manifest import FORMAT as BENCHMARK_FORMAT
+from loginfer.benchmark.suite import entries
+from loginfer.errors import InputError
+from loginfer.evaluation.runs import FORMAT as RUN_FORMAT
+from loginfer.evaluation.runs import Run, load_run
+from loginfer.report.library import Library
+from loginfer.report.paper import SYSTEMS
+
+__all__ = ["Cell", "Collection", "collect"]
+
+# Systems that the paper does not have, after its own; others follow by name.
+_MORE_SYSTEMS = ("exact", "contrast", "external", "oracle")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One system on one benchmark: the runs with each seed.
+
+    Parameters
+    ----------
+    system
+        How the report calls the system: its name, with settings where one name has several.
+    benchmark
+        How the report calls the benchmark: its name, with the method where it has several.
+    runs
+        One for each seed, in the order of the seeds.
+    """
+
+    system: str
+    benchmark: str
+    runs: tuple[Run, ...]
+
+    @property
+    def first(self) -> Run:
+        """The run with the smallest seed."""
+        return self.runs[0]
+
+    @property
+    def name(self) -> str:
+        """The system's own name, without settings: what the paper's figures are known by."""
+        return self.first.system
+
+    @property
+    def method(self) -> str | None:
+        """Whose negatives."""
+        return self.first.method
+
+    @cached_property
+    def metrics(self) -> tuple[Mapping[str, Any], ...]:
+        """The `metrics.json` of each run."""
+        return tuple(run.metrics() for run in self.runs)
+
+    def values(self, metric: str, protocol: str | None = None) -> list[float]:
+        """Return a figure of each seed, of the ranking if a protocol is named; without undefined ones."""
+        found = []
+        for known in self.metrics:
+            part = known["metrics"] if protocol is None else known["ranking"].get(protocol, {})
+            value = part.get(metric)
+            if value is not None:
+                found.append(float(value))
+        return found
+
+    def mean(self, metric: str, protocol: str | None = None) -> float | None:
+        """Return the mean of a figure over the seeds, if it is defined."""
+        values = self.values(metric, protocol)
+        return sum(values) / len(values) if values else None
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Everything a report is about.
+
+    Parameters
+    ----------
+    cells
+        Benchmark by benchmark, system by system.
+    benchmarks
+        Folders of benchmarks that were found, by the report's name of the benchmark.
+    notes
+        What was left out, and why.
+    library
+        Reads the benchmarks.
+    """
+
+    cells: tuple[Cell, ...]
+    benchmarks: Mapping[str, Path] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    library: Library = field(default_factory=Library, compare=False, repr=False)
+
+    @cached_property
+    def systems(self) -> tuple[str, ...]:
+        """All systems: the paper's in its order, then others."""
+        return tuple(dict.fromkeys(c.system for c in sorted(self.cells, key=_system_order)))
+
+    @cached_property
+    def benchmark_names(self) -> tuple[str, ...]:
+        """All benchmarks that have a run: the suite's in its order, then others."""
+        return tuple(dict.fromkeys(cell.benchmark for cell in self.cells))
+
+    @cached_property
+    def _by_place(self) -> dict[tuple[str, str], Cell]:
+        return {(cell.system, cell.benchmark): cell for cell in self.cells}
+
+    def cell(self, system: str, benchmark: str) -> Cell | None:
+        """Return the runs of one system on one benchmark, if there are any."""
+        return self._by_place.get((system, benchmark))
+
+    def of_system(self, system: str) -> list[Cell]:
+        """Return all cells of a system."""
+        return [cell for cell in self.cells if cell.system == system]
+
+    def of_benchmark(self, benchmark: str) -> list[Cell]:
+        """Return all cells of a benchmark, in the order of the systems."""
+        found = [self.cell(system, benchmark) for system in self.systems]
+        return [cell for cell in found if cell is not None]
+
+
+def collect(
+    paths: Iterable[str | Path], *, tell: Callable[[int], None] = lambda found: None, verify: bool = False
+) -> Collection:
+    """Find all runs and benchmarks in folders.
+
+    Parameters
+    ----------
+    paths
+        Runs, benchmarks, or folders that hold some, however deep.
+    tell
+        Told how many runs were found so far.
+    verify
+        Compare the files of each run with the sums in its manifest.
+
+    Raises
+    ------
+    InputError
+        If there is no run, or two runs of the same system, settings and seed on the same benchmark.
+    """
+    runs: list[Run] = []
+    folders: list[tuple[Path, dict[str, Any]]] = []
+    notes: list[str] = []
+    given = [Path(path) for path in paths]
+    for folder, manifest in _manifests(given):
+        if manifest.get("format") == RUN_FORMAT:
+            runs.append(load_run(folder, verify=verify))
+            tell(len(runs))
+        elif manifest.get("format") == BENCHMARK_FORMAT:
+            folders.append((folder, manifest))
+    if not runs:
+        shown = ", ".join(f"`{path}`" for path in given)
+        raise InputError(
+            f"there is no run in {shown}",
+            hint="make one with `loginfer evaluate BENCH --system NAME --out RUN`",
+        )
+    cells = _cells(runs)
+    library = Library()
+    return Collection(tuple(cells), _benchmarks(cells, folders, notes, library), tuple(notes), library)
+
+
+def _manifests(paths: Sequence[Path]) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield all folders with a manifest, each once, in the order of their paths."""
+    seen: set[Path] = set()
+    for path in paths:
+        if not path.exists():
+            raise InputError(f"no file or folder `{path}`", hint="check the path")
+        if not path.is_dir():
+            raise InputError(f"`{path}` is a file, not a folder of runs", hint="give the folder it is in")
+        for folder, names, files in os.walk(path, followlinks=True):
+            names[:] = sorted(name for name in names if not name.startswith("."))
+            place = Path(folder)
+            if "manifest.json" not in files:
+                continue
+            names.clear()  # neither a run nor a benchmark has one of the others in it
+            if place.resolve() not in seen:
+                seen.add(place.resolve())
+                yield place, _json(place / "manifest.json")
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise InputError("this manifest cannot be read", where=str(path), hint=str(error)) from error
+    return found if isinstance(found, dict) else {}
+
+
+# -- cells --------------------------------------------------------------------------------------
+
+
+def _cells(runs: Sequence[Run]) -> list[Cell]:
+    benchmarks = _benchmark_labels(runs)
+    systems = _system_labels(runs)
+    grouped: dict[tuple[str, str], dict[int, Run]] = {}
+    for run, benchmark, system in zip(runs, benchmarks, systems, strict=True):
+        seeds = grouped.setdefault((system, benchmark), {})
+        if run.seed in seeds:
+            raise InputError(
+                f"`{seeds[run.seed].path}` and `{run.path}` are the same: {system} with seed {run.seed} on "
+                f"{benchmark}",
+                hint="give one of them",
+            )
+        seeds[run.seed] = run
+    found = [Cell(*key, tuple(seeds[seed] for seed in sorted(seeds))) for key, seeds in grouped.items()]
+    return sorted(found, key=lambda cell: (_benchmark_order(cell), _system_order(cell)))
+
+
+def _benchmark_labels(runs: Sequence[Run]) -> list[str]:
+    """Name benchmarks: with the method where one has several, with its sum where two share a name."""
+    methods: dict[str, set[str | None]] = {}
+    sums: dict[str, set[str]] = {}
+    for run in runs:
+        methods.setdefault(run.benchmark, set()).add(run.method)
+        sums.setdefault(run.benchmark, set()).add(_sum(run))
+    found = []
+    for run in runs:
+        label = run.benchmark
+        if len(sums[label]) > 1:
+            label = f"{label} ({_sum(run)[:8]})"
+        if len(methods[run.benchmark]) > 1:
+            label = f"{label}, {run.method or 'no negatives'}"
+        found.append(label)
+    return found
+
+
+def _system_labels(runs: Sequence[Run]) -> list[str]:
+    """Name systems: with the settings in which runs of one name on one benchmark differ."""
+    asked: dict[str, dict[tuple[str, str, str | None], set[str]]] = {}
+    for run in runs:
+        place = (run.benchmark, _sum(run), run.method)
+        asked.setdefault(run.system, {}).setdefault(place, set()).add(_settings_text(run))
+    several = {system for system, places in asked.items() if any(len(texts) > 1 for texts in places.values())}
+    return [_label(run, runs) if run.system in several else run.system for run in runs]
+
+
+def _label(run: Run, runs: Sequence[Run]) -> str:
+    alike = [other for other in runs if other.system == run.system]
+    settings = run.manifest["request"]["settings"]
+    missing = object()
+    told = [
+        f"{key}={value}"
+        for key, value in settings.items()
+        if any(other.manifest["request"]["settings"].get(key, missing) != value for other in alike)
+    ]
+    return f"{run.system} ({', '.join(told)})" if told else run.system
+
+
+def _settings_text(run: Run) -> str:
+    return json.dumps(run.manifest["request"]["settings"], sort_keys=True)
+
+
+def _sum(run: Run) -> str:
+    return str(run.manifest["request"]["benchmark"]["sha256"])
+
+
+def _benchmark_order(cell: Cell) -> tuple[int, str]:
+    known = {entry.name: place for place, entry in enumerate(entries())}
+    return known.get(cell.first.benchmark, len(known)), cell.benchmark
+
+
+def _system_order(cell: Cell) -> tuple[int, str]:
+    known = [*SYSTEMS, *_MORE_SYSTEMS]
+    # What is not known here, somebody's own system, stands before the oracle.
+    place = known.index(cell.name) if cell.name in known else len(known) - 1.5
+    return int(2 * place), cell.system
+
+
+# -- benchmarks ---------------------------------------------------------------------------------
+
+
+def _benchmarks(
+    cells: Sequence[Cell],
+    folders: Sequence[tuple[Path, dict[str, Any]]],
+    notes: list[str],
+    library: Library,
+) -> dict[str, Path]:
+    """Find the folder of each benchmark that has runs, by name and then by what is in it."""
+    found: dict[str, Path] = {}
+    for cell in cells:
+        if cell.benchmark in found:
+            continue
+        alike = [folder for folder, manifest in folders if manifest.get("name") == cell.first.benchmark]
+        same = [folder for folder in alike if library.sum_of(folder) == _sum(cell.first)]
+        if same:
+            found[cell.benchmark] = same[0]
+        elif alike:
+            notes.append(f"the folder of {cell.benchmark} is not the one that its runs were made with")
+    return found

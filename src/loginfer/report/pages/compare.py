@@ -1,0 +1,304 @@
+"""Two runs beside each other: figures, scores, rules, relations, and triples on which they disagree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from loginfer.benchmark.randomness import generator
+from loginfer.errors import InputError
+from loginfer.evaluation.predictions import labelled_triples
+from loginfer.evaluation.runs import Run
+from loginfer.evaluation.values import Scores
+from loginfer.report import specs
+from loginfer.report.collection import Cell
+from loginfer.report.figures import CLASSIFICATION, RANKING_METRICS, Figure, protocols_of, rounded
+from loginfer.report.material import Material
+from loginfer.report.names import last_part, middle, short_rule
+from loginfer.report.pages.compare_parts import relation_parts, rule_parts
+from loginfer.report.significance import auc_difference, decision_differences, mcnemar
+from loginfer.report.statistics import Decisions, Interval, decisions_of, thresholds_of
+from loginfer.report.values import Chart, Column, Grid, Page, Rows
+
+__all__ = ["compare_pages"]
+
+# At most so many test triples are drawn, and so many are listed for each of the two systems.
+POINTS = 2000
+LISTED = 25
+
+LABELS = ("positive", "negative")
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """One of the two runs."""
+
+    label: str
+    cell: Cell
+    decisions: Decisions
+
+    @property
+    def run(self) -> Run:
+        return self.cell.first
+
+    @property
+    def places(self) -> Scores:
+        """float64[|P| + |N|]: the share of the test triples with a lower score; of ties half."""
+        both = np.concatenate([self.decisions.positive, self.decisions.negative])
+        _, rank, ties = np.unique(both, return_inverse=True, return_counts=True)
+        return np.asarray(((np.cumsum(ties) - ties / 2) / max(len(both), 1))[rank])
+
+
+def compare_pages(material: Material, cell_a: Cell, cell_b: Cell) -> Iterator[Page]:
+    """Make the page that compares two systems on one benchmark; of several seeds the first is taken.
+
+    Raises
+    ------
+    InputError
+        If the runs are not about the same benchmark and the same negatives.
+    """
+    _check(cell_a.first, cell_b.first)
+    labels = _labels(cell_a, cell_b)
+    material.tell(f"{labels[0]} against {labels[1]}")
+    a, b = (_Side(*pair, decisions_of(pair[1].first)) for pair in zip(labels, (cell_a, cell_b), strict=True))
+    if (len(a.decisions.positive), len(a.decisions.negative)) != (
+        len(b.decisions.positive),
+        len(b.decisions.negative),
+    ):
+        raise InputError(f"`{a.run.path}` and `{b.run.path}` do not hold the same test triples")
+    names = _names(a.run)
+    diagnoses = (a.run.diagnosis() or {}, b.run.diagnosis() or {})
+    broken = tuple((side.cell.metrics[0].get("breakdown") or {}) for side in (a, b))
+    content = {
+        "a": a.label,
+        "b": b.label,
+        "facts": _facts(a, b),
+        "figures": _figure_grid(a, b),
+        "test": _test(a, b),
+        "scatter": _scatter(a, b, names) if names else None,
+        "rules": rule_parts(labels, diagnoses),
+        "relations": relation_parts(labels, broken),
+        "triples": _triple_grid(a, b, names),
+    }
+    yield Page("index.html", f"{a.label} and {b.label}", "compare.html", content)
+
+
+def _check(a: Run, b: Run) -> None:
+    about = [run.manifest["request"]["benchmark"] for run in (a, b)]
+    if about[0]["sha256"] != about[1]["sha256"]:
+        names = (
+            f"{a.benchmark} and {b.benchmark}" if a.benchmark != b.benchmark else f"two other {a.benchmark}"
+        )
+        raise InputError(
+            f"`{a.path}` and `{b.path}` are not about the same benchmark: {names}",
+            hint="compare runs on one benchmark",
+        )
+    if a.method != b.method:
+        raise InputError(
+            f"`{a.path}` and `{b.path}` have other negatives: {a.method or 'none'} and {b.method or 'none'}",
+            hint="evaluate one of them with `--negatives` of the other",
+        )
+
+
+def _labels(a: Cell, b: Cell) -> tuple[str, str]:
+    """Name the two so that they can be told apart: by system, else by seed, else by their order."""
+    if a.system != b.system:
+        return a.system, b.system
+    if a.first.seed != b.first.seed:
+        return f"{a.system}, seed {a.first.seed}", f"{b.system}, seed {b.first.seed}"
+    return f"{a.system} (A)", f"{b.system} (B)"
+
+
+def _names(run: Run) -> list[tuple[str, str, str]]:
+    """Return the names of the test triples, positives first."""
+    benchmark, predictions = run.labelled()
+    sides = labelled_triples(benchmark, predictions.method, "test")
+    return [(s, r, o) for triples in sides for s, r, o in benchmark.graph.names(triples)]
+
+
+def _facts(a: _Side, b: _Side) -> list[tuple[str, str]]:
+    counts = (len(a.decisions.positive), len(a.decisions.negative))
+    return [
+        ("benchmark", a.run.benchmark),
+        ("negatives", a.run.method or "none"),
+        ("test triples", f"{counts[0]:,} positives, {counts[1]:,} negatives"),
+        *((side.label, f"seed {side.run.seed}; {_settings(side.run)}") for side in (a, b)),
+    ]
+
+
+def _settings(run: Run) -> str:
+    settings = run.manifest["request"]["settings"]
+    return ", ".join(f"{key} = {value}" for key, value in settings.items()) or "no settings"
+
+
+# -- figures ------------------------------------------------------------------------------------
+
+
+def _figure_grid(a: _Side, b: _Side) -> Grid:
+    known: dict[str, tuple[float, Interval]] = decision_differences(
+        a.decisions, b.decisions, a.label, b.label
+    )
+    area = auc_difference(a.decisions, b.decisions, a.label, b.label)
+    if area is not None:
+        known["roc_auc"] = area
+    ranking = [
+        Figure(metric, f"{title}, {protocol}", protocol)
+        for protocol in protocols_of([a.cell, b.cell])
+        for metric, title in RANKING_METRICS.items()
+    ]
+    rows = []
+    for figure in (*CLASSIFICATION, *ranking):
+        mine, theirs = (_value(side.cell, figure) for side in (a, b))
+        if mine is None and theirs is None:
+            continue
+        apart = None if mine is None or theirs is None else rounded(mine - theirs)
+        found = known.get(figure.metric) if figure.protocol is None else None
+        ends = (None, None) if found is None else (rounded(found[1].low), rounded(found[1].high))
+        rows.append((figure.title, rounded(mine), rounded(theirs), apart, *ends))
+    columns = ("metric", a.label, b.label, f"{a.label} minus {b.label}", "interval from", "to")
+    kinds = ("text", *("share",) * 5)
+    return Grid(tuple(map(Column, columns, kinds)), tuple(rows), "In percent.")
+
+
+def _value(cell: Cell, figure: Figure) -> float | None:
+    """Return a figure of the first run."""
+    known = cell.metrics[0]
+    part = known["metrics"] if figure.protocol is None else known["ranking"].get(figure.protocol, {})
+    found: float | None = part.get(figure.metric)
+    return found
+
+
+def _test(a: _Side, b: _Side) -> dict[str, Any] | None:
+    """Return what McNemar's test tells; None where one of them decides nothing."""
+    mine, theirs = a.decisions.right, b.decisions.right
+    if mine is None or theirs is None:
+        return None
+    only_a, only_b = int((mine & ~theirs).sum()), int((theirs & ~mine).sum())
+    p = float(mcnemar(only_a, only_b))
+    return {
+        "both": int((mine & theirs).sum()),
+        "only_a": only_a,
+        "only_b": only_b,
+        "none": int((~mine & ~theirs).sum()),
+        "p": "below 0.001" if p < 0.001 else f"{p:.3f}",
+    }
+
+
+# -- scores -------------------------------------------------------------------------------------
+
+
+def _scatter(a: _Side, b: _Side, names: Sequence[tuple[str, str, str]]) -> Chart:
+    count = len(names)
+    chosen: npt.NDArray[np.int64] = np.arange(count)
+    if count > POINTS:
+        draw = generator(0, "report", "scatter", a.run.benchmark, str(a.run.method))
+        chosen = np.sort(draw.choice(count, POINTS, replace=False))
+    places = (a.places, b.places)
+    right = (a.decisions.right, b.decisions.right)
+    rows = []
+    for place in chosen.tolist():
+        shown = f"({', '.join(middle(short_rule(name), 60) for name in names[place])})"
+        label = LABELS[int(place >= len(a.decisions.positive))]
+        rows.append((shown, label, *(round(float(p[place]), 4) for p in places), _who(right, place, a, b)))
+    sampled = f"A sample of {POINTS:,} of the {count:,} test triples. " if count > POINTS else ""
+    return Chart(
+        "scores",
+        "Scores of the test triples",
+        _scatter_spec(a, b),
+        Rows.of(("triple", "label", "a", "b", "right"), rows),
+        {
+            "triple": "triple",
+            "label": "label",
+            "a": f"place, {a.label}",
+            "b": f"place, {b.label}",
+            "right": "right",
+        },
+        f"{sampled}A triple's place is the share of the test triples with a lower score, of ties half. "
+        "Dashed lines are the thresholds: beyond them triples are predicted.",
+    )
+
+
+def _who(right: Sequence[npt.NDArray[np.bool_] | None], place: int, a: _Side, b: _Side) -> str | None:
+    if right[0] is None or right[1] is None:
+        return None
+    found = [side.label for side, mine in zip((a, b), right, strict=True) if mine is not None and mine[place]]
+    return "both" if len(found) == 2 else found[0] if found else "none"
+
+
+def _scatter_spec(a: _Side, b: _Side) -> dict[str, Any]:
+    def axis(field: str, side: _Side) -> dict[str, Any]:
+        title = f"{middle(side.label, 40)}: share of test triples with a lower score"
+        return {
+            "field": field,
+            "type": "quantitative",
+            "title": title,
+            "axis": {"format": ".0%"},
+            "scale": {"domain": [0, 1]},
+        }
+
+    points = {
+        "mark": {"type": "point", "filled": True, "size": 22, "opacity": 0.55},
+        "encoding": {
+            "x": axis("a", a),
+            "y": axis("b", b),
+            "color": {
+                "field": "label",
+                "type": "nominal",
+                "scale": {"domain": list(LABELS), "range": ["#0072b2", "#d55e00"]},
+                "title": "label",
+                "legend": {"orient": "top"},
+            },
+            "tooltip": [
+                {"field": "triple", "type": "nominal"},
+                {"field": "label", "type": "nominal"},
+                {"field": "a", "type": "quantitative", "format": ".1%", "title": a.label},
+                {"field": "b", "type": "quantitative", "format": ".1%", "title": b.label},
+                {"field": "right", "type": "nominal"},
+            ],
+        },
+    }
+    layers: list[dict[str, Any]] = [points]
+    for channel, side in (("x", a), ("y", b)):
+        limit = _limit(side)
+        if limit is not None:
+            mark = {"type": "rule", "strokeDash": [5, 4], "color": "#888888", "strokeWidth": 1.5}
+            # One row of its own: else the line would be drawn once for each triple.
+            place = {channel: {"datum": round(limit, 4)}}
+            layers.append({"data": {"values": [{}]}, "mark": mark, "encoding": place})
+    return specs.sized({"layer": layers}, height=460)
+
+
+def _limit(side: _Side) -> float | None:
+    """Return the share of the test triples below the threshold; None where relations have their own."""
+    known = thresholds_of(side.run)
+    both = np.concatenate([side.decisions.positive, side.decisions.negative])
+    if known is None or known.get("relations"):
+        return None
+    return float((both < known["value"]).mean())
+
+
+# -- triples ------------------------------------------------------------------------------------
+
+
+def _triple_grid(a: _Side, b: _Side, names: Sequence[tuple[str, str, str]]) -> Grid | None:
+    """Return triples that exactly one of the two decides rightly, those first whose places differ most."""
+    mine, theirs = a.decisions.right, b.decisions.right
+    if mine is None or theirs is None:
+        return None
+    places = (a.places, b.places)
+    apart = np.abs(places[0] - places[1])
+    rows = []
+    for side, only in ((a, mine & ~theirs), (b, theirs & ~mine)):
+        found = np.flatnonzero(only)
+        for place in found[np.argsort(-apart[found], kind="stable")][:LISTED].tolist():
+            label = LABELS[int(place >= len(a.decisions.positive))]
+            subject, relation, object_ = names[place]
+            shown = (middle(name, 60) for name in (subject, last_part(relation), object_))
+            rows.append((side.label, label, *(rounded(float(p[place])) for p in places), *shown))
+    titles = ("right", "label", f"place, {a.label}", f"place, {b.label}", "subject", "relation", "object")
+    kinds = ("text",) * 2 + ("share",) * 2 + ("text",) * 3
+    return Grid(tuple(map(Column, titles, kinds)), tuple(rows), search=True) if rows else None

@@ -1,0 +1,239 @@
+"""The impact of negatives: the same positives against negatives that are harder and harder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from loginfer.benchmark.suite import entries
+from loginfer.report import specs
+from loginfer.report.collection import Cell, Collection
+from loginfer.report.figures import Figure, figures_of, rounded
+from loginfer.report.material import Material
+from loginfer.report.paper import benchmark_parts, paper_value
+from loginfer.report.values import Chart, Choice, Column, Grid, Page, Rows
+
+__all__ = ["METHODS", "pages"]
+
+# In the order of the paper; others follow by name.
+METHODS = ("rc", "rb", "pa", "qg")
+
+_MAIN = Figure("balanced_accuracy", "balanced accuracy")
+
+Groups = dict[str, dict[str, dict[str, Cell]]]
+
+
+def pages(material: Material) -> Iterator[Page]:
+    """Make the page."""
+    groups, notes = _groups(material.collection)
+    shown = {group: methods for group, methods in groups.items() if len(methods) > 1}
+    content = {
+        "chart_": _chart(material.collection, shown) if shown else None,
+        "table": _grid(shown, material.collection.systems) if shown else None,
+        "single": [(group, next(iter(methods))) for group, methods in groups.items() if len(methods) == 1],
+        "command": _command(groups),
+        "notes": notes,
+    }
+    yield Page("negatives.html", "Impact of negatives", "negatives.html", content, "negatives")
+
+
+def _groups(collection: Collection) -> tuple[Groups, list[str]]:
+    """Return, by graph and pattern, then by method, then by system, the cells."""
+    found: Groups = {}
+    notes: list[str] = []
+    for cell in collection.cells:
+        group, method = _place(cell)
+        if method is None:
+            continue
+        systems = found.setdefault(group, {}).setdefault(method, {})
+        if cell.system in systems:
+            other = systems[cell.system].benchmark
+            notes.append(
+                f"{cell.system} on {cell.benchmark} is not shown: {other} has the same name and method"
+            )
+        else:
+            systems[cell.system] = cell
+    return {group: dict(sorted(methods.items(), key=_order)) for group, methods in found.items()}, notes
+
+
+def _place(cell: Cell) -> tuple[str, str | None]:
+    """Return what a cell is grouped by, and its method: the suite has a benchmark for each method."""
+    name = cell.first.benchmark
+    parts = benchmark_parts(name)
+    if parts is not None and parts[2] == cell.method:
+        return f"{parts[0]}-{parts[1]}", parts[2]
+    return name, cell.method
+
+
+def _order(item: tuple[str, Any]) -> tuple[int, str]:
+    method = item[0]
+    return METHODS.index(method) if method in METHODS else len(METHODS), method
+
+
+def _command(groups: Groups) -> str:
+    """Return a command that would bring a second method for the first benchmark of the report."""
+    suite = {entry.name for entry in entries()}
+    for group, methods in groups.items():
+        for method in METHODS:
+            if method not in methods and f"LogInfer-{group}-{method}" in suite:
+                return f"loginfer suite build --only {group}-{method} --out SUITE"
+    return "loginfer build KG --pattern PATTERN --negatives rb --negatives pa --out BENCH"
+
+
+# -- the plot -----------------------------------------------------------------------------------
+
+_FIELDS = ("group", "metric", "system", "source", "method", "value", "seeds")
+
+
+def _chart(collection: Collection, groups: Groups) -> Chart:
+    figures = figures_of(collection)
+    rows: list[tuple[Any, ...]] = []
+    for group, methods in groups.items():
+        for figure in figures:
+            rows += _ours(group, figure, methods)
+            rows += _papers(group, figure, methods)
+    used = {row[1] for row in rows}
+    methods_there = sorted({row[4] for row in rows}, key=lambda method: _order((method, None)))
+    return Chart(
+        "negatives",
+        "From replaced constants to query-guided negatives",
+        _spec(collection.systems, methods_there),
+        Rows.of(_FIELDS, rows),
+        {
+            "group": "benchmark",
+            "metric": "metric",
+            "system": "system",
+            "source": "source",
+            "method": "negatives",
+            "value": "value",
+            "seeds": "seeds",
+        },
+        "The methods stand in the paper's order. Choose systems in the legend (several with the "
+        "shift key). Dashed lines are the paper's, where it has them.",
+        (
+            Choice("group", "benchmark", tuple((group, group) for group in groups)),
+            Choice("metric", "metric", tuple((f.key, f.title) for f in figures if f.key in used)),
+        ),
+        packed=("group", "metric", "system", "source", "method"),
+    )
+
+
+def _ours(group: str, figure: Figure, methods: Mapping[str, Mapping[str, Cell]]) -> list[tuple[Any, ...]]:
+    return [
+        (group, figure.key, system, "ours", method, rounded(value), len(cell.runs))
+        for method, cells in methods.items()
+        for system, cell in cells.items()
+        if (value := cell.mean(figure.metric, figure.protocol)) is not None
+    ]
+
+
+def _papers(group: str, figure: Figure, methods: Mapping[str, Mapping[str, Cell]]) -> list[tuple[Any, ...]]:
+    """Return the paper's values for the systems that we have here, also for methods that we have not."""
+    if figure.protocol not in (None, "filtered"):
+        return []
+    labels: dict[str, str] = {}  # one line for a system, whatever settings we have it with
+    for cells in methods.values():
+        for system, cell in cells.items():
+            labels.setdefault(cell.name, system)
+    known = [
+        (group, figure.key, label, "paper", method, value, None)
+        for name, label in labels.items()
+        for method in METHODS
+        if (value := paper_value(name, f"LogInfer-{group}-{method}", figure.metric)) is not None
+    ]
+    several = {row[2] for row in known if sum(other[2] == row[2] for other in known) > 1}
+    return [row for row in known if row[2] in several]  # a line needs two ends
+
+
+def _spec(systems: Sequence[str], methods: Sequence[str]) -> dict[str, Any]:
+    tooltip = [
+        {"field": "system", "type": "nominal"},
+        {"field": "source", "type": "nominal"},
+        {"field": "method", "type": "nominal", "title": "negatives"},
+        {"field": "value", "type": "quantitative", "format": ".1%"},
+    ]
+    picked = {"condition": {"param": "picked", "value": 1}, "value": 0.12}
+    return specs.sized(
+        {
+            "encoding": {
+                "x": {
+                    "field": "method",
+                    "type": "ordinal",
+                    "sort": list(methods),
+                    "title": "method for negatives",
+                    "axis": {"labelAngle": 0, "labelFontSize": 13},
+                },
+                "y": {"field": "value", **specs.percent_axis("value of the metric")},
+                "color": {**specs.colour(systems), "legend": {"orient": "bottom", "columns": 4}},
+                "opacity": picked,
+                "tooltip": tooltip,
+            },
+            "layer": [
+                {
+                    "params": [
+                        {
+                            "name": "picked",
+                            "select": {"type": "point", "fields": ["system"]},
+                            "bind": "legend",
+                        }
+                    ],
+                    "mark": {"type": "line", "strokeWidth": 2},
+                    "encoding": {
+                        "strokeDash": {
+                            "field": "source",
+                            "type": "nominal",
+                            "title": "source",
+                            "legend": {"orient": "top"},
+                            "scale": {"domain": ["ours", "paper"], "range": [[1, 0], [5, 4]]},
+                        }
+                    },
+                },
+                {
+                    "mark": {"type": "point", "filled": True, "size": 50},
+                    "encoding": {
+                        "shape": {
+                            "field": "source",
+                            "type": "nominal",
+                            "title": "source",
+                            "scale": {"domain": ["ours", "paper"], "range": ["circle", "diamond"]},
+                            "legend": {"orient": "top"},
+                        }
+                    },
+                },
+            ],
+        },
+        height=420,
+    )
+
+
+# -- the table ----------------------------------------------------------------------------------
+
+
+def _grid(groups: Groups, systems: Sequence[str]) -> Grid:
+    """Return balanced accuracy by method, ours and the paper's."""
+    there = {method for methods in groups.values() for method in methods}
+    methods = sorted(there, key=lambda method: _order((method, None)))
+    lines = list(_lines(groups, systems))
+    printed = [m for m in METHODS if any(_paper(group, cells, m) is not None for group, cells in lines)]
+    columns = [Column("benchmark"), Column("system")]
+    columns += [Column(method, "share") for method in methods]
+    columns += [Column(f"{method}, paper", "share") for method in printed]
+    rows = []
+    for group, cells in lines:
+        values = [rounded(cells[m].mean(_MAIN.metric)) if m in cells else None for m in methods]
+        paper = [_paper(group, cells, method) for method in printed]
+        rows.append((group, next(iter(cells.values())).system, *values, *paper))
+    return Grid(tuple(columns), tuple(rows), "Balanced accuracy in percent, by method for negatives.", True)
+
+
+def _lines(groups: Groups, systems: Sequence[str]) -> Iterator[tuple[str, dict[str, Cell]]]:
+    """Yield for each benchmark and system its cells by method."""
+    for group, methods in groups.items():
+        for system in systems:
+            found = {method: cells[system] for method, cells in methods.items() if system in cells}
+            if found:
+                yield group, found
+
+
+def _paper(group: str, cells: Mapping[str, Cell], method: str) -> float | None:
+    return paper_value(next(iter(cells.values())).name, f"LogInfer-{group}-{method}", _MAIN.metric)

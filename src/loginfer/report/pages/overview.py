@@ -1,0 +1,338 @@
+"""The overview: all systems on all benchmarks, beside the paper; which differences are more than chance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from loginfer.report.collection import Cell, Collection
+from loginfer.report.figures import Figure, benchmark_labels, figures_of, paper_figure, rounded
+from loginfer.report.heat_maps import heat_axes, heat_map
+from loginfer.report.material import Material
+from loginfer.report.significance import ALPHA, Pair, pairs_of
+from loginfer.report.statistics import Decisions, Interval, decisions_of, seed_interval, triple_intervals
+from loginfer.report.values import Chart, Choice, Column, DataFile, Grid, Page, Picker, Rows
+
+__all__ = ["pages"]
+
+MAIN = "balanced_accuracy"
+
+# It knows the rules, so that nobody asks whether it is better.
+_REFERENCE = "oracle"
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What was found out about one benchmark."""
+
+    intervals: Mapping[str, Mapping[str, Interval]]
+    pairs: Sequence[Pair]
+    triples: int
+
+
+def pages(material: Material) -> Iterator[Page | DataFile]:
+    """Make the overview, and a file with the pairs of systems for each benchmark."""
+    collection = material.collection
+    known: dict[str, _Known] = {}
+    for benchmark in collection.benchmark_names:
+        material.tell(f"significance on {benchmark}")
+        known[benchmark] = _look(collection.of_benchmark(benchmark), benchmark)
+    labels = benchmark_labels(collection.benchmark_names)
+    compared = [name for name in collection.benchmark_names if known[name].pairs]
+    for benchmark in compared:
+        pairs = _pair_rows(known[benchmark].pairs).as_dict()
+        yield DataFile(material.data_file("pairs", benchmark), {"charts": {"pairs": pairs}})
+    rows = _rows(collection, known, labels)
+    content = {
+        "facts": _facts(collection),
+        "figures": _heat_map(collection, labels, rows),
+        "deltas": _delta_map(collection, labels, rows),
+        "values": _value_grid(material, labels),
+        "systems": [(system, material.system_page(system)) for system in collection.systems],
+        "best": _best_grid(material, known, labels),
+        "pairs": _pair_map(collection) if compared else None,
+        "picker": Picker("benchmark", tuple((labels[b], material.data_file("pairs", b)) for b in compared)),
+        "notes": collection.notes,
+        "seeds": max(len(cell.runs) for cell in collection.cells),
+        "alpha": ALPHA,
+    }
+    yield Page("index.html", "Overview", "overview.html", content, "overview")
+
+
+def _look(cells: Sequence[Cell], benchmark: str) -> _Known:
+    """Read the first run of each cell once: for intervals over triples, and for the pairs."""
+    said: dict[str, Decisions] = {}
+    intervals = {}
+    for cell in cells:
+        said[cell.system] = decisions_of(cell.first)
+        if len(cell.runs) == 1:
+            intervals[cell.system] = triple_intervals(said[cell.system], cell.system, benchmark)
+    compared = {cell.system: said[cell.system] for cell in cells if cell.name != _REFERENCE}
+    first = next(iter(said.values()))
+    return _Known(intervals, pairs_of(compared, benchmark), len(first.positive) + len(first.negative))
+
+
+def _facts(collection: Collection) -> str:
+    runs = sum(len(cell.runs) for cell in collection.cells)
+    counted = (
+        (len(collection.systems), "system"),
+        (len(collection.benchmark_names), "benchmark"),
+        (runs, "run"),
+    )
+    return ", ".join(f"{count:,} {word}{'' if count == 1 else 's'}" for count, word in counted)
+
+
+# -- heat maps ----------------------------------------------------------------------------------
+
+_FIELDS = (
+    "system", "benchmark", "metric", "value", "low", "high", "over", "count", "seeds", "paper", "delta",
+)  # fmt: skip
+
+
+def _rows(collection: Collection, known: Mapping[str, _Known], labels: Mapping[str, str]) -> Rows:
+    found = []
+    for figure in figures_of(collection):
+        for cell in collection.cells:
+            value = cell.mean(figure.metric, figure.protocol)
+            if value is not None:
+                interval = _interval(cell, figure, known[cell.benchmark])
+                found.append(_row(cell, figure, value, interval, labels[cell.benchmark]))
+    return Rows.of(_FIELDS, found)
+
+
+def _interval(cell: Cell, figure: Figure, known: _Known) -> Interval | None:
+    if len(cell.runs) > 1:
+        return seed_interval(cell, figure.metric, figure.protocol)
+    return known.intervals[cell.system].get(figure.metric) if figure.protocol is None else None
+
+
+def _row(cell: Cell, figure: Figure, value: float, interval: Interval | None, label: str) -> tuple[Any, ...]:
+    paper = paper_figure(cell, figure)
+    ends = (
+        (None,) * 4
+        if interval is None
+        else (rounded(interval.low), rounded(interval.high), interval.over, interval.count)
+    )
+    delta = None if paper is None else rounded(value - paper)
+    return (
+        cell.system, label, figure.key, rounded(value), *ends, len(cell.runs), rounded(paper), delta,
+    )  # fmt: skip
+
+
+_TOLD = [
+    {"calculate": "format(100 * datum.value, '.1f')", "as": "shown"},
+    {
+        "calculate": "isValid(datum.low) ? format(100 * datum.low, '.1f') + ' to ' + "
+        "format(100 * datum.high, '.1f') + ' over ' + format(datum.count, ',') + ' ' + datum.over : 'none'",
+        "as": "interval",
+    },
+    {"calculate": "isValid(datum.paper) ? format(100 * datum.paper, '.1f') : 'none'", "as": "printed"},
+    {"calculate": "isValid(datum.delta) ? format(100 * datum.delta, '+.1f') : 'none'", "as": "apart"},
+]
+
+_TOOLTIP = [
+    {"field": "system", "type": "nominal"},
+    {"field": "benchmark", "type": "nominal"},
+    {"field": "shown", "type": "nominal", "title": "ours, %"},
+    {"field": "interval", "type": "nominal", "title": "95 % interval"},
+    {"field": "seeds", "type": "quantitative", "title": "seeds"},
+    {"field": "printed", "type": "nominal", "title": "paper, %"},
+    {"field": "apart", "type": "nominal", "title": "ours minus paper"},
+]
+
+
+_COLUMNS = {
+    "benchmark": "benchmark",
+    "system": "system",
+    "metric": "metric",
+    "value": "ours",
+    "low": "interval from",
+    "high": "to",
+    "over": "over",
+    "count": "how many",
+    "seeds": "seeds",
+    "paper": "paper",
+    "delta": "ours minus paper",
+}
+
+
+def _heat_map(collection: Collection, labels: Mapping[str, str], rows: Rows) -> Chart:
+    axes = heat_axes(("system", collection.systems), ("benchmark", list(labels.values())))
+    colour = {
+        "field": "value",
+        "type": "quantitative",
+        "title": None,
+        # Most values are high: the power shows differences among them, on a scale that is always the same.
+        "scale": {"type": "pow", "exponent": 3, "domain": [0, 1], "scheme": "viridis"},
+        "legend": {"format": ".0%", "gradientLength": 160, "values": [0, 0.6, 0.8, 0.9, 1]},
+    }
+    return Chart(
+        "figures",
+        "All systems on all benchmarks",
+        heat_map(axes, colour, "shown", "datum.value < 0.84", told=_TOLD, tooltip=_TOOLTIP),
+        rows,
+        _COLUMNS,
+        "In percent, the mean over the seeds. Point at a cell for its interval and the paper's value.",
+        (Choice("metric", "metric", tuple((f.key, f.title) for f in figures_of(collection))),),
+        packed=("system", "benchmark", "metric", "over"),
+    )
+
+
+def _delta_map(collection: Collection, labels: Mapping[str, str], rows: Rows) -> Chart | None:
+    """Return ours minus the paper's; None if the paper has none of the cells."""
+    delta, metric = _FIELDS.index("delta"), _FIELDS.index("metric")
+    both = [row for row in rows.rows if row[delta] is not None]
+    there = {row[metric] for row in both}
+    figures = [figure for figure in figures_of(collection) if figure.key in there]
+    if not figures:
+        return None
+    systems = [s for s in collection.systems if any(row[0] == s for row in both)]
+    shown = [label for label in labels.values() if any(row[1] == label for row in both)]
+    axes = heat_axes(("system", systems), ("benchmark", shown))
+    colour = {
+        "field": "delta",
+        "type": "quantitative",
+        "title": None,
+        "scale": {"domain": [-0.3, 0.3], "domainMid": 0, "scheme": "redblue", "clamp": True},
+        "legend": {"format": "+.0%", "gradientLength": 160},
+    }
+    titles = {"balanced_accuracy": "balanced accuracy (its AUC)"}
+    return Chart(
+        "deltas",
+        "Ours minus the paper's",
+        heat_map(axes, colour, "apart", "abs(datum.delta) > 0.2", told=_TOLD, tooltip=_TOOLTIP),
+        Rows(_FIELDS, tuple(both)),
+        _COLUMNS,
+        "In percentage points; blue where ours is higher, red where it is lower. The paper's AUC is computed "
+        "on hard decisions, so it is held against balanced accuracy; its MRR against the filtered protocol.",
+        (Choice("metric", "metric", tuple((f.key, titles.get(f.key, f.title)) for f in figures)),),
+    )
+
+
+# -- tables -------------------------------------------------------------------------------------
+
+
+def _value_grid(material: Material, labels: Mapping[str, str]) -> Grid:
+    collection = material.collection
+    rows: list[tuple[Any, ...]] = []
+    for benchmark in collection.benchmark_names:
+        cells = [collection.cell(system, benchmark) for system in collection.systems]
+        values = [None if cell is None else rounded(cell.mean(MAIN)) for cell in cells]
+        rows.append(((labels[benchmark], material.benchmark_page(benchmark)), *values))
+    columns = (Column("benchmark", "link"), *(Column(system, "share") for system in collection.systems))
+    return Grid(columns, tuple(rows), "Balanced accuracy in percent, the mean over the seeds.")
+
+
+def _best_grid(material: Material, known: Mapping[str, _Known], labels: Mapping[str, str]) -> Grid | None:
+    """Return for each benchmark the best system, and those that cannot be told from it."""
+    rows = []
+    for benchmark, found in known.items():
+        cells = [c for c in material.collection.of_benchmark(benchmark) if c.name != _REFERENCE]
+        ranked = [(value, cell) for cell in cells if (value := cell.mean(MAIN)) is not None]
+        if not ranked or not found.pairs:
+            continue
+        value, best = max(ranked, key=lambda pair: pair[0])
+        link = (best.system, material.system_page(best.system))
+        page = (labels[benchmark], material.benchmark_page(benchmark))
+        alike = _alike(best.system, found.pairs)
+        rows.append((page, link, rounded(value), ", ".join(alike) or "none", len(ranked), found.triples))
+    columns = (
+        Column("benchmark", "link"),
+        Column("best system", "link"),
+        Column("balanced accuracy", "share"),
+        Column("not significantly different from it"),
+        Column("systems", "number"),
+        Column("test triples", "number"),
+    )
+    return Grid(columns, tuple(rows)) if rows else None
+
+
+def _alike(system: str, pairs: Sequence[Pair]) -> list[str]:
+    mine = [pair for pair in pairs if system in (pair.first, pair.second) and not pair.significant]
+    return [pair.second if pair.first == system else pair.first for pair in mine]
+
+
+# -- pairs --------------------------------------------------------------------------------------
+
+_PAIR_COLUMNS = {
+    "first": "system (row)",
+    "second": "system (column)",
+    "difference": "balanced accuracy, row minus column",
+    "low": "interval from",
+    "high": "to",
+    "only_first": "only the row is right",
+    "only_second": "only the column is right",
+    "p": "p (McNemar)",
+    "adjusted": "p after Holm",
+    "verdict": "",
+}
+
+
+def _pair_rows(pairs: Sequence[Pair]) -> Rows:
+    return Rows.of(
+        tuple(_PAIR_COLUMNS),
+        [
+            (
+                pair.first,
+                pair.second,
+                rounded(pair.difference),
+                None if pair.interval is None else rounded(pair.interval.low),
+                None if pair.interval is None else rounded(pair.interval.high),
+                pair.only_first,
+                pair.only_second,
+                float(f"{pair.p:.3g}"),
+                float(f"{pair.adjusted:.3g}"),
+                "significant" if pair.significant else "not significant",
+            )
+            for pair in pairs
+        ],
+    )
+
+
+def _pair_map(collection: Collection) -> Chart:
+    names = [c.system for c in collection.cells if c.name != _REFERENCE]
+    systems = [system for system in collection.systems if system in names]
+    axes = heat_axes(("second", systems[1:]), ("first", systems[:-1]))
+    colour = {
+        "condition": {"test": "datum.verdict === 'not significant'", "value": "#c9ced4"},
+        "field": "difference",
+        "type": "quantitative",
+        "title": None,
+        "scale": {"domain": [-0.5, 0.5], "domainMid": 0, "scheme": "redblue", "clamp": True},
+        "legend": {"format": "+.0%", "gradientLength": 160},
+    }
+    told = [
+        {
+            "calculate": "isValid(datum.difference) ? format(100 * datum.difference, '+.1f') : ''",
+            "as": "shown",
+        },
+        {
+            "calculate": "isValid(datum.low) ? format(100 * datum.low, '+.1f') + ' to ' + "
+            "format(100 * datum.high, '+.1f') : 'none'",
+            "as": "interval",
+        },
+        {
+            "calculate": "datum.adjusted < 0.001 ? 'below 0.001' : format(datum.adjusted, '.3f')",
+            "as": "chance",
+        },
+    ]
+    tooltip = [
+        {"field": "first", "type": "nominal", "title": "row"},
+        {"field": "second", "type": "nominal", "title": "column"},
+        {"field": "shown", "type": "nominal", "title": "row minus column"},
+        {"field": "interval", "type": "nominal", "title": "95 % interval"},
+        {"field": "only_first", "type": "quantitative", "title": "only row right"},
+        {"field": "only_second", "type": "quantitative", "title": "only column right"},
+        {"field": "chance", "type": "nominal", "title": "p after Holm"},
+    ]
+    light = "datum.verdict === 'significant' && abs(datum.difference) > 0.33"
+    return Chart(
+        "pairs",
+        "Pairs of systems",
+        heat_map(axes, colour, "shown", light, told=told, tooltip=tooltip),
+        Rows.of(tuple(_PAIR_COLUMNS), []),
+        _PAIR_COLUMNS,
+        "Balanced accuracy of the row's system minus the column's, in percentage points; grey where the two "
+        "are not significantly different.",
+    )

@@ -1,0 +1,287 @@
+"""Ranking: how far the tie rule decides about a figure, and how many competitors there are at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from loginfer.evaluation.values import TIES
+from loginfer.report import specs
+from loginfer.report.collection import Cell
+from loginfer.report.figures import (
+    RANKING_METRICS,
+    Figure,
+    benchmark_labels,
+    paper_figure,
+    protocols_of,
+    rounded,
+)
+from loginfer.report.material import Material
+from loginfer.report.values import Chart, Choice, Column, DataFile, Grid, Page, Picker, Rows
+from loginfer.systems.interface import POSITIONS
+
+__all__ = ["pages"]
+
+# Numbers of competitors that are counted together, by the first of them.
+_BINS = (0, 1, 2, 4, 11, 101, 1001, 10_001, 100_001)
+
+_RANGE_FIELDS = ("protocol", "metric", "system", *TIES, "paper", "seeds")
+_BIN_FIELDS = ("position", "protocol", "competitors", "share", "triples")
+
+
+def pages(material: Material) -> Iterator[Page | DataFile]:
+    """Make the page, and a file of data for each benchmark that has ranks."""
+    collection = material.collection
+    protocols = protocols_of(collection.cells)
+    labels = benchmark_labels(collection.benchmark_names)
+    options, counted = [], []
+    for benchmark in collection.benchmark_names:
+        cells = collection.of_benchmark(benchmark)
+        ranges = _range_rows(cells, protocols)
+        if not ranges:
+            continue
+        bins: list[tuple[Any, ...]] = []
+        link = (labels[benchmark], material.benchmark_page(benchmark))
+        for protocol, position, competitors in _competitors(cells, protocols):
+            bins += _bin_rows(protocol, position, competitors)
+            counted.append((link, protocol, position, *_summary(competitors)))
+        path = material.data_file("ranking", benchmark)
+        charts = {
+            "ranges": Rows.of(_RANGE_FIELDS, ranges).as_dict(),
+            "competitors": Rows.of(_BIN_FIELDS, bins).as_dict(),
+        }
+        yield DataFile(path, {"charts": charts})
+        options.append((labels[benchmark], path))
+    content: dict[str, Any] = {"some": bool(options)}
+    if options:
+        content |= {
+            "picker": Picker("benchmark", tuple(options)),
+            "ranges": _range_chart(collection.systems, protocols),
+            "competitors": _bin_chart(protocols),
+            "table": _grid(counted),
+            "given": _given(counted),
+        }
+    yield Page("ranking.html", "Ranking", "ranking.html", content, "ranking")
+
+
+# -- from optimistic to pessimistic -------------------------------------------------------------
+
+
+def _range_rows(cells: Sequence[Cell], protocols: Sequence[str]) -> list[tuple[Any, ...]]:
+    found: list[tuple[Any, ...]] = []
+    for protocol in protocols:
+        for metric, title in RANKING_METRICS.items():
+            for cell in cells:
+                values = [_tied_mean(cell, protocol, tie, metric) for tie in TIES]
+                if values[0] is not None:
+                    paper = paper_figure(cell, Figure(metric, title, protocol))
+                    found.append(
+                        (protocol, metric, cell.system, *map(rounded, values), rounded(paper), len(cell.runs))
+                    )
+    return found
+
+
+def _tied_mean(cell: Cell, protocol: str, tie: str, metric: str) -> float | None:
+    """Return the mean over the seeds by one tie rule."""
+    known = [
+        run["ranking"][protocol]["ties"][tie].get(metric)
+        for run in cell.metrics
+        if protocol in run["ranking"]
+    ]
+    values = [value for value in known if value is not None]
+    return sum(values) / len(values) if values else None
+
+
+def _range_chart(systems: Sequence[str], protocols: Sequence[str]) -> Chart:
+    tooltip = [
+        {"field": "system", "type": "nominal"},
+        *({"field": tie, "type": "quantitative", "format": ".1%"} for tie in TIES),
+        {"field": "seeds", "type": "quantitative"},
+    ]
+    across = {"type": "quantitative", "title": None, "axis": {"format": ".0%", "orient": "top"}}
+    bar = {"type": "bar", "height": 12, "cornerRadius": 3, "opacity": 0.45}
+    spec = specs.sized(
+        {
+            "encoding": {
+                "y": {"field": "system", "type": "nominal", "sort": list(systems), "title": None},
+                "tooltip": tooltip,
+            },
+            "layer": [
+                {
+                    "mark": bar,
+                    "encoding": {
+                        "x": {"field": "pessimistic", **across, "scale": {"domain": [0, 1]}},
+                        "x2": {"field": "optimistic"},
+                        "color": {**specs.colour(systems), "legend": None},
+                    },
+                },
+                {
+                    "mark": {"type": "tick", "thickness": 3, "size": 18},
+                    "encoding": {
+                        "x": {"field": "realistic", **across},
+                        "color": {**specs.colour(systems), "legend": None},
+                    },
+                },
+                {
+                    "transform": [{"filter": "isValid(datum.paper)"}],
+                    "mark": {
+                        "type": "point",
+                        "shape": "diamond",
+                        "size": 55,
+                        "strokeWidth": 1.5,
+                        "color": "#888888",
+                    },
+                    "encoding": {
+                        "x": {"field": "paper", **across},
+                        "tooltip": [
+                            {"field": "system", "type": "nominal"},
+                            {"field": "paper", "type": "quantitative", "format": ".1%", "title": "paper"},
+                        ],
+                    },
+                },
+            ],
+        },
+        height=26 * len(systems) + 20,
+    )
+    return Chart(
+        "ranges",
+        "From pessimistic to optimistic",
+        spec,
+        Rows.of(_RANGE_FIELDS, []),
+        {
+            "protocol": "protocol",
+            "metric": "metric",
+            "system": "system",
+            "pessimistic": "pessimistic",
+            "realistic": "realistic",
+            "optimistic": "optimistic",
+            "paper": "paper",
+            "seeds": "seeds",
+        },
+        "The bar goes from pessimistic (competitors with the same score come first) to optimistic (they come "
+        "last); the tick is realistic, the mean of both ranks. A diamond is the paper's value.",
+        (
+            Choice("protocol", "protocol", tuple((p, p) for p in protocols)),
+            Choice("metric", "metric", tuple(RANKING_METRICS.items())),
+        ),
+    )
+
+
+# -- competitors --------------------------------------------------------------------------------
+
+
+def _competitors(
+    cells: Sequence[Cell], protocols: Sequence[str]
+) -> Iterator[tuple[str, str, npt.NDArray[np.int64]]]:
+    """Yield how many competitors each test triple has; the benchmark decides that, so one run tells it."""
+    left = set(protocols)
+    for cell in cells:
+        there = left & set(cell.metrics[0]["ranking"])
+        if there:
+            left -= there
+            for ranks in cell.first.ranks():
+                if ranks.protocol in there and len(ranks.competitors):
+                    yield ranks.protocol, ranks.position, ranks.competitors
+
+
+def _summary(competitors: npt.NDArray[np.int64]) -> tuple[int, float, float, float]:
+    return (
+        len(competitors),
+        float(competitors.mean()),
+        float(np.median(competitors)),
+        float((competitors == 0).mean()),
+    )
+
+
+def _bin_names() -> list[str]:
+    names = [f"{low:,}" if low + 1 == high else f"{low:,} to {high - 1:,}" for low, high in pairwise(_BINS)]
+    return [*names, f"{_BINS[-1]:,} and more"]
+
+
+def _bin_rows(
+    protocol: str, position: str, competitors: npt.NDArray[np.int64]
+) -> list[tuple[str, str, str, float, int]]:
+    place = np.searchsorted(_BINS, competitors, side="right") - 1
+    counts = np.bincount(place, minlength=len(_BINS)).tolist()
+    return [
+        (position, protocol, name, round(count / len(competitors), 5), count)
+        for name, count in zip(_bin_names(), counts, strict=True)
+    ]
+
+
+def _bin_chart(protocols: Sequence[str]) -> Chart:
+    spec = specs.sized(
+        {
+            "mark": {"type": "bar"},
+            "encoding": {
+                "y": {
+                    "field": "competitors",
+                    "type": "ordinal",
+                    "sort": _bin_names(),
+                    "title": "competitors",
+                },
+                "yOffset": {"field": "protocol", "sort": list(protocols)},
+                "x": {"field": "share", **specs.percent_axis("test triples", zero=True)},
+                "color": {
+                    **specs.colour(protocols, field="protocol", title="protocol"),
+                    "legend": {"orient": "top"},
+                },
+                "tooltip": [
+                    {"field": "protocol", "type": "nominal"},
+                    {"field": "competitors", "type": "nominal"},
+                    {"field": "share", "type": "quantitative", "format": ".1%"},
+                    {"field": "triples", "type": "quantitative", "format": ","},
+                ],
+            },
+        },
+        height=300,
+    )
+    return Chart(
+        "competitors",
+        "How many competitors a test triple has",
+        spec,
+        Rows.of(_BIN_FIELDS, []),
+        {
+            "position": "position",
+            "protocol": "protocol",
+            "competitors": "competitors",
+            "share": "share of the test triples",
+            "triples": "test triples",
+        },
+        "The position is the one that is replaced. A triple without any competitor has rank 1 whatever the "
+        "system says.",
+        (Choice("position", "position", tuple((p, p) for p in ("object", "subject", "relation"))),),
+    )
+
+
+def _grid(counted: Sequence[tuple[Any, ...]]) -> Grid:
+    columns = (
+        Column("benchmark", "link"),
+        Column("protocol"),
+        Column("position"),
+        Column("test triples", "number"),
+        Column("competitors, mean", "number"),
+        Column("median", "number"),
+        Column("without any, %", "share"),
+    )
+    return Grid(columns, tuple(counted), "Competitors of the test triples.", True)
+
+
+def _given(counted: Sequence[tuple[Any, ...]]) -> dict[str, Any] | None:
+    """Return what the protocol `given` comes to over all benchmarks and positions; None without it."""
+    mine = [row for row in counted if row[1] == "given"]
+    if not mine:
+        return None
+    ranks = sum(row[3] for row in mine)
+    alone = sum(row[3] * row[6] for row in mine) / ranks
+    order = {position: [row for row in mine if row[2] == position] for position in POSITIONS}
+    means = [
+        (position, sum(row[3] * row[4] for row in rows) / sum(row[3] for row in rows))
+        for position, rows in order.items()
+        if rows
+    ]
+    return {"alone": alone, "means": means}

@@ -1,0 +1,158 @@
+"""The paper's figures, as data: its tables of results, of negatives, of rules, and of benchmark sizes.
+
+Source: Liu, Cuenca Grau, Horrocks and Kostylev, Revisiting Inferential Benchmarks for Knowledge Graph
+Completion (KR 2023), tables 2 to 6. Figures are percentages as printed there.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+
+__all__ = [
+    "METRICS",
+    "SYSTEMS",
+    "PaperFigure",
+    "PaperSizes",
+    "benchmark_parts",
+    "paper_figures",
+    "paper_sizes",
+    "paper_value",
+]
+
+# Our names of the nine systems of the paper, and its own, in its order.
+SYSTEMS: Mapping[str, str] = {
+    "simpbl": "SimpBL",
+    "transe": "TransE",
+    "rotate": "RotatE",
+    "complex": "ComplEx",
+    "distmult": "DistMult",
+    "boxe": "BoxE",
+    "r-gcn": "R-GCN",
+    "anyburl": "AnyBURL",
+    "rulen": "RuleN",
+}
+
+# Our names of its metrics. Its "AUC" is computed on hard decisions, which makes it the balanced accuracy; its
+# MRR cannot come from its own definition of ranking, and is compared with the filtered protocol.
+METRICS: Mapping[str, str] = {
+    "balanced_accuracy": "AUC",
+    "f1": "F1",
+    "precision": "Precision",
+    "recall": "Recall",
+    "r_mrr": "R-MRR",
+    "c_mrr": "C-MRR",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PaperFigure:
+    """One number of a table.
+
+    Parameters
+    ----------
+    table
+        `result-fb-wn`, `result-lubm`, `result-neg` or `result-rule`.
+    kg, pattern, negatives
+        The benchmark; `negatives` is empty in the table of rules.
+    system, metric
+        The paper's names.
+    value
+        In percent.
+    """
+
+    table: str
+    kg: str
+    pattern: str
+    negatives: str
+    system: str
+    metric: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class PaperSizes:
+    """One row of the table of benchmarks."""
+
+    kg: str
+    pattern: str
+    k1: int
+    k2: int
+    kg_triples: int
+    train: int
+    valid: int
+    test: int
+
+
+@lru_cache(maxsize=1)
+def paper_figures() -> tuple[PaperFigure, ...]:
+    """Return every figure of the paper's tables of results, in their order."""
+    return tuple(
+        PaperFigure(
+            table=row["table"],
+            kg=row["kg"],
+            pattern=row["pattern"],
+            negatives=row["negatives"],
+            system=row["system"],
+            metric=row["metric"],
+            value=float(row["value"]),
+        )
+        for row in _rows("paper-results.csv")
+    )
+
+
+@lru_cache(maxsize=1)
+def paper_sizes() -> tuple[PaperSizes, ...]:
+    """Return the paper's table of benchmarks."""
+    numbers = ("k1", "k2", "kg_triples", "train", "valid", "test")
+    rows = _rows("paper-benchmarks.csv")
+    return tuple(PaperSizes(row["kg"], row["pattern"], *(int(row[name]) for name in numbers)) for row in rows)
+
+
+def paper_value(system: str, benchmark: str, metric: str) -> float | None:
+    """Return the paper's figure for one of our cells, as a fraction between 0 and 1.
+
+    Parameters
+    ----------
+    system
+        Our name of the system, such as `transe`.
+    benchmark
+        A name of the suite, such as `LogInfer-FB-sym-pa`.
+    metric
+        Our name of the metric: a key of `METRICS`.
+
+    Returns
+    -------
+    float or None
+        None where the paper has no such cell.
+    """
+    parts = benchmark_parts(benchmark)
+    if parts is None or system not in SYSTEMS or metric not in METRICS:
+        return None
+    return _by_cell().get((*parts, SYSTEMS[system], METRICS[metric]))
+
+
+def benchmark_parts(benchmark: str) -> tuple[str, str, str] | None:
+    """Return graph, pattern and method of a benchmark of the suite; None for another name."""
+    words = benchmark.removeprefix("LogInfer-").split("-")
+    if not benchmark.startswith("LogInfer-") or len(words) < 3:
+        return None
+    return words[0], "-".join(words[1:-1]), words[-1]
+
+
+@lru_cache(maxsize=1)
+def _by_cell() -> dict[tuple[str, str, str, str, str], float]:
+    # The table of negatives repeats cells of the main one; both print the same.
+    return {
+        (f.kg, f.pattern, f.negatives, f.system, f.metric): f.value / 100
+        for f in paper_figures()
+        if f.table != "result-rule"
+    }
+
+
+def _rows(name: str) -> Iterator[dict[str, str]]:
+    text = (resources.files("loginfer.report") / "data" / name).read_text(encoding="utf-8")
+    yield from csv.DictReader(text.splitlines())

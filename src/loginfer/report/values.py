@@ -1,0 +1,216 @@
+"""What pages are made of, as values: plots with their rows, tables, choices, pages, files of data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["Chart", "Choice", "Column", "DataFile", "Grid", "Page", "Picker", "Rows"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of plain values under named fields: a small file, since names are written once.
+
+    Parameters
+    ----------
+    fields
+        Names of the columns.
+    rows
+        One list of values a row: text, numbers, booleans or None.
+    """
+
+    fields: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+    @classmethod
+    def of(cls, fields: Sequence[str], rows: Iterable[Sequence[Any]]) -> Rows:
+        """Return rows from any sequences."""
+        return cls(tuple(fields), tuple(tuple(row) for row in rows))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {"fields": list(self.fields), "rows": [list(row) for row in self.rows]}
+
+    def packed(self, *names: str) -> dict[str, Any]:
+        """Return plain values for JSON, the texts of these fields once each and their places in the rows."""
+        chosen = [self.fields.index(name) for name in names]
+        words: list[dict[str, int]] = [{} for _ in chosen]
+        packed = [list(row) for row in self.rows]
+        for row in packed:
+            for known, place in zip(words, chosen, strict=True):
+                if row[place] is not None:
+                    row[place] = known.setdefault(row[place], len(known))
+        texts = {name: list(known) for name, known in zip(names, words, strict=True)}
+        return {"fields": list(self.fields), "rows": packed, "words": texts}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A menu above a plot that keeps the rows with one value of a field.
+
+    Parameters
+    ----------
+    field
+        The field that is compared.
+    title
+        What stands beside the menu.
+    options
+        Values to choose from, as (value, shown text); the first is chosen at the beginning.
+    everything
+        Also offer all values, as the first choice.
+    together
+        Whether the menus of the same field of all plots of the page that say so change together.
+    """
+
+    field: str
+    title: str
+    options: tuple[tuple[str, str], ...]
+    everything: bool = False
+    together: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {"field": self.field, "title": self.title, "options": [list(o) for o in self.options],
+                "everything": self.everything, "together": self.together}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A plot, with the table of its rows beside it and downloads as PNG, SVG and CSV.
+
+    Parameters
+    ----------
+    name
+        A word that no other plot of the page has.
+    title, caption
+        What it shows, and what to look for.
+    spec
+        Vega-Lite without `data`: the rows are put in by the page, after the choices.
+    rows
+        What is shown; may be empty at first if a picker brings the rows.
+    columns
+        Heading of each field in the table; fields that are not named here are not in the table.
+    choices
+        Menus above it.
+    packed
+        Fields whose texts are written once, and their places in the rows: for many rows of few names.
+    """
+
+    name: str
+    title: str
+    spec: Mapping[str, Any]
+    rows: Rows
+    columns: Mapping[str, str]
+    caption: str = ""
+    choices: tuple[Choice, ...] = ()
+    packed: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what the page's script reads."""
+        return {
+            "name": self.name,
+            "spec": dict(self.spec),
+            "data": self.rows.packed(*self.packed) if self.packed else self.rows.as_dict(),
+            "columns": dict(self.columns),
+            "choices": [choice.as_dict() for choice in self.choices],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table.
+
+    Parameters
+    ----------
+    title
+        Its heading.
+    kind
+        `text`, `number` (as it is), `share` (a fraction, shown in percent), `rule` (shown as code) or `link`
+        (a pair of text and address).
+    """
+
+    title: str
+    kind: str = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table that is there without any script; the script makes it sortable and searchable.
+
+    Parameters
+    ----------
+    columns, rows
+        Headings, and one value for each in every row; None is shown as an empty cell.
+    caption
+        What it shows.
+    search
+        Whether to offer a field that filters the rows.
+    """
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    caption: str = ""
+    search: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Picker:
+    """A menu of a page that loads a file of data into its plots and texts.
+
+    Parameters
+    ----------
+    title
+        What stands beside the menu.
+    options
+        (shown text, path of a `DataFile`); the first is loaded at the beginning.
+    """
+
+    title: str
+    options: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """Data that a page loads when it is asked for; a script, since a page from a file may not fetch.
+
+    Parameters
+    ----------
+    path
+        Where it is in the site: `data/….js`.
+    value
+        For a picker: `{"charts": {name: rows.as_dict()}, "texts": {name: text}}`; for the explorer what
+        its own script reads.
+    """
+
+    path: str
+    value: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of the site.
+
+    Parameters
+    ----------
+    path
+        Where it is in the site, such as `systems/transe.html`.
+    title
+        Its title.
+    template
+        The file in `templates/` that shows it.
+    content
+        What the template shows.
+    section
+        Which entry of the menu it belongs to.
+    scripts
+        Scripts of `assets/` that it needs beside the common ones.
+    """
+
+    path: str
+    title: str
+    template: str
+    content: Mapping[str, Any] = field(default_factory=dict)
+    section: str = ""
+    scripts: tuple[str, ...] = ()

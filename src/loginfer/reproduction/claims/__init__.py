@@ -1,0 +1,22 @@
+"""The paper's findings, one by one: what it claims, how that is tested, and what figures say."""
+
+from __future__ import annotations
+
+from loginfer.reproduction.claims.negatives import NEGATIVES
+from loginfer.reproduction.claims.results import RESULTS
+from loginfer.reproduction.claims.rules import RULES
+from loginfer.reproduction.claims.values import Check, Claim, Comparison, Finding, Judgement, Verdict, judge
+from loginfer.reproduction.figures import PaperFigures, Source
+
+__all__ = ["CLAIMS", "Check", "Claim", "Comparison", "Finding", "Judgement", "Verdict", "findings", "judge"]
+
+CLAIMS = (*RESULTS, *NEGATIVES, *RULES)
+
+
+def findings(figures: Source) -> list[Finding]:
+    """Hold the paper's claims against figures, and against its own by the same criteria."""
+    paper = PaperFigures()
+    return [
+        Finding(claim, judge(claim.checks(figures)), judge(claim.checks(paper)), claim.remark(figures))
+        for claim in CLAIMS
+    ]

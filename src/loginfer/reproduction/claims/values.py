@@ -1,0 +1,183 @@
+"""A finding of the paper, and whether figures confirm it: by comparisons that hold or do not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from loginfer.reproduction.figures import Source
+
+__all__ = ["Check", "Claim", "Comparison", "Finding", "Judgement", "Verdict", "judge"]
+
+Verdict = Literal["confirmed", "in part", "not confirmed", "not tested"]
+
+# In an explanation, more cases than this are only counted.
+_SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One thing that must hold if the claim does.
+
+    Parameters
+    ----------
+    case
+        What is compared: a system, a benchmark.
+    figures
+        The numbers that decide, as text.
+    holds
+        Whether it holds; None if a figure is missing.
+    """
+
+    case: str
+    figures: str
+    holds: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A part of a claim: comparisons of one kind.
+
+    Parameters
+    ----------
+    name
+        What is looked at.
+    comparisons
+        All of them.
+    enough
+        The share of comparisons that must hold to confirm it.
+    """
+
+    name: str
+    comparisons: tuple[Comparison, ...]
+    enough: float = 1.0
+
+    @property
+    def holds(self) -> int:
+        """How many comparisons hold."""
+        return sum(comparison.holds is True for comparison in self.comparisons)
+
+    @property
+    def known(self) -> int:
+        """How many comparisons could be made."""
+        return sum(comparison.holds is not None for comparison in self.comparisons)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether enough of the comparisons hold; in part if more than half do. All must be known."""
+        if not self.comparisons or self.known < len(self.comparisons):
+            return "not tested"
+        if self.holds >= self.enough * len(self.comparisons):
+            return "confirmed"
+        return "in part" if 2 * self.holds > len(self.comparisons) else "not confirmed"
+
+    @property
+    def explanation(self) -> str:
+        """How many comparisons hold, with which figures if they are few; which do not; what is missing."""
+        said = f"{self.name}: {self.verdict}, {self.holds} of {self.known} comparisons hold"
+        hold, against = (
+            [f"{c.case} ({c.figures})" for c in self.comparisons if c.holds is wanted]
+            for wanted in (True, False)
+        )
+        missing = [c.case for c in self.comparisons if c.holds is None]
+        if hold and len(self.comparisons) <= _SHOWN:
+            said += f": {_listed(hold)}"
+        if against:
+            said += f". Against it: {_listed(against)}"
+        if missing:
+            said += f". Missing: {_listed(missing)}"
+        return said + "."
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A claim of the paper, and how it is tested.
+
+    Parameters
+    ----------
+    number, section
+        Where it stands: a number within the report, and the paper's section.
+    text
+        The claim, in our words.
+    test
+        What is looked at, precisely.
+    checks
+        Compares figures.
+    remark
+        What else our figures say about it; empty for nothing.
+    """
+
+    number: str
+    section: str
+    text: str
+    test: str
+    checks: Callable[[Source], list[Check]]
+    remark: Callable[[Source], str] = lambda source: ""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What some figures say about a claim."""
+
+    verdict: Verdict
+    explanation: str
+    checks: tuple[Check, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A claim with the verdict of our figures, and that of the paper's own by the same criterion."""
+
+    claim: Claim
+    ours: Judgement
+    paper: Judgement
+    remark: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything as JSON values."""
+        return {
+            "number": self.claim.number,
+            "section": self.claim.section,
+            "claim": self.claim.text,
+            "test": self.claim.test,
+            "verdict": self.ours.verdict,
+            "explanation": self.ours.explanation,
+            "figures": _figures(self.ours),
+            "paper_verdict": self.paper.verdict,
+            "paper_explanation": self.paper.explanation,
+            "paper_figures": _figures(self.paper),
+            "remark": self.remark,
+        }
+
+
+def judge(checks: Sequence[Check]) -> Judgement:
+    """Return the verdict on a claim: it is confirmed if all its parts are, not at all if none is in part."""
+    verdicts = [check.verdict for check in checks]
+    verdict: Verdict = "in part"
+    if "not tested" in verdicts:
+        verdict = "not tested"
+    elif set(verdicts) == {"confirmed"}:
+        verdict = "confirmed"
+    elif set(verdicts) == {"not confirmed"}:
+        verdict = "not confirmed"
+    return Judgement(verdict, " ".join(check.explanation for check in checks), tuple(checks))
+
+
+def _figures(judgement: Judgement) -> list[dict[str, Any]]:
+    return [
+        {
+            "check": check.name,
+            "holds": check.holds,
+            "of": len(check.comparisons),
+            "comparisons": [
+                {"case": c.case, "figures": c.figures, "holds": c.holds} for c in check.comparisons
+            ],
+        }
+        for check in judgement.checks
+    ]
+
+
+def _listed(words: Sequence[str]) -> str:
+    shown = "; ".join(words[:_SHOWN])
+    return shown if len(words) <= _SHOWN else f"{shown}; and {len(words) - _SHOWN} more"
