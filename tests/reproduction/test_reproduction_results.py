@@ -140,6 +140,22 @@ def test_a_result_whose_runs_are_gone_goes_too(folder, tmp_path):
     assert copy.result("simpbl", "LogInfer-FB-sym-pa").exists()
 
 
+def test_a_run_whose_cell_failed_does_not_count(folder, tmp_path):
+    copy = Folder(tmp_path / "copy")
+    shutil.copytree(folder.path, copy.path)
+    told = {"system": "transe", "benchmark": "LogInfer-FB-sym-pa", "seed": 1, "what": "run", "hint": None}
+    failed = copy.path / "failed/transe/LogInfer-FB-sym-pa-seed-1.json"
+    failed.parent.mkdir(parents=True)
+    failed.write_text(json.dumps({**told, "reason": "made for something else"}))
+    write_report(copy)
+    result = json.loads(copy.result("transe", "LogInfer-FB-sym-pa").read_text())
+    assert [seed["seed"] for seed in result["seeds"]] == [0]
+    table = copy.table("fb-wn", "md").read_text()
+    (row,) = [line for line in table.splitlines() if "TransE" in line]
+    assert row.count("¹") == 6
+    assert "1. failed: made for something else" in table
+
+
 def test_the_table_of_negatives_has_the_mean_of_the_papers_eight():
     from loginfer.reproduction.figures import Figures
     from loginfer.reproduction.participants import PARTICIPANTS

@@ -10,7 +10,7 @@ from typing import Any
 from loginfer.errors import LogInferError
 from loginfer.reproduction.folder import Folder, stable_json
 from loginfer.reproduction.participants import ONE_SEED, title
-from loginfer.reproduction.planning import Request
+from loginfer.reproduction.planning import PlannedCell, Request
 
 __all__ = ["RANKING_FIGURES", "results", "write_results"]
 
@@ -21,7 +21,8 @@ RANKING_FIGURES = ("c_mrr", "c_hits@1", "c_hits@10", "r_mrr", "r_hits@1")
 def write_results(folder: Folder) -> list[dict[str, Any]]:
     """Write the file of each system and benchmark that has runs, and return what they say.
 
-    Only seeds that were asked for count, and only benchmarks and systems that were.
+    Only seeds that were asked for count, and only benchmarks and systems that were. A run whose cell failed,
+    because it was made for something else, does not count.
     """
     request = folder.request()
     found = []
@@ -52,6 +53,8 @@ def _result(folder: Folder, request: Request, system: str, benchmark: str) -> di
     seeds = [0] if system in ONE_SEED else range(request.seeds)
     runs = []
     for seed in seeds:
+        if folder.failure(PlannedCell(system, benchmark, seed)).exists():
+            continue
         try:
             runs.append(load_run(place / f"seed-{seed}", verify=False))
         except LogInferError:

@@ -134,6 +134,16 @@ class Finding:
     paper: Judgement
     remark: str = ""
 
+    @property
+    def verdict(self) -> Verdict:
+        """Whether our figures confirm it."""
+        return self.ours.verdict
+
+    @property
+    def explanation(self) -> str:
+        """Which comparisons decide, and what goes against it."""
+        return self.ours.explanation
+
     def as_dict(self) -> dict[str, Any]:
         """Return everything as JSON values."""
         return {
