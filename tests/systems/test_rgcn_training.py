@@ -16,9 +16,9 @@ from loginfer.systems.view import training_view
 
 torch = pytest.importorskip("torch")
 
-from loginfer.systems.rgcn.decoder import choose, decode  # noqa: E402
+from loginfer.systems.rgcn.decoder import choose, decode, name_relation  # noqa: E402
 from loginfer.systems.rgcn.model import encode  # noqa: E402
-from loginfer.systems.rgcn.sampling import Candidates, Portions, Questions  # noqa: E402
+from loginfer.systems.rgcn.sampling import Candidates, Portions, Questions, as_tensor  # noqa: E402
 from loginfer.systems.rgcn.training import Training  # noqa: E402
 
 PLAIN = {"dropout": 0.0, "weight_decay": 0.0, "learning_rate": 0.05}
@@ -205,6 +205,28 @@ def test_a_question_whose_only_candidate_is_the_answer_costs_nothing():
     loss = choose({"relations": torch.randn(1, 4)}, nodes, questions)
     assert float(loss.detach()) == pytest.approx(0, abs=1e-6)
     assert torch.isfinite(torch.autograd.grad(loss.sum(), nodes)[0]).all()
+
+
+def test_naming_the_relation_is_the_cross_entropy_of_the_decoders_scores():
+    random = torch.Generator().manual_seed(3)
+    nodes = torch.randn(6, 4, generator=random)
+    parameters = {
+        "relations": torch.randn(3, 4, generator=random),
+        "relation bias": torch.randn(3, generator=random),
+    }
+    triples = torch.tensor([[0, 0, 1], [5, 2, 5], [3, 1, 0]])
+    for triple, loss in zip(triples, name_relation(parameters, nodes, triples), strict=True):
+        others = torch.stack([torch.stack([triple[0], torch.tensor(r), triple[2]]) for r in range(3)])
+        scores = decode(parameters, nodes, others)
+        torch.testing.assert_close(loss, scores.logsumexp(0) - scores[triple[1]])
+
+
+def test_a_type_is_no_relation_that_could_be_named():
+    graph = KnowledgeGraph.from_names(
+        [("a", "likes", "b"), ("a", "rdf:type", "C")], type_predicate="rdf:type"
+    )
+    kept = Candidates(graph).untyped(as_tensor(graph.triples))
+    assert [graph.relations[int(r)] for r in kept[:, 1]] == ["likes"]
 
 
 def test_portions_take_turns():

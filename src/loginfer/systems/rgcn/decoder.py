@@ -8,11 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch.nn.functional import cross_entropy
 
 from loginfer.systems.rgcn.model import Parameters
 from loginfer.systems.rgcn.sampling import Questions
 
-__all__ = ["choose", "decode"]
+__all__ = ["choose", "decode", "name_relation"]
 
 # The score of what cannot be chosen.
 _NEVER = -1e30
@@ -35,6 +36,13 @@ def choose(parameters: Parameters, nodes: torch.Tensor, questions: Questions) ->
     candidates = nodes.index_select(0, questions.candidates)
     losses: torch.Tensor = _Choose.apply(queries, answers, candidates, questions)  # type: ignore[no-untyped-call]
     return losses
+
+
+def name_relation(parameters: Parameters, nodes: torch.Tensor, triples: torch.Tensor) -> torch.Tensor:
+    """Return float[m]: −log of the softmax of each triple's relation among all relations between its ends."""
+    ends = nodes.index_select(0, triples[:, 0]) * nodes.index_select(0, triples[:, 2])
+    scores = ends @ parameters["relations"].t() + parameters["relation bias"]
+    return cross_entropy(scores, triples[:, 1], reduction="none")
 
 
 class _Choose(torch.autograd.Function):

@@ -87,6 +87,10 @@ class Candidates:
                 found.append(Questions(ends[known], ends[relation], ends[answer], drawn))
         return found
 
+    def untyped(self, triples: torch.Tensor) -> torch.Tensor:
+        """Return those of int64[m, 3] that have a relation: `type` is none."""
+        return triples[triples[:, 1] != self._type_relation]
+
     def corrupt(self, triples: torch.Tensor, random: torch.Generator) -> torch.Tensor:
         """Return int64[m, 3]: the triples with the subject or the object replaced.
 

@@ -33,6 +33,7 @@ class RGCN:
     )
     negatives: int = setting(128, "random candidates against which each subject or object must win", least=1)
     label_weight: float = setting(1.0, "weight of telling positives from negatives", least=0)
+    relation_weight: float = setting(0.3, "weight of telling a triple's relation from all others", least=0)
     holdout: float = setting(
         0.05, "share of the edges that each step predicts from the rest", least=0, most=1
     )

@@ -16,7 +16,7 @@ from loginfer.benchmark.values import Benchmark
 from loginfer.errors import InputError, LogInferError
 from loginfer.systems.embedding.validation import Validation
 from loginfer.systems.interface import Checkpoint, Watch
-from loginfer.systems.rgcn.decoder import choose, decode
+from loginfer.systems.rgcn.decoder import choose, decode, name_relation
 from loginfer.systems.rgcn.messages import MessageGraph
 from loginfer.systems.rgcn.model import Parameters, Shape, encode, fan_in, start
 from loginfer.systems.rgcn.sampling import Candidates, Portions, as_tensor, random_generator
@@ -132,7 +132,7 @@ class Training:
 
         That is their binary cross-entropy against as many negatives (those of N_train or, in mode `random`,
         corruptions) and, but for mode `explicit`, the cross-entropy of each one's subject or object against
-        random candidates.
+        random candidates, and of its relation against all relations.
         """
         mode, random = self.settings.mode, random_generator(self.settings.seed, "step", step)
         held = self.held[step]
@@ -149,6 +149,10 @@ class Training:
             for questions in self.candidates.questions(true, self.settings.negatives, random):
                 asked = choose(self.parameters, nodes, questions.to(self.device))
                 loss = loss + asked.sum() / len(true)
+            named = self.candidates.untyped(true).to(self.device)
+            if self.settings.relation_weight and len(named):
+                unsure = name_relation(self.parameters, nodes, named)
+                loss = loss + self.settings.relation_weight * unsure.sum() / len(true)
         if self.settings.weight_decay:
             loss = loss + self.settings.weight_decay * _size(self.parameters, nodes)
         return loss
