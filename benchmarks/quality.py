@@ -1,186 +1,94 @@
-"""The paper's table, run again: systems against benchmarks of the suite, beside the paper's figures.
+"""Where our figures fall short of the paper's: the goals, held against the results of a reproduction.
 
-    python -m benchmarks.quality --suite SUITE --runs RUNS --jobs 2
-    python -m benchmarks.quality --runs RUNS --markdown docs/results.md --json benchmarks/results/quality.json
+    loginfer reproduce --budget full --out again
+    python -m benchmarks.quality again/results
 
-A cell is one `loginfer evaluate`, run as its users run it; a cell that is there already is not run again, and
-one that was killed goes on where it stopped.
+Prints the tables of the page `results`: balanced accuracy against the paper's AUC, and filtered C-MRR; bold
+where ours lies further below the paper's figure than the goal allows.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import json
-import os
-import subprocess
 import sys
-import time
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-SYSTEMS = {
-    "transe": "TransE",
-    "rotate": "RotatE",
-    "complex": "ComplEx",
-    "distmult": "DistMult",
-    "boxe": "BoxE",
-    "r-gcn": "R-GCN",
-    "anyburl": "AnyBURL",
-    "rulen": "RuleN",
-    # Not in the paper: rules with exact counts, rules learned from the negatives, and the rules themselves.
-    "exact": "exact",
-    "contrast": "contrast",
-    "oracle": "oracle",
-}
-# The benchmarks of the paper's two tables of results.
-METHODS = {"sym": "pa", "inver": "pa", "hier": "pa", "comp": "pa", "inter": "qg", "trian": "qg", "diam": "qg"}
-BENCHMARKS = [
-    *(("FB", pattern, method) for pattern, method in METHODS.items()),
-    *(("WN", pattern, method) for pattern, method in METHODS.items() if pattern != "inter"),
-    ("LUBM", "all", "qg"),
-    ("LUBM", "no-type", "qg"),
-]
+from loginfer.benchmark.suite import entries
+from loginfer.report.paper import SYSTEMS
+
+VECTORS = ("transe", "rotate", "complex", "distmult", "boxe", "r-gcn")
+MINERS = ("anyburl", "rulen", "exact", "contrast")
 # How far a figure may lie below the paper's, in points; more for miners, which draw at random.
 ALLOWED = {"balanced_accuracy": 1.0, "c_mrr": 3.0}
-MINERS = {"AnyBURL": {"balanced_accuracy": 2.0}, "RuleN": {"balanced_accuracy": 2.0}}
-PAPER_NAMES = {"balanced_accuracy": "AUC", "c_mrr": "C-MRR", "r_mrr": "R-MRR"}
+FOR_MINERS = {"balanced_accuracy": 2.0, "c_mrr": 3.0}
+TITLES = {"balanced_accuracy": "Balanced accuracy", "c_mrr": "C-MRR, filtered"}
+
+Results = dict[tuple[str, str], dict[str, Any]]
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One system on one benchmark."""
-
-    system: str
-    kg: str
-    pattern: str
-    method: str
-
-    @property
-    def benchmark(self) -> str:
-        """The name of its folder in the suite."""
-        return f"LogInfer-{self.kg}-{self.pattern}-{self.method}"
-
-    def run(self, runs: Path) -> Path:
-        """Where its run is kept."""
-        return runs / self.system / self.benchmark
+def read_results(folder: Path) -> Results:
+    """Return all results of a reproduction, by system and benchmark."""
+    files = sorted(folder.glob("*/*.json"))
+    return {(file.parent.name, file.stem): json.loads(file.read_bytes()) for file in files}
 
 
-def cells(systems: list[str], only: list[str]) -> list[Cell]:
-    """Return the cells that are wanted, the largest first."""
-    found = [Cell(system, *benchmark) for benchmark in BENCHMARKS for system in systems]
-    return [cell for cell in found if not only or any(word in cell.benchmark for word in only)]
+def figure(result: dict[str, Any], metric: str) -> float | None:
+    """Return our figure in percent: the mean over the seeds."""
+    mean = result["mean"]
+    part = mean["metrics"] if metric in mean["metrics"] else mean["ranking"].get("filtered", {})
+    value = part.get(metric)
+    return None if value is None else 100 * float(value)
 
 
-def run_cell(cell: Cell, suite: Path, runs: Path) -> str:
-    """Run one cell unless it is there; return what went wrong, if something did."""
-    out = cell.run(runs)
-    if (out / "manifest.json").exists():
+def short_of(result: dict[str, Any], metric: str) -> bool | None:
+    """Say whether a figure lies further below the paper's than is allowed; None without such a figure."""
+    ours, theirs = figure(result, metric), result["paper"].get(metric)
+    if ours is None or theirs is None:
+        return None
+    allowed = FOR_MINERS if result["system"] in MINERS else ALLOWED
+    return ours < 100 * float(theirs) - allowed[metric]
+
+
+def table(results: Results, systems: tuple[str, ...], metric: str) -> str:
+    """Return a table in Markdown: ours, and the paper's in brackets."""
+    titles = [SYSTEMS.get(system, system) for system in systems]
+    lines = ["| benchmark | " + " | ".join(titles) + " |", "|---" * (len(systems) + 1) + "|"]
+    for entry in entries():
+        found = [results.get((system, entry.name)) for system in systems]
+        if any(result is not None and result["paper"] for result in found):
+            name = entry.name.removeprefix("LogInfer-")
+            lines.append(f"| {name} | " + " | ".join(_cell(result, metric) for result in found) + " |")
+    return "\n".join(lines)
+
+
+def _cell(result: dict[str, Any] | None, metric: str) -> str:
+    ours = None if result is None else figure(result, metric)
+    if result is None or ours is None:
         return ""
-    started = time.monotonic()
-    words = ["evaluate", suite / cell.benchmark, "--system", cell.system, "--out", out, "--json"]
-    command = [sys.executable, "-m", "loginfer", *map(str, words)]
-    # One core a cell: threads of linear algebra would only get in the other cell's way.
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-    print(
-        f"{cell.system:9} {cell.benchmark:24} {time.monotonic() - started:6.0f} s",
-        file=sys.stderr,
-        flush=True,
-    )
-    return "" if done.returncode == 0 else f"{cell.system} on {cell.benchmark}: {done.stderr.strip()}"
-
-
-def paper_figures() -> dict[tuple[str, str, str, str], float]:
-    with (Path(__file__).parent / "paper.csv").open(newline="") as lines:
-        rows = [row for row in csv.DictReader(lines) if row["table"] != "result-neg"]
-    return {(row["system"], row["kg"], row["pattern"], row["metric"]): float(row["value"]) for row in rows}
-
-
-def collect(wanted: list[Cell], runs: Path) -> list[dict[str, object]]:
-    """Return a row for each cell that was run: our figures and the paper's, in percent."""
-    paper, rows = paper_figures(), []
-    for cell in wanted:
-        folder = cell.run(runs)
-        if not (folder / "manifest.json").exists():
-            continue
-        metrics = json.loads((folder / "metrics.json").read_text())
-        timing = json.loads((folder / "timing.json").read_text())
-        ours = {"balanced_accuracy": metrics["metrics"]["balanced_accuracy"]}
-        ours["roc_auc"] = metrics["metrics"]["roc_auc"]
-        ours |= {name: metrics["ranking"]["filtered"][name] for name in ("c_mrr", "r_mrr")}
-        row: dict[str, object] = {"system": SYSTEMS[cell.system], "benchmark": cell.benchmark}
-        row |= {name: round(100 * value, 2) for name, value in ours.items()}
-        for name, theirs in PAPER_NAMES.items():
-            key = (SYSTEMS[cell.system], cell.kg, cell.pattern, theirs)
-            row[f"paper_{name}"] = paper.get(key)
-        row["cpu_seconds"] = timing.get("cpu_seconds")
-        row["peak_megabytes"] = round(timing["peak_memory_bytes"] / 1e6)
-        rows.append(row)
-    return rows
-
-
-def short_of(row: dict[str, object], name: str) -> bool:
-    """Whether a figure lies further below the paper's than is allowed."""
-    ours, theirs = row[name], row[f"paper_{name}"]
-    allowed = MINERS.get(str(row["system"]), {}).get(name, ALLOWED[name])
-    return isinstance(ours, float) and isinstance(theirs, float) and ours < theirs - allowed
-
-
-def markdown(rows: list[dict[str, object]]) -> str:
-    """Return one table a metric: ours, and the paper's in brackets; bold where ours falls short."""
-    parts = []
-    for name, title in (("balanced_accuracy", "Balanced accuracy"), ("c_mrr", "C-MRR, filtered")):
-        systems = list(dict.fromkeys(str(row["system"]) for row in rows))
-        parts.append(f"### {title}, in percent (paper)\n")
-        parts.append("| benchmark | " + " | ".join(systems) + " |")
-        parts.append("|---" * (len(systems) + 1) + "|")
-        for benchmark in dict.fromkeys(str(row["benchmark"]) for row in rows):
-            found = {row["system"]: row for row in rows if row["benchmark"] == benchmark}
-            shown = [_entry(found.get(system), name) for system in systems]
-            parts.append(f"| {benchmark.removeprefix('LogInfer-')} | " + " | ".join(shown) + " |")
-        parts.append("")
-    return "\n".join(parts)
-
-
-def _entry(row: dict[str, object] | None, name: str) -> str:
-    if row is None:
-        return ""
-    theirs = row[f"paper_{name}"]
-    text = f"{row[name]:.1f}" if theirs is None else f"{row[name]:.1f} ({theirs:.1f})"
-    return f"**{text}**" if short_of(row, name) else text
+    theirs = result["paper"].get(metric)
+    text = f"{ours:.1f}" if theirs is None else f"{ours:.1f} ({100 * theirs:.1f})"
+    return f"**{text}**" if short_of(result, metric) else text
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.quality", description=__doc__)
-    parser.add_argument(
-        "--suite", type=Path, help="a suite built with `loginfer suite build --protocol paper`"
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.quality",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--runs", type=Path, required=True, help="where the runs are kept")
-    parser.add_argument("--systems", default=",".join(SYSTEMS), help="names, separated by commas")
-    parser.add_argument("--only", default="", help="parts of benchmarks' names, e.g. WN,FB-sym")
-    parser.add_argument("--jobs", type=int, default=2, help="cells at a time (default 2)")
-    parser.add_argument("--json", type=Path, help="write all figures to this file")
-    parser.add_argument("--markdown", type=Path, help="write the tables to this file")
-    options = parser.parse_args()
-    only = [word for word in options.only.split(",") if word]
-    wanted = cells(options.systems.split(","), only)
-    failures = []
-    if options.suite:
-        with ThreadPoolExecutor(options.jobs) as pool:
-            failures = [f for f in pool.map(lambda c: run_cell(c, options.suite, options.runs), wanted) if f]
-    rows = collect(wanted, options.runs)
-    print(markdown(rows))
-    for row in rows:
-        for name in filter(lambda name: short_of(row, name), ALLOWED):
-            print(f"short: {row['system']}, {row['benchmark']}: {name} {row[name]} ({row['paper_' + name]})")
-    print("\n".join(failures), file=sys.stderr)
-    if options.json:
-        options.json.write_text(json.dumps(rows, indent=1) + "\n")
-    if options.markdown:
-        options.markdown.write_text(markdown(rows))
-    return 1 if failures else 0
+    parser.add_argument("results", type=Path, help="the folder `results` of a reproduction")
+    results = read_results(parser.parse_args().results)
+    for systems, group in ((VECTORS, "vector systems"), (MINERS, "miners")):
+        for metric in ALLOWED:
+            print(f"### {TITLES[metric]} of {group}, in percent (paper)\n")
+            print(table(results, (*systems, "oracle"), metric) + "\n")
+            mine = [result for (system, _), result in results.items() if system in systems]
+            held = [short for short in (short_of(result, metric) for result in mine) if short is not None]
+            spent = sum(run["timing"]["cpu_seconds"] or 0 for result in mine for run in result["seeds"])
+            print(f"Goal reached in {held.count(False)} of {len(held)}; {spent / 60:.0f} CPU minutes.\n")
+    return 0
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from benchmarks.tasks import (
     loading,
     materialise,
     ranking,
+    report,
     rgcn,
     rule_scoring,
     single_body,
@@ -33,6 +34,7 @@ MODULES = (
     exact_mining,
     anyburl,
     entailment,
+    report,
     loading,
     startup,
 )

@@ -46,7 +46,6 @@ NEVER_RUN = {
 # Commands of some page that are not run, only parsed, and why.
 NOT_RUN = {
     "loginfer suite build --only 'WN-*'": "takes a minute",
-    "loginfer suite build --protocol paper": "takes minutes",
     "python -m benchmarks": "takes minutes",
     ".venv/bin/python -m benchmarks": "takes minutes",
     "loginfer mine wn-trian --miner external --jar": "needs Java and AnyBURL",

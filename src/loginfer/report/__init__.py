@@ -1,1 +1,28 @@
-"""From numbers to what people look at: tables, plots, pages."""
+"""From numbers to what people look at: tables, plots, pages.
+
+>>> from loginfer.report import Material, collect, write_site
+>>> write_site(Material(collect(["runs", "benchmarks"])), "site")  # doctest: +SKIP
+"""
+
+from loginfer.report.collection import Cell, Collection, collect
+from loginfer.report.material import Material, Options
+from loginfer.report.paper import paper_figures, paper_sizes, paper_value
+from loginfer.report.site import write_site
+from loginfer.report.table_formats import to_csv, to_latex, to_markdown
+from loginfer.report.tables import result_table
+
+__all__ = [
+    "Cell",
+    "Collection",
+    "Material",
+    "Options",
+    "collect",
+    "paper_figures",
+    "paper_sizes",
+    "paper_value",
+    "result_table",
+    "to_csv",
+    "to_latex",
+    "to_markdown",
+    "write_site",
+]

@@ -108,7 +108,7 @@ def _share(value: float | None, digits: int = 1) -> str:
 def _number(value: float | int | None) -> str:
     if value is None:
         return ""
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.3g}"
+    return f"{value:,.3g}" if isinstance(value, float) and abs(value) < 100 else f"{value:,.0f}"
 
 
 def _cell(column: Column, value: Any) -> Mapping[str, Any]:
