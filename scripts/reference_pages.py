@@ -120,4 +120,6 @@ def home_of(name: str) -> str:
     module = str(getattr(loginfer, name).__module__)
     room = ".".join(module.split(".")[:2])
     exported = getattr(import_module(room), "__all__", ())
-    return f"{room}.{name}" if name in exported else f"{module}.{name}"
+    # A function that is called like its module is described under the name it has there.
+    hidden = module == f"{room}.{name}"
+    return f"{room}.{name}" if name in exported and not hidden else f"{module}.{name}"
