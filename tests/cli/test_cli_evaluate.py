@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 from made_up_benchmarks import family
+from real_program import PROGRAM
 
 from loginfer.benchmark import Recipe, build, write_benchmark
 from loginfer.kg import KnowledgeGraph
-
-PROGRAM = [sys.executable, "-c", "from loginfer.cli import main; main()"]
 
 OWN_SYSTEM = '''
 import numpy as np

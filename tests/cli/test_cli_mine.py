@@ -11,6 +11,7 @@ import zipfile
 
 import pytest
 from made_up_benchmarks import family
+from real_program import PROGRAM
 
 from loginfer.benchmark import write_benchmark
 from loginfer.cli import mining
@@ -337,11 +338,6 @@ def test_another_error_in_a_kernel_is_not_taken_for_ctrl_c(loginfer, graph, tmp_
         loginfer("mine", graph, "--out", tmp_path / "rules.tsv")
 
 
-# Tests that run in the background are started with a deaf ear to Ctrl-C.
-PROGRAM = (
-    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    "from loginfer.cli import main; main()"
-)
 JAR = """#!{python}
 import time
 config = dict(line.strip().split(" = ") for line in open("config-learn.properties"))
@@ -360,7 +356,7 @@ def test_ctrl_c_in_the_real_program_ends_the_jar_and_keeps_what_it_has_written(g
         archive.writestr("META-INF/MANIFEST.MF", "")
     words = ["mine", graph, "--miner", "external", "--jar", jar, "--set", f"java={java}", "--out", out]
     program = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, *map(str, words)],
+        [*PROGRAM, *map(str, words)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

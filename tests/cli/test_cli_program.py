@@ -9,8 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-
-PROGRAM = [sys.executable, "-c", "from loginfer.cli import main; main()"]
+from real_program import PROGRAM
 
 
 def run(*words: str, **options) -> subprocess.CompletedProcess[str]:

@@ -5,13 +5,11 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
-
-PROGRAM = [sys.executable, "-c", "from loginfer.cli import main; main()"]
+from real_program import PROGRAM
 
 
 def test_the_plan_shows_cells_and_time_and_writes_nothing(loginfer, tmp_path):
