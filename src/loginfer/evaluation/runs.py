@@ -220,7 +220,7 @@ class Run:
 
     def as_dict(self) -> dict[str, Any]:
         """Return what `Evaluation.as_dict` told then."""
-        figures = {**self.metrics(), "thresholds": self._json(THRESHOLDS), "diagnosis": self.diagnosis()}
+        figures = {**self.metrics(), "thresholds": self.thresholds(), "diagnosis": self.diagnosis()}
         return self._answer(figures)
 
     def answer(self, measures: Measures) -> dict[str, Any]:
@@ -240,6 +240,11 @@ class Run:
     def curve(self) -> list[dict[str, Any]]:
         """Return the learning curve."""
         found: list[dict[str, Any]] = self._json(CURVE)
+        return found
+
+    def thresholds(self) -> dict[str, Any] | None:
+        """Return from which score on triples are predicted, as it was written down; None if nothing is."""
+        found: dict[str, Any] | None = self._json(THRESHOLDS)
         return found
 
     def diagnosis(self) -> dict[str, Any]:

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from loginfer.benchmark.values import POSITIONS, SOURCES
 from loginfer.evaluation.predictions import labelled_triples
-from loginfer.report.statistics import decisions_of, thresholds_of
+from loginfer.report.statistics import decisions_of
 from loginfer.report.values import DataFile
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def _scored(material: Material, cell: Cell, relations: Sequence[str]) -> _Scored
         "page": material.system_page(cell.system),
         "seed": cell.first.seed,
         "seeds": len(cell.runs),
-        "threshold": _threshold(thresholds_of(cell.first), ordered, relations),
+        "threshold": _threshold(cell.first.thresholds(), ordered, relations),
     }
     return _Scored(scores, ranks.astype(np.int64), said.right, about)
 

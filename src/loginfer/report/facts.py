@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 from loginfer.evaluation.values import Counts
 from loginfer.report.collection import Cell
 from loginfer.report.material import Material
-from loginfer.report.names import common_prefix
 from loginfer.report.scores import timing_of
 
 if TYPE_CHECKING:
     from loginfer.systems.registry import Entry
 
-__all__ = ["BenchmarkFacts", "Cost", "benchmark_facts", "cost_of", "entry_of", "labels_of", "ranked_by"]
+__all__ = ["BenchmarkFacts", "Cost", "benchmark_facts", "cost_of", "entry_of", "ranked_by"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +48,6 @@ def _facts(material: Material, name: str) -> BenchmarkFacts:
     method = material.collection.of_benchmark(name)[0].method
     kinds = negative_kinds(benchmark, method) if method in benchmark.negatives else None
     return BenchmarkFacts(kinds, {str(known.rule): known.support for known in benchmark.rules})
-
-
-def labels_of(material: Material) -> dict[str, str]:
-    """Return what plots call each benchmark: its name, without `LogInfer-` where all have it."""
-    names = material.collection.benchmark_names
-    prefix = common_prefix(names)
-    return {name: name.removeprefix(prefix) for name in names}
 
 
 def entry_of(system: str) -> Entry | None:

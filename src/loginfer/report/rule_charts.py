@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from loginfer.report import specs
+from loginfer.report.rule_rows import SHORTCUT_FIELDS
 from loginfer.report.system_charts import BAR, GREY, verdict_colour
 from loginfer.report.values import Chart, Choice, Rows
 
@@ -209,18 +210,6 @@ def sub_rule_chart(systems: Sequence[str]) -> Chart:
             ],
         },
     }
-    fields = (
-        "system",
-        "rule",
-        "short",
-        "verdict",
-        "shortcut",
-        "short_cut",
-        "kind",
-        "witnesses",
-        "predicted",
-        "rate",
-    )
     columns = {
         "system": "system",
         "rule": "rule",
@@ -235,7 +224,7 @@ def sub_rule_chart(systems: Sequence[str]) -> Chart:
         "sub-rules",
         "False positives on each sub-rule",
         specs.sized(spec, height=320),
-        Rows.of(fields, ()),
+        Rows.of(SHORTCUT_FIELDS, ()),
         columns,
         "A point is a sub-rule, or another shortcut, of a rule: which share of its wrong conclusions the "
         "system predicts. The table has all of them, also those without witnesses, which nothing tests.",

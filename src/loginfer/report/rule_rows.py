@@ -11,7 +11,7 @@ from loginfer.evaluation.verdicts import LEAST, VERDICTS
 from loginfer.report.collection import Cell
 from loginfer.report.values import Rows
 
-__all__ = ["diagnosis_of", "rule_label", "rule_rows", "shortcut_rows", "verdict_rows"]
+__all__ = ["SHORTCUT_FIELDS", "diagnosis_of", "rule_label", "rule_rows", "shortcut_rows", "verdict_rows"]
 
 # A name with parts, an IRI or a path, of which the last part is enough; and inequalities, which are not.
 _PARTS = re.compile(r"<?[^\s,()<>\"]*[/#]([^\s,()<>\"/#]+)>?")
@@ -20,6 +20,10 @@ _UNEQUAL = re.compile(r"(?:, )?[^\s,()]+ != [^\s,()]+")
 NO_RATE = -0.08
 # And where one without any support stands on a logarithmic axis: given rules may have none.
 NO_SUPPORT = 0.5
+# What is told of a shortcut: the plot and its rows agree on it.
+SHORTCUT_FIELDS = (
+    "system", "rule", "short", "verdict", "shortcut", "short_cut", "kind", "witnesses", "predicted", "rate",
+)  # fmt: skip
 
 
 @lru_cache(maxsize=20_000)  # each system has the same rules
@@ -109,20 +113,8 @@ def shortcut_rows(found: Iterable[tuple[Cell, Mapping[str, Any]]]) -> dict[str, 
             key=lambda pair: (-(pair[1]["false_positive_rate"] or 0), -pair[1]["witnesses"]),
         )
     ]
-    fields = (
-        "system",
-        "rule",
-        "short",
-        "verdict",
-        "shortcut",
-        "short_cut",
-        "kind",
-        "witnesses",
-        "predicted",
-        "rate",
-    )
     packed = ("system", "rule", "short", "verdict", "shortcut", "short_cut", "kind")
-    return Rows.of(fields, rows).packed(*packed)
+    return Rows.of(SHORTCUT_FIELDS, rows).packed(*packed)
 
 
 def _rounded(value: float | None) -> float | None:

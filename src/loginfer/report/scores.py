@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from loginfer.errors import InputError
-from loginfer.evaluation.runs import PREDICTIONS, THRESHOLDS, TIMING, Run
+from loginfer.evaluation.runs import PREDICTIONS, TIMING, Run
 from loginfer.evaluation.values import Counts, LabelledScores, Scores
 from loginfer.files import reading
 from loginfer.report.curves import Curve, precision_recall, roc
@@ -66,7 +66,7 @@ def scores_of_test(run: Run) -> LabelledScores:
 
 def threshold_of(run: Run) -> tuple[float | None, str]:
     """Return the threshold for all triples, if there is one, and what to say about it."""
-    found = _optional(run, THRESHOLDS)
+    found = run.thresholds()
     if not found:
         return None, "There is no threshold: nothing to choose one on."
     how = "given" if found.get("criterion") is None else "chosen on valid"

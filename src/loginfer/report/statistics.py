@@ -7,19 +7,16 @@ negatives, is then binomial, so that drawing the two numbers is the bootstrap it
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.randomness import generator
 from loginfer.evaluation.predictions import labelled_triples
-from loginfer.evaluation.runs import THRESHOLDS, Run
+from loginfer.evaluation.runs import Run
 from loginfer.evaluation.thresholds import Thresholds
 from loginfer.evaluation.values import Scores
-from loginfer.files import reading
 from loginfer.report.collection import Cell
 from loginfer.report.scores import scores_of_test
 
@@ -35,7 +32,6 @@ __all__ = [
     "interval_of_draws",
     "resampled_auc",
     "seed_interval",
-    "thresholds_of",
     "triple_intervals",
 ]
 
@@ -98,17 +94,9 @@ class Decisions:
         return np.concatenate([self.said_positive, ~self.said_negative])
 
 
-def thresholds_of(run: Run) -> dict[str, Any] | None:
-    """Return the thresholds of a run as they were written down; None if there are none."""
-    path = run.path / THRESHOLDS
-    with reading(path):
-        found: dict[str, Any] | None = json.loads(path.read_bytes())
-    return found
-
-
 def decisions_of(run: Run) -> Decisions:
     """Return what a run said about the test triples."""
-    known = thresholds_of(run)
+    known = run.thresholds()
     if known is None or not known.get("relations"):
         scores = scores_of_test(run)
         said = [None if known is None else s >= known["value"] for s in (scores.positive, scores.negative)]

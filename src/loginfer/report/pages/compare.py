@@ -21,7 +21,7 @@ from loginfer.report.material import Material
 from loginfer.report.names import last_part, middle, short_rule
 from loginfer.report.pages.compare_parts import relation_parts, rule_parts
 from loginfer.report.significance import auc_difference, decision_differences, mcnemar
-from loginfer.report.statistics import Decisions, Interval, decisions_of, thresholds_of
+from loginfer.report.statistics import Decisions, Interval, decisions_of
 from loginfer.report.values import Chart, Column, Grid, Page, Rows
 
 __all__ = ["compare_pages"]
@@ -274,7 +274,7 @@ def _scatter_spec(a: _Side, b: _Side) -> dict[str, Any]:
 
 def _limit(side: _Side) -> float | None:
     """Return the share of the test triples below the threshold; None where relations have their own."""
-    known = thresholds_of(side.run)
+    known = side.run.thresholds()
     both = np.concatenate([side.decisions.positive, side.decisions.negative])
     if known is None or known.get("relations"):
         return None

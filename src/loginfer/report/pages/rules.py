@@ -7,7 +7,8 @@ from typing import Any
 
 from loginfer.report import rule_charts as charts
 from loginfer.report.collection import Cell
-from loginfer.report.facts import benchmark_facts, labels_of
+from loginfer.report.facts import benchmark_facts
+from loginfer.report.figures import benchmark_labels
 from loginfer.report.material import Material
 from loginfer.report.recovery import Recovered, Recovery, paper_recovery
 from loginfer.report.rule_rows import diagnosis_of, rule_rows, shortcut_rows, verdict_rows
@@ -20,7 +21,7 @@ Diagnosed = list[tuple[Cell, Mapping[str, Any]]]
 
 def pages(material: Material) -> Iterator[Page | DataFile]:
     """Yield the files that the page loads, benchmark by benchmark, then the page."""
-    labels = labels_of(material)
+    labels = benchmark_labels(material.collection.benchmark_names)
     diagnosed: Diagnosed = []
     options: list[tuple[str, str]] = []
     recovery = Recovery()

@@ -9,7 +9,8 @@ from typing import Any
 from loginfer.evaluation.verdicts import VERDICTS
 from loginfer.report import system_charts as charts
 from loginfer.report.collection import Cell
-from loginfer.report.facts import benchmark_facts, cost_of, entry_of, labels_of, ranked_by
+from loginfer.report.facts import benchmark_facts, cost_of, entry_of, ranked_by
+from loginfer.report.figures import benchmark_labels
 from loginfer.report.material import Material
 from loginfer.report.rule_rows import rule_label
 from loginfer.report.scores import (
@@ -169,7 +170,7 @@ def _page(material: Material, system: str) -> Page:
     entry = entry_of(cells[0].name)
     place = material.collection.systems.index(system)
     colour = PALETTE[place % len(PALETTE)]
-    labels = labels_of(material)
+    labels = benchmark_labels(material.collection.benchmark_names)
     options = [
         (labels[cell.benchmark], material.data_file("scores", system, cell.benchmark)) for cell in cells
     ]
