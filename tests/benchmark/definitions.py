@@ -83,9 +83,15 @@ def true_triples(context: Context) -> set[Triple]:
     known = everything(context)
     if context.recipe.protocol == "paper":
         return known
+    # With a negation, what follows from less need not follow from more.
+    again = one_step(context, known)
+    if any(rule.negations for rule in context.rules):
+        again |= one_step(context, as_set(context.kg.triples))
+        again |= one_step(context, as_set(context.positives.train))
     if context.recipe.materialised:
-        return known | set(brute_force.closure(context.rules, context.kg))
-    return known | one_step(context, known)
+        more = again if any(rule.negations for rule in context.rules) else set()
+        return known | more | set(brute_force.closure(context.rules, context.kg))
+    return known | again
 
 
 def known_predicates(context: Context, triples: set[Triple]) -> set[Triple]:
@@ -154,8 +160,9 @@ def object_candidates(context: Context, positive: Triple) -> set[Triple]:
 def subrules(rules: Sequence[Rule]) -> list[tuple[int, int, Rule]]:
     """R⁻: a rule's place, which parts of its body are kept (bit i for part i), and what remains of it.
 
-    Every proper subset of the body, inequalities included, that leaves a safe rule which is not equivalent
-    to a rule of R. Equivalent ones are all there. What has no body at all is a fact, not a rule.
+    Every proper subset of the body, inequalities and negations included, that leaves a safe rule which is not
+    equivalent to a rule of R. Equivalent ones are all there. What has no body at all is a fact, not a rule. A
+    negation stays only with all atoms that bind its variables: else it would say something else.
     """
     own = {canonical_text(rule) for rule in rules}
     found: list[tuple[int, int, Rule]] = []
@@ -165,6 +172,8 @@ def subrules(rules: Sequence[Rule]) -> list[tuple[int, int, Rule]]:
                 try:
                     shorter = Rule([rule.body[i] for i in kept], rule.head)
                 except InputError:  # not safe
+                    continue
+                if any(shorter.existential(n) != rule.existential(n) for n in shorter.negations):
                     continue
                 if canonical_text(shorter) not in own:
                     found.append((place, sum(1 << i for i in kept), shorter))

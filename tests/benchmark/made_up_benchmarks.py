@@ -87,6 +87,9 @@ def _origins(method, count, number):
         np.array([1 + i % 3 if pa else 0 for i in range(count)], dtype=np.int8),
         np.array([-1 if pa else i % 2 for i in range(count)], dtype=np.int32),
         np.array([0 if pa else 1 + i % 2 for i in range(count)], dtype=np.int32),
+        np.zeros(count, dtype=np.int8),
+        np.full(count, -1, dtype=np.int32),
+        np.full(count, -1, dtype=np.int32),
     )
 
 
@@ -132,7 +135,7 @@ def same(a: Benchmark, b: Benchmark) -> bool:
         for split, triples in made.splits.items():
             assert np.array_equal(triples, other.splits[split]), (method, split)
         for split, origins in made.origins.items():
-            for column in ("source", "position", "rule", "kept"):
+            for column in ("source", "position", "rule", "kept", "edit", "part", "predicate"):
                 mine, theirs = getattr(origins, column), getattr(other.origins[split], column)
                 assert mine.dtype == theirs.dtype
                 assert np.array_equal(mine, theirs), (method, split, column)

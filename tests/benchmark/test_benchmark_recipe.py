@@ -6,11 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loginfer.benchmark.recipe import METHODS, Recipe, parse_ratio, read_recipe, write_recipe
+from loginfer.benchmark.recipe import MATCHES, METHODS, Recipe, parse_ratio, read_recipe, write_recipe
 from loginfer.errors import InputError, UnknownNameError
 
+
+def made(**settings) -> Recipe:
+    """A recipe; near misses only where they belong."""
+    if settings["protocol"] != "sound":
+        settings["negatives"] = tuple(m for m in settings["negatives"] if m != "nm") or ("pa",)
+    if "nm" not in settings["negatives"]:
+        settings["match"] = ()
+    return Recipe(**settings)
+
+
 recipes = st.builds(
-    Recipe,
+    made,
     kg=st.text(min_size=1).filter(lambda t: t.isprintable()),
     patterns=st.lists(st.sampled_from(["symmetry", "diamond", "(x,_R,y) -> (y,_R,x)"]), min_size=1).map(
         tuple
@@ -19,6 +29,7 @@ recipes = st.builds(
     k2=st.integers(1, 10**6),
     ratio=st.sampled_from(["8:1:1", "0.5:0.25:0.25", "80:10:10"]),
     negatives=st.lists(st.sampled_from(METHODS), min_size=1, unique=True).map(tuple),
+    match=st.lists(st.sampled_from(MATCHES), unique=True).map(tuple),
     protocol=st.sampled_from(["paper", "sound"]),
     min_new=st.integers(0, 100),
     min_support=st.none() | st.integers(1, 50),

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from loginfer.kg import RDF_TYPE, KnowledgeGraph
-from loginfer.logic.rule import Inequality, Rule
+from loginfer.logic.rule import Inequality, Negation, Rule
+from loginfer.logic.stratification import stratified
 from loginfer.logic.terms import Constant, Term, Variable
 
 Fact = tuple[str, str, str]
@@ -48,12 +49,23 @@ def substitutions(rule: Rule, known: Iterable[Fact]) -> Iterator[Substitution]:
                         extended.append(both)
         found = extended
     for substitution in found:
-        if all(
+        differ = (
             _value(part.left, substitution) != _value(part.right, substitution)
             for part in rule.body
             if isinstance(part, Inequality)
-        ):
+        )
+        if all(differ) and not any(_occurs(part, known, substitution) for part in rule.negations):
             yield substitution
+
+
+def _occurs(negation: Negation, known: Iterable[Fact], substitution: Substitution) -> bool:
+    """Whether some fact is as a negation denies it; variables without a value may have any."""
+    for s, r, o in known:
+        if r == negation.atom.relation:
+            first = _match(negation.atom.subject, s, substitution)
+            if first is not None and _match(negation.atom.object, o, first) is not None:
+                return True
+    return False
 
 
 def head(rule: Rule, substitution: Substitution) -> Fact:
@@ -95,17 +107,19 @@ def conclusions(rule: Rule, graph: KnowledgeGraph, *, new: bool = False) -> list
 
 
 def closure(rules: Sequence[Rule], graph: KnowledgeGraph) -> dict[tuple[int, int, int], int]:
-    """M_R(K) ∖ K as triples of ids, each with the round in which it is first derived (1, 2, …)."""
+    """M_R(K) ∖ K as triples of ids, each with the round in which it is first derived (1, 2, …).
+
+    Rounds go on from one stratum to the next.
+    """
     known = facts(graph)
     depth: dict[tuple[int, int, int], int] = {}
     step = 0
-    while True:
-        step += 1
-        new = one_step(rules, known) - known
-        if not new:
-            return depth
-        known |= new
-        depth.update({_ids(fact, graph): step for fact in new})
+    for stratum in stratified(rules):
+        while new := one_step(stratum, known) - known:
+            step += 1
+            known |= new
+            depth.update({_ids(fact, graph): step for fact in new})
+    return depth
 
 
 def _ids(fact: Fact, graph: KnowledgeGraph) -> tuple[int, int, int]:

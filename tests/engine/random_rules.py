@@ -5,8 +5,10 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from loginfer.engine import extend
+from loginfer.errors import InputError
 from loginfer.kg import RDF_TYPE, KnowledgeGraph
-from loginfer.logic.rule import Atom, BodyAtom, Inequality, Rule
+from loginfer.logic.rule import Atom, BodyAtom, Inequality, Negation, Rule
+from loginfer.logic.stratification import stratified
 from loginfer.logic.terms import Constant, Term, Variable
 
 ENTITIES = ("a", "b", "c", "d", "e")
@@ -29,7 +31,7 @@ def graphs(draw: st.DrawFn, most: int = 24) -> KnowledgeGraph:
 
 @st.composite
 def rules(draw: st.DrawFn, graph: KnowledgeGraph, atoms: int = 6) -> Rule:
-    """A safe rule: constants, types, loops, repeated atoms and variables, inequalities, gaps.
+    """A safe rule: constants, types, loops, repeated atoms and variables, inequalities, negations, gaps.
 
     Most atoms are triples of the graph with variables for some of their constants, so that most bodies
     have a witness; two variables may stand for one constant.
@@ -61,6 +63,7 @@ def rules(draw: st.DrawFn, graph: KnowledgeGraph, atoms: int = 6) -> Rule:
         right: list[Term] = [*found, *found, Constant("a"), NOBODY]
         inequalities = st.builds(Inequality, st.sampled_from(found), st.sampled_from(right))
         body += draw(st.lists(inequalities, max_size=3))
+    body += draw(negations(found)) if draw(st.booleans()) else []
     subject = draw(st.sampled_from(heads))
     if draw(st.integers(0, 9)) == 0:
         return Rule(body, Atom(subject, RDF_TYPE, Constant(draw(st.sampled_from(TYPES)))))
@@ -69,8 +72,33 @@ def rules(draw: st.DrawFn, graph: KnowledgeGraph, atoms: int = 6) -> Rule:
 
 
 @st.composite
+def negations(draw: st.DrawFn, found: list[Variable]) -> list[BodyAtom]:
+    """Up to two negated atoms over bound variables, constants, and variables of their own."""
+    parts: list[BodyAtom] = []
+    for number in range(draw(st.integers(1, 2))):
+        own = Variable(f"n{number}")
+        terms: list[Term] = [*found, *found, own, own, Constant("a"), NOBODY]
+        ends = st.sampled_from(terms)
+        if draw(st.integers(0, 4)) == 0:
+            atom = Atom(draw(ends), RDF_TYPE, draw(st.sampled_from((Constant("t"), Constant("u"), own))))
+        else:
+            atom = Atom(draw(ends), draw(st.sampled_from((*RELATIONS, "Nowhere"))), draw(ends))
+        parts.append(Negation(atom))
+    return parts
+
+
+def without_cycles(program: list[Rule]) -> list[Rule]:
+    """The program, without its negations if it is not stratified."""
+    try:
+        stratified(program)
+    except InputError:
+        return [Rule([p for p in rule.body if not isinstance(p, Negation)], rule.head) for rule in program]
+    return program
+
+
+@st.composite
 def cases(draw: st.DrawFn, most_rules: int = 1) -> tuple[KnowledgeGraph, list[Rule]]:
     """A graph, with vocabularies for the heads, and rules."""
     graph = draw(graphs())
-    program = draw(st.lists(rules(graph), min_size=1, max_size=most_rules))
+    program = without_cycles(draw(st.lists(rules(graph), min_size=1, max_size=most_rules)))
     return extend(graph, program), program

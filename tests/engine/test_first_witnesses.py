@@ -148,6 +148,7 @@ def test_parts_hold_together_and_touch_nothing_but_their_context(case, chosen):
         v for v in range(len(rule.variables)) if v not in given_
     ]
     edges = [(a.subject, a.object) for a in bound.atoms] + list(bound.inequalities)
+    edges += [negation.variables for negation in bound.negations]
     for part in found:
         touching = [{t for t in edge if t >= 0} for edge in edges if set(edge) & set(part.variables)]
         assert set().union(*touching) <= {*part.variables, *part.context}

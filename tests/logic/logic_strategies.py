@@ -7,7 +7,7 @@ from itertools import permutations
 from hypothesis import strategies as st
 
 from loginfer.kg import RDF_TYPE
-from loginfer.logic import Atom, Constant, Inequality, Rule, Variable
+from loginfer.logic import Atom, Constant, Inequality, Negation, Rule, Variable
 from loginfer.logic.terms import is_literal
 
 AWKWARD = [
@@ -39,7 +39,13 @@ VARIABLES = [Variable(name) for name in ("x", "y", "z", "w", "x'", "y2", "person
 
 @st.composite
 def rules(
-    draw, names=hostile_names, relations=relation_names, inequalities=True, max_atoms=4, variables=VARIABLES
+    draw,
+    names=hostile_names,
+    relations=relation_names,
+    inequalities=True,
+    max_atoms=4,
+    variables=VARIABLES,
+    negations=0,
 ):
     constants = st.builds(Constant, names)
     terms = st.one_of(st.sampled_from(variables), st.sampled_from(variables), constants)
@@ -59,11 +65,14 @@ def rules(
         for _ in range(draw(st.integers(0, 3))):
             inequality = Inequality(draw(safe), draw(safe))
             body.insert(draw(st.integers(0, len(body))), inequality)
+    for number in range(draw(st.integers(0, negations))):
+        ends = st.one_of(safe, st.just(Variable(f"n{number}")))
+        body.insert(draw(st.integers(0, len(body))), Negation(atom(ends, ends)))
     return Rule(body, head)
 
 
 @st.composite
-def small_rules(draw, max_parts=5, variables=4, relations=2):
+def small_rules(draw, max_parts=5, variables=4, relations=2, negations=0):
     """Rules in which much is equal, so that equivalence is interesting."""
     pool = [Variable(n) for n in "xyzw"[:variables]]
     terms = st.one_of(
@@ -78,6 +87,9 @@ def small_rules(draw, max_parts=5, variables=4, relations=2):
     room = max_parts - len(body)
     if bound and room:
         body += draw(st.lists(st.builds(Inequality, safe, safe), max_size=room))
+    for number in range(draw(st.integers(0, negations))):
+        ends = st.one_of(safe, st.just(Variable(f"n{number}")))
+        body.append(Negation(Atom(draw(ends), draw(relation), draw(ends))))
     head = Atom(draw(safe), draw(relation), draw(safe))
     return Rule(draw(st.permutations(body)), head)
 
@@ -86,6 +98,10 @@ def as_sets(rule, names):
     """The rule under a renaming, with nothing left that does not count."""
     body = set()
     for part in rule.body:
+        if isinstance(part, Negation):
+            twice = part.terms[0] == part.terms[1]
+            own = Variable("itself" if twice else "anything")
+            part = part.rename(dict.fromkeys(rule.existential(part), own))
         part = part.rename(names)
         body.add(frozenset(part.terms) if isinstance(part, Inequality) else part)
     return frozenset(body), rule.head.rename(names)

@@ -117,7 +117,8 @@ def test_templates_are_read_in_patterns_only():
         ("(x,R,y) -> (x != y)", 15, "`,`"),
         ("(x,R,y) -> (x,T,y), (x,S,y)", 19, "the end of the rule"),
         ("(x,R,y), x y -> (x,T,y)", 12, "`!=`"),
-        ("(x,R,y), not (x,S,y) -> (x,T,y)", 10, "an atom"),
+        ("(x,R,y), not (x != y) -> (x,T,y)", 10, "a negated atom"),
+        ("(x,R,y), not x -> (x,T,y)", 14, "`!=`"),
         ("(x,R,<\\UFFFFFFFF>) -> (x,T,x)", 6, "a name in angle brackets"),
     ],
 )

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from loginfer.benchmark.explain import explain_triple
     from loginfer.benchmark.folder import load_benchmark, write_benchmark
     from loginfer.benchmark.negatives import sample_negatives
+    from loginfer.benchmark.noise import Noise
     from loginfer.benchmark.pipeline import Foundation, build, foundation
     from loginfer.benchmark.positives import distribute
     from loginfer.benchmark.rules import select_rules
@@ -34,6 +35,7 @@ __all__ = [
     "BenchmarkRule",
     "Foundation",
     "NegativeSet",
+    "Noise",
     "Origins",
     "Provenance",
     "Recipe",
@@ -54,6 +56,7 @@ __all__ = [
 _HOMES = {
     "Audit": "auditing",
     "Foundation": "pipeline",
+    "Noise": "noise",
     "audit": "auditing",
     "build": "pipeline",
     "distribute": "positives",

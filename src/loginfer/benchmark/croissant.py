@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from loginfer.benchmark.card import source_entry
-from loginfer.benchmark.layout import NEGATIVES, PROVENANCE, Role, file_of
+from loginfer.benchmark.layout import CONTEXT, NEGATIVES, NOISE, PROVENANCE, Role, file_of
 from loginfer.benchmark.manifest import FORMAT_VERSION, FileSum
-from loginfer.benchmark.tables import NEGATIVE_COLUMNS, PROVENANCE_COLUMNS
+from loginfer.benchmark.tables import DEPTH_COLUMN, PROVENANCE_COLUMNS, negative_columns
 from loginfer.benchmark.values import SPLITS, Benchmark
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ _CONTEXT: dict[str, Any] = {
     "transform": "cr:transform",
 }
 _FORMATS = {".parquet": "application/x-parquet", ".txt": "text/plain", ".md": "text/markdown"}
-_WHOLE_NUMBERS = ("rule", "kept")
+_WHOLE_NUMBERS = ("rule", "kept", "depth")
 
 
 def make_croissant(benchmark: Benchmark, files: Mapping[str, FileSum]) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def make_croissant(benchmark: Benchmark, files: Mapping[str, FileSum]) -> dict[s
     return {
         **about,
         "distribution": [_file(name, known) for name, known in sorted(files.items())],
-        "recordSet": _record_sets(files),
+        "recordSet": _record_sets(benchmark, files),
     }
 
 
@@ -108,23 +108,32 @@ def _file(name: str, known: FileSum) -> dict[str, Any]:
     }
 
 
-def _record_sets(files: Mapping[str, FileSum]) -> list[dict[str, Any]]:
+def _record_sets(benchmark: Benchmark, files: Mapping[str, FileSum]) -> list[dict[str, Any]]:
     found = []
     for split in SPLITS:
         name = file_of(Role(split))
         # A set without records is none to the readers of Croissant.
         if files[name].bytes:
-            found.append(_lines(split, name))
+            found.append(_lines(split, name, f"The positives of {split}."))
+    if CONTEXT in files and files[CONTEXT].bytes:
+        found.append(_lines("context", CONTEXT, "The context graph: what is known about test's constants."))
     if PROVENANCE in files:
         about = "Where the conclusions came from: one record for each conclusion and rule that derives it."
-        found.append(_table("provenance", PROVENANCE, about, PROVENANCE_COLUMNS))
+        deep = benchmark.provenance is not None and benchmark.provenance.deep
+        columns = PROVENANCE_COLUMNS | DEPTH_COLUMN if deep else PROVENANCE_COLUMNS
+        found.append(_table("provenance", PROVENANCE, about, columns))
     about = "All negatives, and where they came from."
-    found.append(_table("negatives", NEGATIVES, about, NEGATIVE_COLUMNS))
+    found.append(_table("negatives", NEGATIVES, about, negative_columns(benchmark)))
+    if NOISE in files:
+        from loginfer.benchmark.noise_tables import NOISE_COLUMNS
+
+        about = "What is wrong with the positives and negatives of train on purpose."
+        found.append(_table("noise", NOISE, about, NOISE_COLUMNS))
     return found
 
 
-def _lines(split: str, file: str) -> dict[str, Any]:
-    """Describe a file of positives: the columns of a line without a heading are found by expressions."""
+def _lines(split: str, file: str, about: str) -> dict[str, Any]:
+    """Describe a file of triples: the columns of a line without a heading are found by expressions."""
     patterns = {
         "subject": r"^([^\t]*)\t",
         "relation": r"^[^\t]*\t([^\t]*)\t",
@@ -135,7 +144,7 @@ def _lines(split: str, file: str) -> dict[str, Any]:
         field = _field(split, column, f"The {column}.", "sc:Text")
         extract = {"extract": {"fileProperty": "lines"}, "transform": {"regex": pattern}}
         fields.append({**field, "source": {"fileObject": {"@id": file}, **extract}})
-    return _record_set(split, f"The positives of {split}.", fields)
+    return _record_set(split, about, fields)
 
 
 def _table(name: str, file: str, about: str, columns: Mapping[str, str]) -> dict[str, Any]:

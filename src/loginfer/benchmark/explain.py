@@ -5,21 +5,29 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from loginfer.benchmark.auditing.near_misses import told_near_miss
 from loginfer.benchmark.negatives.undesired import sub_rule
+from loginfer.benchmark.noise import KINDS
+from loginfer.benchmark.rounds import Rounds
+from loginfer.benchmark.step_story import depth_of, steps_to
 from loginfer.benchmark.story import Derivation, Names, NegativeStory, Part, TripleStory
-from loginfer.benchmark.values import POSITIONS, SOURCES, Benchmark
+from loginfer.benchmark.values import EDITS, POSITIONS, SOURCES, Benchmark, Origins
 from loginfer.engine import Engine, open_engine_in
 from loginfer.engine.binding import relation_of
 from loginfer.errors import InputError
 from loginfer.kg import KnowledgeGraph
-from loginfer.logic.rule import Atom, BodyAtom, Rule
+from loginfer.logic.rule import Atom, BodyAtom, Negation, Rule
 from loginfer.logic.terms import Term, Variable
 
 __all__ = ["explain_triple"]
+
+# From which all conclusions of several steps follow in one: K, and what follows from it in fewer steps.
+_BEFORE = "what follows from K"
 
 
 def explain_triple(
@@ -77,7 +85,8 @@ class _Teller:
         engine: str,
         stack: contextlib.ExitStack,
     ) -> None:
-        self.benchmark = benchmark
+        self.given = benchmark
+        self.benchmark = benchmark.clean
         self.triple = triple
         self.row = np.array([triple], dtype=np.int32)
         self.limit = limit
@@ -96,6 +105,9 @@ class _Teller:
             source=source,
             negatives=tuple(self._negatives()),
             reason=self._reason() if self.benchmark.rules and not derivations else None,
+            noise=self._noise(),
+            depth=self._depth,
+            steps=steps_to(self._rounds, self.triple, self._derivation) if self._depth else (),
         )
 
     # -- where it is ------------------------------------------------------------------------------
@@ -104,13 +116,21 @@ class _Teller:
         kg = self.benchmark.kg
         if kg is not None and kg.contains(self.row)[0]:
             yield "K"
-        for split, triples in self.benchmark.positives.items():
+        if self.given.context is not None and self.given.context.contains(self.row)[0]:
+            yield "the context graph"
+        for split, triples in self.given.positives.items():
             if self._in(triples):
                 yield f"P_{split}"
-        for method, made in self.benchmark.negatives.items():
+        for method, made in self.given.negatives.items():
             for split, triples in made.splits.items():
                 if self._in(triples):
                     yield f"N_{split} of {method}"
+
+    def _noise(self) -> str | None:
+        """Return what is wrong with the triple on purpose."""
+        noise = self.given.noise
+        place = None if noise is None else self._place(noise.triples)
+        return None if noise is None or place is None else KINDS[noise.kind[place]]
 
     def _in(self, triples: npt.NDArray[np.int32]) -> bool:
         return self._place(triples) is not None
@@ -126,14 +146,35 @@ class _Teller:
 
     # -- why it is true ---------------------------------------------------------------------------
 
+    @cached_property
+    def _rounds(self) -> Rounds:
+        """What follows from K, step by step."""
+        limit = 0 if self.benchmark.recipe is None else self.benchmark.recipe.max_triples
+
+        def opened(graph: KnowledgeGraph) -> Engine:
+            return open_engine_in(self._stack, graph, self._engine)
+
+        over_kg, rules = self._over("K"), self.benchmark.program
+        return Rounds(over_kg, rules, self.benchmark.depth, opened, max_triples=limit)
+
+    @cached_property
+    def _depth(self) -> int | None:
+        """In how many steps the triple follows, if it takes steps and that is known."""
+        if self.benchmark.depth == 1 or self.benchmark.kg is None or not self.benchmark.rules:
+            return None
+        depth = depth_of(self._rounds, self.triple)
+        return depth if depth > 0 else None
+
     def _over(self, name: str) -> Engine:
-        """Return an engine over K, P_train or P_all."""
+        """Return an engine over K, P_train, P_all, or what conclusions of several steps follow from."""
+        if name == _BEFORE:
+            return self._rounds.last
         if name not in self._engines:
             graph: KnowledgeGraph | None
             if name == "K":
                 graph = self.benchmark.kg
             else:
-                graph = self.benchmark.graph if name == "P_train" else self.benchmark.everything
+                graph = self.benchmark.seen if name == "P_train" else self.benchmark.everything
             if graph is None:
                 raise InputError("K is not known")
             self._engines[name] = open_engine_in(self._stack, graph, self._engine)
@@ -141,15 +182,23 @@ class _Teller:
 
     @property
     def _premises_from(self) -> str:
-        return "P_train" if self.benchmark.kg is None else "K"
+        if self.benchmark.kg is None:
+            return "P_train"
+        return "K" if self.benchmark.depth == 1 else _BEFORE
 
     def _derivations(self) -> tuple[list[Derivation], str | None]:
         recorded = self._recorded()
+        source = "K"
+        if self._depth and self._depth > 1:
+            before = "one step" if self._depth == 2 else f"{self._depth - 1} steps"
+            source = f"what follows from K in {before}"
         if recorded and self.limit <= 1:
-            return recorded, "K"
+            return recorded, source
+        if self._depth:
+            return list(self._by_engine(self._rounds.over(self._depth))), source
         # What does not follow from K may still follow from the conclusions that were added to it.
         for name in dict.fromkeys((self._premises_from, "P_train", "P_all")):
-            found = list(self._by_engine(name))
+            found = list(self._by_engine(self._over(name)))
             if found:
                 return found, name
         return [], None
@@ -166,18 +215,27 @@ class _Teller:
             found.append(self._derivation(int(provenance.rule[pair]), values))
         return found
 
-    def _by_engine(self, name: str) -> Iterator[Derivation]:
+    def _by_engine(self, engine: Engine) -> Iterator[Derivation]:
         for number, rule in enumerate(self.benchmark.program):
             if self._head_fits(rule):
-                witnesses = self._over(name).witnesses(rule, limit=self.limit, conclusion=self.triple)
+                witnesses = engine.witnesses(rule, limit=self.limit, conclusion=self.triple)
                 for values in witnesses.values:
                     yield self._derivation(number, values)
 
     def _derivation(self, number: int, values: npt.NDArray[np.int32]) -> Derivation:
         rule = self.benchmark.program[number]
         witness = _Witness(self.benchmark.graph, rule, values)
-        premises = [witness.triple(atom) for atom in rule.atoms]
-        return Derivation(number, str(rule), witness.names, tuple(p for p in premises if p is not None))
+        premises = [p for p in map(witness.triple, rule.atoms) if p is not None]
+        absent = tuple(witness.written(negation) for negation in rule.negations)
+        missing = [premise for premise in premises if self._is_missing(premise)]
+        return Derivation(number, str(rule), witness.names, tuple(premises), tuple(missing), absent)
+
+    def _is_missing(self, premise: Names) -> bool:
+        """Say whether a premise was removed from P_train."""
+        if self.given.noise is None:
+            return False
+        row = np.array([_ids(self.benchmark.graph, premise)], dtype=np.int32)
+        return bool((self.given.noise.of("missing") == row).all(axis=1).any())
 
     def _head_fits(self, rule: Rule) -> bool:
         """Say whether a rule's head can become the triple."""
@@ -216,6 +274,8 @@ class _Teller:
                         position=POSITIONS[origins.position[place]] or None,
                     )
                     story = self._told(story, int(origins.rule[place]), int(origins.kept[place]))
+                    if story.source == "near-miss":
+                        story = self._near_miss(story, origins, place)
                 yield story
 
     def _told(self, story: NegativeStory, number: int, kept: int) -> NegativeStory:
@@ -235,11 +295,31 @@ class _Teller:
             return story
         witness = _Witness(self.benchmark.graph, smaller, found.values[0])
         over = self._over(self._premises_from).graph
-        parts = tuple(
-            Part(str(part), witness.holds(part, over), bool(kept >> i & 1), witness.triple(part))
-            for i, part in enumerate(rule.body)
-        )
+        parts = tuple(witness.part(part, over, rule, bool(kept >> i & 1)) for i, part in enumerate(rule.body))
         return replace(story, witness=witness.names, parts=parts)
+
+    def _near_miss(self, story: NegativeStory, origins: Origins, place: int) -> NegativeStory:
+        """Tell with which edit of a rule the triple would follow."""
+        columns = (origins.rule, origins.edit, origins.part, origins.predicate)
+        told = tuple(int(column[place]) for column in columns)
+        edited = told_near_miss(self.benchmark.graph, self.benchmark.program, told)
+        if edited is None:
+            return story  # no rule or no edit: the folder is wrong, which an audit finds
+        number, kind, part, _ = told
+        rule = self.benchmark.program[number]
+        story = replace(
+            story, rule=number, near_miss=str(edited), edit=EDITS[kind], edited=str(rule.body[part])
+        )
+        if not EDITS[kind].startswith("drop"):
+            story = replace(story, instead=str(edited.body[part]))
+        over = self._over(self._premises_from)
+        found = over.witnesses(edited, limit=1, conclusion=self.triple)
+        if not len(found):
+            return story
+        witness = _Witness(self.benchmark.graph, edited, found.values[0])
+        parts = tuple(witness.part(body, over.graph, rule, i != part) for i, body in enumerate(rule.body))
+        put = witness.triple(edited.body[part]) if story.instead else None
+        return replace(story, witness=witness.names, parts=parts, put=put)
 
     def _replaced(self, story: NegativeStory) -> Names | None:
         """Return a positive that the triple was made from: for position-aware corruption a conclusion."""
@@ -282,8 +362,40 @@ class _Witness:
         name = str(part.relation) if relation < 0 else self._graph.relations[relation]
         return None if subject is None or object_ is None else (subject, name, object_)
 
-    def holds(self, part: BodyAtom, graph: KnowledgeGraph) -> bool | None:
-        """Say whether a part is true; None with an open variable."""
+    def part(self, part: BodyAtom, graph: KnowledgeGraph, rule: Rule, kept: bool) -> Part:
+        """Return a part of a rule's body under this witness."""
+        holds = self.holds(part, graph, rule)
+        if not isinstance(part, Negation):
+            return Part(str(part), holds, kept, self.triple(part))
+        denied = self.denied(part, graph) if holds is False else None
+        return Part(str(part), holds, kept, denied, self.written(part))
+
+    def written(self, negation: Negation) -> Names:
+        """Return a negated atom as names, with variables like `?z` where there is no value."""
+        subject, object_ = (self._name(term) or f"?{term.name}" for term in negation.terms)
+        relation = relation_of(negation.atom, self._graph)
+        name = str(negation.atom.relation) if relation < 0 else self._graph.relations[relation]
+        return subject, name, object_
+
+    def denied(self, negation: Negation, graph: KnowledgeGraph) -> Names | None:
+        """Return the first triple of a graph that a negation denies; None if there is none."""
+        relation = relation_of(negation.atom, graph)
+        found = graph.triples[graph.triples[:, 1] == relation]
+        for column, term in zip((0, 2), negation.terms, strict=True):
+            name = self._name(term)
+            if name is not None:
+                place = graph.entities.get(name)
+                found = found[found[:, column] == (-1 if place is None else place)]
+        if negation.atom.subject == negation.atom.object:
+            found = found[found[:, 0] == found[:, 2]]
+        return graph.names(found[:1])[0] if len(found) else None
+
+    def holds(self, part: BodyAtom, graph: KnowledgeGraph, rule: Rule) -> bool | None:
+        """Say whether a part of a rule is true; None with an open variable."""
+        if isinstance(part, Negation):
+            own = rule.existential(part)
+            is_open = any(v not in self._values and v not in own for v in part.variables)
+            return None if is_open else self.denied(part, graph) is None
         if not isinstance(part, Atom):
             left, right = (self._name(term) for term in part.terms)
             return None if left is None or right is None else left != right

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from loginfer.benchmark.layout import (
     CROISSANT,
     MANIFEST,
     NEGATIVES,
+    NOISE,
     PROVENANCE,
     RULES,
     Role,
@@ -33,6 +35,8 @@ from loginfer.kg import KnowledgeGraph, Triples, Vocabulary, sorted_unique
 
 if TYPE_CHECKING:
     from typing import BinaryIO
+
+    from loginfer.benchmark.noise import Noise
 
 __all__ = ["check_graph", "check_output", "load_benchmark", "read_folder", "write_benchmark"]
 
@@ -201,10 +205,13 @@ def _write_triples(benchmark: Benchmark, writer: _Writer) -> None:
         for split, triples in made.splits.items():
             with writer.open(file_of(Role(split, method))) as stream:
                 _write_lines(benchmark.graph, triples, stream)
-    graph = benchmark.graph
+    graph, context = benchmark.graph, benchmark.context
+    if context is not None:
+        with writer.open(file_of(Role("test", context=True))) as stream:
+            _write_lines(graph, context.triples, stream)
     entities, relations, types = CANDIDATES
     with writer.open(entities) as stream:
-        _write_names(graph.entities, graph.consts, stream)
+        _write_names(graph.entities, (graph if context is None else context).consts, stream)
     with writer.open(relations) as stream:
         _write_names(graph.relations, graph.rels, stream)
     if len(graph.types):
@@ -233,7 +240,12 @@ def _write_tables(benchmark: Benchmark, writer: _Writer) -> None:
         with writer.open(PROVENANCE) as stream:
             write_provenance(benchmark, benchmark.provenance, stream)  # type: ignore[arg-type]
     with writer.open(NEGATIVES) as stream:
-        write_negatives(benchmark, stream)  # type: ignore[arg-type]
+        write_negatives(benchmark.clean, stream)  # type: ignore[arg-type]
+    if benchmark.noise is not None:
+        from loginfer.benchmark.noise_tables import write_noise
+
+        with writer.open(NOISE) as stream:
+            write_noise(benchmark, benchmark.noise, stream)  # type: ignore[arg-type]
 
 
 def _kg(benchmark: Benchmark) -> dict[str, Any] | None:
@@ -273,11 +285,12 @@ def load_benchmark(path: str | Path, *, verify: bool = True) -> Benchmark:
         raise InputError(f"`{path}` holds no training triples")
     manifest = raw.manifest or {}
     notes = manifest.get("notes", [])
+    noise, found = _noise(raw)
     return Benchmark(
         name=raw.name,
         graph=graph,
         positives=Splits(graph.triples, valid, test),
-        negatives={method: _negatives(raw, method) for method in raw.methods},
+        negatives=found or {method: _negatives(raw, method) for method in raw.methods},
         rules=raw.rules,
         provenance=raw.provenance,
         recipe=raw.recipe,
@@ -285,7 +298,23 @@ def load_benchmark(path: str | Path, *, verify: bool = True) -> Benchmark:
         notes=tuple(map(str, notes)) if isinstance(notes, list) else (),
         manifest=manifest,
         path=raw.path,
+        context=None if raw.context is None else raw.graph(raw.context),
+        noise=noise,
     )
+
+
+def _noise(raw: RawFolder) -> tuple[Noise | None, dict[str, NegativeSet]]:
+    """Return the noise and the negatives with it; nothing for a folder without noise."""
+    from loginfer.benchmark.noise_reading import noise_of
+
+    if raw.noise is None:
+        return None, {}
+    noise, noisy = noise_of(raw, raw.noise)
+    table = raw.origins
+    origins = {} if table is None else _origins(raw, noisy.method, noise.negatives.splits)
+    later = {split: found for split, found in origins.items() if split != "train"}
+    noise = replace(noise, negatives=replace(noise.negatives, origins=origins))
+    return noise, {noisy.method: replace(noisy, origins=later)}
 
 
 def _distinct(raw: RawFolder, lines: Triples) -> Triples:

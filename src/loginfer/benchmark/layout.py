@@ -12,10 +12,12 @@ from loginfer.kg.formats.source import split_compression
 __all__ = [
     "CANDIDATES",
     "CARD",
+    "CONTEXT",
     "CROISSANT",
     "GIVEN",
     "MANIFEST",
     "NEGATIVES",
+    "NOISE",
     "PROVENANCE",
     "RULES",
     "Role",
@@ -29,6 +31,8 @@ __all__ = [
 RULES = "rules.txt"
 PROVENANCE = "provenance.parquet"
 NEGATIVES = "negatives.parquet"
+NOISE = "noise.parquet"
+CONTEXT = "context.txt"
 CARD = "README.md"
 CROISSANT = "croissant.json"
 MANIFEST = "manifest.json"
@@ -61,17 +65,24 @@ class Role:
         train, valid or test.
     method
         Which negatives; None for positives.
+    context
+        Whether it is the context graph that goes with this split.
     """
 
     split: Split
     method: str | None = None
+    context: bool = False
 
     def __str__(self) -> str:
+        if self.context:
+            return f"the context graph of {self.split}"
         return f"the positives of {self.split}" if self.method is None else f"negatives of {self.split}"
 
 
 def file_of(role: Role) -> str:
     """Return the name under which we write triples: `train.txt`, `train_neg_pa.txt`."""
+    if role.context:
+        return CONTEXT
     return f"{role.split}.txt" if role.method is None else f"{role.split}_neg_{role.method}.txt"
 
 
@@ -82,7 +93,8 @@ def is_method(name: str) -> bool:
 
 def is_ours(name: str) -> bool:
     """Whether a file of this name is one that we write, or one that nobody misses."""
-    if name in (RULES, PROVENANCE, NEGATIVES, CARD, CROISSANT, MANIFEST, *CANDIDATES, *_LITTER):
+    tables = (PROVENANCE, NEGATIVES, NOISE)
+    if name in (RULES, CONTEXT, *tables, CARD, CROISSANT, MANIFEST, *CANDIDATES, *_LITTER):
         return True
     role = role_of(name)
     return role is not None and file_of(role) == name

@@ -9,8 +9,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from loginfer.benchmark.layout import MANIFEST, is_method
-from loginfer.benchmark.values import SPLITS, Benchmark, BenchmarkRule, PassedOver
+from loginfer.benchmark.values import SPLITS, Benchmark, BenchmarkRule, PassedOver, Provenance
 from loginfer.errors import InputError, LogInferError
 from loginfer.files import reading
 from loginfer.kg import KnowledgeGraph
@@ -24,6 +26,7 @@ __all__ = [
     "Kind",
     "Problem",
     "as_json",
+    "depth_counts",
     "kg_figures",
     "make_manifest",
     "manifest_rules",
@@ -119,8 +122,22 @@ def make_manifest(
         "notes": list(benchmark.notes),
         "positives": dict(benchmark.positives.sizes),
         "conclusions": conclusions,
+        **({} if provenance is None or not provenance.deep else {"depths": depth_counts(provenance)}),
         "negatives": {method: _negatives(benchmark, method) for method in benchmark.negatives},
+        **({} if benchmark.noise is None else {"noise": benchmark.noise.as_dict()}),
+        **({} if benchmark.context is None else {"inductive": _inductive(benchmark, benchmark.context)}),
         "files": {name: asdict(files[name]) for name in sorted(files)},
+    }
+
+
+def depth_counts(provenance: Provenance) -> dict[str, dict[str, int]]:
+    """Return how many conclusions of each depth each split has."""
+    return {
+        str(depth): {
+            split: int(((provenance.split == i) & (provenance.depth == depth)).sum())
+            for i, split in enumerate(SPLITS)
+        }
+        for depth in np.unique(provenance.depth).tolist()
     }
 
 
@@ -156,7 +173,16 @@ def _rule(known: BenchmarkRule | PassedOver, **more: int) -> dict[str, Any]:
         "support": known.support,
         "new": known.new,
         **more,
+        **_measures(known),
+        **({"reason": known.reason} if isinstance(known, PassedOver) and known.reason else {}),
     }
+
+
+def _measures(known: BenchmarkRule | PassedOver) -> dict[str, float | None]:
+    """Return the measures of a rule that was not chosen by its support."""
+    if not isinstance(known, BenchmarkRule) or known.confidence is None:
+        return {}
+    return {"confidence": known.confidence, "overlap": known.overlap}
 
 
 def _negatives(benchmark: Benchmark, method: str) -> dict[str, Any]:
@@ -166,6 +192,11 @@ def _negatives(benchmark: Benchmark, method: str) -> dict[str, Any]:
         for split, triples in made.splits.items()
     }
     return {**counts, "notes": list(made.notes)}
+
+
+def _inductive(benchmark: Benchmark, context: KnowledgeGraph) -> dict[str, Any]:
+    constants = {"train": len(benchmark.graph.consts), "test": len(context.consts)}
+    return {"context": len(context), "constants": constants}
 
 
 # -- reading ------------------------------------------------------------------------------------
@@ -314,15 +345,28 @@ def manifest_rules(manifest: Mapping[str, Any], rules: Sequence[Rule]) -> tuple[
         told = _entry(entry, "sampled")
         if told["rule"] != str(rule):
             raise InputError(f"rule {place} is `{rule}`, but `{told['rule']}` in the manifest")
-        found.append(BenchmarkRule(rule, told["pattern"], told["support"], told["new"], told["sampled"]))
+        counts = (told["support"], told["new"], told["sampled"])
+        measures = (_share(entry, "confidence"), _share(entry, "overlap"))
+        found.append(BenchmarkRule(rule, told["pattern"], *counts, *measures))
     return tuple(found)
+
+
+def _share(entry: Mapping[str, Any], key: str) -> float | None:
+    """Return a measure of a rule, if there is one."""
+    value = entry.get(key)
+    if not isinstance(value, int | float | None) or isinstance(value, bool):
+        raise InputError("the manifest's rules make no sense", hint="build the benchmark again")
+    return None if value is None else float(value)
 
 
 def passed_over(manifest: Mapping[str, Any]) -> tuple[PassedOver, ...]:
     """Return the candidates that the manifest says were passed over."""
     told = [_entry(entry) for entry in manifest["passed_over"]]
     try:
-        return tuple(PassedOver(parse_rule(t["rule"]), t["pattern"], t["support"], t["new"]) for t in told)
+        return tuple(
+            PassedOver(parse_rule(t["rule"]), t["pattern"], t["support"], t["new"], t.get("reason"))
+            for t in told
+        )
     except InputError as error:
         raise InputError("the manifest's rules make no sense", hint="build the benchmark again") from error
 

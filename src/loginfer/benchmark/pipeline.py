@@ -5,17 +5,23 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from loginfer.benchmark.multi_step import deepen
 from loginfer.benchmark.negatives import Context, sample_negatives
 from loginfer.benchmark.positives import Positives, distribute
 from loginfer.benchmark.recipe import Method, Recipe
+from loginfer.benchmark.rounds import Rounds, refuse_negations
 from loginfer.benchmark.rules import Selection, given_rules, named_patterns, select_rules
 from loginfer.benchmark.values import Benchmark
 from loginfer.engine import Engine, Progress, extend, open_engine_in
 from loginfer.kg import KnowledgeGraph
 from loginfer.logic.rule import Rule
+
+if TYPE_CHECKING:
+    from loginfer.benchmark.inductive import Sides
 
 __all__ = ["Foundation", "build", "check_recipe", "foundation"]
 
@@ -34,12 +40,15 @@ class Foundation:
         Step 2.
     context
         What step 3 needs; its intermediate results are shared by all methods.
+    sides
+        Of an inductive benchmark: the two sides of K; `context` is that of the train side.
     """
 
     recipe: Recipe
     selection: Selection
     positives: Positives
     context: Context
+    sides: Sides | None = None
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -52,17 +61,24 @@ class Foundation:
             negatives=tuple(methods or self.recipe.negatives), name=name or self.recipe.name
         )
         splits = self.positives.splits
-        return Benchmark(
+        sample = partial(sample_negatives, self.context) if self.sides is None else self.sides.negatives
+        made = Benchmark(
             name=recipe.name or default_name(recipe),
             graph=self.context.kg.with_triples(splits.train),
             positives=splits,
-            negatives={method: sample_negatives(self.context, method) for method in recipe.negatives},
+            negatives={method: sample(method) for method in recipe.negatives},
             rules=self.selection.rules,
             provenance=self.positives.provenance,
             recipe=recipe,
             passed_over=self.selection.passed_over,
             notes=self.notes,
+            context=None if self.sides is None else self.sides.division.test,
         )
+        if not (recipe.flipped or recipe.missing):
+            return made
+        from loginfer.benchmark.noise_making import add_noise
+
+        return add_noise(made, recipe, self.context.open_engine)
 
 
 def default_name(recipe: Recipe) -> str:
@@ -70,13 +86,19 @@ def default_name(recipe: Recipe) -> str:
     patterns = ["pattern" if "->" in pattern else pattern for pattern in recipe.patterns]
     file = " ".join(Path(recipe.kg).name.split())
     graph = file.split(".")[0] or file
-    return "-".join([graph, *(patterns or ["rules"]), *recipe.negatives])
+    variants = [f"{key}{share:g}" for key in ("flipped", "missing") if (share := getattr(recipe, key))]
+    variants += ["inductive"] if recipe.inductive else []
+    variants += [recipe.select] if recipe.select != "support" else []
+    variants += [f"depth{recipe.depth}"] if recipe.depth > 1 else []
+    return "-".join([graph, *(patterns or ["rules"]), *recipe.negatives, *variants])
 
 
 def check_recipe(recipe: Recipe) -> tuple[Rule, ...]:
     """Return the given rules; a typing mistake in patterns or rules is told before the graph is loaded."""
-    named_patterns(recipe)
-    return given_rules(recipe)
+    patterns, rules = named_patterns(recipe), given_rules(recipe)
+    if recipe.depth > 1:
+        refuse_negations((*patterns, *rules))
+    return rules
 
 
 @contextlib.contextmanager
@@ -113,8 +135,28 @@ def foundation(
 
         over_kg = opened(extend(graph, rules))
         selection = select_rules(recipe, over_kg, progress)
-        positives = distribute(recipe, over_kg, selection, progress)
-        context = Context(recipe, over_kg, opened, selection.program, positives.splits, progress)
+        if recipe.inductive:
+            from loginfer.benchmark.inductive import inductive_sides
+
+            sides = inductive_sides(recipe, over_kg.graph, selection, opened, progress)
+            yield Foundation(recipe, sides.selection, sides.positives, sides.train, sides)
+            return
+        rounds = None
+        if recipe.depth > 1:
+            rounds = Rounds(
+                over_kg,
+                selection.program,
+                recipe.depth,
+                opened,
+                max_triples=recipe.max_triples,
+                progress=progress,
+            )
+            selection = deepen(recipe, selection, rounds, progress)
+        positives = distribute(recipe, over_kg, selection, progress, rounds)
+        premises = over_kg if rounds is None else rounds.last
+        context = Context(
+            recipe, premises, opened, selection.program, positives.splits, progress, rounds=rounds
+        )
         yield Foundation(recipe, selection, positives, context)
 
 

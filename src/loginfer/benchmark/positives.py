@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.recipe import Recipe
+from loginfer.benchmark.rounds import Rounds
 from loginfer.benchmark.rules import Selection
 from loginfer.benchmark.values import SPLITS, Provenance, Splits
 from loginfer.engine import Engine, Progress
@@ -16,7 +17,7 @@ from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.kg.triples import keys_without, merged_keys
 from loginfer.logic.rule import Rule
 
-__all__ = ["Positives", "distribute", "trace"]
+__all__ = ["Positives", "distribute", "strangers", "trace", "trace_steps"]
 
 Keys = npt.NDArray[np.int64]
 
@@ -41,13 +42,19 @@ class Positives:
 
 
 def distribute(
-    recipe: Recipe, engine: Engine, selection: Selection, progress: Progress | None = None
+    recipe: Recipe,
+    engine: Engine,
+    selection: Selection,
+    progress: Progress | None = None,
+    rounds: Rounds | None = None,
 ) -> Positives:
     """Distribute the sampled conclusions of each rule over train, valid and test.
 
     P_train is K and every rule's share of train; P_valid the shares of valid that are not in P_train; P_test
     the shares of test that are in neither. A conclusion with a name that P_train would not have goes to train
     instead: the signature of the others must be included in that of P_train (section 2.2).
+
+    With `rounds`, conclusions may follow in several steps, and the provenance tells in how many.
     """
     graph = engine.graph
     shares: tuple[list[Keys], ...] = ([], [], [])
@@ -58,7 +65,7 @@ def distribute(
     train, valid, test = (merged_keys(*share) for share in shares)
     valid = keys_without(valid, train)
     test = keys_without(keys_without(test, train), valid)
-    strange = _strangers(graph, train, np.concatenate([valid, test]))
+    strange = strangers(graph, train, np.concatenate([valid, test]))
     if len(strange):
         train = merged_keys(train, strange)
         valid, test = (keys_without(keys, strange) for keys in (valid, test))
@@ -68,16 +75,18 @@ def distribute(
     concluded = np.concatenate([train, valid, test])
     split = np.repeat(np.arange(len(SPLITS), dtype=np.int8), [len(train), len(valid), len(test)])
     order = np.argsort(concluded)
-    provenance = trace(
-        engine, selection.program, graph.keys.unpack(concluded[order]), split[order], progress=progress
-    )
+    triples, split = graph.keys.unpack(concluded[order]), split[order]
+    if rounds is None:
+        provenance = trace(engine, selection.program, triples, split, progress=progress)
+    else:
+        provenance = trace_steps(rounds, triples, split, progress)
     notes: tuple[str, ...] = ()
     if len(strange):
         notes = (f"{len(strange)} conclusions went to train because they are the first with some name",)
     return Positives(splits, provenance, notes)
 
 
-def _strangers(graph: KnowledgeGraph, train: Keys, others: Keys) -> Keys:
+def strangers(graph: KnowledgeGraph, train: Keys, others: Keys) -> Keys:
     """Return the keys of triples with a name that neither K nor these training triples have, sorted.
 
     A type is no constant: a name counts only for the way in which it is used.
@@ -133,3 +142,27 @@ def trace(
             rows = engine.first_witnesses(rule, conclusions[found.triple[pairs]])
             values[offsets[pairs][:, None] + np.arange(width[i])] = rows
     return Provenance(conclusions, split, found.triple, found.rule.astype(np.int32), offsets, values)
+
+
+def trace_steps(
+    rounds: Rounds, conclusions: Triples, split: npt.NDArray[np.int8], progress: Progress | None = None
+) -> Provenance:
+    """Return the provenance of conclusions of several steps: those at depth d are traced in K_{d-1}.
+
+    Parameters
+    ----------
+    rounds
+        K and what follows from it, step by step.
+    conclusions, split, progress
+        As for `trace`.
+    """
+    from loginfer.benchmark.multi_step import joined
+
+    depth = rounds.depths(conclusions)
+    parts = []
+    for step in range(1, rounds.steps + 1):
+        mine = np.flatnonzero(depth == step)
+        engine = rounds.over(step)
+        part = trace(engine, rounds.rules, conclusions[mine], split[mine], progress=progress)
+        parts.append((mine, part))
+    return joined(parts, conclusions, split, depth)

@@ -13,7 +13,7 @@ import hashlib
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["generator", "hash_order", "salt"]
+__all__ = ["generator", "hash_order", "mixed_numbers", "salt"]
 
 _MULTIPLIERS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
@@ -53,6 +53,12 @@ def hash_order(keys: npt.NDArray[np.int64], salt: int, count: int | None = None)
         return np.empty(0, dtype=np.int64)
     smallest = np.argpartition(hashes, count - 1)[:count]
     return np.asarray(smallest[np.argsort(hashes[smallest])])
+
+
+def mixed_numbers(salts: npt.NDArray[np.uint64], stage: int) -> npt.NDArray[np.int64]:
+    """Return a random number from 0 to 2^62 for each salt and a stage."""
+    mixed = _mix(_mix(salts) ^ np.uint64(stage))
+    return np.asarray((mixed >> np.uint64(2)).astype(np.int64))
 
 
 def _mix(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:

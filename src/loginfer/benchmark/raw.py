@@ -14,7 +14,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from loginfer.benchmark.layout import MANIFEST, NEGATIVES, PROVENANCE, RULES, Role, file_of, roles
+from loginfer.benchmark.layout import (
+    CONTEXT,
+    MANIFEST,
+    NEGATIVES,
+    NOISE,
+    PROVENANCE,
+    RULES,
+    Role,
+    file_of,
+    roles,
+)
 from loginfer.benchmark.manifest import Kind, Problem, manifest_rules, read_manifest, verify_files
 from loginfer.benchmark.recipe import Recipe
 from loginfer.benchmark.table_reading import NegativeTable
@@ -26,6 +36,7 @@ from loginfer.kg.triples import TripleKeys
 
 if TYPE_CHECKING:
     from loginfer.benchmark.collector import Collector
+    from loginfer.benchmark.noise_tables import NoiseTable
 
 __all__ = ["Problem", "RawFolder", "TripleFile", "read_folder"]
 
@@ -87,6 +98,8 @@ class RawFolder:
         Where the negatives came from, if that is known.
     unlisted
         Files that the manifest does not mention.
+    noise
+        What is wrong with P_train and N_train on purpose, if that is known.
     """
 
     path: Path
@@ -102,6 +115,7 @@ class RawFolder:
     provenance: Provenance | None = None
     origins: NegativeTable | None = None
     unlisted: tuple[str, ...] = ()
+    noise: NoiseTable | None = None
 
     @property
     def name(self) -> str:
@@ -121,8 +135,13 @@ class RawFolder:
 
     def lines(self, split: str, method: str | None = None) -> Triples:
         """Return the triples of a split, line by line: its positives, or the negatives of a method."""
-        found = [f.triples for f in self.files if f.role.split == split and f.role.method == method]
+        found = [f.triples for f in self.files if f.role == Role(split, method)]  # type: ignore[arg-type]
         return np.concatenate(found) if found else np.empty((0, 3), dtype=np.int32)
+
+    @property
+    def context(self) -> Triples | None:
+        """The triples of the context graph, line by line; None if there is none."""
+        return next((f.triples for f in self.files if f.role.context), None)
 
     def graph(self, triples: Triples) -> KnowledgeGraph:
         """Return triples as a graph over the folder's names."""
@@ -165,6 +184,7 @@ class _Reader:
 
     def read(self) -> RawFolder:
         from loginfer.benchmark.collector import Collector
+        from loginfer.benchmark.noise_tables import read_noise
         from loginfer.benchmark.table_reading import read_negatives, read_provenance
 
         collector = Collector()
@@ -174,17 +194,21 @@ class _Reader:
         rules = self._rules()
         raw_provenance = self._table(PROVENANCE, read_provenance, collector)
         raw_origins = self._table(NEGATIVES, read_negatives, collector)
+        raw_noise = self._table(NOISE, read_noise, collector)
         predicate = self._type_predicate()
         constants = [name for known in rules or () for name in known.rule.constants]
         relations = _relation_names(collector, rules or (), predicate)
         e, r, files = collector.finish_files(constants, relations)
         self._note_bad_lines(collector)
-        provenance = origins = None
+        provenance = origins = noise = None
         count = None if rules is None else len(rules)
         if raw_provenance is not None:
             provenance = self._attempt(PROVENANCE, partial(raw_provenance.finish, e.ids, r.ids, count))
         if raw_origins is not None:
-            origins = self._attempt(NEGATIVES, partial(raw_origins.finish, e.ids, r.ids, count))
+            program = None if rules is None else [known.rule for known in rules]
+            origins = self._attempt(NEGATIVES, partial(raw_origins.finish, e.ids, r.ids, program))
+        if raw_noise is not None:
+            noise = self._attempt(NOISE, partial(raw_noise.finish, e.ids, r.ids))
         return RawFolder(
             path=self.folder,
             entities=e.vocabulary,
@@ -199,6 +223,7 @@ class _Reader:
             provenance=provenance,
             origins=origins,
             unlisted=self._unlisted(),
+            noise=noise,
         )
 
     def _attempt(self, file: str, work: Callable[[], T], kind: Kind = "unreadable") -> T | None:
@@ -213,6 +238,7 @@ class _Reader:
         if self.manifest is not None:
             wanted = [Role(split) for split in SPLITS]
             wanted += [Role(split, m) for m in self.manifest["negatives"] for split in SPLITS]
+            wanted += [Role("test", context=True)] if CONTEXT in self.manifest["files"] else []
             return [(file_of(role), role) for role in wanted if file_of(role) in self.there]
         found = roles(self.names)
         if Role("train") not in found:

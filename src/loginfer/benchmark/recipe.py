@@ -9,12 +9,16 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from loginfer.benchmark.choice_settings import Head, Measure, Select, check_choice, check_depth
+from loginfer.benchmark.recipe_variants import check_variants
 from loginfer.errors import InputError, UnknownNameError
 from loginfer.files import atomic_write, reading
 
 __all__ = [
+    "MATCHES",
     "METHODS",
     "PROTOCOLS",
+    "Match",
     "Method",
     "Protocol",
     "Recipe",
@@ -25,11 +29,20 @@ __all__ = [
     "write_recipe",
 ]
 
-Method = Literal["rb", "pa", "qg", "rc"]
+Method = Literal["rb", "pa", "qg", "rc", "nm"]
 Protocol = Literal["paper", "sound"]
+Match = Literal["popularity", "adjacency", "simpbl"]
 
 METHODS: tuple[Method, ...] = get_args(Method)
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
+MATCHES: tuple[Match, ...] = get_args(Match)
+
+# Settings that came later are written down only where they differ from their default, so that the bytes of
+# benchmarks which do not use them stay what they were.
+_LATER = (
+    "match", "flipped", "missing", "inductive", "inductive_share",
+    "select", "select_by", "interval", "head", "depth", "max_triples",
+)  # fmt: skip
 
 # From this sum on, whole numbers are taken for percentages.
 _PERCENTAGES = 50
@@ -55,10 +68,23 @@ class Recipe:
         Where a pattern has fewer than `k1` candidates, take them all instead of stopping.
     min_support, max_support
         Only bodies with a support in this interval are candidates.
+    select, select_by, interval
+        Which candidates become rules instead of those with the largest support: `random` ones, or those of
+        an `interval` such as `0.1:0.5` of `support`, `confidence` or `overlap`.
+    head
+        The head's predicate, where the body does not determine it: `drawn`, or the `best` by confidence.
+    depth
+        Conclusions follow in up to so many steps.
+    max_triples
+        With a `depth` of more than one: give up when more triples follow than this.
     ratio
         Of train, valid and test, such as `8:1:1`.
     negatives
-        Methods: `rb` relevance-based, `pa` position-aware, `qg` query-guided, `rc` random object corruption.
+        Methods: `rb` relevance-based, `pa` position-aware, `qg` query-guided, `rc` random object corruption,
+        `nm` near misses.
+    match
+        Of `nm`: shortcuts on which negatives must not differ from positives: `popularity`,
+        `adjacency` and `simpbl`.
     protocol
         `paper` follows the text to the letter; `sound` also guarantees what it promises.
     min_new
@@ -71,6 +97,14 @@ class Recipe:
         The relation that gives types; recognised by default, empty for none.
     name
         What to call the benchmark; by default after the graph, the patterns and the methods.
+    flipped
+        The share of train's conclusions that are moved to N_train, in exchange for as many negatives.
+    missing
+        The share of the premises in recorded witnesses that is removed from P_train.
+    inductive
+        Give test constants of its own, with a context graph, instead of those of train.
+    inductive_share
+        If inductive: the share of constants for test.
     """
 
     kg: str
@@ -81,14 +115,25 @@ class Recipe:
     allow_fewer: bool = False
     min_support: int | None = None
     max_support: int | None = None
+    select: Select = "support"
+    select_by: Measure = "support"
+    interval: str | None = None
+    head: Head = "drawn"
+    depth: int = 1
+    max_triples: int = 20_000_000
     ratio: str = "8:1:1"
     negatives: tuple[Method, ...] = ("pa",)
+    match: tuple[Match, ...] = ()
     protocol: Protocol = "sound"
     min_new: int = 10
     materialised: bool = False
     seed: int = 0
     type_predicate: str | None = None
     name: str | None = None
+    flipped: float = 0
+    missing: float = 0
+    inductive: bool = False
+    inductive_share: float = 0.2
 
     def __post_init__(self) -> None:
         _check(self)
@@ -110,7 +155,12 @@ class Recipe:
     def as_dict(self) -> dict[str, Any]:
         """Return the settings as plain values, without those that are not set."""
         values = {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(self).items()}
-        return {key: v for key, v in values.items() if v is not None and v != []}
+        plain = {field.name: field.default for field in fields(self) if field.name in _LATER}
+        return {
+            key: v
+            for key, v in values.items()
+            if v is not None and v != [] and not (key in plain and getattr(self, key) == plain[key])
+        }
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], *, where: str | None = None) -> Recipe:
@@ -146,7 +196,7 @@ def _check(recipe: Recipe) -> None:
     kinds: dict[str, tuple[type, ...]] = {
         "kg": (str,), "ratio": (str,), "protocol": (str,), "materialised": (bool,), "allow_fewer": (bool,),
         "k1": (int,), "k2": (int,), "min_new": (int,), "seed": (int,),
-        "patterns": (tuple,), "negatives": (tuple,),
+        "patterns": (tuple,), "negatives": (tuple,), "match": (tuple,),
     }  # fmt: skip
     for key, kind in kinds.items():
         value = getattr(recipe, key)
@@ -192,9 +242,21 @@ def _check(recipe: Recipe) -> None:
             raise UnknownNameError("method for negatives", str(method), METHODS)
     if len(set(recipe.negatives)) < len(recipe.negatives):
         raise InputError(f"a method for negatives is given twice: {', '.join(recipe.negatives)}")
+    for match in recipe.match:
+        if match not in MATCHES:
+            raise UnknownNameError("shortcut to match", str(match), MATCHES)
+    if len(set(recipe.match)) < len(recipe.match):
+        raise InputError(f"a shortcut to match is given twice: {', '.join(recipe.match)}")
+    if recipe.match and "nm" not in recipe.negatives:
+        raise InputError("`match` is for near misses", hint="add the method `nm`")
+    if "nm" in recipe.negatives and recipe.protocol != "sound":
+        raise InputError("near misses are for the protocol `sound`", hint='set protocol = "sound"')
     if recipe.materialised and recipe.protocol != "sound":
         raise InputError("`materialised` is for the protocol `sound`", hint='set protocol = "sound"')
+    check_choice(recipe)
+    check_depth(recipe)
     parse_ratio(recipe.ratio)
+    check_variants(recipe)
 
 
 def parse_ratio(text: str) -> tuple[Fraction, Fraction, Fraction]:

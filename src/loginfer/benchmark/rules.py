@@ -1,29 +1,43 @@
-"""Step 1, rule generation (section 3.1): per pattern the k1 candidates with the largest support."""
+"""Step 1, rule generation (section 3.1): per pattern k1 candidates, by default with the largest support."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.benchmark.randomness import generator, hash_order, salt
+from loginfer.benchmark.candidates import DRAWN, Candidate, can_be_listed, candidates
+from loginfer.benchmark.choice_settings import parse_interval
+from loginfer.benchmark.complements import matched_sample
+from loginfer.benchmark.measures import confidence, overlap
+from loginfer.benchmark.negation import Interplay, least_excluded, negation_notes
+from loginfer.benchmark.randomness import hash_order, salt
 from loginfer.benchmark.recipe import Recipe
 from loginfer.benchmark.values import BenchmarkRule, PassedOver
 from loginfer.engine import Engine, Progress
-from loginfer.engine.bodies import predicate_names
 from loginfer.errors import InputError
 from loginfer.kg import KnowledgeGraph
-from loginfer.logic import canonical_text, instantiate, parse_pattern, parse_rule, pattern_named
+from loginfer.logic import canonical_text, parse_pattern, parse_rule, pattern_named
+from loginfer.logic.near_misses import is_own_complement
 from loginfer.logic.rule import Pattern, Rule
 from loginfer.logic.rulefile import read_rules
+from loginfer.logic.stratification import stratified
 
-__all__ = ["Selection", "given_rules", "named_patterns", "select_rules"]
+__all__ = [
+    "Selection",
+    "given_rules",
+    "named_patterns",
+    "refuse_silence",
+    "sample_new",
+    "select_rules",
+    "silent_rules",
+]
 
-# Candidates beyond k1 are ranked in steps that grow: under `sound` some are passed over.
-_GROWTH = 4
+# So many candidates are measured at most where they must lie in an interval of confidence or overlap.
+TRIES = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +47,11 @@ class Selection:
     Parameters
     ----------
     rules
-        R: pattern by pattern with descending support, or in the order in which they were given.
+        R: pattern by pattern with descending support or as they were drawn, or in the order given.
     samples
         For each rule the keys (see `TripleKeys`) of its sampled new conclusions, in random order.
     passed_over
-        Candidates with too few new conclusions, in the order in which they were met.
+        Candidates with too few new conclusions, or kept out by a negation, in the order they were met.
     notes
         What a user should know.
     """
@@ -51,15 +65,6 @@ class Selection:
     def program(self) -> tuple[Rule, ...]:
         """The rules alone."""
         return tuple(known.rule for known in self.rules)
-
-
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    """A rule of R_cand with its support."""
-
-    rule: Rule
-    pattern: str
-    support: int
 
 
 def named_patterns(recipe: Recipe) -> tuple[Pattern, ...]:
@@ -86,7 +91,7 @@ def given_rules(recipe: Recipe) -> tuple[Rule, ...]:
     Raises
     ------
     InputError
-        For a file without rules, or two rules that are the same up to renaming.
+        For a file without rules, for two rules that are the same, or for rules that are not stratified.
     """
     if recipe.rules is None:
         return ()
@@ -103,14 +108,17 @@ def given_rules(recipe: Recipe) -> tuple[Rule, ...]:
         other = seen.setdefault(canonical_text(rule), rule)
         if other is not rule:
             raise InputError(f"`{rule}` and `{other}` are the same rule", hint="leave one of them out")
+    stratified(rules)
     return rules
 
 
 def select_rules(recipe: Recipe, engine: Engine, progress: Progress | None = None) -> Selection:
     """Return R with a sample of each rule's new conclusions.
 
-    For patterns: per pattern the `k1` candidates with the largest support, ties by the text of the body.
-    Under `sound`, candidates with fewer than `min_new` new conclusions are passed over. Given rules all
+    For patterns: per pattern the `k1` candidates with the largest support, ties by the text of the body; or
+    the first `k1` in a random order, of those whose measure lies in an interval if the recipe has one.
+    Under `sound`, candidates with fewer than `min_new` new conclusions are passed over, and so are those with
+    a negation that excludes fewer, or that does not go with the rules selected before. Given rules all
     stay, since they all say what is true; under `sound`, those with fewer than `min_new` are not sampled.
 
     Parameters
@@ -136,46 +144,112 @@ def select_rules(recipe: Recipe, engine: Engine, progress: Progress | None = Non
         for i, rule in enumerate(rules):
             if progress:
                 progress("applying rules", i, len(rules))
-            new, sample = _sample(recipe, engine, rule)
+            new, sample = sample_new(recipe, engine, rule)
             if sound and new < recipe.min_new:
                 sample = sample[:0]
             chosen.append(BenchmarkRule(rule, None, engine.support(rule), new, len(sample)))
             samples.append(sample)
-        _refuse_silence(chosen, recipe, engine.graph)
-        return Selection(tuple(chosen), tuple(samples), notes=_silent(chosen, recipe))
+        return _selection(recipe, engine, chosen, samples)
     seen: set[str] = set()
     notes: list[str] = []
+    interplay = Interplay()
     for pattern in named_patterns(recipe):
         wanted = len(chosen) + recipe.k1
         begin = len(chosen)
-        for candidate in _candidates(recipe, engine, pattern, progress):
+        tries = 0
+        for candidate in candidates(recipe, engine, pattern, progress):
             text = canonical_text(candidate.rule)
             if text in seen:
                 continue
             seen.add(text)
-            new, sample = _sample(recipe, engine, candidate.rule)
-            if sound and new < recipe.min_new:
-                passed.append(PassedOver(candidate.rule, candidate.pattern, candidate.support, new))
+            if recipe.select_by != "support" and tries == TRIES:
+                break
+            tries += 1
+            new, sample = sample_new(recipe, engine, candidate.rule)
+            reason = _objection(recipe, engine, candidate.rule, new, interplay) if sound else None
+            if len(sample) < min(recipe.min_new, new, recipe.k2) and reason is None:
+                reason = "another relation connects the ends of too few conclusions"
+            if sound and (reason is not None or new < recipe.min_new):
+                passed.append(PassedOver(candidate.rule, candidate.pattern, candidate.support, new, reason))
                 continue
-            chosen.append(
-                BenchmarkRule(candidate.rule, candidate.pattern, candidate.support, new, len(sample))
-            )
-            samples.append(sample)
+            known = _measured(recipe, engine, candidate, new, len(sample))
+            if known is not None:
+                chosen.append(known)
+                samples.append(sample)
+                interplay.add(known.rule)
             if progress:
                 progress(f"applying rules of `{pattern.name}`", len(chosen) - begin, recipe.k1)
             if len(chosen) == wanted:
                 break
         if len(chosen) < wanted:
-            problem = _too_few(pattern, recipe, engine, len(chosen) - begin, passed)
+            problem = _too_few(pattern, recipe, engine, len(chosen) - begin, passed, tries)
             if not recipe.allow_fewer or len(chosen) == begin:
                 raise problem
             notes.append(problem.message)
-    _refuse_silence(chosen, recipe, engine.graph)
-    return Selection(tuple(chosen), tuple(samples), tuple(passed), (*notes, *_silent(chosen, recipe)))
+    return _selection(recipe, engine, chosen, samples, passed, notes)
 
 
-def _sample(recipe: Recipe, engine: Engine, rule: Rule) -> tuple[int, npt.NDArray[np.int64]]:
-    """Return |T_r(K) ∖ K| and the keys of up to k2 of these triples, in random order."""
+def _selection(
+    recipe: Recipe,
+    engine: Engine,
+    chosen: Sequence[BenchmarkRule],
+    samples: Sequence[npt.NDArray[np.int64]],
+    passed: Sequence[PassedOver] = (),
+    notes: Sequence[str] = (),
+) -> Selection:
+    """Put a selection together; what rules do not conclude is told once all steps are known."""
+    notes = (*notes, *negation_notes([known.rule for known in chosen]))
+    if recipe.depth == 1:
+        refuse_silence(chosen, recipe, engine.graph)
+        notes = (*notes, *silent_rules(chosen, recipe))
+    return Selection(tuple(chosen), tuple(samples), tuple(passed), tuple(notes))
+
+
+def _objection(recipe: Recipe, engine: Engine, rule: Rule, new: int, interplay: Interplay) -> str | None:
+    """Return why negation keeps a candidate with enough new conclusions from being selected; None if not."""
+    if new < recipe.min_new:
+        return None
+    reason = interplay.objection(rule)
+    if reason is None and rule.negations:
+        excluded = least_excluded(engine, rule, new)
+        if excluded is not None and excluded < recipe.min_new:
+            many = f"{excluded:,} new conclusion{'' if excluded == 1 else 's'}"
+            reason = f"a negation excludes {many}, fewer than {recipe.min_new:,}"
+    return reason
+
+
+def _measured(
+    recipe: Recipe, engine: Engine, candidate: Candidate, new: int, sampled: int
+) -> BenchmarkRule | None:
+    """Return a candidate as a rule, with its measures unless rules are chosen as in the paper.
+
+    None if it is not in the recipe's interval; for one of support all candidates are.
+    """
+    rule = candidate.rule
+    known = BenchmarkRule(rule, candidate.pattern, candidate.support, new, sampled)
+    if recipe.select == "support" and recipe.head == "drawn":
+        return known
+    known = replace(known, confidence=confidence(engine, rule, new))
+    if recipe.select_by == "confidence" and not _inside(recipe, known.confidence):
+        return None  # the overlap takes longer
+    known = replace(known, overlap=overlap(engine, rule))
+    return None if recipe.select_by == "overlap" and not _inside(recipe, known.overlap) else known
+
+
+def _inside(recipe: Recipe, value: float | None) -> bool:
+    """Say whether a measure lies in the recipe's interval."""
+    low, high = parse_interval(recipe.interval or ":1")
+    return value is not None and low <= value <= high
+
+
+def sample_new(recipe: Recipe, engine: Engine, rule: Rule) -> tuple[int, npt.NDArray[np.int64]]:
+    """Return |T_r(K) ∖ K| and the keys of up to k2 of these triples, in random order.
+
+    With `adjacency` among the shortcuts to match, the conclusions of a rule that is its own complement are
+    chosen so that another relation connects the ends of enough of them (see `matched_sample`).
+    """
+    if "adjacency" in recipe.match and is_own_complement(rule):
+        return matched_sample(recipe, engine, rule)
     order = salt(recipe.seed, "positives", rule)
     new, sample = 0, np.empty(0, dtype=np.int64)
     for part in engine.conclusions_in_parts(rule, new=True):
@@ -186,67 +260,22 @@ def _sample(recipe: Recipe, engine: Engine, rule: Rule) -> tuple[int, npt.NDArra
     return new, sample
 
 
-def _candidates(
-    recipe: Recipe, engine: Engine, pattern: Pattern, progress: Progress | None
-) -> Iterator[_Candidate]:
-    """Yield the candidates of a pattern by descending support."""
-    heads = _Heads(recipe, engine.graph, pattern)
-    top: int | None = None if recipe.max_support else recipe.k1
-    done = 0
-    while True:
-        table = engine.rank_bodies(pattern, top, complete=False, progress=progress)
-        for names, support in zip(
-            predicate_names(table, engine.graph)[done:], table.support[done:].tolist(), strict=True
-        ):
-            if support < (recipe.min_support or 0):
-                return
-            if support > (recipe.max_support or support):
-                continue
-            rule = heads.rule(names)
-            if rule is not None:
-                yield _Candidate(rule, str(pattern), support)
-        if top is None or len(table) < top:
-            return
-        done, top = len(table), _GROWTH * top
-
-
-class _Heads:
-    """Draws the head's predicate of a candidate, where the body does not determine it.
-
-    The draw is uniform over the predicates of the right kind that do not occur in the body. It depends on the
-    seed and the body alone, so the rules for a smaller k1 are among those for a larger one.
-    """
-
-    def __init__(self, recipe: Recipe, graph: KnowledgeGraph, pattern: Pattern) -> None:
-        self._seed = recipe.seed
-        self._pattern = pattern
-        template = pattern.head_template
-        self._is_type = template is not None and pattern.is_type_template(template)
-        ids = graph.types if self._is_type else graph.rels
-        self._predicates = (graph.entities if self._is_type else graph.relations).names(ids)
-
-    def rule(self, names: Sequence[str]) -> Rule | None:
-        """Return the candidate with this body; None if every predicate occurs in the body."""
-        if self._pattern.head_in_body:
-            return instantiate(self._pattern, names)
-        body = instantiate(self._pattern, names, "_")
-        used = {t.name for a in body.atoms if a.is_type for t in a.terms[1:]} if self._is_type else None
-        taken = {str(a.relation) for a in body.atoms} if used is None else used
-        allowed = [name for name in self._predicates if name not in taken]
-        if not allowed:
-            return None
-        draw = generator(self._seed, "head", body.body_text, self._pattern.head)
-        return instantiate(self._pattern, names, allowed[int(draw.integers(len(allowed)))])
-
-
 def _too_few(
-    pattern: Pattern, recipe: Recipe, engine: Engine, found: int, passed: Sequence[PassedOver]
+    pattern: Pattern, recipe: Recipe, engine: Engine, found: int, passed: Sequence[PassedOver], tries: int
 ) -> InputError:
     where = ""
     if recipe.min_support or recipe.max_support:
         low, high = recipe.min_support or 1, recipe.max_support
         where = f" with a support of {low:,} {f'to {high:,}' if high else 'or more'}"
-    skipped = sum(p.pattern == str(pattern) for p in passed)
+    if recipe.interval is not None:
+        article = "an" if recipe.select_by == "overlap" else "a"
+        where += f" with {article} {recipe.select_by} in {recipe.interval}"
+    if recipe.select_by != "support":
+        where += f" among the {tries:,} candidates that were looked at"
+    elif recipe.select != "support" and not can_be_listed(engine.graph, pattern):
+        where += f" among {DRAWN:,} draws"
+    mine = [p for p in passed if p.pattern == str(pattern)]
+    skipped = len(mine)
     if found == 0 and not skipped and not where and len(engine.rank_bodies(pattern, 1, complete=False)):
         return InputError(
             f"the bodies of `{pattern.name}` leave no predicate of this graph for the head",
@@ -255,21 +284,28 @@ def _too_few(
     if found == 0 and not skipped:
         return InputError(
             f"the pattern `{pattern.name}` has no rule{where} on this graph",
-            hint="`loginfer rules rank` shows the support of a pattern's bodies",
+            hint="`loginfer rules rank` shows the support of a pattern's bodies"
+            if recipe.interval is None
+            else "widen the interval",
         )
     have = "has" if skipped == 1 else "have"
     also = f"; {skipped:,} more {have} fewer than {recipe.min_new:,} new conclusions" if skipped else ""
+    if any(p.reason for p in mine):
+        also = f"; {skipped:,} more {'was' if skipped == 1 else 'were'} passed over, such as"
+        also += f" `{mine[-1].rule}`: {mine[-1].reason or 'it concludes too little that is new'}"
     wanted = f"{recipe.k1:,} rule{'' if recipe.k1 == 1 else 's'}"
     there = "is 1" if found == 1 else f"are {found:,}"
     return InputError(
         f"k1 asks for {wanted} of `{pattern.name}`, but there {there}{where}{also}",
         hint=(f"give k1 = {found}" if found else "lower min_new")
         + (" or lower min_new" if skipped and found else "")
+        + (", or widen the interval" if recipe.interval else "")
         + (", or set allow_fewer" if found else ""),
     )
 
 
-def _refuse_silence(rules: Sequence[BenchmarkRule], recipe: Recipe, graph: KnowledgeGraph) -> None:
+def refuse_silence(rules: Sequence[BenchmarkRule], recipe: Recipe, graph: KnowledgeGraph) -> None:
+    """Raise `InputError` when no rule concludes anything that could be sampled."""
     if any(known.sampled for known in rules):
         return
     least = f"{recipe.min_new:,} or more new triples" if recipe.protocol == "sound" else "anything new"
@@ -283,7 +319,8 @@ def _refuse_silence(rules: Sequence[BenchmarkRule], recipe: Recipe, graph: Knowl
     raise InputError(f"{which} {least} from `{recipe.kg}`", hint=hint)
 
 
-def _silent(rules: Sequence[BenchmarkRule], recipe: Recipe) -> tuple[str, ...]:
+def silent_rules(rules: Sequence[BenchmarkRule], recipe: Recipe) -> tuple[str, ...]:
+    """Return a note on rules that contribute no positives, if there are any."""
     silent = sum(known.sampled == 0 for known in rules)
     if not silent:
         return ()

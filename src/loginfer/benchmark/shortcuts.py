@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.lookup import member, places_of
-from loginfer.benchmark.values import Benchmark, Splits
+from loginfer.benchmark.values import Benchmark
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.kg.triples import distinct_keys
 
@@ -34,6 +34,7 @@ __all__ = [
     "accuracy",
     "counts_from",
     "fit_cut",
+    "fitted_shortcut",
     "shortcut",
     "shortcut_accuracies",
 ]
@@ -192,7 +193,7 @@ def _relation_name(benchmark: Benchmark, method: str, _: Index) -> Scorer:
 
 
 def _simpbl(benchmark: Benchmark, _: str, index: Index) -> Scorer:
-    known = benchmark.positives.train
+    known = benchmark.seen.triples
     if index == "train+valid":
         known = np.vstack([known, benchmark.positives.valid])
     return SimpBL(known, len(benchmark.graph.relations))
@@ -204,8 +205,8 @@ def _kg(benchmark: Benchmark) -> KnowledgeGraph:
 
 SHORTCUTS: Mapping[str, Callable[[Benchmark, str, Index], Scorer]] = {
     "relation-name": _relation_name,
-    "subject-popularity": lambda benchmark, _, __: SubjectPopularity(benchmark.graph),
-    "object-popularity": lambda benchmark, _, __: ObjectPopularity(benchmark.graph),
+    "subject-popularity": lambda benchmark, _, __: SubjectPopularity(benchmark.seen),
+    "object-popularity": lambda benchmark, _, __: ObjectPopularity(benchmark.seen),
     "adjacent": lambda benchmark, _, __: Adjacent(_kg(benchmark)),
     "other-relation": lambda benchmark, _, __: OtherRelation(_kg(benchmark)),
     "simpbl": _simpbl,
@@ -319,7 +320,7 @@ def shortcut_accuracies(benchmark: Benchmark, method: str) -> dict[str, dict[str
         return {}
     found: dict[str, dict[str, Any]] = {}
     for name in SHORTCUTS:
-        fitted = _fitted(name, benchmark, method, positives, negatives)
+        fitted = fitted_shortcut(name, benchmark, method)
         if fitted is None:
             continue
         scorer, cut = fitted
@@ -332,13 +333,13 @@ def shortcut_accuracies(benchmark: Benchmark, method: str) -> dict[str, dict[str
     return found
 
 
-def _fitted(
-    name: str, benchmark: Benchmark, method: str, positives: Splits, negatives: Splits
-) -> tuple[Scorer, Cut] | None:
-    labelled = len(positives.valid) > 0 and len(negatives.valid) > 0
+def fitted_shortcut(name: str, benchmark: Benchmark, method: str) -> tuple[Scorer, Cut] | None:
+    """Return a shortcut with the cut that is best on valid; None where it needs valid and there is none."""
+    positives, negatives = benchmark.positives.valid, benchmark.negatives[method].splits.valid
+    labelled = len(positives) > 0 and len(negatives) > 0
     if not labelled and name not in BINARY:
         return None
     scorer = shortcut(name, benchmark, method)
     if not labelled:
         return scorer, Cut(0.5)
-    return scorer, fit_cut(scorer.scores(positives.valid), scorer.scores(negatives.valid))
+    return scorer, fit_cut(scorer.scores(positives), scorer.scores(negatives))

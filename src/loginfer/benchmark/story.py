@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
-__all__ = ["Derivation", "Names", "NegativeStory", "Part", "TripleStory"]
+__all__ = ["Derivation", "Names", "NegativeStory", "Part", "Step", "TripleStory"]
 
 Names: TypeAlias = tuple[str, str, str]
 
@@ -17,19 +17,23 @@ class Part:
     Parameters
     ----------
     text
-        The atom or inequality, as in the rule.
+        The atom, inequality or negation, as in the rule.
     holds
         Whether it is true in K; None if the witness leaves one of its variables open.
     kept
         Whether the sub-rule keeps it.
     triple
-        The triple that an atom becomes; None for an inequality, or with an open variable.
+        The triple that an atom becomes, or one that a negation denies although it is there; None for another
+        part, or with an open variable.
+    absent
+        Of a negation: what it denies, with variables like `?z` where there is no value.
     """
 
     text: str
     holds: bool | None
     kept: bool = True
     triple: Names | None = None
+    absent: Names | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +50,37 @@ class Derivation:
         Names of constants by variable.
     premises
         The premise triples, in the order of the body.
+    missing
+        Those of them that are missing from P_train on purpose.
+    absent
+        What the rule denies: there is no such triple, whatever stands for a variable like `?z`.
     """
 
     rule: int
     text: str
     witness: dict[str, str]
     premises: tuple[Names, ...]
+    missing: tuple[Names, ...] = ()
+    absent: tuple[Names, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A triple on the way to one that follows in several steps.
+
+    Parameters
+    ----------
+    triple
+        Its names.
+    depth
+        In how many steps it follows.
+    derivation
+        A rule and a witness by which it does.
+    """
+
+    triple: Names
+    depth: int
+    derivation: Derivation
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +105,14 @@ class NegativeStory:
         A witness of the sub-rule.
     parts
         All parts of the whole rule's body under that witness.
+    near_miss
+        The near miss of the rule that concludes it, with `witness` and `parts` as above.
+    edit
+        What was done to the rule: `replace`, `reverse`, `drop` or `drop-inequality`.
+    edited, instead
+        The part of the body to which that was done, and what stands there instead; None if nothing does.
+    put
+        The triple that `instead` becomes under the witness.
     """
 
     method: str
@@ -87,6 +124,11 @@ class NegativeStory:
     sub_rule: str | None = None
     witness: dict[str, str] | None = None
     parts: tuple[Part, ...] = ()
+    near_miss: str | None = None
+    edit: str | None = None
+    edited: str | None = None
+    instead: str | None = None
+    put: Names | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +152,12 @@ class TripleStory:
         How it became a negative, for each set of negatives it is in.
     reason
         Why no rule derives it; None if one does, or the rules are not known.
+    noise
+        What is wrong with it on purpose: `flipped-positive`, `flipped-negative`, `missing`; None if nothing.
+    depth
+        Where conclusions follow in several steps: in how many this one does; None if it does not.
+    steps
+        What follows on the way to it, from K on; the last is the triple itself.
     """
 
     triple: Names
@@ -119,7 +167,13 @@ class TripleStory:
     source: str | None = None
     negatives: tuple[NegativeStory, ...] = ()
     reason: str | None = None
+    noise: str | None = None
+    depth: int | None = None
+    steps: tuple[Step, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the story as plain values, ready for JSON."""
-        return asdict(self)
+        """Return the story as plain values, ready for JSON; depth and steps only where they are known."""
+        found = asdict(self)
+        if self.depth is None:
+            del found["depth"], found["steps"]
+        return found

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.benchmark.tables import NEGATIVE_COLUMNS, PROVENANCE_COLUMNS, TRIPLE_COLUMNS
-from loginfer.benchmark.values import POSITIONS, SOURCES, SPLITS, Origins, Provenance
+from loginfer.benchmark.tables import (
+    DEPTH_COLUMN,
+    EDIT_COLUMNS,
+    NEGATIVE_COLUMNS,
+    PROVENANCE_COLUMNS,
+    TRIPLE_COLUMNS,
+    type_parts,
+)
+from loginfer.benchmark.values import EDITS, POSITIONS, SOURCES, SPLITS, Origins, Provenance
 from loginfer.errors import InputError
 from loginfer.files import reading
 from loginfer.kg import Triples
+from loginfer.logic.rule import Rule
 
 if TYPE_CHECKING:
     from loginfer.kg.scan.builder import GraphBuilder
@@ -66,6 +74,7 @@ class RawProvenance:
     rule: Ids
     lengths: npt.NDArray[np.int64]
     values: Ids
+    depth: npt.NDArray[np.int8]
 
     def finish(self, entity_ids: Ids, relation_ids: Ids, rules: int | None) -> Provenance:
         """Return the provenance over the final vocabularies, sorted by conclusion and rule."""
@@ -81,21 +90,44 @@ class RawProvenance:
         if (~fresh[1:] & (rule[1:] == rule[:-1])).any():
             raise InputError("a conclusion names the same rule twice")
         offsets, values = _reordered(self.lengths, entity_ids[self.values], order)
-        return Provenance(triples[fresh], split[fresh], conclusion, rule, offsets, values)
+        depth = self.depth[order] if len(self.depth) else self.depth
+        if len(depth) and (depth != depth[fresh][conclusion]).any():
+            raise InputError("a conclusion has two depths")
+        depth = depth[fresh] if len(depth) else depth
+        return Provenance(triples[fresh], split[fresh], conclusion, rule, offsets, values, depth)
 
 
 @dataclass(frozen=True)
 class RawNegatives:
-    """`negatives.parquet` with provisional ids."""
+    """`negatives.parquet` with provisional ids.
+
+    Parameters
+    ----------
+    table
+        Everything but the predicates of near misses.
+    relation, type
+        Those that are relations, and those that are types; -1 for none.
+    """
 
     table: NegativeTable
+    relation: Ids
+    type: Ids
 
-    def finish(self, entity_ids: Ids, relation_ids: Ids, rules: int | None) -> NegativeTable:
-        """Return the table over the final vocabularies."""
+    def finish(self, entity_ids: Ids, relation_ids: Ids, rules: Sequence[Rule] | None) -> NegativeTable:
+        """Return the table over the final vocabularies.
+
+        A type where the rule has a relation, or a relation where it has a type, counts as none.
+        """
         table = self.table
-        _check_rules(table.origins.rule, rules, least=-1)
+        _check_rules(table.origins.rule, None if rules is None else len(rules), least=-1)
         triples = _renamed(table.triples, entity_ids, relation_ids)
-        return NegativeTable(triples, table.split, table.method, table.methods, table.origins)
+        is_type = type_parts(rules or (), table.origins.rule, table.origins.part)
+        known = ((self.relation >= 0) & ~is_type, (self.type >= 0) & is_type)
+        predicate = np.full(len(triples), -1, dtype=np.int32)
+        predicate[known[0]] = relation_ids[self.relation[known[0]]]
+        predicate[known[1]] = entity_ids[self.type[known[1]]]
+        origins = replace(table.origins, predicate=predicate)
+        return NegativeTable(triples, table.split, table.method, table.methods, origins)
 
 
 def read_provenance(path: Path, builder: GraphBuilder) -> RawProvenance:
@@ -103,7 +135,8 @@ def read_provenance(path: Path, builder: GraphBuilder) -> RawProvenance:
     from loginfer.kg.formats.parquet import intern_strings
 
     parts = []
-    for columns in _row_groups(path, PROVENANCE_COLUMNS, nullable=()):
+    none = np.empty(0, dtype=np.int8)
+    for columns in _row_groups(path, PROVENANCE_COLUMNS, nullable=(), optional=DEPTH_COLUMN):
         witness = columns["witness"]
         names = witness.flatten()
         if names.null_count:
@@ -115,20 +148,23 @@ def read_provenance(path: Path, builder: GraphBuilder) -> RawProvenance:
                 _numbers(columns["rule"], 0),
                 np.asarray(witness.value_lengths().to_numpy(zero_copy_only=False), dtype=np.int64),
                 intern_strings(names, builder.entities),
+                _numbers(columns["depth"], 0).astype(np.int8) if "depth" in columns else none,
             )
         )
     if not parts:
         empty = np.empty(0, dtype=np.int32)
-        parts.append((empty.reshape(0, 3), empty.astype(np.int8), empty, empty.astype(np.int64), empty))
-    triples, split, rule, lengths, values = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return RawProvenance(triples, split, rule, lengths, values)
+        parts.append((empty.reshape(0, 3), none, empty, empty.astype(np.int64), empty, none))
+    columns_read = (np.concatenate(column) for column in zip(*parts, strict=True))
+    triples, split, rule, lengths, values, depth = columns_read
+    return RawProvenance(triples, split, rule, lengths, values, depth)
 
 
 def read_negatives(path: Path, builder: GraphBuilder) -> RawNegatives:
     """Read `negatives.parquet`; its names are interned in the builder's tables."""
     parts: list[tuple[npt.NDArray[Any], ...]] = []
     methods: list[str] = []
-    for columns in _row_groups(path, NEGATIVE_COLUMNS, nullable=("source", "position", "rule", "kept")):
+    nullable = ("source", "position", "rule", "kept", *EDIT_COLUMNS)
+    for columns in _row_groups(path, NEGATIVE_COLUMNS, nullable, optional=EDIT_COLUMNS):
         methods += [m for m in columns["method"].dictionary.to_pylist() if m not in methods]
         parts.append(
             (
@@ -139,25 +175,62 @@ def read_negatives(path: Path, builder: GraphBuilder) -> RawNegatives:
                 _codes(columns["position"], POSITIONS, "position", missing=0),
                 _numbers(columns["rule"], -1),
                 _numbers(columns["kept"], 0),
+                *_edits(columns, builder),
             )
         )
     if not parts:
         none, code = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int8)
-        parts.append((none.reshape(0, 3), code, code, code, code, none, none))
+        parts.append((none.reshape(0, 3), code, code, code, code, none, none, code, none, none, none))
     triples, split, method, *origins = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return RawNegatives(NegativeTable(triples, split, method, tuple(methods), Origins(*origins)))
+    *told, relation, type_ = origins
+    told.append(np.full(len(triples), -1, dtype=np.int32))
+    return RawNegatives(
+        NegativeTable(triples, split, method, tuple(methods), Origins(*told)), relation, type_
+    )
 
 
-def _row_groups(path: Path, wanted: Mapping[str, str], nullable: tuple[str, ...]) -> Iterator[dict[str, Any]]:
-    """Yield the columns of each row group, strings as dictionaries."""
+def _edits(columns: Mapping[str, Any], builder: GraphBuilder) -> tuple[npt.NDArray[Any], ...]:
+    """Return edits, parts, and what replaces relations and types; of a file without near misses, none."""
+    count = len(columns["rule"])
+    if not all(name in columns for name in EDIT_COLUMNS):
+        none = np.full(count, -1, dtype=np.int32)
+        return np.zeros(count, dtype=np.int8), none, none, none
+    return (
+        _codes(columns["edit"], EDITS, "edit", missing=0),
+        _numbers(columns["part"], -1),
+        _named(columns["relation_instead"], builder.relations),
+        _named(columns["type_instead"], builder.entities),
+    )
+
+
+def _named(column: Any, table: Any) -> Ids:
+    """Return provisional ids of a column of names; -1 for an empty cell."""
+    from loginfer.kg.formats.parquet import intern_strings
+
+    found = np.full(len(column), -1, dtype=np.int32)
+    there = np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
+    if there.any():
+        found[there] = intern_strings(column.drop_null(), table)
+    return found
+
+
+def _row_groups(
+    path: Path,
+    wanted: Mapping[str, str],
+    nullable: tuple[str, ...],
+    optional: Mapping[str, str] | None = None,
+) -> Iterator[dict[str, Any]]:
+    """Yield the columns of each row group, strings as dictionaries; optional ones if they are there."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    words = [name for name in wanted if name not in ("rule", "kept", "witness")]
-    words += ["witness.list.element"] if "witness" in wanted else []
     try:
         with reading(path), pq.ParquetFile(path) as file:
+            there = file.schema_arrow.names
+            wanted = {**wanted, **{name: what for name, what in (optional or {}).items() if name in there}}
             _check_schema(file.schema_arrow, wanted)
+        words = [name for name in wanted if name not in ("rule", "kept", "witness", "depth", "part")]
+        words += ["witness.list.element"] if "witness" in wanted else []
         with reading(path), pq.ParquetFile(path, read_dictionary=words) as file:
             for group in range(file.num_row_groups):
                 table = file.read_row_group(group, columns=list(wanted))
@@ -191,8 +264,10 @@ def _check_schema(schema: Any, wanted: Mapping[str, str]) -> None:
         if name not in schema.names:
             raise InputError(f"there is no column `{name}`")
         kind = schema.field(name).type
-        if name in ("rule", "kept"):
+        if name in ("rule", "kept", "part"):
             fine = pt.is_int32(kind)
+        elif name == "depth":
+            fine = pt.is_int8(kind)
         elif name == "witness":
             fine = pt.is_list(kind) and is_text(kind.value_type)
         else:

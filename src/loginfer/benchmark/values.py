@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.recipe import Recipe
 from loginfer.kg import KnowledgeGraph, Triples
-from loginfer.kg.triples import keys_without
+from loginfer.kg.triples import keys_without, merged_keys
+from loginfer.logic.near_misses import EDITS
 from loginfer.logic.rule import Rule
 
+if TYPE_CHECKING:
+    from loginfer.benchmark.noise import Noise
+
 __all__ = [
+    "EDITS",
     "POSITIONS",
     "SOURCES",
     "SPLITS",
@@ -38,7 +43,8 @@ SPLITS: tuple[Split, ...] = get_args(Split)
 #   position   a conclusion with a constant in one position replaced
 #   sub-rule   a conclusion of a sub-rule
 #   object     a positive with a random object
-SOURCES = ("relevance", "position", "sub-rule", "object")
+#   near-miss  a conclusion of a rule with one edit in its body
+SOURCES = ("relevance", "position", "sub-rule", "object", "near-miss")
 
 # Which position of a conclusion was replaced; `Origins.position` holds places in this list.
 #   either     replacing the subject of one conclusion gives it, replacing the object of another does too
@@ -83,9 +89,11 @@ class BenchmarkRule:
     support
         Number of witnesses in K.
     new
-        Number of new conclusions, |T_r(K) ∖ K|.
+        Number of new conclusions, |T_r(K) ∖ K|; with a depth of more than one those of all steps.
     sampled
         How many of them were sampled, P^r_train, P^r_valid and P^r_test together.
+    confidence, overlap
+        See `measures`; None where rules are chosen by support, or for a measure that could not be taken.
     """
 
     rule: Rule
@@ -93,16 +101,27 @@ class BenchmarkRule:
     support: int
     new: int
     sampled: int
+    confidence: float | None = None
+    overlap: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PassedOver:
-    """A candidate that was not selected under `sound`, because it concludes too little that is new."""
+    """A candidate that was not selected under `sound`.
+
+    Parameters
+    ----------
+    rule, pattern, support, new
+        As of a rule that was selected.
+    reason
+        Why, if not because it concludes too little that is new.
+    """
 
     rule: Rule
     pattern: str
     support: int
     new: int
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +139,9 @@ class Provenance:
     offsets, values
         int64[m + 1], int32[…]: the first witness of pair i is `values[offsets[i]:offsets[i + 1]]`, one id for
         each variable of `rule.variables`.
+    depth
+        int8[n], in how many steps each conclusion follows; empty for a benchmark of one step. The pairs of a
+        conclusion at depth d are about its derivations from K_{d-1}, what follows in fewer steps.
     """
 
     triples: Triples
@@ -128,9 +150,15 @@ class Provenance:
     rule: npt.NDArray[np.int32]
     offsets: npt.NDArray[np.int64]
     values: npt.NDArray[np.int32]
+    depth: npt.NDArray[np.int8] = field(default_factory=lambda: np.empty(0, dtype=np.int8))
 
     def __len__(self) -> int:
         return len(self.triples)
+
+    @property
+    def deep(self) -> bool:
+        """Whether it is told in how many steps conclusions follow."""
+        return len(self.depth) > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,21 +172,32 @@ class Origins:
     position
         int8[n], places in `POSITIONS`.
     rule
-        int32[n], the rule whose sub-rule concludes it, as a place in the benchmark's rules; -1 for none.
+        int32[n], the rule whose sub-rule or near miss concludes it, as a place in the benchmark's rules; -1
+        for none.
     kept
         int32[n], the sub-rule: bit i is set if it keeps part i of that rule's body; 0 for none.
+    edit
+        int8[n], the near miss: a place in `EDITS`; 0 for none.
+    part
+        int32[n], the place in that rule's body of the part that is edited; -1 for none.
+    predicate
+        int32[n], what the edited atom's relation (or type) is replaced by, an id of the graph's relations
+        (or entities); -1 for none.
     """
 
     source: npt.NDArray[np.int8]
     position: npt.NDArray[np.int8]
     rule: npt.NDArray[np.int32]
     kept: npt.NDArray[np.int32]
+    edit: npt.NDArray[np.int8]
+    part: npt.NDArray[np.int32]
+    predicate: npt.NDArray[np.int32]
 
     def __len__(self) -> int:
         return len(self.source)
 
     def __getitem__(self, places: npt.NDArray[Any]) -> Origins:
-        return Origins(self.source[places], self.position[places], self.rule[places], self.kept[places])
+        return Origins(*(getattr(self, column.name)[places] for column in fields(self)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +207,7 @@ class NegativeSet:
     Parameters
     ----------
     method
-        `rb`, `pa`, `qg`, `rc`; of a folder without manifest whatever its files are called.
+        `rb`, `pa`, `qg`, `rc`, `nm`; of a folder without manifest whatever its files are called.
     splits
         The triples.
     origins
@@ -214,6 +253,10 @@ class Benchmark:
         The manifest as it was read; empty if there is none.
     path
         The folder it was read from.
+    context
+        Of an inductive benchmark: the context graph, the triples of K among the constants of test.
+    noise
+        What is wrong with P_train and N_train on purpose, if anything is.
     """
 
     name: str
@@ -227,25 +270,57 @@ class Benchmark:
     notes: tuple[str, ...] = ()
     manifest: Mapping[str, Any] = field(default_factory=dict)
     path: Path | None = None
+    context: KnowledgeGraph | None = None
+    noise: Noise | None = None
 
     @property
     def program(self) -> tuple[Rule, ...]:
         """The rules alone."""
         return tuple(known.rule for known in self.rules)
 
+    @property
+    def depth(self) -> int:
+        """In how many steps conclusions may follow."""
+        return 1 if self.recipe is None else self.recipe.depth
+
     @cached_property
     def kg(self) -> KnowledgeGraph | None:
-        """K: P_train without the conclusions that were added; None where those are not known."""
+        """K: P_train without the conclusions that were added; None where those are not known.
+
+        Noise is undone. Of an inductive benchmark the context graph is part of K.
+        """
         if self.provenance is None:
             return None
-        keys = self.graph.keys
+        train, keys = self.clean.graph, self.graph.keys
         added = keys.pack(self.provenance.triples[self.provenance.split == 0])
-        return self.graph.with_triples(keys.unpack(keys_without(self.graph.packed, added)))
+        left = keys_without(train.packed, added)
+        if self.context is not None:
+            left = merged_keys(left, self.context.packed)
+        return train.with_triples(keys.unpack(left))
+
+    @cached_property
+    def seen(self) -> KnowledgeGraph:
+        """What a system may look into when it scores: P_train, and the context graph if there is one."""
+        if self.context is None:
+            return self.graph
+        return self.graph.with_triples(np.vstack([self.graph.triples, self.context.triples]))
+
+    @cached_property
+    def clean(self) -> Benchmark:
+        """The benchmark without its noise; itself if it has none."""
+        if self.noise is None:
+            return self
+        from loginfer.benchmark.noise import without_noise
+
+        return without_noise(self, self.noise)
 
     @cached_property
     def everything(self) -> KnowledgeGraph:
-        """P_all, as a graph over the same vocabularies."""
-        return self.graph.with_triples(np.vstack([triples for _, triples in self.positives.items()]))
+        """P_all, as a graph over the same vocabularies; without noise, and with the context graph."""
+        sets = [triples for _, triples in self.clean.positives.items()]
+        if self.context is not None:
+            sets.append(self.context.triples)
+        return self.graph.with_triples(np.vstack(sets))
 
     @classmethod
     def load(cls, path: str | Path, *, verify: bool = True) -> Benchmark:

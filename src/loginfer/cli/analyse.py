@@ -133,7 +133,7 @@ def _print_figures(found: RuleRecovery) -> None:
     if found.figures.undecided:
         plain.print(
             f"{counted(found.figures.undecided, 'question')} about entailment not decided, counted as not "
-            "entailed: too many constants of the rules take part"
+            "entailed: a rule has a negation, or too many constants of the rules take part"
         )
 
 

@@ -18,6 +18,7 @@ from loginfer.cli.common import (
     progress_bar,
     table,
 )
+from loginfer.cli.gate import MaxShortcutOption, StrictOption, check_gate
 
 if TYPE_CHECKING:
     from loginfer.benchmark import Audit
@@ -47,6 +48,8 @@ def audit(
         Path | None,
         typer.Option("--recipe", help="A TOML file with settings that the manifest must agree with."),
     ] = None,
+    max_shortcut: MaxShortcutOption = None,
+    strict: StrictOption = False,
     engine: EngineOption = EngineName.native,
     json: JsonOption = False,
 ) -> None:
@@ -58,16 +61,20 @@ def audit(
     """
     from loginfer.benchmark import audit as audit_benchmark
 
+    check_gate(max_shortcut, strict)
     settings = recipe_settings(recipe).values if recipe else {}
     with progress_bar() as progress:
         found = audit_benchmark(
-            folder, engine=engine.value, closure=closure, settings=settings, progress=progress
-        )
+            folder, engine=engine.value, closure=closure, settings=settings, max_shortcut=max_shortcut,
+            strict=strict, progress=progress,
+        )  # fmt: skip
     if json:
         print_json(found.as_dict())
     else:
         _print_findings(found, verbose)
         _print_shortcuts(found)
+        if verbose:
+            _print_rules_of_shortcuts(found)
     if not found.ok:
         raise typer.Exit(1)
 
@@ -108,6 +115,15 @@ def _print_shortcuts(found: Audit) -> None:
         shown.add_row("oracle", *(_percent(found.oracle.get(method)) for method in methods))
     console().print()
     console().print(shown)
+
+
+def _print_rules_of_shortcuts(found: Audit) -> None:
+    """Say on which rules each shortcut rests that is better than chance; numbered from 0, as in rules.txt."""
+    for method, baselines in found.shortcuts.items():
+        for name, outcome in baselines.items():
+            if outcome.get("rules") and outcome["accuracy"] > 0.5:
+                rules = ", ".join(f"rule {r['rule']} ({_percent(r)})" for r in outcome["rules"])
+                console().print(f"{method}, {name}: {_percent(outcome)}, most for {rules}")
 
 
 def _percent(outcome: dict[str, Any] | None) -> str:

@@ -8,6 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from loginfer.cli.choice import (
+    DepthOption,
+    HeadOption,
+    IntervalOption,
+    MaxTriplesOption,
+    SelectByOption,
+    SelectOption,
+    depth_given,
+    depth_rows,
+)
 from loginfer.cli.common import (
     EngineName,
     EngineOption,
@@ -23,6 +33,21 @@ from loginfer.cli.common import (
     print_json,
     progress_bar,
     table,
+)
+from loginfer.cli.gate import (
+    MaxShortcutOption,
+    StrictOption,
+    check_gate,
+    gate_answer,
+    shortcuts_above,
+    stop_at_gate,
+)
+from loginfer.cli.variants import (
+    FlippedOption,
+    InductiveOption,
+    InductiveShareOption,
+    MissingOption,
+    variant_lines,
 )
 from loginfer.errors import InputError
 
@@ -70,7 +95,17 @@ def build(
     ] = None,
     negatives: Annotated[
         list[str] | None,
-        typer.Option("--negatives", "-n", help="rb, pa (default), qg or rc; give several for several sets."),
+        typer.Option(
+            "--negatives", "-n", help="rb, pa (default), qg, rc or nm; give several for several sets."
+        ),
+    ] = None,
+    match: Annotated[
+        str | None,
+        typer.Option(
+            "--match",
+            help="nm: negatives look like positives to these shortcuts: popularity, adjacency, simpbl.",
+            show_default=False,
+        ),
     ] = None,
     k1: Annotated[
         int | None, typer.Option("--k1", help="Rules per pattern; 20 by default.", show_default=False)
@@ -102,6 +137,12 @@ def build(
     max_support: Annotated[
         int | None, typer.Option("--max-support", help="Only bodies with at most this support.")
     ] = None,
+    select: SelectOption = None,
+    select_by: SelectByOption = None,
+    interval: IntervalOption = None,
+    head: HeadOption = None,
+    depth: DepthOption = None,
+    max_triples: MaxTriplesOption = None,
     allow_fewer: Annotated[
         bool | None, typer.Option("--allow-fewer", help="Be content with fewer than k1 rules.")
     ] = None,
@@ -110,7 +151,13 @@ def build(
         str | None,
         typer.Option("--name", help="What to call it; by default after graph and patterns."),
     ] = None,
+    flipped: FlippedOption = None,
+    missing: MissingOption = None,
+    inductive: InductiveOption = None,
+    inductive_share: InductiveShareOption = None,
     recipe: RecipeOption = None,
+    max_shortcut: MaxShortcutOption = None,
+    strict: StrictOption = False,
     type_predicate: TypePredicateOption = None,
     engine: EngineOption = EngineName.native,
     memory_limit: MemoryOption = None,
@@ -120,7 +167,8 @@ def build(
     """Build a benchmark: rules with the largest support, their conclusions, negatives.
 
     The folder holds train, valid and test with negatives for each, the rules, where every triple came from,
-    checksums and a card. The same recipe gives the same bytes.
+    checksums and a card. The same recipe gives the same bytes. With --max-shortcut and --strict a benchmark
+    on which a shortcut does too well is not written.
     """
     from loginfer.benchmark import build as build_benchmark
     from loginfer.benchmark import write_benchmark
@@ -129,12 +177,17 @@ def build(
 
     if out is None:
         raise InputError("no folder to build in", hint="add --out FOLDER")
+    check_gate(max_shortcut, strict)
     asked = recipe_settings(
         recipe,
-        kg=kg, patterns=pattern, rules=rules, negatives=negatives, k1=k1, k2=k2, ratio=ratio,
+        kg=kg, patterns=pattern, rules=rules, negatives=negatives, match=_words(match), k1=k1, k2=k2,
+        ratio=ratio,
         protocol=protocol, min_new=min_new, materialised=materialised, min_support=min_support,
         max_support=max_support, allow_fewer=allow_fewer, seed=seed, type_predicate=type_predicate,
         name=name,
+        select=select, select_by=select_by, interval=interval, head=head, depth=depth_given(depth),
+        max_triples=max_triples,
+        flipped=flipped, missing=missing, inductive=inductive, inductive_share=inductive_share,
     )  # fmt: skip
     if "kg" not in asked.values:
         raise InputError("no graph to build from", hint="name one, or give --recipe FILE")
@@ -146,6 +199,9 @@ def build(
     check_graph(graph)
     with progress_bar() as progress:
         benchmark = build_benchmark(made_of, graph, engine=engine.value, progress=progress, **options)
+        above = shortcuts_above(benchmark, max_shortcut, progress)
+        if above and strict:
+            stop_at_gate(above, max_shortcut, json)
         if progress:
             progress("writing", 0, None)
         manifest = write_benchmark(benchmark, out, force=force)
@@ -154,15 +210,23 @@ def build(
             note(f"{method}: {remark}")
     for remark in benchmark.notes:
         note(remark)
+    for exceeded in above:
+        note(f"warning: {exceeded.message}")
     if json:
-        print_json({"path": str(out), **manifest})
+        print_json({"path": str(out), **manifest, **gate_answer(max_shortcut, above)})
         return
     _print_figures(out, manifest, made_of)
+
+
+def _words(text: str | None) -> list[str] | None:
+    """Return the words of a list with commas."""
+    return None if text is None else [word.strip() for word in text.split(",")]
 
 
 def _print_figures(out: Path, manifest: Mapping[str, Any], recipe: Recipe) -> None:
     shown = table("", "train", "valid", "test", numbers=("train", "valid", "test"))
     rows = [("positives", manifest["positives"]), ("  of them conclusions", manifest["conclusions"])]
+    rows += depth_rows(manifest)
     for method, counts in manifest["negatives"].items():
         rows.append((f"negatives {method}", {s: counts[s]["reached"] for s in ("train", "valid", "test")}))
     for label, sizes in rows:
@@ -171,6 +235,8 @@ def _print_figures(out: Path, manifest: Mapping[str, Any], recipe: Recipe) -> No
     rules = counted(len(manifest["rules"]), "rule")
     plain.print(f"{manifest['name']}: {rules}, protocol {recipe.protocol}")
     plain.print(shown)
+    for line in variant_lines(manifest):
+        plain.print(line)
     # Ready to be copied: neither a space nor a leading dash may be misunderstood.
     named = shlex.quote(f"./{out}" if str(out).startswith("-") else str(out))
     plain.print(f"written to {out}; check it with: loginfer audit {named}")

@@ -24,6 +24,7 @@ def as_json(step: Explanation) -> dict[str, Any]:
                 "place": reason.place,
                 "witness": {str(variable): value for variable, value in reason.witness.items()},
                 "premises": [list(premise) for premise in reason.premises],
+                **({"absent": [list(denied) for denied in reason.absent]} if reason.absent else {}),
             }
             for reason in step.reasons
         ],
@@ -66,6 +67,8 @@ def print_explanation(
             print(f"  follows by rule {reason.place + 1}: {short(str(reason.rule))}")
             for premise in reason.premises:
                 print(f"    because {triple_text(premise)}")
+            for absent in reason.absent:
+                print(f"    and there is no {triple_text(absent)}")
 
 
 def triple_text(triple: Sequence[str]) -> str:

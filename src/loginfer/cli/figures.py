@@ -35,6 +35,7 @@ def print_figures(answer: Mapping[str, Any]) -> None:
     _print_ranking(answer)
     for place, sentence in enumerate(answer.get("diagnosis", {}).get("summary", ())):
         plain.print(f"{'           ' if place else 'diagnosis: '}{sentence}")
+    _print_depths(answer)
     _print_worst(answer)
     for remark in answer.get("notes", ()):
         plain.print(f"note: {remark}")
@@ -107,6 +108,19 @@ def _competitors(found: Mapping[str, Any]) -> str:
         return f"{sum(each['mean'] * each['triples'] for each in known) / count:,.1f}"
 
     return f"{mean('subject', 'object')} / {mean('relation')}"
+
+
+def _print_depths(answer: Mapping[str, Any]) -> None:
+    """Print how well conclusions are found that follow in so many steps."""
+    depths = answer.get("breakdown", {}).get("depths", {})
+    if not depths:
+        return
+    columns = ("depth", "test positives", "recall", "ROC AUC")
+    shown = table(*columns, numbers=columns)
+    for depth, row in depths.items():
+        found = f"{row['tp'] + row['fn']:,}"
+        shown.add_row(depth, found, _percent(row["recall"]), _percent(row["roc_auc"]))
+    console().print(shown)
 
 
 def _print_worst(answer: Mapping[str, Any]) -> None:

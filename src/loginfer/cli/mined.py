@@ -138,13 +138,15 @@ def shortened(rule: Rule) -> str:
 
 def shortened_part(part: Any) -> str:
     """Return an atom with the last parts of its names; an inequality likewise."""
-    from loginfer.logic.rule import Atom
+    from loginfer.logic.rule import Atom, Negation
     from loginfer.logic.terms import Constant, Variable
     from loginfer.systems.rules.listing import short_name
 
     def term(old: Any) -> Any:
         return old if isinstance(old, Variable) else Constant(short_name(old.name))
 
+    if isinstance(part, Negation):
+        return f"not {shortened_part(part.atom)}"
     if not isinstance(part, Atom):
         return " != ".join(str(term(old)) for old in part.terms)
     made: Atom = Atom(

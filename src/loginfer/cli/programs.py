@@ -81,7 +81,7 @@ def check_fixed_names(pattern: Any, graph: KnowledgeGraph) -> None:
     from loginfer.kg import RDF_TYPE
     from loginfer.logic import Constant, Template
 
-    for atom in pattern.atoms:
+    for atom in (*pattern.atoms, *(negation.atom for negation in pattern.negations)):
         if not isinstance(atom.relation, Template) and atom.relation != RDF_TYPE:
             graph.relation_id(atom.relation)
         for term in atom.terms:

@@ -312,14 +312,14 @@ def convert(
 
 @app.command(epilog="Example:  loginfer rules patterns")
 def patterns(json: JsonOption = False) -> None:
-    """List the named patterns: the seven of the paper."""
-    from loginfer.logic.patterns import patterns as named_patterns
+    """List the patterns that have a name: the seven of the paper, then some of later papers."""
+    from loginfer.logic.patterns import all_patterns
 
     if json:
-        print_json([{"name": p.name, "text": str(p)} for p in named_patterns()])
+        print_json([{"name": p.name, "text": str(p)} for p in all_patterns()])
         return
     listing = table("name", "pattern")
-    for pattern in named_patterns():
+    for pattern in all_patterns():
         listing.add_row(pattern.name, str(pattern))
     console().print(listing)
 

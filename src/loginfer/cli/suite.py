@@ -20,6 +20,7 @@ from loginfer.cli.common import (
     print_json,
     table,
 )
+from loginfer.cli.gate import MaxShortcutOption, StrictOption, check_gate
 from loginfer.errors import InputError
 
 __all__ = ["app"]
@@ -28,7 +29,11 @@ app = typer.Typer(help="The suite: all benchmarks of the paper.", no_args_is_hel
 
 OnlyOption = Annotated[
     list[str] | None,
-    typer.Option("--only", help="Only benchmarks whose name matches, e.g. 'WN-*' or 'FB-*-qg'; repeatable."),
+    typer.Option(
+        "--only",
+        help="Only benchmarks whose name matches, e.g. 'WN-*' or 'FB-*-qg'; repeatable. '*-nm' and '*-nmm' "
+        "bring near misses, plain and matched, which the paper does not have.",
+    ),
 ]
 
 # What a recipe may say about the whole suite; the rest is the paper's.
@@ -52,6 +57,7 @@ def list_suite(only: OnlyOption = None, json: JsonOption = False) -> None:
                     "k1": entry.group.k1,
                     "k2": entry.group.k2,
                     "negatives": entry.method,
+                    **({"match": list(entry.match)} if entry.match else {}),
                     "in_paper": entry.in_paper,
                     "paper": dict(entry.group.paper),
                 }
@@ -67,10 +73,12 @@ def list_suite(only: OnlyOption = None, json: JsonOption = False) -> None:
         made_of = group.pattern or group.rules or ""
         shown.add_row(entry.name, group.kg, made_of, str(group.k1), f"{group.k2:,}", *sizes)
     console().print(shown)
-    beside = sum(not entry.in_paper for entry in chosen)
+    paper, random = (sum(e.in_paper for e in chosen), sum(e.method == "rc" for e in chosen))
+    others = len(chosen) - paper - random
     console().print(
-        f"{counted(len(chosen) - beside, 'benchmark')} of the paper"
-        + (f", and {beside} with random corruption that it compares with them" if beside else "")
+        f"{counted(paper, 'benchmark')} of the paper"
+        + (f", and {random} with random corruption that it compares with them" if random else "")
+        + (f", and {others} with near misses that it does not have" if others else "")
     )
 
 
@@ -81,6 +89,8 @@ def build_suite(
     protocol: ProtocolOption = None,
     seed: SeedOption = None,
     recipe: RecipeOption = None,
+    max_shortcut: MaxShortcutOption = None,
+    strict: StrictOption = False,
     jobs: Annotated[
         int | None, typer.Option("--jobs", "-j", help="Processes; by default one per core.", min=1)
     ] = None,
@@ -92,6 +102,7 @@ def build_suite(
     from loginfer.benchmark import suite
     from loginfer.benchmark.folder import check_output
 
+    check_gate(max_shortcut, strict)
     chosen = suite.select(only or ())
     settings = recipe_settings(recipe, protocol=protocol, seed=seed)
     for key in settings.values:
@@ -101,7 +112,7 @@ def build_suite(
                 where=settings.where,
                 hint=f"a recipe for the suite may set {', '.join(GENERAL)}",
             )
-    for entry in chosen[:1]:
+    for entry in chosen:
         entry.recipe(settings.values)  # a wrong setting is told before any work
     missing = next((entry.name for entry in chosen if not (out / entry.name).exists()), None)
     if missing:
@@ -112,6 +123,8 @@ def build_suite(
         nonlocal done
         done += 1
         note(f"[{done}/{len(chosen)}] {built.name} {built.state}{': ' + built.error if built.error else ''}")
+        for warning in built.warnings:
+            note(f"warning: {built.name}, {warning}")
 
     results = suite.build_suite(
         out,
@@ -120,6 +133,8 @@ def build_suite(
         engine=engine.value,
         jobs=jobs or os.cpu_count() or 1,
         force=force,
+        max_shortcut=max_shortcut,
+        strict=strict,
         report=report,
     )
     suite.write_summary(out, results)

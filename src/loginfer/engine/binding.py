@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from loginfer.errors import InputError
 from loginfer.kg import RDF_TYPE, TYPE_NAMES, KnowledgeGraph
-from loginfer.logic.rule import Atom, Rule
+from loginfer.logic.rule import Atom, Negation, Rule
 from loginfer.logic.terms import Constant, Term, Variable
 
 __all__ = [
     "ABSENT",
     "Bound",
     "BoundAtom",
+    "BoundNegation",
     "bind",
     "extend",
     "head_names",
@@ -48,6 +49,31 @@ class BoundAtom:
 
 
 @dataclass(frozen=True, slots=True)
+class BoundNegation:
+    """A negated atom over ids: there is no pair of the relation with these ends.
+
+    Parameters
+    ----------
+    subject, object
+        As for an atom; None for an end that can be anything.
+    relation
+        The relation's id.
+    loop
+        Whether both ends can be anything, but must be the same.
+    """
+
+    subject: BoundTerm | None
+    relation: int
+    object: BoundTerm | None
+    loop: bool = False
+
+    @property
+    def variables(self) -> tuple[int, ...]:
+        """The distinct variables, as their places."""
+        return tuple(dict.fromkeys(t for t in (self.subject, self.object) if t is not None and t >= 0))
+
+
+@dataclass(frozen=True, slots=True)
 class Bound:
     """A rule over ids.
 
@@ -64,6 +90,8 @@ class Bound:
     empty
         Whether the body cannot have a witness on this graph: it mentions a relation or constant that
         the graph does not have, or an inequality of a term with itself.
+    negations
+        The distinct negated atoms, in order, without those that hold whatever the graph has.
     """
 
     variables: tuple[Variable, ...]
@@ -71,6 +99,7 @@ class Bound:
     inequalities: tuple[tuple[BoundTerm, BoundTerm], ...]
     head: BoundAtom
     empty: bool
+    negations: tuple[BoundNegation, ...] = ()
 
 
 def bind(rule: Rule, graph: KnowledgeGraph) -> Bound:
@@ -106,6 +135,7 @@ def bind(rule: Rule, graph: KnowledgeGraph) -> Bound:
         if left is not None and right is not None and left != right and max(left, right) >= 0:
             inequalities.append((min(left, right), max(left, right)))
 
+    negations = [found for negation in rule.negations if (found := _bind_negation(negation, places, graph))]
     head_subject, head_object = term(rule.head.subject), term(rule.head.object)
     head_relation = relation_of(rule.head, graph)
     if head_subject is None or head_object is None or head_relation == ABSENT:
@@ -119,7 +149,28 @@ def bind(rule: Rule, graph: KnowledgeGraph) -> Bound:
         tuple(dict.fromkeys(inequalities)),
         BoundAtom(head_subject, head_relation, head_object),
         empty,
+        tuple(dict.fromkeys(negations)),
     )
+
+
+def _bind_negation(
+    negation: Negation, places: Mapping[Variable, int], graph: KnowledgeGraph
+) -> BoundNegation | None:
+    """Look up a negated atom; None if it mentions what the graph does not have, so that it always holds."""
+    relation = relation_of(negation.atom, graph)
+    ends: list[BoundTerm | None] = []
+    for t in negation.terms:
+        if isinstance(t, Variable):
+            ends.append(places.get(t))
+        elif (found := graph.entities.get(t.name)) is None:
+            return None
+        else:
+            ends.append(~found)
+    if relation == ABSENT:
+        return None
+    subject, object_ = ends
+    loop = subject is None and negation.terms[0] == negation.terms[1]
+    return BoundNegation(subject, relation, object_, loop)
 
 
 def relation_of(atom: Atom, graph: KnowledgeGraph) -> int:

@@ -10,7 +10,7 @@ from loginfer.engine.interface import BodyTable
 from loginfer.kg import KnowledgeGraph
 from loginfer.logic.canonical import canonical_text
 from loginfer.logic.instances import collapses, collapses_onto, instantiate, symmetries
-from loginfer.logic.rule import Pattern, Rule
+from loginfer.logic.rule import Inequality, Pattern, Rule
 from loginfer.logic.terms import quote
 
 __all__ = ["body_texts", "finish_table", "predicate_names"]
@@ -88,7 +88,7 @@ def _first_of_each_rule(
     then have the same predicates in some order, and some predicate for two templates or also as a name.
     """
     once = np.ones(len(support), dtype=bool)
-    atoms = dict.fromkeys(pattern.atoms)
+    atoms = dict.fromkeys(part for part in pattern.body if not isinstance(part, Inequality))
     places = [pattern.templates.index(t) for atom in atoms for t in atom.templates]
     if len(pattern.templates) < 2 or len(atoms) == len(pattern.templates):
         return once

@@ -137,6 +137,9 @@ class Derivations:
 class Materialisation:
     """The triples that a program adds to a graph, M_R(K) ∖ K.
 
+    With negation the rules are applied stratum by stratum (see `logic.stratified`), each until nothing new
+    follows, and rounds are counted over all strata.
+
     Parameters
     ----------
     triples
@@ -183,13 +186,17 @@ class Engine(Protocol):
     ) -> BodyTable:
         """Return the exact support of every body of a pattern, or of the `top` largest.
 
-        `complete` says whether the number of all bodies with a witness must be known too; by default it is
-        as long as that is cheap.
+        A body with a negation that excludes no witness is none: it has the witnesses of a shorter body, as
+        one with the same atom twice has. `complete` says whether the number of all bodies with a witness
+        must be known too; by default it is as long as that is cheap.
         """
         ...
 
     def support(self, rule: Rule) -> int:
-        """Return the number of witnesses: substitutions of all variables of the body."""
+        """Return the number of witnesses: substitutions of all variables of the body that satisfy it.
+
+        Variables that only a negation has are not among them.
+        """
         ...
 
     def conclusions(self, rule: Rule, *, new: bool = False) -> Triples:
@@ -254,5 +261,7 @@ class Engine(Protocol):
         ------
         LimitError
             When a round beyond `max_rounds` would be needed, or more than `max_triples` are derived.
+        InputError
+            When the rules are not stratified.
         """
         ...

@@ -1,9 +1,9 @@
 """Which variables of a body depend on each other, once some have their values.
 
-Atoms and inequalities hold variables together; a variable whose value is given holds nothing together any
-more. The parts that remain have nothing to do with each other: a witness of the body is a witness of each
-part, chosen on its own. So the conclusions of a body that falls apart between the head's variables are a
-product, and the smallest witness of a body is made of the smallest witnesses of its parts.
+Atoms, inequalities and negations hold variables together; a variable whose value is given holds nothing
+together any more. The parts that remain have nothing to do with each other: a witness of the body is a
+witness of each part, chosen on its own. So the conclusions of a body that falls apart between the head's
+variables are a product, and the smallest witness of a body is made of the smallest witnesses of its parts.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ def parts(bound: Bound, given: Sequence[int] = ()) -> list[Part]:
     """Return the parts of a body in the order of their first variables, without the given variables."""
     pairs = [(atom.subject, atom.object) for atom in bound.atoms] + list(bound.inequalities)
     edges = [{term for term in pair if term >= 0} for pair in pairs]
+    edges += [set(negation.variables) for negation in bound.negations]
     rest = [v for v in range(len(bound.variables)) if v not in given]
     found = []
     while rest:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from loginfer.engine.binding import bind
 from loginfer.engine.interface import Engine, Materialisation, Progress
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.logic.rule import Rule
-from loginfer.logic.terms import Variable
+from loginfer.logic.terms import Term, Variable
 
 __all__ = ["Explanation", "Reason", "derivation", "explain", "one_step"]
 
@@ -43,12 +43,15 @@ class Reason:
         The value of each variable, by name.
     premises
         The premise triples, as names, in the order of the rule's atoms.
+    absent
+        What the rule denies, as names, with variables like `?z` where there is no value.
     """
 
     rule: Rule
     place: int
     witness: dict[Variable, str]
     premises: list[tuple[str, str, str]]
+    absent: list[tuple[str, str, str]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +102,18 @@ def _reason(graph: KnowledgeGraph, rule: Rule, place: int, row: Triples) -> Reas
     for atom in bind(rule, graph).atoms:
         subject, object_ = (int(row[t]) if t >= 0 else ~t for t in (atom.subject, atom.object))
         premises.append((subject, atom.relation, object_))
-    names = graph.entities.names(row)
+    names = dict(zip(rule.variables, graph.entities.names(row), strict=True))
+
+    def name(term: Term) -> str:
+        return (names.get(term) or f"?{term.name}") if isinstance(term, Variable) else term.name
+
+    denied = (negation.atom for negation in rule.negations)
     return Reason(
         rule,
         place,
-        dict(zip(rule.variables, names, strict=True)),
+        names,
         graph.names(np.array(premises, dtype=np.int32).reshape(-1, 3)),
+        [(name(atom.subject), str(atom.relation), name(atom.object)) for atom in denied],
     )
 
 

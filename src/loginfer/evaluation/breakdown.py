@@ -5,33 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from loginfer.benchmark.lookup import places_of
-from loginfer.benchmark.values import POSITIONS, SOURCES, Benchmark, Origins
-from loginfer.engine.binding import relation_of
+from loginfer.benchmark.rule_triples import Pairs, negatives_of, rule_triples
+from loginfer.benchmark.values import EDITS, POSITIONS, SOURCES, Benchmark, Origins
+from loginfer.evaluation.depths import by_depth
 from loginfer.evaluation.groups import Rows, group_metrics
 from loginfer.evaluation.thresholds import Thresholds
 from loginfer.evaluation.values import Counts, Predictions
-from loginfer.kg import KnowledgeGraph, Triples
-from loginfer.logic.rule import Atom
-from loginfer.logic.terms import Constant
+from loginfer.logic.rule import Atom, Negation
 
-__all__ = [
-    "GIVEN",
-    "breakdown",
-    "fits_head",
-    "labelled_rows",
-    "negative_kinds",
-    "negatives_of",
-    "own_conclusions",
-]
+__all__ = ["GIVEN", "breakdown", "labelled_rows", "negative_kinds"]
 
 # What stands for the pattern of rules that were given.
 GIVEN = "given"
-
-Mask = npt.NDArray[np.bool_]
-Pairs = tuple[Counts, Counts]  # group, row
 
 
 def breakdown(benchmark: Benchmark, predictions: Predictions, thresholds: Thresholds) -> dict[str, Any]:
@@ -53,17 +39,22 @@ def breakdown(benchmark: Benchmark, predictions: Predictions, thresholds: Thresh
             By kind: those negatives against all of P_test, with `false_positive_rate`. The kind is the
             source, with the position that was replaced or the number of ≠-free atoms that a sub-rule keeps:
             `sub-rule: 3 of 3 atoms` forgets inequalities only.
+        `depths`
+            By the number of steps in which conclusions follow: those positives against all of N_test. Only
+            for a benchmark of several steps.
 
         Each part also has the counts `tp`, `fp`, `tn`, `fn`. Parts that cannot be told from a benchmark
         without rules, provenance or origins are empty.
     """
     rows = labelled_rows(benchmark, predictions, thresholds)
-    rules = _of_rules(benchmark, predictions.method)
+    rules = rule_triples(benchmark, predictions.method)
+    depths = by_depth(benchmark, rows)
     return {
         "relations": _relations(benchmark, predictions.method, rows),
         "rules": _rules(benchmark, rows, rules),
         "patterns": _patterns(benchmark, rows, rules),
         "negatives": _kinds(benchmark, predictions.method, rows),
+        **({"depths": depths} if depths else {}),
     }
 
 
@@ -79,13 +70,6 @@ def labelled_rows(benchmark: Benchmark, predictions: Predictions, thresholds: Th
     )
 
 
-def negatives_of(benchmark: Benchmark, method: str | None) -> Triples:
-    """Return N_test of one method; nothing for None."""
-    if method is None:
-        return np.empty((0, 3), dtype=np.int32)
-    return benchmark.negatives[method].splits.test
-
-
 # -- relations -------------------------------------------------------------------------------------
 
 
@@ -98,58 +82,6 @@ def _relations(benchmark: Benchmark, method: str | None, rows: Rows) -> dict[str
 
 
 # -- rules and patterns ----------------------------------------------------------------------------
-
-
-def own_conclusions(benchmark: Benchmark) -> Pairs:
-    """Return which rule concludes which triple of P_test: places in the rules, places in P_test.
-
-    Sorted by rule, then triple; empty where that is not known.
-    """
-    known = benchmark.provenance
-    if known is None:
-        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    keys = benchmark.graph.keys
-    test = keys.pack(benchmark.positives.test)
-    found, places = places_of(test, keys.pack(known.triples))
-    inside = found[known.conclusion]
-    rule, row = known.rule[inside].astype(np.int64), places[known.conclusion[inside]]
-    order = np.lexsort((row, rule))
-    return rule[order], row[order]
-
-
-def fits_head(head: Atom, graph: KnowledgeGraph, triples: Triples) -> Mask:
-    """Return bool[n]: which triples could be conclusions of a rule with this head, by its names."""
-    fits = triples[:, 1] == relation_of(head, graph)
-    for column, term in ((0, head.subject), (2, head.object)):
-        if isinstance(term, Constant):
-            found = graph.entities.get(term.name)
-            fits &= triples[:, column] == (-1 if found is None else found)
-    if head.subject == head.object:
-        fits &= triples[:, 0] == triples[:, 2]
-    return np.asarray(fits)
-
-
-def _of_rules(benchmark: Benchmark, method: str | None) -> Pairs:
-    """Return which rule has which row: its conclusions in P_test, its negatives in N_test."""
-    rule, row = own_conclusions(benchmark)
-    negatives = negatives_of(benchmark, method)
-    origins = _origins(benchmark, method)
-    recorded = np.full(len(negatives), -1) if origins is None else origins.rule
-    # Rules that share a head share the negatives that fit it.
-    others = np.flatnonzero(recorded < 0)
-    by_head: dict[Atom, Counts] = {}
-    groups, rows = [rule], [row]
-    offset = len(benchmark.positives.test)
-    for place, known in enumerate(benchmark.rules):
-        head = known.rule.head
-        if head not in by_head:
-            by_head[head] = others[fits_head(head, benchmark.graph, negatives[others])]
-        groups.append(np.full(len(by_head[head]), place, dtype=np.int64))
-        rows.append(by_head[head] + offset)
-    own = np.flatnonzero((recorded >= 0) & (recorded < len(benchmark.rules)))
-    groups.append(recorded[own].astype(np.int64))
-    rows.append(own + offset)
-    return np.concatenate(groups), np.concatenate(rows)
 
 
 def _rules(benchmark: Benchmark, rows: Rows, pairs: Pairs) -> list[dict[str, Any]]:
@@ -184,7 +116,8 @@ def negative_kinds(benchmark: Benchmark, method: str | None) -> tuple[list[str],
     origins = _origins(benchmark, method)
     if origins is None or not len(origins):
         return None
-    codes = np.column_stack([origins.source, origins.position, origins.rule, origins.kept])
+    columns = (origins.source, origins.position, origins.rule, origins.kept, origins.edit)
+    codes = np.column_stack(columns)
     distinct, code = np.unique(codes, axis=0, return_inverse=True)
     names, kind = np.unique([_kind(benchmark, *row) for row in distinct.tolist()], return_inverse=True)
     return names.tolist(), kind.ravel()[code.ravel()].astype(np.int64)
@@ -206,13 +139,18 @@ def _kinds(benchmark: Benchmark, method: str | None, rows: Rows) -> dict[str, di
     }
 
 
-def _kind(benchmark: Benchmark, source: int, position: int, rule: int, kept: int) -> str:
+def _kind(benchmark: Benchmark, source: int, position: int, rule: int, kept: int, edit: int) -> str:
     """Return what a negative of this origin is called: `position: subject`, `sub-rule: 1 of 3 atoms`."""
     name = SOURCES[source]
     if POSITIONS[position]:
         name += f": {POSITIONS[position]}"
+    if edit:
+        name += f": {EDITS[edit]}"
     if kept and 0 <= rule < len(benchmark.rules):
         body = benchmark.rules[rule].rule.body
         atoms = [i for i, part in enumerate(body) if isinstance(part, Atom)]
         name += f": {sum(kept >> i & 1 for i in atoms)} of {len(atoms)} atoms"
+        denied = [i for i, part in enumerate(body) if isinstance(part, Negation)]
+        if denied:
+            name += f", {sum(kept >> i & 1 for i in denied)} of {len(denied)} negations"
     return name

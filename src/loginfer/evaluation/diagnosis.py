@@ -18,11 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.negatives.undesired import kept_masks
+from loginfer.benchmark.rule_triples import Pairs, fits_head, negatives_of, own_conclusions
 from loginfer.benchmark.shortcuts import BINARY, shortcut
 from loginfer.benchmark.values import Benchmark, BenchmarkRule
 from loginfer.engine import Engine, open_engine_in
 from loginfer.errors import LimitError
-from loginfer.evaluation.breakdown import Pairs, fits_head, negatives_of, own_conclusions
 from loginfer.evaluation.correlation import baseline_correlations
 from loginfer.evaluation.thresholds import Thresholds
 from loginfer.evaluation.values import Predictions
@@ -161,7 +161,7 @@ def diagnose(
     if not benchmark.rules:
         return Diagnosis((), baselines, notes=("the rules of this benchmark are not known",))
     with ExitStack() as stack:
-        opened = open_engine_in(stack, benchmark.graph) if engine is None else engine
+        opened = open_engine_in(stack, benchmark.clean.seen) if engine is None else engine
         looked = _Look(benchmark, predictions, thresholds, opened)
         rules = tuple(looked.at(place) for place in range(len(benchmark.rules)))
     return Diagnosis(rules, baselines, looked.derivable, looked.notes)

@@ -33,6 +33,8 @@ def benchmark_sum(benchmark: Benchmark) -> str:
     for method, made in sorted(benchmark.negatives.items()):
         for split, triples in made.splits.items():
             add(f"{split} {method}", triples)
+    if benchmark.context is not None:
+        add("context", benchmark.context.triples)
     for known in benchmark.rules:
         digest.update(f"\0rule\0{known.rule}".encode())
     return digest.hexdigest()

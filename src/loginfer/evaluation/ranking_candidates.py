@@ -90,14 +90,16 @@ def questions(benchmark: Benchmark, position: Position) -> list[Question]:
     """Return what has to be asked to rank P_test in one position, without questions that nobody asks.
 
     Subjects are ranked against Consts(P_train), relations against Rels(P_train), objects against
-    Consts(P_train), or Types(P_train) in a type triple. A type triple has no relation to corrupt.
+    Consts(P_train), or Types(P_train) in a type triple. A type triple has no relation to corrupt. Of an
+    inductive benchmark the constants are those of the context graph.
     """
     train, test = benchmark.graph, benchmark.positives.test
+    consts = train.consts if benchmark.context is None else benchmark.context.consts
     if position == "subject":
-        chosen = [(np.arange(len(test)), train.consts)]
+        chosen = [(np.arange(len(test)), consts)]
     else:
         is_type = test[:, 1] == (-1 if train.type_relation is None else train.type_relation)
-        plain = train.consts if position == "object" else train.rels
+        plain = consts if position == "object" else train.rels
         chosen = [(np.flatnonzero(~is_type), plain)]
         if position == "object":
             chosen.append((np.flatnonzero(is_type), train.types))

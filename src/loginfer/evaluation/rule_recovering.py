@@ -195,6 +195,8 @@ class _Answers:
         ]
 
     def _decided(self, rule: Rule) -> bool | None:
+        if rule.negations:
+            return None  # canonical instances decide nothing about negation
         key: object = rule
         if not self._has_inequalities and all(part.left != part.right for part in rule.inequalities):
             # Then the inequalities of a rule make no difference, and most sub-rules differ in nothing else.
@@ -212,16 +214,19 @@ class _Answers:
 
     @cached_property
     def single_step(self) -> list[bool]:
-        return [self._entailment.one_step(rule) for rule in self.asked.rules]
+        return [not rule.negations and self._entailment.one_step(rule) for rule in self.asked.rules]
 
     @cached_property
     def random_heads(self) -> list[list[bool | None]]:
-        answers = []
+        answers: list[list[bool | None]] = []
         for place, (rule, heads) in enumerate(zip(self.asked.rules, self.asked.random_heads, strict=True)):
             larger = [None] * len(heads) if self._larger is None else self._larger.random_heads[place]
             open_ = list(
                 dict.fromkeys(h for h, known in zip(heads, larger, strict=True) if known is not False)
             )
+            if rule.negations:
+                answers.append([None] * len(heads))
+                continue
             known = dict(zip(open_, self._entailment.entails_heads(rule, open_), strict=True))
             answers.append([known.get(head, False) for head in heads])
         return answers

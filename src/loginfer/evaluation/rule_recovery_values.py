@@ -13,7 +13,7 @@ __all__ = ["LearnedSubRule", "RecoveredRule", "RecoveryFigures", "RuleRecovery",
 # found      the rule itself was mined, up to renaming and atom order
 # entailed   it follows from what was mined
 # missed     it does not
-# undecided  it depends on too many constants of the mined rules
+# undecided  it depends on too many constants of the mined rules, or the rule has a negation
 Status = Literal["found", "entailed", "missed", "undecided"]
 
 

@@ -71,7 +71,8 @@ def sub_rule_shortcuts(
     groups = by_atoms(rule, masks)  # fewest atoms first
     for group in groups:
         atoms = group.atoms.bit_count()
-        minimal = atoms < len(rule.atoms) and not any(group.atoms & few == few for few in simpler)
+        fewer = atoms < len(rule.body) - len(rule.inequalities)
+        minimal = fewer and not any(group.atoms & few == few for few in simpler)
         simpler.append(group.atoms)
         for kept, variants, derived in _apart(engine, group, negatives.triples):
             found.append(

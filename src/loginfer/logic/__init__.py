@@ -6,8 +6,15 @@ from loginfer.logic.dialects.arrow import parse_rule
 from loginfer.logic.dialects.sparql import body_to_sparql
 from loginfer.logic.entailment import Entailment, entails
 from loginfer.logic.instances import collapses, collapses_onto, instantiate, symmetries
-from loginfer.logic.patterns import PATTERN_NAMES, parse_pattern, pattern_named, patterns
-from loginfer.logic.rule import Atom, Inequality, Pattern, Rule
+from loginfer.logic.patterns import (
+    FURTHER_NAMES,
+    PATTERN_NAMES,
+    all_patterns,
+    parse_pattern,
+    pattern_named,
+    patterns,
+)
+from loginfer.logic.rule import Atom, Inequality, Negation, Pattern, Rule
 from loginfer.logic.rulefile import (
     SHIPPED,
     RuleFile,
@@ -18,10 +25,12 @@ from loginfer.logic.rulefile import (
     read_rules,
     write_rules,
 )
+from loginfer.logic.stratification import stratified
 from loginfer.logic.subrules import SubRule, subrules, subrules_of
 from loginfer.logic.terms import Constant, Template, Variable
 
 __all__ = [
+    "FURTHER_NAMES",
     "PATTERN_NAMES",
     "SHIPPED",
     "Atom",
@@ -29,6 +38,7 @@ __all__ = [
     "Dialect",
     "Entailment",
     "Inequality",
+    "Negation",
     "Pattern",
     "Rule",
     "RuleFile",
@@ -37,6 +47,7 @@ __all__ = [
     "Template",
     "Variable",
     "ZeroRule",
+    "all_patterns",
     "body_to_sparql",
     "canonical",
     "canonical_text",
@@ -55,6 +66,7 @@ __all__ = [
     "pattern_named",
     "patterns",
     "read_rules",
+    "stratified",
     "subrules",
     "subrules_of",
     "symmetries",

@@ -10,11 +10,11 @@ then maps one branch to the other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import permutations
+from collections.abc import Callable, Iterable, Sequence
+from itertools import count, permutations
 from typing import TypeAlias, TypeVar
 
-from loginfer.logic.rule import Atom, BodyAtom, Inequality, Pattern, Rule
+from loginfer.logic.rule import Atom, BodyAtom, Inequality, Negation, Pattern, Rule
 from loginfer.logic.terms import Constant, Template, Term, Variable
 
 __all__ = ["canonical", "canonical_text", "equivalent"]
@@ -25,7 +25,9 @@ Clause = TypeVar("Clause", Rule, Pattern)
 Code: TypeAlias = int
 # Kind, predicate (-1 for an inequality) and the two terms.
 Part: TypeAlias = tuple[int, int, Code, Code]
-HEAD, ATOM, INEQUALITY = 0, 1, 2
+HEAD, ATOM, INEQUALITY, NEGATION = 0, 1, 2, 3
+# A variable that only one negation has needs no number: it stands for anything, or for one thing twice.
+ANYTHING, ITSELF = -(1 << 30), -(1 << 30) - 1
 # A part without its names: kind and the two ends, variables' numbers or -1.
 Link: TypeAlias = tuple[int, int, int]
 
@@ -35,22 +37,32 @@ _LETTERS = "xyzwvutsrqponmlkjihgfedcba"
 def canonical(rule: Clause) -> Clause:
     """Return the one rule that stands for all that are equal up to variable renaming and atom order.
 
-    Repeated atoms are merged, and so are `x != y` and `y != x`. Atoms come before inequalities, both sorted;
-    variables are named x, y, z, w, … in the order in which the body mentions them. In a pattern, templates
-    count as names; `equivalent` can also compare patterns up to the renaming of templates.
+    Repeated atoms are merged, and so are `x != y` and `y != x`. Atoms come before inequalities, and those
+    before negations, each sorted; variables are named x, y, z, w, … in the order in which the body mentions
+    them. In a pattern, templates count as names; `equivalent` can also compare patterns up to the renaming
+    of templates.
     """
     numbers: dict[Term, int] = {v: i for i, v in enumerate(rule.variables)}
     everything: tuple[BodyAtom, ...] = (*rule.body, rule.head)
-    others = sorted({_term_key(t) for part in everything for t in part.terms if t not in numbers})
+    hidden = {v for negation in rule.negations for v in rule.existential(negation)}
+    others = sorted(
+        {_term_key(t) for part in everything for t in part.terms if t not in numbers and t not in hidden}
+    )
     predicates = sorted({_predicate_key(atom) for atom in rule})
     term_codes = {key: ~i for i, key in enumerate(others)}
     predicate_codes = {key: i for i, key in enumerate(predicates)}
 
-    def encode(part: BodyAtom, kind: int) -> Part:
-        first, second = (numbers[t] if t in numbers else term_codes[_term_key(t)] for t in part.terms)
-        return (kind, predicate_codes[_predicate_key(part)] if isinstance(part, Atom) else -1, first, second)
+    def code_of(term: Term, part: BodyAtom) -> Code:
+        if term in hidden:
+            return ITSELF if part.terms[0] == part.terms[1] else ANYTHING
+        return numbers[term] if term in numbers else term_codes[_term_key(term)]
 
-    parts = {encode(part, ATOM if isinstance(part, Atom) else INEQUALITY) for part in rule.body}
+    def encode(part: BodyAtom, kind: int) -> Part:
+        first, second = (code_of(t, part) for t in part.terms)
+        atom = part.atom if isinstance(part, Negation) else part
+        return (kind, predicate_codes[_predicate_key(atom)] if isinstance(atom, Atom) else -1, first, second)
+
+    parts = {encode(part, kind_of(part)) for part in rule.body}
     parts.add(encode(rule.head, HEAD))
     form = least_form(sorted(parts), len(numbers))
 
@@ -61,16 +73,21 @@ def canonical(rule: Clause) -> Clause:
             if kind == ATOM and code >= 0 and code not in names:
                 names[code] = Variable(_variable_name(len(names)))
     places = {code: place for place, code in enumerate(names)}
+    fresh = count(len(names))
 
     def term(code: Code) -> Term:
         if code >= 0:
             return names[code]
+        if code in (ANYTHING, ITSELF):
+            return Variable(_variable_name(next(fresh)))
         is_template, name = others[~code]
         return Template(name) if is_template else Constant(name)
 
     def atom(part: Part) -> Atom:
         is_template, name = predicates[part[1]]
-        return Atom(term(part[2]), Template(name) if is_template else name, term(part[3]))
+        subject = term(part[2])
+        object_ = subject if part[3] == ITSELF else term(part[3])
+        return Atom(subject, Template(name) if is_template else name, object_)
 
     def place(code: Code) -> tuple[int, int]:
         return (0, places[code]) if code >= 0 else (1, ~code)
@@ -79,7 +96,15 @@ def canonical(rule: Clause) -> Clause:
     codes = {place(code): code for p in form for code in (p[2], p[3])}
     body: list[BodyAtom] = [atom(p) for p in form if p[0] == ATOM]
     body += [Inequality(term(codes[left]), term(codes[right])) for left, right in differ]
+    body += [Negation(atom(p)) for p in form if p[0] == NEGATION]
     return type(rule)(body, next(atom(p) for p in form if p[0] == HEAD))
+
+
+def kind_of(part: BodyAtom) -> int:
+    """Return the kind of a part of a body."""
+    if isinstance(part, Negation):
+        return NEGATION
+    return INEQUALITY if isinstance(part, Inequality) else ATOM
 
 
 def canonical_text(rule: Clause) -> str:
@@ -112,7 +137,18 @@ def replace_templates(pattern: Pattern, names: dict[Template, Template]) -> Patt
         object_ = names.get(a.object, a.object) if isinstance(a.object, Template) else a.object
         return Atom(a.subject, relation, object_)
 
-    return Pattern((atom(b) if isinstance(b, Atom) else b for b in pattern.body), atom(pattern.head))
+    return Pattern(map_atoms(pattern.body, atom), atom(pattern.head))
+
+
+def map_atoms(body: Iterable[BodyAtom], atom: Callable[[Atom], Atom]) -> list[BodyAtom]:
+    """Return a body with something else in the place of each atom, negated or not."""
+
+    def mapped(part: BodyAtom) -> BodyAtom:
+        if isinstance(part, Negation):
+            return Negation(atom(part.atom))
+        return atom(part) if isinstance(part, Atom) else part
+
+    return [mapped(part) for part in body]
 
 
 def _bijections(left: Pattern, right: Pattern) -> Iterable[dict[Template, Template]]:
@@ -175,7 +211,9 @@ def labellings(links: Sequence[Link], limit: int) -> list[dict[int, int]] | None
     """
     present = sorted({end for _, *ends in links for end in ends if end >= 0})
     numbers = {end: i for i, end in enumerate(present)}
-    parts = [(kind, 0, numbers.get(first, -1), numbers.get(second, -1)) for kind, first, second in links]
+    parts = [
+        (kind, 0, numbers.get(first, first), numbers.get(second, second)) for kind, first, second in links
+    ]
     found: list[list[int]] = []
     waiting = [_refine(parts, [0] * len(present))]
     while waiting:

@@ -195,6 +195,7 @@ class Entailment:
 
     def counterexample(self, rule: Rule) -> Instance | None:
         """Return an instance of a rule's body on which its head does not follow; None if it is entailed."""
+        _check(rule)
         return _failing(rule, self._prover.derive)
 
     def derivation(self, rule: Rule) -> tuple[Step, ...] | None:
@@ -224,6 +225,7 @@ class Entailment:
             step = self._prover.one_step(facts, goal)
             return None if step is None else (step,)
 
+        _check(rule)
         return _failing(rule, prove) is None
 
 
@@ -252,3 +254,8 @@ def _failing(rule: Rule, prove: Prove) -> Instance | None:
 def _check(rule: Rule) -> None:
     if not isinstance(rule, Rule):
         raise InputError(f"`{rule}` is not a rule", hint="parse_rule makes one from its text")
+    if rule.negations:
+        raise InputError(
+            f"entailment is for rules without negation, not for `{rule}`",
+            hint="the test by canonical instances is not complete for negation as failure",
+        )

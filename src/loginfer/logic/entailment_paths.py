@@ -142,7 +142,7 @@ _Path: TypeAlias = tuple[int, list[tuple[str, int]], Term | None, Term | None]
 
 def _as_path(rule: Rule) -> _Path | None:
     """Return variables, directed relations, head constant and end of a path rule; None for other shapes."""
-    if rule.inequalities or not 1 <= len(rule.atoms) <= LONGEST:
+    if rule.inequalities or rule.negations or not 1 <= len(rule.atoms) <= LONGEST:
         return None
     subject, object_ = rule.head.terms
     if isinstance(subject, Variable):

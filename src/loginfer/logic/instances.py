@@ -8,8 +8,8 @@ from functools import lru_cache
 from itertools import combinations, permutations, product
 
 from loginfer.errors import InputError
-from loginfer.logic.canonical import canonical, replace_templates
-from loginfer.logic.rule import Atom, BodyAtom, Pattern, Rule
+from loginfer.logic.canonical import canonical, map_atoms, replace_templates
+from loginfer.logic.rule import Atom, Negation, Pattern, Rule
 from loginfer.logic.terms import Constant, Template, Term, Variable
 
 __all__ = ["collapses", "collapses_onto", "instantiate", "symmetries"]
@@ -52,8 +52,7 @@ def instantiate(
         object_: Term = Constant(names[a.object]) if isinstance(a.object, Template) else a.object
         return Atom(a.subject, relation, object_)
 
-    body: list[BodyAtom] = [atom(b) if isinstance(b, Atom) else b for b in pattern.body]
-    return Rule(body, atom(pattern.head))
+    return Rule(map_atoms(pattern.body, atom), atom(pattern.head))
 
 
 def _names_by_template(
@@ -93,10 +92,11 @@ def symmetries(pattern: Pattern) -> tuple[tuple[int, ...], ...]:
     templates = pattern.templates
     wanted = canonical(pattern)
     # Only templates that occur equally often, in the same kind of atom, can be exchanged.
-    uses = Counter(t for atom in dict.fromkeys(pattern.atoms) for t in atom.templates)
-    groups: dict[tuple[bool, int, bool], list[int]] = {}
+    uses = Counter((t, type(part)) for part in dict.fromkeys(pattern.body) for t in part.templates)
+    groups: dict[tuple[bool, int, int, bool], list[int]] = {}
     for place, template in enumerate(templates):
-        kind = (pattern.is_type_template(template), uses[template], template == pattern.head_template)
+        counts = uses[template, Atom], uses[template, Negation]
+        kind = (pattern.is_type_template(template), *counts, template == pattern.head_template)
         groups.setdefault(kind, []).append(place)
     found = []
     for choice in product(*(permutations(group) for group in groups.values())):

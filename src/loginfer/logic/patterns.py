@@ -1,4 +1,4 @@
-"""The seven inference patterns of the paper's Table 1, by name."""
+"""Inference patterns by name: the seven of the paper's Table 1, and some of the literature that followed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,15 @@ from loginfer.errors import UnknownNameError
 from loginfer.logic.dialects import arrow
 from loginfer.logic.rule import Pattern
 
-__all__ = ["PATTERN_NAMES", "SHORT_NAMES", "parse_pattern", "pattern_named", "patterns"]
+__all__ = [
+    "FURTHER_NAMES",
+    "PATTERN_NAMES",
+    "SHORT_NAMES",
+    "all_patterns",
+    "parse_pattern",
+    "pattern_named",
+    "patterns",
+]
 
 # Table 1, in its order.
 _TEXTS = {
@@ -23,7 +31,18 @@ _TEXTS = {
     ),
 }
 
+# Beyond Table 1: a hierarchy with further premises around its two ends.
+_FURTHER = {
+    "super-hierarchy": "(x,_R,y), (y,_S,z) -> (x,_P,y)",
+    "cup": "(x,_R,y), (y,_S,z), (w,_T,x) -> (x,_P,y)",
+    # Without the inequality the second prong would be no premise wherever _S and _T are one relation.
+    "fork": "(x,_R,y), (y,_S,z), (y,_T,w), z != w -> (x,_P,y)",
+    # A hierarchy with exceptions: those whose object leads on by _S.
+    "nonmonotonic-hierarchy": "(x,_R,y), not (y,_S,z) -> (x,_T,y)",
+}
+
 PATTERN_NAMES: tuple[str, ...] = tuple(_TEXTS)
+FURTHER_NAMES: tuple[str, ...] = tuple(_FURTHER)
 
 # What the paper's benchmarks call them: FB-sym, WN-inver, …
 SHORT_NAMES: dict[str, str] = {
@@ -35,11 +54,12 @@ SHORT_NAMES: dict[str, str] = {
     "trian": "triangle",
     "diam": "diamond",
 }
+_FURTHER_SHORT = {"shier": "super-hierarchy", "nmhier": "nonmonotonic-hierarchy"}
 
 
 @cache
 def _named(name: str) -> Pattern:
-    return arrow.parse_pattern(_TEXTS[name], name=name)
+    return arrow.parse_pattern((_TEXTS | _FURTHER)[name], name=name)
 
 
 def patterns() -> tuple[Pattern, ...]:
@@ -47,8 +67,13 @@ def patterns() -> tuple[Pattern, ...]:
     return tuple(_named(name) for name in PATTERN_NAMES)
 
 
+def all_patterns() -> tuple[Pattern, ...]:
+    """Return every pattern that has a name: the seven of Table 1, then the others."""
+    return tuple(_named(name) for name in (*PATTERN_NAMES, *FURTHER_NAMES))
+
+
 def pattern_named(name: str) -> Pattern:
-    """Return one of the seven patterns by its long or short name; case does not count.
+    """Return a pattern by its long or short name; case does not count.
 
     Raises
     ------
@@ -56,9 +81,10 @@ def pattern_named(name: str) -> Pattern:
         With the nearest names.
     """
     wanted = name.strip().casefold()
-    wanted = SHORT_NAMES.get(wanted, wanted)
-    if wanted not in _TEXTS:
-        raise UnknownNameError("pattern", name.strip(), [*PATTERN_NAMES, *SHORT_NAMES])
+    short = SHORT_NAMES | _FURTHER_SHORT
+    wanted = short.get(wanted, wanted)
+    if wanted not in (*PATTERN_NAMES, *FURTHER_NAMES):
+        raise UnknownNameError("pattern", name.strip(), [*PATTERN_NAMES, *FURTHER_NAMES, *short])
     return _named(wanted)
 
 

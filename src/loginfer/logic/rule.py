@@ -11,7 +11,7 @@ from loginfer.errors import InputError
 from loginfer.kg import RDF_TYPE
 from loginfer.logic.terms import Constant, Predicate, Template, Term, Variable, quote
 
-__all__ = ["Atom", "BodyAtom", "Inequality", "Pattern", "Rule"]
+__all__ = ["Atom", "BodyAtom", "Inequality", "Negation", "Pattern", "Rule"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,40 @@ class Inequality:
         return f"{self.left} != {self.right}"
 
 
-BodyAtom: TypeAlias = Atom | Inequality
+@dataclass(frozen=True, slots=True)
+class Negation:
+    """not (d1, R, d2): negation as failure.
+
+    A variable that no atom of the rule's body has is existential inside: `not (y,S,z)` says that there is
+    no z with (y,S,z). Such a variable belongs to one negation only.
+    """
+
+    atom: Atom
+
+    @property
+    def terms(self) -> tuple[Term, Term]:
+        """Subject and object of the atom."""
+        return self.atom.terms
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The distinct variables, subject first, existential ones included."""
+        return self.atom.variables
+
+    @property
+    def templates(self) -> tuple[Template, ...]:
+        """The templates of the atom in a pattern."""
+        return self.atom.templates
+
+    def rename(self, names: Mapping[Term, Term]) -> Negation:
+        """Return the negation with terms replaced."""
+        return Negation(self.atom.rename(names))
+
+    def __str__(self) -> str:
+        return f"not {self.atom}"
+
+
+BodyAtom: TypeAlias = Atom | Inequality | Negation
 
 
 @dataclass(frozen=True)
@@ -125,10 +158,17 @@ class _Clause:
                         f"variable `{variable}` of the {place} is not bound in `{self}`",
                         hint=f"use `{variable}` in an atom of the body (a rule must be safe)",
                     )
+        negations = dict.fromkeys(self.negations)
+        for variable in {v: None for negation in negations for v in self.existential(negation)}:
+            if sum(variable in negation.variables for negation in negations) > 1:
+                raise InputError(
+                    f"variable `{variable}` is under two negations of `{self}`, and no atom binds it",
+                    hint=f"use `{variable}` in an atom of the body, or another name under each `not`",
+                )
 
     @cached_property
     def atoms(self) -> tuple[Atom, ...]:
-        """The ≠-free atoms of the body."""
+        """The ≠-free atoms of the body, without those under a negation."""
         return tuple(b for b in self.body if isinstance(b, Atom))
 
     @cached_property
@@ -137,8 +177,20 @@ class _Clause:
         return tuple(b for b in self.body if isinstance(b, Inequality))
 
     @cached_property
+    def negations(self) -> tuple[Negation, ...]:
+        """The negated atoms of the body."""
+        return tuple(b for b in self.body if isinstance(b, Negation))
+
+    def existential(self, negation: Negation) -> tuple[Variable, ...]:
+        """Return the variables that only this negation has: it says that there are no values for them."""
+        return tuple(v for v in negation.variables if v not in self.variables)
+
+    @cached_property
     def variables(self) -> tuple[Variable, ...]:
-        """The distinct variables in the order in which the body's ≠-free atoms mention them."""
+        """The distinct variables in the order in which the body's ≠-free atoms mention them.
+
+        Existential variables of negations are not among them: no witness has a value for them.
+        """
         return tuple(dict.fromkeys(v for atom in self.atoms for v in atom.variables))
 
     @cached_property
@@ -153,18 +205,20 @@ class _Clause:
         return f"{type(self).__name__}({str(self)!r})"
 
     def __iter__(self) -> Iterator[Atom]:
-        """All ≠-free atoms, the head last."""
+        """All ≠-free atoms, negated ones after the others, the head last."""
         yield from self.atoms
+        for negation in self.negations:
+            yield negation.atom
         yield self.head
 
 
 class Rule(_Clause):
-    """A Datalog rule: B1 ∧ … ∧ Bn → H, where each variable occurs in some ≠-free Bi.
+    """A Datalog rule: B1 ∧ … ∧ Bn → H, where each variable of H or of an inequality occurs in some atom Bi.
 
     Parameters
     ----------
     body
-        Atoms and inequalities. May be empty for a head without variables.
+        Atoms, inequalities and negations. May be empty for a head without variables.
     head
         A ≠-free atom.
     """
@@ -204,7 +258,7 @@ class Pattern(_Clause):
     Parameters
     ----------
     body
-        Atoms and inequalities; at least one atom.
+        Atoms, inequalities and negations; at least one atom.
     head
         A ≠-free atom; its template may or may not occur in the body.
     name
@@ -235,7 +289,7 @@ class Pattern(_Clause):
     @cached_property
     def templates(self) -> tuple[Template, ...]:
         """The distinct templates of the body in the order of its text."""
-        return tuple(dict.fromkeys(t for atom in self.atoms for t in atom.templates))
+        return tuple(dict.fromkeys(t for part in self.body for t in part.templates))
 
     @property
     def head_template(self) -> Template | None:

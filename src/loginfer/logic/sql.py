@@ -9,7 +9,7 @@ column, or in one table per relation.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from loginfer.kg import RDF_TYPE
@@ -17,12 +17,15 @@ from loginfer.logic.rule import Atom, Inequality, Rule
 from loginfer.logic.terms import Constant, Template, Term, Variable
 
 __all__ = [
+    "Check",
     "Column",
+    "Exclusion",
     "Factor",
     "Join",
     "Layout",
     "atom_factor",
     "body_to_sql",
+    "exclusions",
     "is_contradiction",
     "join",
     "quote_identifier",
@@ -98,6 +101,11 @@ class Factor:
         """The variables and templates."""
         return frozenset(column for _, column in self.columns)
 
+    def rename(self, names: Mapping[Term, Term]) -> Factor:
+        """Return the factor with variables replaced by others."""
+        columns = [(name, names.get(column, column)) for name, column in self.columns]
+        return replace(self, columns=tuple((n, c) for n, c in columns if isinstance(c, (Variable, Template))))
+
 
 def atom_factor(atom: Atom, layout: Layout, table: str | None = None) -> Factor:
     """Return the factor of an atom.
@@ -169,17 +177,66 @@ class Join:
         return "\n".join(lines)
 
 
-def join(
-    factors: Sequence[Factor], inequalities: Iterable[Inequality], layout: Layout, false: bool = False
-) -> Join:
-    """Join factors over the variables and templates they share, under inequalities.
+@dataclass(frozen=True, slots=True)
+class Exclusion:
+    """A negated atom: rows that the factor has a row for are left out.
+
+    Parameters
+    ----------
+    factor
+        The atom.
+    existential
+        Those of its variables that only this negation has: there must be no value for them.
+    """
+
+    factor: Factor
+    existential: frozenset[Variable]
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The distinct variables whose values the others give."""
+        columns = (c for _, c in self.factor.columns if isinstance(c, Variable) and c not in self.existential)
+        return tuple(dict.fromkeys(columns))
+
+    def rename(self, names: Mapping[Term, Term]) -> Exclusion:
+        """Return the exclusion with variables replaced by others."""
+        return replace(self, factor=self.factor.rename(names))
+
+    def condition(self, expressions: Mapping[Column, str]) -> str:
+        """Write what must hold of a row whose columns have these expressions."""
+        where = [f"neg.{name} {operator} {literal}" for name, operator, literal in self.factor.conditions]
+        own: dict[Column, str] = {}
+        for name, column in self.factor.columns:
+            other = (
+                own.setdefault(column, f"neg.{name}") if column in self.existential else expressions[column]
+            )
+            if other != f"neg.{name}":
+                where.append(f"neg.{name} = {other}")
+        condition = f" WHERE {' AND '.join(where)}" if where else ""
+        return f"NOT EXISTS (SELECT 1 FROM {self.factor.table} AS neg{condition})"
+
+
+# What a join checks besides the factors.
+Check: TypeAlias = Inequality | Exclusion
+
+
+def exclusions(rule: Rule, layout: Layout) -> tuple[Exclusion, ...]:
+    """Return the negations of a rule, without repetition."""
+    return tuple(
+        Exclusion(atom_factor(negation.atom, layout), frozenset(rule.existential(negation)))
+        for negation in dict.fromkeys(rule.negations)
+    )
+
+
+def join(factors: Sequence[Factor], checks: Iterable[Check], layout: Layout, false: bool = False) -> Join:
+    """Join factors over the variables and templates they share, under inequalities and exclusions.
 
     Parameters
     ----------
     factors
         The factors.
-    inequalities
-        Inequalities whose variables the factors have.
+    checks
+        Inequalities and exclusions whose variables the factors have.
     layout
         How constants are written.
     false
@@ -206,17 +263,19 @@ def join(
     def write(term: Term) -> str:
         return layout.write_constant(term.name) if isinstance(term, Constant) else expressions[term]
 
-    for inequality in inequalities:
-        if is_contradiction(inequality):
+    for check in checks:
+        if isinstance(check, Exclusion):
+            conditions.append(check.condition(expressions))
+        elif is_contradiction(check):
             conditions.append("1 = 0")
-        elif inequality.variables:
-            conditions.append(f"{write(inequality.left)} <> {write(inequality.right)}")
+        elif check.variables:
+            conditions.append(f"{write(check.left)} <> {write(check.right)}")
     return Join(tuple(tables), tuple(conditions), expressions, tuple(weights))
 
 
-def is_contradiction(inequality: Inequality) -> bool:
-    """Say whether an inequality is of a term with itself."""
-    return inequality.left == inequality.right
+def is_contradiction(check: Check) -> bool:
+    """Say whether this is an inequality of a term with itself."""
+    return isinstance(check, Inequality) and check.left == check.right
 
 
 def body_to_sql(rule: Rule, layout: Layout | None = None) -> str:
@@ -227,6 +286,7 @@ def body_to_sql(rule: Rule, layout: Layout | None = None) -> str:
     """
     layout = layout or Layout()
     atoms = dict.fromkeys(rule.atoms)
-    joined = join([atom_factor(atom, layout) for atom in atoms], rule.inequalities, layout)
+    checks: tuple[Check, ...] = (*rule.inequalities, *exclusions(rule, layout))
+    joined = join([atom_factor(atom, layout) for atom in atoms], checks, layout)
     shown = [f"{joined.expressions[v]} AS {quote_identifier(v.name)}" for v in rule.variables]
     return f"SELECT {', '.join(shown) or '1 AS holds'}\n{joined.text}".rstrip()

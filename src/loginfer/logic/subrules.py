@@ -1,7 +1,9 @@
 """R⁻: the rules that remain when atoms of a body are forgotten.
 
 Query-guided sampling draws its negatives from what these wrongly shortened rules conclude. A sub-rule keeps
-a proper subset of the body, inequalities counting as atoms, such that what remains is safe.
+a proper subset of the body, inequalities and negations counting as atoms, such that what remains is safe: a
+negation stays only with the atoms that bind its variables, so that it says the same as in the rule. So the
+more a sub-rule keeps, the less it concludes.
 
 Rules of one shape, equal but for their names, have the same safe subsets: those are found once a shape and
 kept. A subset comes with a text for its shape and the orders in which its names may be listed, one for
@@ -20,8 +22,8 @@ from operator import itemgetter
 from typing import TypeAlias
 
 from loginfer.errors import LimitError
-from loginfer.logic.canonical import ATOM, HEAD, INEQUALITY, Link, canonical_text, labellings
-from loginfer.logic.rule import Atom, BodyAtom, Inequality, Rule
+from loginfer.logic.canonical import ATOM, HEAD, INEQUALITY, Link, canonical_text, kind_of, labellings
+from loginfer.logic.rule import Atom, BodyAtom, Inequality, Negation, Rule
 from loginfer.logic.terms import Term, Variable
 
 __all__ = ["SubRule", "kept_parts", "subrules", "subrules_of"]
@@ -34,6 +36,9 @@ _Order: TypeAlias = tuple[tuple[tuple[int, ...], ...], ...]
 # With more labellings than this, the canonical text is the cheaper key.
 _MANY = 24
 _LONGEST = 18
+
+# Ends of a part that are no variables of the rule: a name; a variable of one negation only, once or twice.
+_NAMED, _ANYTHING, _ITSELF = -1, -2, -3
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,34 +179,57 @@ def _whole_key(rule: Rule) -> _Key:
 
 
 def _distinct(body: Sequence[BodyAtom]) -> list[BodyAtom]:
-    """Return the distinct parts; `x != y` and `y != x` are one."""
+    """Return the distinct parts; `x != y` and `y != x` are one, and so are negations that say the same."""
     found: dict[object, BodyAtom] = {}
+    bound = _bound(body)
     for part in body:
-        found.setdefault(frozenset(part.terms) if isinstance(part, Inequality) else part, part)
+        key: object = part
+        if isinstance(part, Inequality):
+            key = frozenset(part.terms)
+        elif isinstance(part, Negation):
+            ends = (_hidden(term, part, bound) or term for term in part.terms)
+            key = (Negation, part.atom.relation, *ends)
+        found.setdefault(key, part)
     return list(found.values())
+
+
+def _bound(body: Sequence[BodyAtom]) -> set[Term]:
+    return {v for part in body if isinstance(part, Atom) for v in part.variables}
+
+
+def _hidden(term: Term, part: BodyAtom, bound: set[Term]) -> int | None:
+    """Return what stands for a variable that only this negation has; None for other terms."""
+    if not isinstance(part, Negation) or not isinstance(term, Variable) or term in bound:
+        return None
+    return _ITSELF if part.terms[0] == part.terms[1] else _ANYTHING
 
 
 def _shape(body: Sequence[BodyAtom], head: Atom) -> tuple[tuple[Link, ...], list[str]]:
     """Return a rule's parts without names, the head last, and three names for each part.
 
-    Variables are numbered as they come; -1 is a term that has a name. The names are those of the predicate
-    and of both terms, empty for what has none.
+    Variables are numbered as they come; -1 is a term that has a name, and less than that a variable that
+    only one negation has. The names are those of the predicate and of both terms, empty for what has none.
     """
     numbers: dict[Term, int] = {}
+    bound = _bound(body)
     links: list[Link] = []
     names: list[str] = []
     for part in (*body, head):
-        names.append(str(part.relation) if isinstance(part, Atom) else "")
+        atom = part.atom if isinstance(part, Negation) else part
+        names.append(str(atom.relation) if isinstance(atom, Atom) else "")
         ends = []
         terms = part.terms
         if isinstance(part, Inequality) and not part.variables:
             terms = (min(terms, key=lambda t: t.name), max(terms, key=lambda t: t.name))
         for term in terms:
             is_variable = isinstance(term, Variable)
-            ends.append(numbers.setdefault(term, len(numbers)) if is_variable else -1)
+            hidden = _hidden(term, part, bound)
+            if hidden is not None:
+                ends.append(hidden)
+            else:
+                ends.append(numbers.setdefault(term, len(numbers)) if is_variable else _NAMED)
             names.append("" if is_variable else term.name)
-        kind = INEQUALITY if isinstance(part, Inequality) else ATOM
-        links.append((kind, ends[0], ends[1]))
+        links.append((kind_of(part), ends[0], ends[1]))
     links[-1] = (HEAD, links[-1][1], links[-1][2])
     return tuple(links), names
 
@@ -213,7 +241,7 @@ def _subsets(shape: tuple[Link, ...]) -> tuple[_Subset, ...]:
     if len(places) > _LONGEST:
         raise LimitError(
             f"a body of {len(places)} parts has 2^{len(places)} subsets, too many to try",
-            hint=f"sub-rules are for bodies of up to {_LONGEST} parts, inequalities included",
+            hint=f"sub-rules are for bodies of up to {_LONGEST} parts, inequalities and negations included",
         )
     return tuple(
         _subset(shape, kept)
@@ -258,10 +286,10 @@ def _subset(shape: tuple[Link, ...], kept: tuple[int, ...]) -> _Subset:
 def _entry(link: Link, place: int, labels: dict[int, int]) -> tuple[Link, tuple[int, ...]]:
     """Return a part under a labelling, and the places of its names, predicate first."""
     kind, first, second = link
-    ends = [(labels.get(first, -1), 3 * place + 1), (labels.get(second, -1), 3 * place + 2)]
+    ends = [(labels.get(first, first), 3 * place + 1), (labels.get(second, second), 3 * place + 2)]
     predicate = [3 * place]
     if kind == INEQUALITY:
         ends.sort()
         predicate = []
-    named = predicate + [name for end, name in ends if end < 0]
+    named = predicate + [name for end, name in ends if end == _NAMED]
     return (kind, ends[0][0], ends[1][0]), tuple(named)

@@ -178,6 +178,7 @@ def _facts(benchmark: Benchmark, cell: Cell) -> list[tuple[str, str]]:
             ("patterns", ", ".join(recipe.patterns) or "none: the rules were given"),
             ("rules for each pattern (k1)", f"{recipe.k1:,}" if recipe.patterns else "all that were given"),
             ("conclusions sampled for each rule (k2)", f"at most {recipe.k2:,}"),
+            *_depth_facts(benchmark),
             ("train : valid : test", recipe.ratio),
             ("protocol", recipe.protocol),
             ("seed", str(recipe.seed)),
@@ -188,6 +189,18 @@ def _facts(benchmark: Benchmark, cell: Cell) -> list[tuple[str, str]]:
         facts.append(("sum of the graph", str(kg["sha256"])))
     facts.append(("sum of the benchmark", str(cell.first.manifest["request"]["benchmark"]["sha256"])))
     return facts
+
+
+def _depth_facts(benchmark: Benchmark) -> list[tuple[str, str]]:
+    """Return in how many steps conclusions follow, and how many do; nothing for a single step."""
+    from loginfer.benchmark.manifest import depth_counts
+
+    provenance = benchmark.provenance
+    if provenance is None or not provenance.deep:
+        return []
+    counts = depth_counts(provenance)
+    texts = [f"{sum(sizes.values()):,} in {depth}" for depth, sizes in counts.items()]
+    return [("conclusions by number of steps", ", ".join(texts))]
 
 
 def _from_runs(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from loginfer.benchmark.manifest import FORMAT as BENCHMARK_FORMAT
-from loginfer.benchmark.suite import entries
+from loginfer.benchmark.suite import all_entries
 from loginfer.errors import InputError
 from loginfer.evaluation.runs import FORMAT as RUN_FORMAT
 from loginfer.evaluation.runs import Run, load_run
@@ -263,7 +263,7 @@ def _sum(run: Run) -> str:
 
 
 def _benchmark_order(cell: Cell) -> tuple[int, str]:
-    known = {entry.name: place for place, entry in enumerate(entries())}
+    known = {entry.name: place for place, entry in enumerate(all_entries())}
     return known.get(cell.first.benchmark, len(known)), cell.benchmark
 
 

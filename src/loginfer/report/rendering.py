@@ -22,6 +22,7 @@ MENU = (
     ("benchmarks", "Benchmarks", "benchmarks.html"),
     ("systems", "Systems", "systems.html"),
     ("negatives", "Negatives", "negatives.html"),
+    ("learned", "What is learned", "learned.html"),
     ("rules", "Rules", "rules.html"),
     ("ranking", "Ranking", "ranking.html"),
     ("explorer", "Explorer", "explorer.html"),

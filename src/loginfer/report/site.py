@@ -30,13 +30,14 @@ def all_makers() -> tuple[Maker, ...]:
     """Return all that make pages of a report, in the order of the menu."""
     from loginfer.report.pages.benchmarks import pages as benchmarks
     from loginfer.report.pages.explorer import pages as explorer
+    from loginfer.report.pages.learned import pages as learned
     from loginfer.report.pages.negatives import pages as negatives
     from loginfer.report.pages.overview import pages as overview
     from loginfer.report.pages.ranking import pages as ranking
     from loginfer.report.pages.rules import pages as rules
     from loginfer.report.pages.systems import pages as systems
 
-    return (overview, benchmarks, systems, negatives, rules, ranking, explorer)
+    return (overview, benchmarks, systems, negatives, learned, rules, ranking, explorer)
 
 
 def check_site(path: str | Path, *, force: bool = False) -> None:

@@ -41,11 +41,14 @@ class Figures:
         What mined rules say about those of a benchmark, by system and benchmark.
     failures
         What is written down about cells that failed.
+    shortcuts
+        The balanced accuracy of each shortcut, by benchmark.
     """
 
     results: Mapping[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
     rules: Mapping[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
     failures: Sequence[Mapping[str, Any]] = ()
+    shortcuts: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def values(self, system: str, benchmark: str, metric: str) -> list[float]:
         """Return a metric of each seed, of the filtered ranking if it is one of ranking."""
@@ -64,6 +67,11 @@ class Figures:
         """Return a share of rules."""
         found: float | None = self.rules.get((system, benchmark), {}).get(figure)
         return found
+
+    def best_shortcut(self, benchmark: str) -> tuple[str, float] | None:
+        """Return the shortcut with the largest balanced accuracy on a benchmark, and that accuracy."""
+        known = self.shortcuts.get(benchmark)
+        return max(known.items(), key=lambda item: item[1]) if known else None
 
     def failed(self, system: str, benchmark: str, what: str = "run") -> list[Mapping[str, Any]]:
         """Return what is written down about failures of a system on a benchmark."""
@@ -95,7 +103,9 @@ def read_figures(folder: Folder) -> Figures:
     request = folder.request()
     paths = {(s, b): folder.rules(s, b) for b in request.benchmarks for s in request.systems}
     rules = {place: folder.json(path) for place, path in paths.items() if path.exists()}
-    return Figures(found, rules, folder.failures())
+    there = {b: folder.shortcuts(b) for b in request.benchmarks}
+    reached = {b: folder.json(path)["balanced_accuracy"] for b, path in there.items() if path.exists()}
+    return Figures(found, rules, folder.failures(), reached)
 
 
 def stated_averages() -> dict[str, float]:

@@ -6,8 +6,10 @@ runs/<system>/<benchmark>/seed-<k>/        the runs
 failed/<system>/<benchmark>-seed-<k>.json  why a cell failed; gone once it succeeds
 results/<system>/<benchmark>.json          the figures of all seeds
 rules/<system>/<benchmark>.json            mined rules against those of the benchmark
+shortcuts/<benchmark>.json                 what shortcuts reach on a benchmark of the table `evidence`
 tables/<table>.{md,tex,csv}                the paper's tables, with its figures and ours
 findings.json                              the paper's findings, with all comparisons
+evidence.json                              which of its conclusions survive near misses, with all comparisons
 REPORT.md                                  all tables, and the paper's findings one by one
 """
 
@@ -20,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from loginfer._version import __version__
-from loginfer.benchmark.suite import entries
+from loginfer.benchmark.suite import all_entries
 from loginfer.errors import InputError, OutputError
 from loginfer.files import atomic_write, reading, remove_leftovers
 from loginfer.reproduction.participants import PARTICIPANTS
@@ -61,7 +63,7 @@ class Folder:
         """Return all failures that are written down, in the order of the tables."""
         found = [self.json(path) for path in sorted(self.path.glob("failed/*/*.json"))]
         place = {name: number for number, name in enumerate(PARTICIPANTS)}
-        suite = {entry.name: number for number, entry in enumerate(entries())}
+        suite = {entry.name: number for number, entry in enumerate(all_entries())}
         return sorted(found, key=lambda f: (suite[f["benchmark"]], place[f["system"]], str(f["seed"])))
 
     def result(self, system: str, benchmark: str) -> Path:
@@ -71,6 +73,10 @@ class Folder:
     def rules(self, system: str, benchmark: str) -> Path:
         """Return where it stands what the rules of a miner say about those of a benchmark."""
         return self.path / "rules" / system / f"{benchmark}.json"
+
+    def shortcuts(self, benchmark: str) -> Path:
+        """Return where it stands what shortcuts reach on a benchmark."""
+        return self.path / "shortcuts" / f"{benchmark}.json"
 
     def table(self, name: str, ending: str) -> Path:
         """Return where a table is."""
@@ -188,7 +194,7 @@ def _joined(before: Request, now: Request) -> Request:
     return Request(
         union(TABLES, before.tables, now.tables),
         union(PARTICIPANTS, before.systems, now.systems),
-        union((entry.name for entry in entries()), before.benchmarks, now.benchmarks),
+        union((entry.name for entry in all_entries()), before.benchmarks, now.benchmarks),
         max(before.seeds, now.seeds),
         now.protocol,
         now.budget,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from loginfer.benchmark.suite import Entry, select
+from loginfer.benchmark.suite import Entry, all_entries, select
 from loginfer.errors import InputError
 from loginfer.reproduction.budgets import (
     analysis_seconds,
@@ -16,7 +16,7 @@ from loginfer.reproduction.budgets import (
     given_settings,
 )
 from loginfer.reproduction.participants import DECIDED, MINERS, ONE_SEED, participants
-from loginfer.reproduction.parts import benchmarks_of, entries_of, table_names
+from loginfer.reproduction.parts import EVIDENCE, benchmarks_of, entries_of, table_names
 
 __all__ = ["Plan", "PlannedCell", "Request", "plan"]
 
@@ -101,7 +101,7 @@ class Plan:
     @property
     def seconds(self) -> float:
         """How much CPU time everything should take."""
-        building = sum(build_seconds(entry.group.kg) for entry in self.entries)
+        building = sum(build_seconds(entry.group.kg, entry.method) for entry in self.entries)
         return building + sum(cell.seconds for cell in self.cells)
 
 
@@ -111,7 +111,7 @@ def plan(
     systems: Iterable[str] = (),
     only: Sequence[str] = (),
     seeds: int = 3,
-    protocol: str = "paper",
+    protocol: str | None = None,
     budget: str = "quick",
 ) -> Plan:
     """Return the cells that tables of the paper need.
@@ -122,7 +122,7 @@ def plan(
     Parameters
     ----------
     tables
-        Names of `TABLES`; by default all.
+        Names of `TABLES`; by default all of the paper's.
     systems
         Names of `PARTICIPANTS`; by default all.
     only
@@ -130,7 +130,7 @@ def plan(
     seeds
         How many seeds; systems in which nothing is random get one.
     protocol
-        `paper` or `sound`.
+        `paper` or `sound`; by default `sound` for the table `evidence` alone, else `paper`.
     budget
         `quick` or `full`.
 
@@ -142,7 +142,8 @@ def plan(
     if seeds < 1:
         raise InputError(f"there must be at least one seed, not {seeds}", where="--seeds")
     wanted_tables, who, budget = table_names(tables), participants(systems), budget_named(budget)
-    chosen = entries_of(wanted_tables, select(only))
+    protocol = _protocol(wanted_tables, protocol)
+    chosen = entries_of(wanted_tables, select(only, all_entries()))
     _check_protocol(chosen[0], protocol)
     found = []
     for entry in chosen:
@@ -177,6 +178,19 @@ def _cell(system: str, entry: Entry, seed: int, budget: str, analyse: bool) -> P
         threshold=DECIDED.get(system),
         seconds=cell_seconds(system, graph, budget) + (analysis_seconds(system) if analyse else 0.0),
     )
+
+
+def _protocol(tables: Sequence[str], protocol: str | None) -> str:
+    """Return the protocol; near misses, which one of the tables is about, need `sound`."""
+    if protocol is None:
+        protocol = "sound" if tuple(tables) == (EVIDENCE,) else "paper"
+    if protocol == "paper" and EVIDENCE in tables:
+        raise InputError(
+            f"the table `{EVIDENCE}` needs benchmarks of the protocol `sound`",
+            where="--protocol",
+            hint=f"add --protocol sound, or ask for --tables {EVIDENCE} alone, in a folder of its own",
+        )
+    return protocol
 
 
 def _check_protocol(entry: Entry, protocol: str) -> None:

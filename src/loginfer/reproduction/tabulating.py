@@ -9,9 +9,10 @@ from typing import Any
 from loginfer.benchmark.suite import difference, entries
 from loginfer.report.paper import SYSTEMS, paper_sizes
 from loginfer.report.table_values import Entry, TableValue, best_in_bold, half_interval
+from loginfer.reproduction.evidence import evidence_table
 from loginfer.reproduction.figures import Figures, PaperFigures
 from loginfer.reproduction.participants import MINERS, ONE_SEED, title
-from loginfer.reproduction.parts import benchmarks_of
+from loginfer.reproduction.parts import EVIDENCE, benchmarks_of
 from loginfer.reproduction.planning import Request
 
 __all__ = ["tables"]
@@ -63,6 +64,8 @@ def tables(
             made[name] = _sizes(benchmarks, manifests)
         elif name == "rules":
             made[name] = _rules(figures, request, benchmarks)
+        elif name == EVIDENCE:
+            made[name] = evidence_table(figures, request)
         elif name == "negatives":
             made[name] = _negatives(figures, request, benchmarks)
         else:

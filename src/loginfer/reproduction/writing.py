@@ -8,13 +8,15 @@ from typing import Any
 
 from loginfer.report.table_formats import markdown_text, to_csv, to_latex, to_markdown
 from loginfer.report.table_values import TableValue
-from loginfer.reproduction.claims import Finding, Judgement, findings
+from loginfer.reproduction.claims import Answer, Finding, Judgement, answers, findings, mean_fall
 from loginfer.reproduction.collecting import write_results
+from loginfer.reproduction.evidence import groups_of
 from loginfer.reproduction.figures import Figures, read_figures
 from loginfer.reproduction.folder import Folder
-from loginfer.reproduction.participants import title
-from loginfer.reproduction.parts import TABLES
+from loginfer.reproduction.participants import ONE_SEED, title
+from loginfer.reproduction.parts import EVIDENCE, TABLES
 from loginfer.reproduction.planning import Request
+from loginfer.reproduction.shortcuts import write_shortcuts
 from loginfer.reproduction.tabulating import tables
 
 __all__ = ["report_text", "write_report"]
@@ -25,9 +27,11 @@ _FORMATS = {"md": to_markdown, "tex": to_latex, "csv": to_csv}
 def write_report(folder: Folder) -> dict[str, Any]:
     """Write all that follows from the runs in a folder, and return it as JSON values.
 
-    These are the result files, the tables, `findings.json` and `REPORT.md`.
+    These are the result files, the tables, `findings.json`, `evidence.json` if that table was asked for, and
+    `REPORT.md`.
     """
     write_results(folder)
+    write_shortcuts(folder)
     request, figures = folder.request(), read_figures(folder)
     made = tables(figures, request, _manifests(folder, request))
     for name, table in made.items():
@@ -36,11 +40,16 @@ def write_report(folder: Folder) -> dict[str, Any]:
     found = findings(figures)
     told = [finding.as_dict() for finding in found]
     folder.write(folder.path / "findings.json", json.dumps(told, indent=1, ensure_ascii=False) + "\n")
-    folder.write(folder.report, report_text(request, figures, made, found))
+    surviving = answers(figures, groups_of(request.benchmarks)) if EVIDENCE in request.tables else []
+    if surviving:
+        text = json.dumps([answer.as_dict() for answer in surviving], indent=1, ensure_ascii=False)
+        folder.write(folder.path / "evidence.json", text + "\n")
+    folder.write(folder.report, report_text(request, figures, made, found, surviving))
     return {
         "results": len(figures.results),
         "tables": list(made),
         "findings": [{key: each[key] for key in ("number", "verdict", "paper_verdict")} for each in told],
+        **({"evidence": [_verdicts(answer) for answer in surviving]} if surviving else {}),
         "report": folder.report.name,
     }
 
@@ -54,11 +63,25 @@ def _manifests(folder: Folder, request: Request) -> dict[str, dict[str, Any]]:
 
 
 def report_text(
-    request: Request, figures: Figures, made: Mapping[str, TableValue], found: Sequence[Finding]
+    request: Request,
+    figures: Figures,
+    made: Mapping[str, TableValue],
+    found: Sequence[Finding],
+    surviving: Sequence[Answer] = (),
 ) -> str:
     """Return the report as Markdown: what was done, the findings, the tables, what failed."""
-    parts = [_HEAD, _done(request, figures), "## Findings of the paper\n", _ABOUT_FINDINGS]
-    parts += [_overview(found), *map(_finding, found)]
+    parts = [_HEAD, _done(request, figures)]
+    if surviving:
+        parts += [
+            "## What survives near misses\n",
+            _ABOUT_EVIDENCE,
+            _survival(surviving),
+            _falls(request, figures),
+        ]
+        parts += map(_answer, surviving)
+    # The paper's findings are about its tables.
+    if any(table != EVIDENCE for table in request.tables):
+        parts += ["## Findings of the paper\n", _ABOUT_FINDINGS, _overview(found), *map(_finding, found)]
     parts.append("## Tables\n")
     parts += [f"### Table `{name}`: {TABLES[name]}\n\n{to_markdown(table)}" for name, table in made.items()]
     return "\n".join(parts)
@@ -80,13 +103,58 @@ figures: what they do not confirm either cannot be reproduced.
 """
 
 
+_ABOUT_EVIDENCE = """\
+A near miss is a negative that would follow if one part of a rule's body were different. Conclusions of the
+paper are turned into comparisons of figures, and these are made with position-aware negatives (pa), with near
+misses (nm), and with near misses that are matched to the positives in popularity and adjacency (nmm). A
+conclusion that holds with pa and not with nm was about a shortcut.
+"""
+
+_NEGATIVES = {"pa": "position-aware", "nm": "near misses", "nmm": "matched near misses"}
+
+
+def _survival(surviving: Sequence[Answer]) -> str:
+    lines = [f"| | conclusion | {' | '.join(_NEGATIVES.values())} |", "|--:|---|---|---|---|"]
+    for answer in surviving:
+        verdicts = " | ".join(answer.judgements[kind].verdict for kind in _NEGATIVES)
+        lines.append(f"| {answer.question.number} | {markdown_text(answer.question.text)} | {verdicts} |")
+    return "\n".join(lines) + "\n"
+
+
+def _falls(request: Request, figures: Figures) -> str:
+    """Say how much the eight systems lose; an empty text if figures are missing."""
+    found = {kind: mean_fall(figures, groups_of(request.benchmarks), kind) for kind in ("nm", "nmm")}
+    told = [f"{100 * fall:.1f} points to {_NEGATIVES[k]}" for k, fall in found.items() if fall is not None]
+    if not told:
+        return ""
+    return (
+        f"From position-aware negatives the paper's eight systems fall by {' and '.join(told)}, on average.\n"
+    )
+
+
+def _answer(answer: Answer) -> str:
+    lines = [
+        f"### Conclusion {answer.question.number}\n",
+        f"{markdown_text(answer.question.text)}\n",
+        f"*Test.* {markdown_text(answer.question.test)}\n",
+    ]
+    for kind, shown in _NEGATIVES.items():
+        judgement = answer.judgements[kind]
+        lines += [f"{shown.capitalize()}: **{judgement.verdict}**.\n", *_explained(judgement)]
+    return "\n".join(lines)
+
+
+def _verdicts(answer: Answer) -> dict[str, Any]:
+    return {"number": answer.question.number, **{k: j.verdict for k, j in answer.judgements.items()}}
+
+
 def _done(request: Request, figures: Figures) -> str:
     names = ", ".join(title(system) for system in request.systems)
     lines = [
         "## What was done\n",
         f"- Protocol `{request.protocol}`: {_PROTOCOLS[request.protocol]}",
         f"- Budget `{request.budget}`: {_BUDGETS[request.budget]}",
-        f"- Seeds: {request.seeds}; one for systems in which nothing is random.",
+        f"- Seeds: {request.seeds}; one for systems in which nothing is random.{_fewer(request, figures)}",
         f"- Systems: {names}.",
         f"- Benchmarks: {len(request.benchmarks)}; figures for {len(figures.results)} of "
         f"{len(request.benchmarks) * len(request.systems)} pairs of a system and a benchmark.",
@@ -114,6 +182,18 @@ _BUDGETS = {
     "full": "the settings that are shipped for each graph.",
     "quick": "about a third of the training steps and of the sampling that the settings shipped say.",
 }
+
+
+def _fewer(request: Request, figures: Figures) -> str:
+    """Say which benchmarks have fewer seeds so far than were asked for."""
+    short: dict[str, int] = {}
+    for (system, benchmark), result in figures.results.items():
+        if system not in ONE_SEED and len(result["seeds"]) < request.seeds:
+            name = benchmark.removeprefix("LogInfer-")
+            short[name] = min(len(result["seeds"]), short.get(name, request.seeds))
+    numbers = {n: [name for name, seeds in short.items() if seeds == n] for n in sorted(set(short.values()))}
+    told = [f"{n} for {', '.join(names)}" for n, names in numbers.items()]
+    return f" So far fewer: {'; '.join(told)}." if told else ""
 
 
 def _time(figures: Figures) -> str:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from loginfer.benchmark import shortcuts
 from loginfer.benchmark.lookup import member, places_of
+from loginfer.benchmark.rounds import everything_entailed
 from loginfer.benchmark.values import Benchmark
 from loginfer.engine import open_engine
 from loginfer.errors import InputError
@@ -58,7 +59,7 @@ class SimpBL:
 
     def fit(self, benchmark: Benchmark) -> SimpBLScorer:
         """Look into the positives."""
-        known = benchmark.positives.train
+        known = benchmark.seen.triples
         if self.index == "train+valid":
             known = np.vstack([known, benchmark.positives.valid])
         return SimpBLScorer(shortcuts.SimpBL(known, len(benchmark.graph.relations)))
@@ -148,7 +149,11 @@ class OtherRelationShortcut(_Shortcut):
 
 @dataclass(frozen=True)
 class Oracle:
-    """Predicts what the benchmark's rules derive from P_train in one step."""
+    """Predicts what the benchmark's rules derive from P_train in one step.
+
+    Of a noisy benchmark it knows P_train without the noise, of an inductive one the context graph, too. Where
+    conclusions follow in several steps, it takes as many as there are.
+    """
 
     sees_everything: ClassVar[bool] = True
 
@@ -165,7 +170,11 @@ class Oracle:
                 f"the rules of {benchmark.name} are not known, so there is no oracle for it",
                 hint="build the benchmark with loginfer, which keeps its rules",
             )
-        engine = open_engine(benchmark.graph)
+        engine = open_engine(benchmark.clean.seen)
+        if benchmark.recipe is not None and benchmark.depth > 1:
+            limit = benchmark.recipe.max_triples
+            found = everything_entailed(engine, benchmark.program, limit)
+            return OracleScorer(benchmark.graph, [engine.graph.triples, found.triples])
         return OracleScorer(benchmark.graph, [engine.conclusions(rule) for rule in benchmark.program])
 
 

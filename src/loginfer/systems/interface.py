@@ -54,6 +54,10 @@ class System(Protocol):
     The benchmark that `fit` gets holds P_train and P_valid and one method's N_train and N_valid; test
     triples, rules and provenance are left out, so that no system can look at them by mistake. A class that
     sets `sees_everything = True` gets the whole benchmark: the oracle, which must know the rules.
+
+    Of an inductive benchmark, `benchmark.context` is the context graph: all that is known about the constants
+    of test, none of which is in P_train. Learn from `benchmark.graph`, and let the scorer look into
+    `benchmark.seen`, which holds both.
     """
 
     def fit(self, benchmark: Benchmark) -> Scorer:

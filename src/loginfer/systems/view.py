@@ -43,13 +43,15 @@ def only_negatives(benchmark: Benchmark, method: str | None) -> dict[str, Negati
 def training_view(benchmark: Benchmark, method: str | None) -> Benchmark:
     """Return what may be seen while learning: train and valid, one method's negatives, no rules.
 
-    Vocabularies stay whole: which constants and relations there are is known beforehand.
+    Vocabularies stay whole: which constants and relations there are is known beforehand. So does the context
+    graph of an inductive benchmark, which is what is known about test's constants.
     """
     negatives = {
         name: NegativeSet(name, _without_test(made.splits))
         for name, made in only_negatives(benchmark, method).items()
     }
-    return Benchmark(benchmark.name, benchmark.graph, _without_test(benchmark.positives), negatives)
+    positives = _without_test(benchmark.positives)
+    return Benchmark(benchmark.name, benchmark.graph, positives, negatives, context=benchmark.context)
 
 
 def _without_test(splits: Splits) -> Splits:

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from loginfer.benchmark.auditing.inductive import inductive_shares
 from loginfer.benchmark.auditing.material import Keys, Material, set_name
 from loginfer.benchmark.auditing.report import CannotCheckError, Example, Problem, error
+from loginfer.benchmark.auditing.steps import late_premises, wrong_depths
 from loginfer.benchmark.lookup import member
 from loginfer.benchmark.values import SPLITS
 from loginfer.engine.binding import Bound, bind
@@ -52,6 +54,7 @@ def provenance_covers(material: Material) -> Iterator[Problem]:
 
 def provenance_lists_all_rules(material: Material) -> Iterator[Problem]:
     """Provenance lists every rule that derives a conclusion from K in one step, and no other."""
+    yield from wrong_depths(material)
     provenance, found = material.provenance, material.derivations
     rules = max(len(material.rules), 1)
     told = np.unique(provenance.conclusion * rules + provenance.rule)
@@ -79,7 +82,7 @@ def _with_rule(material: Material, triple: npt.NDArray[np.int32], rule: int) -> 
 def derivable(material: Material) -> Iterator[Problem]:
     """Every triple of P_valid and P_test follows from the rules and K (P_train where K is not known)."""
     known = material.benchmark.kg is not None
-    engine, name = (material.over_kg, "K") if known else (material.over_train, "P_train")
+    engine, name = (material.over_premises, "K") if known else (material.over_train, "P_train")
     for split in ("valid", "test"):
         triples = material.benchmark.positives[split]
         rest = triples[~engine.derives(material.rules, triples)]
@@ -94,7 +97,9 @@ def derivable(material: Material) -> Iterator[Problem]:
 def witnesses(material: Material) -> Iterator[Problem]:
     """Each recorded witness is one: its premises are in K and P_train, and its conclusion is the triple."""
     provenance = material.provenance
-    wrong_shape, wrong_head, unequal = (np.zeros(len(provenance.rule), dtype=bool) for _ in range(3))
+    wrong_shape, wrong_head, unequal, denied, late = (
+        np.zeros(len(provenance.rule), dtype=bool) for _ in range(5)
+    )
     pieces: list[tuple[Keys, Keys]] = []
     for number in np.unique(provenance.rule).tolist():
         pairs = np.flatnonzero(provenance.rule == number)
@@ -108,19 +113,25 @@ def witnesses(material: Material) -> Iterator[Problem]:
         seen = _Witnesses(material, bound, pairs[fits])
         wrong_head[seen.pairs] = ~seen.conclude()
         unequal[seen.pairs] = ~seen.differ()
+        denied[seen.pairs] = seen.denied()
         pieces += [(seen.pairs, keys) for keys in seen.premises()]
     lacking = {"K": np.zeros(len(wrong_head), dtype=bool), "P_train": np.zeros(len(wrong_head), dtype=bool)}
     if pieces:
         pairs, keys = (np.concatenate(part) for part in zip(*pieces, strict=True))
-        for name, graph in (("K", material.kg), ("P_train", material.graph)):
-            lacking[name][pairs[~member(graph.packed, keys)]] = True
+        if material.depth > 1:
+            late[pairs[late_premises(material, pairs, keys)]] = True
+        else:
+            for name, graph in (("K", material.kg), ("P_train", material.benchmark.seen)):
+                lacking[name][pairs[~member(graph.packed, keys)]] = True
     lacking["K"] &= ~lacking["P_train"]
     for wrong, message in (
         (wrong_shape, "{} recorded witnesses do not fit their rule"),
         (wrong_head, "{} recorded witnesses lead to another conclusion"),
         (unequal, "{} recorded witnesses violate an inequality of their rule"),
+        (denied, "{} recorded witnesses have a triple in K that their rule denies"),
         (lacking["P_train"], "{} recorded witnesses have a premise that P_train does not hold"),
         (lacking["K"], "{} recorded witnesses have a premise that is no triple of K but a conclusion"),
+        (late, "{} recorded witnesses have a premise that does not follow in fewer steps"),
     ):
         places = np.flatnonzero(wrong)
         if len(places):
@@ -158,6 +169,23 @@ class _Witnesses:
             fine &= self.value(left) != self.value(right)
         return fine
 
+    def denied(self) -> Mask:
+        """Return bool[n]: where K has a triple that a negation of the rule denies."""
+        found = np.zeros(len(self.pairs), dtype=bool)
+        triples = self.material.kg.triples
+        for negation in self.rule.negations:
+            own = triples[triples[:, 1] == negation.relation]
+            if negation.loop:
+                own = own[own[:, 0] == own[:, 2]]
+            ends = [(0, negation.subject), (2, negation.object)]
+            given = [(column, self.value(term)) for column, term in ends if term is not None]
+            there, asked = np.zeros(len(own), dtype=np.int64), np.zeros(len(found), dtype=np.int64)
+            for column, values in given:
+                there = there * len(self.material.graph.entities) + own[:, column]
+                asked = asked * len(self.material.graph.entities) + values
+            found |= np.isin(asked, there)
+        return found
+
     def premises(self) -> Iterator[Keys]:
         """Yield for each atom the keys of the premises; -1 for one with an unknown constant."""
         for atom in self.rule.atoms:
@@ -189,6 +217,9 @@ def split_shares(material: Material) -> Iterator[Problem]:
     provenance, recipe = material.provenance, material.benchmark.recipe
     if recipe is None:
         raise CannotCheckError("the recipe is not known (no manifest.json)")
+    if material.benchmark.context is not None:
+        yield from inductive_shares(material)
+        return
     fitting = (provenance.rule >= 0) & (provenance.rule < len(material.rules))
     pair_rule, pair_triple = provenance.rule[fitting], provenance.conclusion[fitting]
     split = provenance.split[pair_triple]

@@ -93,7 +93,7 @@ def coverage(
     origins
         Where those came from, if known: a sub-rule that made one need not be looked for.
     """
-    graph = material.over_kg.graph
+    graph = material.over_premises.graph
     order = np.argsort(triples[:, 1], kind="stable")
     ends = np.searchsorted(triples[order, 1], np.arange(len(graph.relations) + 1))
     made = _made(origins)
@@ -104,12 +104,12 @@ def coverage(
         seen = _Seen(own, made.get(number, []))
         start, size = 0, _FIRST
         while start < len(asked) and not all(marks.all() for marks in seen.marks):
-            seen.look(material.over_kg, asked[start : start + size])
+            seen.look(material.over_premises, asked[start : start + size])
             start, size = start + size, size * _BATCH
-        possible = bool(own) and _has_witness(material.over_kg, rule)
+        possible = bool(own) and _has_witness(material.over_premises, rule)
         for group, marks in zip(own, seen.marks, strict=True):
             # A witness of the whole body is one of each part of it.
-            if marks.any() or possible or _has_witness(material.over_kg, group.weakest):
+            if marks.any() or possible or _has_witness(material.over_premises, group.weakest):
                 pairs += len(group.masks)
                 missing += [(number, group.masks[i]) for i in np.flatnonzero(~marks).tolist()]
     return Coverage(pairs, tuple(missing))
@@ -214,7 +214,7 @@ def _needless(material: Material, found: Coverage, wanted: int) -> Iterator[Prob
 
 def _candidates(material: Material, rule: int, mask: int) -> int:
     """Return how many triples an undesired rule concludes that are not true and not in N_valid or N_test."""
-    projection = material.over_kg.projection(sub_rule(material.rules[rule], mask))
+    projection = material.over_premises.projection(sub_rule(material.rules[rule], mask))
     everything = material.benchmark.everything
     if len(projection) > 10 * len(everything):
         return len(projection)

@@ -58,10 +58,11 @@ def kg_sum(material: Material) -> Iterator[Problem]:
 
 def candidate_files(material: Material) -> Iterator[Problem]:
     """Compare the candidate files with the constants, relations and types of P_train."""
-    folder, graph = material.folder.path, material.graph
+    folder, graph = material.folder.path, material.given.graph
+    ranked = graph if material.given.context is None else material.given.context
     sources = zip(
         CANDIDATES,
-        ((graph.entities, graph.consts), (graph.relations, graph.rels), (graph.entities, graph.types)),
+        ((graph.entities, ranked.consts), (graph.relations, graph.rels), (graph.entities, graph.types)),
         strict=True,
     )
     seen = False

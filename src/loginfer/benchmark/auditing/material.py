@@ -14,6 +14,7 @@ import numpy.typing as npt
 from loginfer.benchmark.auditing.report import EXAMPLES, CannotCheckError, Example
 from loginfer.benchmark.layout import RULES, Role, file_of
 from loginfer.benchmark.raw import RawFolder
+from loginfer.benchmark.rounds import Rounds
 from loginfer.benchmark.values import Benchmark, BenchmarkRule, NegativeSet, Provenance
 from loginfer.engine import Derivations, Engine, Progress, open_engine_in
 from loginfer.kg import KnowledgeGraph, Triples
@@ -75,6 +76,8 @@ class Material:
         Settings that the recipe must agree with.
     progress
         Called with what is being done, how much is done, and how much there is.
+    noisy
+        The benchmark with its noise, if it has any; `benchmark` is the one without.
     """
 
     benchmark: Benchmark
@@ -84,6 +87,7 @@ class Material:
     closure: bool = True
     settings: Mapping[str, Any] = field(default_factory=dict)
     progress: Progress | None = None
+    noisy: Benchmark | None = None
     _open: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
     # -- what is known ------------------------------------------------------------------------------
@@ -99,6 +103,11 @@ class Material:
     def graph(self) -> KnowledgeGraph:
         """P_train."""
         return self.benchmark.graph
+
+    @property
+    def given(self) -> Benchmark:
+        """The benchmark as its files hold it, noise included."""
+        return self.benchmark if self.noisy is None else self.noisy
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -148,6 +157,15 @@ class Material:
         """`paper` or `sound`; None where nobody says so."""
         return None if self.benchmark.recipe is None else self.benchmark.recipe.protocol
 
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """The checks that only such a benchmark needs: `balanced-heads`, `inductive`, `noise`."""
+        recipe = self.benchmark.recipe
+        inductive = self.benchmark.context is not None or (recipe is not None and recipe.inductive)
+        noise = self.noisy is not None or (recipe is not None and bool(recipe.flipped or recipe.missing))
+        near_misses = "nm" in self.benchmark.negatives
+        return ("balanced-heads",) * near_misses + ("inductive",) * inductive + ("noise",) * noise
+
     def sets(self) -> Iterator[tuple[str, str | None, Triples]]:
         """Yield split, method (None for positives) and triples of every set, positives first."""
         for split, triples in self.benchmark.positives.items():
@@ -163,10 +181,40 @@ class Material:
         """An engine over K."""
         return self._engine(self.kg)
 
+    @property
+    def depth(self) -> int:
+        """In how many steps conclusions may follow."""
+        return self.benchmark.depth
+
+    @cached_property
+    def rounds(self) -> Rounds:
+        """What follows from K, step by step."""
+        recipe = self.benchmark.recipe
+        if recipe is None:
+            raise CannotCheckError("the recipe is not known (no manifest.json)")
+        return Rounds(
+            self.over_kg,
+            self.rules,
+            recipe.depth,
+            self._engine,
+            max_triples=recipe.max_triples,
+            progress=self.progress,
+        )
+
+    @property
+    def over_premises(self) -> Engine:
+        """An engine over what conclusions follow from in one step: K, or what follows from K before."""
+        return self.over_kg if self.depth == 1 else self.rounds.last
+
     @cached_property
     def over_train(self) -> Engine:
-        """An engine over P_train."""
-        return self._engine(self.graph)
+        """An engine over P_train, and the context graph if there is one."""
+        return self._engine(self.benchmark.seen)
+
+    @cached_property
+    def over_given(self) -> Engine:
+        """An engine over P_train as its file holds it, noise included."""
+        return self.over_train if self.noisy is None else self._engine(self.noisy.graph)
 
     @cached_property
     def over_everything(self) -> Engine:
@@ -182,7 +230,9 @@ class Material:
 
     @cached_property
     def derivations(self) -> Derivations:
-        """Which rules derive which conclusions of the provenance, from K in one step."""
+        """Which rules derive which conclusions of the provenance, from K or what follows before them."""
+        if self.depth > 1:
+            return self.rounds.derivations(self.provenance.triples)
         return self.over_kg.derivations(self.rules, self.provenance.triples)
 
     @cached_property

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.auditing.material import Material, set_name
+from loginfer.benchmark.auditing.near_misses import near_misses_hold
 from loginfer.benchmark.auditing.report import CannotCheckError, Problem, error
 from loginfer.benchmark.auditing.sub_rules import by_atoms, concluded
 from loginfer.benchmark.layout import NEGATIVES
@@ -29,6 +30,7 @@ _FITTING: Mapping[str, tuple[str, ...]] = {
     "pa": ("position",),
     "qg": ("sub-rule", "position"),
     "rc": ("object",),
+    "nm": ("near-miss", "position"),
 }
 
 
@@ -99,6 +101,7 @@ class _Conditions:
                 "relevance": self._relevance,
                 "position": self._position,
                 "object": self._object,
+                "near-miss": self._near_miss,
             }
             wrong, what = conditions[source](split, triples, origins)
         if wrong.any():
@@ -122,6 +125,11 @@ class _Conditions:
             self._positions[split] = _Positions(self._material, split)
         told = self._positions[split].of(triples)
         return told != origins.position, "do not differ from a conclusion in the position that is told"
+
+    def _near_miss(self, _: str, triples: Triples, origins: Origins) -> tuple[Mask, str]:
+        return ~near_misses_hold(
+            self._material, triples, origins
+        ), "are not concluded by the near miss that is told"
 
     def _object(self, split: str, triples: Triples, _: Origins) -> tuple[Mask, str]:
         graph, positives = self._material.graph, self._material.benchmark.positives[split]
@@ -155,17 +163,17 @@ class _Conditions:
 
 def support_constants(material: Material) -> Mask:
     """Return bool[entities]: Const_sup, the constants of K in the support of some rule."""
-    graph = material.graph
+    graph, engine = material.graph, material.over_premises
     found = np.zeros(len(graph.entities), dtype=bool)
     any_relation = graph.relations[int(graph.rels[0])] if len(graph.rels) else ""
     for body in dict.fromkeys(rule.body for rule in material.rules):
         atoms = [part for part in body if isinstance(part, Atom)]
         terms = dict.fromkeys(t for atom in atoms for t in ((atom.subject,) if atom.is_type else atom.terms))
         for variable in (t for t in terms if isinstance(t, Variable)):
-            found[material.over_kg.projection(Rule(body, Atom(variable, any_relation, variable))).left] = True
+            found[engine.projection(Rule(body, Atom(variable, any_relation, variable))).left] = True
         named = [graph.entities.get(t.name) for t in terms if isinstance(t, Constant)]
         ids = [i for i in named if i is not None]
-        if ids and material.over_kg.support(Rule(body, Atom(Constant("_"), any_relation, Constant("_")))):
+        if ids and engine.support(Rule(body, Atom(Constant("_"), any_relation, Constant("_")))):
             found[ids] = True
     return found
 
@@ -204,7 +212,7 @@ class _Positions:
     def __init__(self, material: Material, split: str) -> None:
         self._graph = material.graph
         triples = material.benchmark.positives[split]
-        conclusions = triples[material.over_kg.derives(material.rules, triples)]
+        conclusions = triples[material.over_premises.derives(material.rules, triples)]
         everything = material.benchmark.everything.triples
         self._seen = tuple(distinct_keys(self._keys(everything, column)) for column in (0, 2))
         self._concluded = tuple(distinct_keys(self._keys(conclusions, column)) for column in (0, 2))
@@ -247,7 +255,7 @@ def _not_concluded(
             mine = np.flatnonzero(np.isin(kept, group.masks))
             owners = np.array([columns[mask] for mask in kept[mine].tolist()], dtype=np.int64)
             asked = places[mine]
-            wrong[asked] = ~concluded(material.over_kg, group, triples[asked]).by_owner(owners)
+            wrong[asked] = ~concluded(material.over_premises, group, triples[asked]).by_owner(owners)
     return wrong
 
 
@@ -258,7 +266,9 @@ def _is_sub_rule(rule: Rule, mask: int) -> bool:
     kept = sub_rule(rule, mask)
     bound = {variable for atom in kept.atoms for variable in atom.variables}
     parts: tuple[BodyAtom, ...] = (kept.head, *kept.inequalities)
-    return all(bound.issuperset(part.variables) for part in parts)
+    # A negation must say the same as in the rule: what the rule binds there stays bound.
+    negated = ({*part.variables}.intersection(rule.variables) for part in kept.negations)
+    return all(bound.issuperset(part.variables) for part in parts) and all(bound >= v for v in negated)
 
 
 def _groups(keys: npt.NDArray[np.int32]) -> dict[int, npt.NDArray[np.int64]]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.auditing.material import Lines
 from loginfer.benchmark.layout import Role
+from loginfer.benchmark.noise import Noise
+from loginfer.benchmark.noise_reading import noise_of
 from loginfer.benchmark.raw import RawFolder
 from loginfer.benchmark.values import SPLITS, Benchmark, NegativeSet, Origins, Splits
 from loginfer.kg import KnowledgeGraph, Triples
@@ -23,6 +27,7 @@ def lines_of(raw: RawFolder) -> dict[tuple[str, str | None], Lines]:
             file.name, file.triples, complete=len(file.triples) == file.lines
         )
         for file in raw.files
+        if not file.role.context
     }
 
 
@@ -34,17 +39,34 @@ def benchmark_of(raw: RawFolder) -> Benchmark:
     """
     graph = raw.graph(raw.lines("train"))
     splits = Splits(graph.triples, *(_set(raw, graph, Role(split)) for split in SPLITS[1:]))
+    noise, negatives = _noise(raw, graph)
     return Benchmark(
         name=raw.name,
         graph=graph,
         positives=splits,
-        negatives={method: _negatives(raw, graph, method) for method in raw.methods},
+        negatives=negatives,
         rules=raw.rules,
         provenance=raw.provenance,
         recipe=raw.recipe,
         manifest=raw.manifest or {},
         path=raw.path,
+        context=None if raw.context is None else raw.graph(raw.context),
+        noise=noise,
     )
+
+
+def _noise(raw: RawFolder, graph: KnowledgeGraph) -> tuple[Noise | None, dict[str, NegativeSet]]:
+    """Return the noise, if it can be read, and the negatives as they lie there."""
+    found = {method: _negatives(raw, graph, method) for method in raw.methods}
+    if raw.noise is None or len(raw.methods) != 1:
+        return None, found
+    noise, noisy = noise_of(raw, raw.noise)
+    origins: dict[str, Origins] = {}
+    for split, triples in noise.negatives.splits.items():
+        told = _origins(raw, graph, noisy.method, split, triples)
+        if told is not None:
+            origins[split] = told
+    return replace(noise, negatives=replace(noise.negatives, origins=origins)), found
 
 
 def _set(raw: RawFolder, graph: KnowledgeGraph, role: Role) -> Triples:

@@ -6,15 +6,21 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from loginfer.benchmark.auditing.choice import wrong_measures
+from loginfer.benchmark.auditing.inductive import sample_size
 from loginfer.benchmark.auditing.material import Material
 from loginfer.benchmark.auditing.report import CannotCheckError, Example, Problem, error, note, warning
 from loginfer.benchmark.auditing.shapes import predicates, represents
+from loginfer.benchmark.auditing.steps import new_conclusions
+from loginfer.benchmark.complements import connected_otherwise, matched_size
 from loginfer.benchmark.layout import RULES
 from loginfer.benchmark.rules import named_patterns
 from loginfer.benchmark.values import SPLITS, BenchmarkRule
 from loginfer.engine.bodies import predicate_names
 from loginfer.errors import InputError
+from loginfer.kg import Triples
 from loginfer.logic import canonical_text, parse_pattern
+from loginfer.logic.near_misses import is_own_complement
 
 __all__ = ["equal_rules", "rare_rules", "rule_counts", "rule_shapes", "rules_readable"]
 
@@ -109,15 +115,17 @@ def rule_counts(material: Material) -> Iterator[Problem]:
                 Example(f"`{known.rule}` has support {support:,}, not {known.support:,}", _where(number))
             )
             continue
-        new = len(material.over_kg.conclusions(known.rule, new=True))
+        conclusions = material.over_kg.conclusions(known.rule, new=True)
+        new = len(conclusions) if material.depth == 1 else new_conclusions(material, number)
         if new != known.new:
             text = f"`{known.rule}` has {new:,} new conclusions, not {known.new:,}"
             wrong.append(Example(text, _where(number)))
-        elif recipe is not None and known.sampled != (asked := _sample_size(material, known)):
+        elif recipe is not None and known.sampled != (asked := _sample_size(material, known, conclusions)):
             text = f"of `{known.rule}` {known.sampled:,} conclusions were sampled, not {asked:,}"
             wrong.append(Example(text, _where(number)))
     if wrong:
         yield error(len(wrong), f"the counts of {len(wrong):,} rules are wrong", wrong)
+    yield from wrong_measures(material)
 
 
 def _ranked(material: Material) -> dict[int, int]:
@@ -146,11 +154,18 @@ def _ranked(material: Material) -> dict[int, int]:
     return found
 
 
-def _sample_size(material: Material, known: BenchmarkRule) -> int:
+def _sample_size(material: Material, known: BenchmarkRule, conclusions: Triples) -> int:
     """Return how many conclusions the recipe samples: k2 at most, and under `sound` none of a rare rule."""
     recipe = material.benchmark.recipe
+    if material.benchmark.context is not None:
+        return sample_size(material, known, conclusions)
     if recipe is None or (recipe.protocol == "sound" and known.new < recipe.min_new):
         return 0
+    if "adjacency" in recipe.match and is_own_complement(known.rule):
+        if material.depth > 1:  # each depth has its own, so only a bound is certain
+            return min(known.sampled, known.new, recipe.k2)
+        connected = int(connected_otherwise(material.kg, conclusions, known.rule).sum())
+        return matched_size(recipe.k2, known.new - connected, connected)
     return min(known.new, recipe.k2)
 
 
@@ -160,7 +175,7 @@ def rare_rules(material: Material) -> Iterator[Problem]:
     there = (provenance.rule >= 0) & (provenance.rule < len(rules))
     table = np.zeros((len(rules), len(SPLITS)), dtype=np.int64)
     np.add.at(table, (provenance.rule[there], provenance.split[provenance.conclusion[there]]), 1)
-    if recipe is not None and recipe.protocol == "sound" and recipe.patterns:
+    if recipe is not None and recipe.protocol == "sound" and recipe.patterns and not recipe.inductive:
         few = [i for i, known in enumerate(material.benchmark.rules) if 0 <= known.new < recipe.min_new]
         if few:
             yield error(

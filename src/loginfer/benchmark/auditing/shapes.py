@@ -27,11 +27,17 @@ def predicates(pattern: Pattern, rule: Rule) -> dict[Template, str] | None:
     atoms, own = list(dict.fromkeys(pattern.atoms)), list(dict.fromkeys(rule.atoms))
     if len(atoms) != len(own):
         return None
+    denied, own_denied = (list(dict.fromkeys(n.atom for n in c.negations)) for c in (pattern, rule))
+    if len(denied) != len(own_denied):
+        return None
     wanted = {frozenset(part.terms) for part in rule.inequalities}
-    for match in _matches(atoms, own, _Match({}, {})):
-        found = {frozenset(match.term(t) for t in part.terms) for part in pattern.inequalities}
-        if found == wanted and _head_fits(pattern, rule, match):
-            return match.names
+    for positive in _matches(atoms, own, _Match({}, {})):
+        found = {frozenset(positive.term(t) for t in part.terms) for part in pattern.inequalities}
+        if found != wanted:
+            continue
+        for match in _matches(denied, own_denied, positive):
+            if _head_fits(pattern, rule, match):
+                return match.names
     return None
 
 
@@ -89,7 +95,8 @@ def _head_fits(pattern: Pattern, rule: Rule, match: _Match) -> bool:
     template = pattern.head_template
     if template is None or template in match.names:
         return True
+    atoms = [*rule.atoms, *(negation.atom for negation in rule.negations)]
     if pattern.is_type_template(template):
-        taken = [atom.object for atom in rule.atoms if atom.is_type]
+        taken = [atom.object for atom in atoms if atom.is_type]
         return rule.head.object not in taken
-    return rule.head.relation not in [atom.relation for atom in rule.atoms]
+    return rule.head.relation not in [atom.relation for atom in atoms]

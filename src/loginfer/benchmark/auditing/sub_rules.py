@@ -1,10 +1,10 @@
 """Which sub-rules conclude which triples, for many sub-rules at once.
 
-Sub-rules of a rule that keep the same ≠-free atoms A differ in the inequalities they keep, out of all J that
-A binds. A witness of A violates some set V ⊆ J; a sub-rule that keeps I concludes a triple iff one of the
-triple's witnesses has V ∩ I = ∅. Only few sets V are possible, since x = y and y = z bring x = z about.
-Whether a triple has a witness with exactly V is a question to one rule: A with the equal terms made one, and
-J ∖ V.
+Sub-rules of a rule that keep the same atoms A, negated ones included, differ in the inequalities they keep,
+out of all J that A binds. A witness of A violates some set V ⊆ J; a sub-rule that keeps I concludes a triple
+iff one of the triple's witnesses has V ∩ I = ∅. Only few sets V are possible, since x = y and y = z bring
+x = z about. Whether a triple has a witness with exactly V is a question to one rule: A with the equal terms
+made one, and J ∖ V.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy.typing as npt
 from loginfer.benchmark.negatives.undesired import places, sub_rule
 from loginfer.engine import Engine
 from loginfer.kg import KnowledgeGraph, Triples
-from loginfer.logic.rule import Atom, Inequality, Rule
+from loginfer.logic.rule import Inequality, Rule
 from loginfer.logic.terms import Constant, Term, Variable
 
 __all__ = ["Concluded", "SubRules", "by_atoms", "concluded"]
@@ -30,7 +30,7 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class SubRules:
-    """Sub-rules of one rule that keep the same ≠-free atoms.
+    """Sub-rules of one rule that keep the same atoms, negated ones included.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ class Concluded:
 
 def by_atoms(rule: Rule, masks: Sequence[int]) -> list[SubRules]:
     """Return sub-rules of a rule by the atoms they keep, fewest first."""
-    atoms = sum(1 << i for i, part in enumerate(rule.body) if isinstance(part, Atom))
+    atoms = sum(1 << i for i, part in enumerate(rule.body) if not isinstance(part, Inequality))
     found: dict[int, list[int]] = {}
     for mask in masks:
         found.setdefault(mask & atoms, []).append(mask)

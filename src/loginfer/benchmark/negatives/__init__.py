@@ -1,4 +1,4 @@
-"""Step 3, negative example generation (section 3.3): four methods over one context."""
+"""Step 3, negative example generation (section 3.3): five methods over one context."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ def sample_negatives(context: Context, method: str) -> NegativeSet:
     context
         K, R, the positives, and what counts as true.
     method
-        `rb` relevance-based, `pa` position-aware, `qg` query-guided, `rc` random object corruption.
+        `rb` relevance-based, `pa` position-aware, `qg` query-guided, `rc` random object corruption, `nm` near
+        misses.
     """
     if method == "rb":
         from loginfer.benchmark.negatives.relevance import relevance_based
@@ -36,4 +37,8 @@ def sample_negatives(context: Context, method: str) -> NegativeSet:
         from loginfer.benchmark.negatives.random_object import random_object
 
         return random_object(context)
+    if method == "nm":
+        from loginfer.benchmark.negatives.near_miss import near_misses
+
+        return near_misses(context)
     raise UnknownNameError("method for negatives", method, METHODS)

@@ -8,8 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
+from loginfer.benchmark.negation import has_negations, negation_notes
 from loginfer.benchmark.negatives.truth import Truth
 from loginfer.benchmark.recipe import Recipe
+from loginfer.benchmark.rounds import Rounds
 from loginfer.benchmark.values import Split, Splits
 from loginfer.engine import Engine, Progress
 from loginfer.kg import KnowledgeGraph, Triples
@@ -27,7 +29,8 @@ class Context:
     recipe
         Protocol, ratio and seed.
     engine
-        An engine over K, whose vocabularies hold every name of the rules' heads.
+        An engine over K, whose vocabularies hold every name of the rules' heads; for conclusions of several
+        steps over K_{depth-1}, from which they all follow in one.
     open_engine
         Opens an engine of the same kind over another graph.
     rules
@@ -36,6 +39,10 @@ class Context:
         P_train, P_valid, P_test.
     progress
         Called with what is being done, how much is done, and how much there is.
+    more
+        int32[n, 3]: true triples that are in no split, as the context graph of an inductive benchmark's test.
+    rounds
+        For conclusions of several steps: what follows from K, step by step.
     """
 
     recipe: Recipe
@@ -44,6 +51,8 @@ class Context:
     rules: tuple[Rule, ...]
     positives: Splits
     progress: Progress | None = None
+    more: Triples | None = None
+    rounds: Rounds | None = None
 
     @property
     def kg(self) -> KnowledgeGraph:
@@ -53,7 +62,14 @@ class Context:
     @cached_property
     def everything(self) -> KnowledgeGraph:
         """P_all, as a graph over the vocabularies of K."""
-        return self.kg.with_triples(np.vstack([triples for _, triples in self.positives.items()]))
+        sets = [triples for _, triples in self.positives.items()]
+        return self.kg.with_triples(np.vstack(sets if self.more is None else [*sets, self.more]))
+
+    @cached_property
+    def seen(self) -> KnowledgeGraph:
+        """What a system sees of these constants: P_train, or for an inductive test the context graph."""
+        train = self.positives.train
+        return self.kg.with_triples(train if self.more is None else np.vstack([train, self.more]))
 
     @cached_property
     def conclusions(self) -> Mapping[Split, Triples]:
@@ -68,8 +84,16 @@ class Context:
         """What must not be labelled negative, by the recipe's protocol."""
         if self.recipe.protocol == "paper":
             return Truth(self.everything)
+        if self.rounds is not None:
+            return Truth(self.rounds.true, known=self.everything)  # which holds P_all as well
         if self.recipe.materialised:
             closure = self.engine.materialise(self.rules, progress=self.progress)
             true = self.kg.with_triples(np.vstack([self.everything.triples, closure.triples]))
-            return Truth(true, known=self.everything)
-        return Truth(self.everything, self.open_engine(self.everything), self.rules, self.everything)
+            if not has_negations(self.rules):
+                return Truth(true, known=self.everything)
+        else:
+            true = self.everything
+        before = [self.engine] if has_negations(self.rules) else []
+        if negation_notes(self.rules):
+            before.append(self.open_engine(self.seen))
+        return Truth(true, self.open_engine(self.everything), self.rules, self.everything, before)

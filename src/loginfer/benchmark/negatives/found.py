@@ -63,6 +63,9 @@ def made(
         np.full(count, position, dtype=np.int8),
         np.full(count, rule, dtype=np.int32),
         np.full(count, kept, dtype=np.int32),
+        np.zeros(count, dtype=np.int8),
+        np.full(count, -1, dtype=np.int32),
+        np.full(count, -1, dtype=np.int32),
     )
 
 
@@ -98,9 +101,15 @@ def in_turn(
     return found
 
 
-def assemble(context: Context, method: str, found: Mapping[Split, Found]) -> NegativeSet:
-    """Return the negatives of the three splits, sorted, with a note on each that fell short."""
-    asked = {str(split): size for split, size in context.positives.sizes.items()}
+def assemble(
+    context: Context, method: str, found: Mapping[Split, Found], wanted: Mapping[Split, int] | None = None
+) -> NegativeSet:
+    """Return the negatives of the three splits, sorted, with a note on each that fell short.
+
+    As many as positives are wanted, unless `wanted` says otherwise.
+    """
+    sizes = context.positives.sizes if wanted is None else wanted
+    asked = {str(split): size for split, size in sizes.items()}
     triples: dict[Split, Triples] = {}
     origins: dict[str, Origins] = {}
     notes: list[str] = []

@@ -23,6 +23,7 @@ __all__ = [
     "position_aware",
     "position_of",
     "position_space",
+    "sides_of",
 ]
 
 Ids = npt.NDArray[np.int32]
@@ -117,14 +118,14 @@ def corruptions(context: Context, split: Split) -> Corruptions:
     everything, concluded = context.everything, context.kg.with_triples(context.conclusions[split])
     of_subject, of_object = [], []
     for relation in concluded.preds.tolist():
-        known, own = _sides(everything, relation), _sides(concluded, relation)
+        known, own = sides_of(everything, relation), sides_of(concluded, relation)
         of_subject.append(rectangle(known[0], relation, own[1]))
         if relation != everything.type_relation:  # of a type triple only the constant is corrupted
             of_object.append(rectangle(own[0], relation, known[1]))
     return Corruptions(union(of_subject), union(of_object))
 
 
-def _sides(graph: KnowledgeGraph, relation: int) -> tuple[Ids, Ids]:
+def sides_of(graph: KnowledgeGraph, relation: int) -> tuple[Ids, Ids]:
     """Return the distinct subjects and the distinct objects of a relation."""
     index = graph.index
     part = slice(int(index.offsets[relation]), int(index.offsets[relation + 1]))

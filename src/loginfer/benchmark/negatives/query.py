@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 
@@ -55,7 +55,7 @@ def query_guided(context: Context) -> NegativeSet:
 
 
 def _together(first: Found, second: Found) -> Found:
-    columns = ("source", "position", "rule", "kept")
+    columns = [column.name for column in fields(Origins)]
     origins = Origins(
         *(
             np.concatenate([getattr(first.origins, column), getattr(second.origins, column)])

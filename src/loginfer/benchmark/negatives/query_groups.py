@@ -1,11 +1,12 @@
-"""The sub-rules of a rule that keep the same ≠-free atoms, and which triples each of them concludes.
+"""The sub-rules of a rule that keep the same atoms, and which triples each of them concludes.
 
-Such sub-rules differ in the inequalities they keep: (A, I) with I ⊆ J, where J are all inequalities over the
-variables of A. To ask for each I whether it concludes a triple would take 2^|J| queries. But a witness of
-A violates some set V ⊆ J of inequalities, (A, I) concludes a triple iff one of its witnesses has V ∩ I = ∅,
-and few sets V can occur: those that equalities of terms bring about. A witness with exactly V is one of A
-with the equal terms merged and the rest of J kept, which is a rule again. For a diamond these are at most 15
-queries instead of 64; and a triple with a witness that violates nothing, as most have, needs only one.
+Negated atoms count as atoms here. Such sub-rules differ in the inequalities they keep: (A, I) with I ⊆ J,
+where J are all inequalities over the variables of A. To ask for each I whether it concludes a triple would
+take 2^|J| queries. But a witness of A violates some set V ⊆ J of inequalities, (A, I) concludes a triple iff
+one of its witnesses has V ∩ I = ∅, and few sets V can occur: those that equalities of terms bring about. A
+witness with exactly V is one of A with the equal terms merged and the rest of J kept, which is a rule again.
+For a diamond these are at most 15 queries instead of 64; and a triple with a witness that violates nothing,
+as most have, needs only one.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ __all__ = ["Facts", "Group", "Members", "groups_of", "members"]
 
 @dataclass(frozen=True)
 class Group:
-    """The sub-rules of one rule that keep the same ≠-free atoms.
+    """The sub-rules of one rule that keep the same atoms, negated ones included.
 
     Parameters
     ----------
@@ -152,7 +153,7 @@ def groups_of(place: int, rule: Rule, masks: Sequence[int]) -> list[Group]:
     masks
         Its sub-rules in R⁻.
     """
-    atoms = sum(1 << i for i, part in enumerate(rule.body) if isinstance(part, Atom))
+    atoms = sum(1 << i for i, part in enumerate(rule.body) if not isinstance(part, Inequality))
     return [
         Group(place, rule, kept, inequalities, group)
         for kept, inequalities, group in _by_atoms(atoms, tuple(masks))

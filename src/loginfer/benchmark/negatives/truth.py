@@ -25,6 +25,9 @@ class Truth:
         For protocol `sound`: an engine over P_all; what the rules derive from it in one step is true as well.
     rules
         R.
+    before
+        For rules with negations: engines over K and P_train. What follows from them is true as well, even if
+        it does not follow any more when conclusions are added.
     known
         For protocol `sound`: P_all. A triple with a predicate that no positive has is no candidate, since
         that alone would give it away.
@@ -36,9 +39,10 @@ class Truth:
         engine: Engine | None = None,
         rules: Sequence[Rule] = (),
         known: KnowledgeGraph | None = None,
+        before: Sequence[Engine] = (),
     ) -> None:
         self.graph = graph
-        self._engine = engine
+        self._engines = [*before] if engine is None else [engine, *before]
         self._rules = tuple(rules)
         self._relations = np.zeros(len(graph.relations), dtype=bool)
         self._relations[slice(None) if known is None else known.preds] = True
@@ -51,7 +55,8 @@ class Truth:
         possible &= self._relations[triples[:, 1]]
         if self.graph.type_relation is not None:
             possible &= (triples[:, 1] != self.graph.type_relation) | self._types[triples[:, 2]]
-        if self._engine is not None and possible.any():
+        for engine in self._engines:
             places = np.flatnonzero(possible)
-            possible[places[self._engine.derives(self._rules, triples[places])]] = False
+            if len(places):
+                possible[places[engine.derives(self._rules, triples[places])]] = False
         return possible

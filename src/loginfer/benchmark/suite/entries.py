@@ -10,10 +10,10 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
-from loginfer.benchmark.recipe import Method, Recipe
+from loginfer.benchmark.recipe import Match, Method, Recipe
 from loginfer.errors import UnknownNameError
 
-__all__ = ["Entry", "Group", "entries", "groups", "select"]
+__all__ = ["Entry", "Group", "all_entries", "entries", "groups", "near_misses", "select"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,9 @@ class Group:
     more: tuple[Method, ...] = ()
     remark: str = ""
 
-    def recipe(self, methods: Sequence[Method], settings: Mapping[str, Any]) -> Recipe:
+    def recipe(
+        self, methods: Sequence[Method], settings: Mapping[str, Any], match: tuple[Match, ...] = ()
+    ) -> Recipe:
         """Return the recipe of this group's benchmarks."""
         patterns = () if self.pattern is None else (self.pattern,)
         return Recipe(
@@ -62,21 +64,38 @@ class Group:
             self.k2,
             allow_fewer=True,
             negatives=tuple(methods),
+            match=match,
             **settings,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One benchmark of the suite."""
+    """One benchmark of the suite.
+
+    Parameters
+    ----------
+    group
+        Graph and pattern.
+    method
+        For negatives.
+    match
+        Of near misses: shortcuts on which negatives are matched to positives.
+    """
 
     group: Group
     method: Method
+    match: tuple[Match, ...] = ()
+
+    @property
+    def negatives(self) -> str:
+        """The method as it stands in the name: `nmm` for matched near misses."""
+        return f"{self.method}m" if self.match else self.method
 
     @property
     def name(self) -> str:
         """The name: LogInfer-FB-sym-pa and so on."""
-        return f"LogInfer-{self.group.name}-{self.method}"
+        return f"LogInfer-{self.group.name}-{self.negatives}"
 
     @property
     def in_paper(self) -> bool:
@@ -85,7 +104,7 @@ class Entry:
 
     def recipe(self, settings: Mapping[str, Any]) -> Recipe:
         """Return the recipe; `settings` may hold protocol, seed, ratio, min_new and materialised."""
-        return self.group.recipe((self.method,), settings).changed(name=self.name)
+        return self.group.recipe((self.method,), settings, self.match).changed(name=self.name)
 
 
 @lru_cache(maxsize=1)
@@ -100,33 +119,62 @@ def groups() -> tuple[Group, ...]:
 
 
 def entries() -> tuple[Entry, ...]:
-    """Return all benchmarks of the suite."""
+    """Return all benchmarks of the paper's suite."""
     return tuple(Entry(group, method) for group in groups() for method in (*group.methods, *group.more))
 
 
-def select(only: Sequence[str] = ()) -> tuple[Entry, ...]:
+def near_misses() -> tuple[Entry, ...]:
+    """Return the same rules and positives with near misses, plain and matched: beside the paper's suite.
+
+    Where symmetry is matched, other rules and positives may be chosen (see `complements`).
+    """
+    matches: tuple[tuple[Match, ...], ...] = ((), ("popularity", "adjacency"))
+    return tuple(Entry(group, "nm", match) for group in groups() for match in matches)
+
+
+def all_entries() -> tuple[Entry, ...]:
+    """Return the paper's benchmarks and those with near misses, by graph and pattern."""
+    place = {group.name: number for number, group in enumerate(groups())}
+    return tuple(sorted((*entries(), *near_misses()), key=lambda entry: place[entry.group.name]))
+
+
+def select(only: Sequence[str] = (), among: Sequence[Entry] | None = None) -> tuple[Entry, ...]:
     """Return the benchmarks whose names match one of these patterns, such as `WN-*`; by default all.
 
-    The leading `LogInfer-` may be left out; upper and lower case are the same.
+    The leading `LogInfer-` may be left out; upper and lower case are the same. Benchmarks with near misses
+    are chosen by patterns that match none of the paper's, such as `WN-*-nm`.
+
+    Parameters
+    ----------
+    only
+        Patterns of names.
+    among
+        What to choose from; by default the paper's benchmarks, and for what they do not have those with
+        near misses.
 
     Raises
     ------
     UnknownNameError
         For a pattern that no name matches.
     """
-    every = entries()
+    first = entries() if among is None else tuple(among)
+    every = all_entries() if among is None else first
     if not only:
-        return every
+        return first
     chosen: set[str] = set()
     for pattern in only:
         wanted = pattern.casefold().removeprefix("loginfer-")
-        found = [e.name for e in every if fnmatch.fnmatchcase(_short(e).casefold(), wanted)]
+        found = _matching(wanted, first) or _matching(wanted, every)
         if not found:
             error = UnknownNameError("benchmark", pattern, [_short(e) for e in every])
             error.hint = error.hint or "`loginfer suite list` shows them all"
             raise error
         chosen.update(found)
     return tuple(entry for entry in every if entry.name in chosen)
+
+
+def _matching(wanted: str, among: Sequence[Entry]) -> list[str]:
+    return [entry.name for entry in among if fnmatch.fnmatchcase(_short(entry).casefold(), wanted)]
 
 
 def _short(entry: Entry) -> str:

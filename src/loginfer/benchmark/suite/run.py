@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing import get_context, parent_process
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from loginfer._version import __version__
 from loginfer.benchmark.recipe import Recipe
 from loginfer.benchmark.suite.entries import Entry
 from loginfer.errors import LimitError, LogInferError, OutputError
 from loginfer.files import recover_folder
+
+if TYPE_CHECKING:
+    from loginfer.benchmark.values import Benchmark
 
 __all__ = ["Built", "build_suite"]
 
@@ -33,12 +36,15 @@ class Built:
         Its manifest; empty if it failed.
     error
         Why it failed.
+    warnings
+        What a user should know: shortcuts that do better than they may.
     """
 
     name: str
     state: str
     manifest: Mapping[str, Any] = field(default_factory=dict)
     error: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 def build_suite(
@@ -49,6 +55,8 @@ def build_suite(
     engine: str = "native",
     jobs: int = 1,
     force: bool = False,
+    max_shortcut: float | None = None,
+    strict: bool = False,
     report: Callable[[Built], None] | None = None,
 ) -> list[Built]:
     """Build benchmarks of the suite, each in a folder of its own; what is there already is kept.
@@ -70,6 +78,10 @@ def build_suite(
         Processes to use.
     force
         Replace benchmarks that are there from another recipe.
+    max_shortcut
+        The largest accuracy that a shortcut may have, a share above 0.5; more is a warning.
+    strict
+        A benchmark with more is not written, and counts as failed; one that is there stays.
     report
         Called with each benchmark as it is done.
 
@@ -80,17 +92,19 @@ def build_suite(
     """
     folder = Path(out)
     settings = dict(settings or {})
+    limit = _Limit(max_shortcut, strict)
     done: dict[str, Built] = {}
-    pending: dict[str, list[Entry]] = {}
+    pending: dict[tuple[str, tuple[str, ...]], list[Entry]] = {}
     for entry in chosen:
         kept = _kept(folder / entry.name, entry.recipe(settings), force)
         if kept is not None:
-            done[entry.name] = Built(entry.name, "kept", kept)
+            done[entry.name] = limit.judged(Built(entry.name, "kept", kept), folder / entry.name)
             if report:
                 report(done[entry.name])
         else:
-            pending.setdefault(entry.group.name, []).append(entry)
-    for built in _run([_Task(folder, tuple(batch), settings, engine) for batch in pending.values()], jobs):
+            pending.setdefault((entry.group.name, entry.match), []).append(entry)
+    tasks = [_Task(folder, tuple(batch), settings, engine, limit) for batch in pending.values()]
+    for built in _run(tasks, jobs):
         done[built.name] = built
         if report:
             report(built)
@@ -125,13 +139,41 @@ def _kept(path: Path, recipe: Recipe, force: bool) -> Mapping[str, Any] | None:
 
 
 @dataclass(frozen=True, slots=True)
+class _Limit:
+    """How well shortcuts may do; None for as well as they can."""
+
+    accuracy: float | None
+    strict: bool
+
+    def warnings(self, benchmark: Benchmark) -> tuple[str, ...]:
+        """Return what is wrong with a benchmark."""
+        from loginfer.benchmark.shortcut_gate import gate
+
+        if self.accuracy is None:
+            return ()
+        return tuple(exceeded.message for exceeded in gate(benchmark, self.accuracy))
+
+    def judged(self, built: Built, path: Path) -> Built:
+        """Return what became of a benchmark that is there, with warnings; failed if they are errors."""
+        from loginfer.benchmark.folder import load_benchmark
+
+        if self.accuracy is None:
+            return built
+        told = self.warnings(load_benchmark(path, verify=False))
+        if told and self.strict:
+            return Built(built.name, "failed", built.manifest, "; ".join(told))
+        return replace(built, warnings=told)
+
+
+@dataclass(frozen=True, slots=True)
 class _Task:
-    """Benchmarks that share rules and positives."""
+    """Benchmarks that share rules and positives, and how near misses are matched."""
 
     folder: Path
     entries: tuple[Entry, ...]
     settings: Mapping[str, Any]
     engine: str
+    limit: _Limit
 
     @property
     def cost(self) -> int:
@@ -205,14 +247,18 @@ def _build_group(task: _Task) -> Iterator[Built]:
     group = task.entries[0].group
     left = list(task.entries)
     try:
-        recipe = group.recipe([entry.method for entry in left], task.settings)
+        recipe = group.recipe([entry.method for entry in left], task.settings, left[0].match)
         with foundation(recipe, engine=task.engine) as laid:
             while left:
                 entry = left[0]
                 made = laid.benchmark((entry.method,), entry.name)
-                manifest = write_benchmark(made, task.folder / entry.name, force=True)
+                told = task.limit.warnings(made)
+                built = Built(entry.name, "failed", error="; ".join(told))
+                if not (told and task.limit.strict):
+                    manifest = write_benchmark(made, task.folder / entry.name, force=True)
+                    built = Built(entry.name, "built", manifest, warnings=told)
                 left.pop(0)
-                yield Built(entry.name, "built", manifest)
+                yield built
     except LogInferError as error:
         for entry in left:
             yield Built(entry.name, "failed", error=str(error))

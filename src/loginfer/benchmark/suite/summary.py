@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from loginfer.benchmark.manifest import read_manifest
-from loginfer.benchmark.suite.entries import Entry, entries
+from loginfer.benchmark.suite.entries import Entry, all_entries
 from loginfer.benchmark.suite.run import Built
 from loginfer.benchmark.values import SPLITS
 from loginfer.files import atomic_write, remove_leftovers
@@ -37,7 +37,7 @@ def difference(entry: Entry, manifest: Mapping[str, Any]) -> tuple[float, str]:
 
 def summary_text(results: Sequence[Built]) -> str:
     """Return the suite's sizes next to the paper's, as a Markdown table, with reasons for differences."""
-    known = {entry.name: entry for entry in entries()}
+    known = {entry.name: entry for entry in all_entries()}
     lines = [
         "| benchmark | rules | train | valid | test | paper: train | valid | test | difference |",
         "|---|--:|--:|--:|--:|--:|--:|--:|--:|",
@@ -85,7 +85,7 @@ def write_summary(folder: Path, results: Sequence[Built]) -> None:
 
 def summary(results: Sequence[Built]) -> list[dict[str, Any]]:
     """Return the suite's sizes next to the paper's, for a program."""
-    known = {entry.name: entry for entry in entries()}
+    known = {entry.name: entry for entry in all_entries()}
     rows: list[dict[str, Any]] = []
     for built in results:
         entry = known[built.name]
@@ -111,9 +111,9 @@ def summary(results: Sequence[Built]) -> list[dict[str, Any]]:
 def _with_others(folder: Path, results: Sequence[Built]) -> list[Built]:
     """Return the results together with benchmarks that the folder has from before, in the suite's order."""
     known = {built.name: built for built in results}
-    for entry in entries():
+    for entry in all_entries():
         if entry.name not in known and (folder / entry.name).is_dir():
             manifest = read_manifest(folder / entry.name, [])
             if manifest is not None:
                 known[entry.name] = Built(entry.name, "kept", manifest)
-    return [known[entry.name] for entry in entries() if entry.name in known]
+    return [known[entry.name] for entry in all_entries() if entry.name in known]

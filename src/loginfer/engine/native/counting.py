@@ -72,11 +72,16 @@ def _inequality_to_drop(shape: Shape, scales: Scales, cost: float) -> tuple[int,
         terms = {pair[1]: pair[0]}
         atoms = ((terms.get(s, s), r, terms.get(o, o)) for s, r, o in shape.atoms)
         others = tuple((terms.get(a, a), terms.get(b, b)) for a, b in rest)
-        merged = Shape(shape.variables, shape.constants, tuple(dict.fromkeys(atoms)), others)
-        without = Shape(shape.variables, shape.constants, shape.atoms, rest)
+        absent = tuple((_renamed(s, terms), r, _renamed(o, terms)) for s, r, o in shape.absent)
+        merged = replace(shape, atoms=tuple(dict.fromkeys(atoms)), inequalities=others, absent=absent)
+        without = replace(shape, inequalities=rest)
         costs = plan_count(without, scales).cost
         if not any(a == b for a, b in others):
             costs += plan_count(merged, scales).cost
         if costs < best:
             best, found = costs, pair
     return found
+
+
+def _renamed(term: int | None, terms: dict[int, int]) -> int | None:
+    return None if term is None else terms.get(term, term)

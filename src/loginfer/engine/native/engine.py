@@ -33,7 +33,8 @@ PART = 2**22
 _KEPT_BODIES = 64
 _KEPT_VALUES = 8_000_000
 
-_Body: TypeAlias = tuple[tuple[BoundAtom, ...], tuple[tuple[int, int], ...], bool, tuple[int, ...]]
+# Of a body everything but the head, and the variables that are projected to.
+_Body: TypeAlias = tuple[object, ...]
 
 
 class NativeEngine:
@@ -143,7 +144,7 @@ class NativeEngine:
         return triples[:size, ::-1] if turned else triples[:size]
 
     def _project(self, bound: Bound, variables: tuple[int, ...]) -> Projection:
-        key = (bound.atoms, bound.inequalities, bound.empty, variables)
+        key = (bound.atoms, bound.inequalities, bound.negations, bound.empty, variables)
         found = self._projections.get(key)
         if found is not None:
             self._projections.move_to_end(key)

@@ -3,7 +3,7 @@
 All kernels share these arguments, prepared by `join.Search`:
 
     nodes        int64[n, NODE_FIELDS]   the plan
-    constraints  int64[m, 2]             row of `pointers` and term whose list is meant
+    constraints  int64[m, 2]             row of `pointers` and term whose list is meant, or NOTHING
     differs      int64                   terms
     pointers     int32[rows, E + 1]      row pointers into `values`
     values       int32                   adjacency lists
@@ -24,6 +24,7 @@ import numpy.typing as npt
 from loginfer.compiled import inlined, kernel
 from loginfer.engine.native.bits import trailing_zeros
 from loginfer.engine.native.plan import (
+    ABSENT_END,
     CHILD,
     CONTEXT,
     DIFFERS,
@@ -32,6 +33,7 @@ from loginfer.engine.native.plan import (
     LOOPS,
     LOOPS_END,
     MEMO,
+    NOTHING,
     PARENT,
     SIBLING,
     STAMP,
@@ -108,6 +110,26 @@ def _open(node: Int, nodes: Int64, constraints: Int64, pointers: Int32, terms: I
 
 
 @inlined
+def _is_absent(
+    node: Int, candidate: Int, nodes: Int64, constraints: Int64, pointers: Int32, values: Int32, terms: Int32
+) -> bool:
+    """Say whether a candidate passes a node's negated atoms."""
+    for k in range(nodes[node, LOOPS_END], nodes[node, ABSENT_END]):
+        row = constraints[k, 0]
+        of = np.int64(constraints[k, 1])
+        if of == NOTHING:
+            if pointers[row, candidate] < pointers[row, candidate + 1]:
+                return False
+            continue
+        owner = np.int64(candidate) if of == nodes[node, VARIABLE] else np.int64(terms[of])
+        last = np.int64(pointers[row, owner + 1])
+        found = _seek(values, np.int64(pointers[row, owner]), last, candidate)
+        if found < last and values[found] == candidate:
+            return False
+    return True
+
+
+@inlined
 def _advance(
     node: Int,
     nodes: Int64,
@@ -147,7 +169,7 @@ def _advance(
             found = _seek(values, np.int64(pointers[row, candidate]), last, candidate)
             if found == last or values[found] != candidate:
                 passes = False
-        if passes:
+        if passes and _is_absent(node, candidate, nodes, constraints, pointers, values, terms):
             state[node, 0] = place
             return candidate
     state[node, 0] = end
@@ -156,7 +178,7 @@ def _advance(
 
 @inlined
 def _list_count(node: Int, nodes: Int64, differs: Int64, values: Int32, terms: Int32, state: Int64) -> Int:
-    """Return the number of candidates of a node with one list and no loops, without walking through it."""
+    """Return the number of candidates of a node with one list and nothing to check but inequalities."""
     begin = state[node, 0]
     end = state[node, 1]
     total = end - begin
@@ -204,7 +226,7 @@ def _evaluate(
                 lists = nodes[node, LOOPS] - nodes[node, LISTS]
                 if _open(node, nodes, constraints, pointers, terms, state) == 0:
                     result = np.int64(0)
-                elif child < 0 and lists == 1 and nodes[node, LOOPS] == nodes[node, LOOPS_END]:
+                elif child < 0 and lists == 1 and nodes[node, LOOPS] == nodes[node, ABSENT_END]:
                     result = _list_count(node, nodes, differs, values, terms, state)
                 else:
                     state[node, total] = 0
@@ -334,6 +356,8 @@ def check(
             for k in range(nodes[level, DIFFERS], nodes[level, DIFFERS_END]):
                 if terms[differs[k]] == value:
                     holds = False
+            if holds:
+                holds = _is_absent(level, np.int64(value), nodes, constraints, pointers, values, terms)
             if not holds:
                 break
         level = 0
@@ -427,7 +451,7 @@ def project(
     for i in range(trunk):
         plain[i] = (
             nodes[i, LOOPS] - nodes[i, LISTS] == 1
-            and nodes[i, LOOPS_END] == nodes[i, LOOPS]
+            and nodes[i, ABSENT_END] == nodes[i, LOOPS]
             and nodes[i, DIFFERS_END] == nodes[i, DIFFERS]
         )
     # Then the innermost loop only sets marks: the boolean product of a chain.

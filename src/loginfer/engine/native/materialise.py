@@ -3,6 +3,9 @@
 K_0 = K and K_{i+1} = T_R(K_i) ∪ K_i. A triple that is first in K_{i+1} has a witness with an atom that is
 first in K_i, so each round reads, for each rule, one atom after the other from what the last round added (its
 delta) and the other atoms from all of K_i.
+
+With negation there is one such sequence per stratum, each starting from all that the strata before it have
+derived; rounds are counted through.
 """
 
 from __future__ import annotations
@@ -13,16 +16,18 @@ import numpy as np
 
 from loginfer.engine.binding import BoundAtom, bind
 from loginfer.engine.interface import Materialisation, Progress
-from loginfer.engine.native.join import too_many
+from loginfer.engine.native.join import exists, too_many
 from loginfer.engine.native.materialise_conclusions import Conclusions
 from loginfer.engine.native.materialise_joins import MOST, JoinRound
 from loginfer.engine.native.materialise_paths import path_members, path_pairs
 from loginfer.engine.native.materialise_relations import pack
 from loginfer.engine.native.materialise_rules import Join, Path, Shape, shape_of
 from loginfer.engine.native.materialise_store import Store
+from loginfer.engine.native.store import GraphStore
 from loginfer.errors import LimitError
 from loginfer.kg import KnowledgeGraph
 from loginfer.logic.rule import Rule
+from loginfer.logic.stratification import stratified
 
 __all__ = ["materialise"]
 
@@ -59,16 +64,42 @@ def materialise(
     LimitError
         When a round beyond `max_rounds` would add something, more than `max_triples` are added, or a rule
         has more than `max_conclusions` to list.
+    InputError
+        When the rules are not stratified.
     """
+    found: list[Materialisation] = []
+    for stratum in stratified(rules):
+        found.append(_materialise(graph, stratum, found, max_rounds, max_triples, max_conclusions, progress))
+        if len(found[-1]):
+            graph = graph.with_triples(np.vstack([graph.triples, found[-1].triples]))
+    if len(found) == 1:
+        return found[0]
+    triples = np.vstack([np.empty((0, 3), dtype=np.int32), *(part.triples for part in found)])
+    depth = np.concatenate([np.empty(0, dtype=np.int32), *(part.depth for part in found)])
+    order = np.lexsort(triples.T[::-1])
+    return Materialisation(triples[order], depth[order], found[-1].rounds if found else 0)
+
+
+def _materialise(
+    graph: KnowledgeGraph,
+    rules: Sequence[Rule],
+    before: Sequence[Materialisation],
+    max_rounds: int | None,
+    max_triples: int | None,
+    max_conclusions: int,
+    progress: Progress | None,
+) -> Materialisation:
+    """Apply the rules of one stratum to what the ones before it have left, until nothing new follows."""
     program = [bound for bound in dict.fromkeys(bind(rule, graph) for rule in rules) if not bound.empty]
     store = Store(graph, program)
     shapes = [shape_of(rule, store) for rule in program if rule.atoms]
-    conclusions = Conclusions(store, max_triples)
+    earlier = before[-1].rounds if before else 0
+    conclusions = Conclusions(store, max_triples, earlier, sum(map(len, before)))
     for rule in program:
-        if not rule.atoms:
+        if not rule.atoms and (not rule.negations or exists(GraphStore(graph.index), rule)):
             conclusions.add_entities(rule.head, np.zeros(1, dtype=np.int32))
     while True:
-        _apply(shapes, store, conclusions, max_conclusions)
+        _apply(shapes, graph, conclusions, max_conclusions)
         added = conclusions.flush()
         rounds = conclusions.round - 1
         if not added:
@@ -83,7 +114,9 @@ def materialise(
             progress(f"round {rounds}", conclusions.total, None)
 
 
-def _apply(shapes: Sequence[Shape], store: Store, conclusions: Conclusions, max_conclusions: int) -> None:
+def _apply(
+    shapes: Sequence[Shape], graph: KnowledgeGraph, conclusions: Conclusions, max_conclusions: int
+) -> None:
     """Add what the rules conclude from the deltas."""
     joins: list[tuple[Join, list[int]]] = []
     for shape in shapes:
@@ -92,9 +125,9 @@ def _apply(shapes: Sequence[Shape], store: Store, conclusions: Conclusions, max_
             joins.append((shape, parts))
         elif isinstance(shape, Path):
             for part in parts:
-                _apply_path(shape, part, store, conclusions)
+                _apply_path(shape, part, conclusions.store, conclusions)
     if joins:
-        layout = JoinRound([join for join, _ in joins], store.entities)
+        layout = JoinRound([join for join, _ in joins], graph)
         for join, parts in joins:
             for part in parts:
                 _apply_join(join, part, layout, conclusions, max_conclusions)

@@ -21,13 +21,15 @@ class Conclusions:
         The triples they will be added to.
     limit
         How many triples may be added in all.
+    rounds, total
+        Rounds before this one, and what they have added.
     """
 
-    def __init__(self, store: Store, limit: int | None) -> None:
+    def __init__(self, store: Store, limit: int | None, rounds: int = 0, total: int = 0) -> None:
         self.store = store
         self.limit = limit
-        self.total = 0
-        self.round = 1
+        self.total = total
+        self.round = rounds + 1
         self._keys: dict[int, list[Keys]] = {}
         self._members: dict[tuple[int, int], list[Ids]] = {}
 

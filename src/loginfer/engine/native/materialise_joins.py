@@ -12,6 +12,7 @@ from loginfer.engine.native.join import Projection, exists, project
 from loginfer.engine.native.materialise_relations import LOW, Ids, Keys, Members, Pairs, pack
 from loginfer.engine.native.materialise_rules import Join
 from loginfer.engine.native.store import PairStore
+from loginfer.kg import KnowledgeGraph
 
 __all__ = ["JoinRound"]
 
@@ -22,18 +23,20 @@ MOST = 2**31 - 1
 class JoinRound:
     """The relations that some rules read in one round, laid out for the generic join.
 
-    Each relation or set has an id of its own, and its delta the next one.
+    Each relation or set has an id of its own, and its delta the next one. So has each negated relation: what
+    is negated was complete before the first round.
 
     Parameters
     ----------
     joins
         The rules.
-    entities
-        Size of the vocabulary.
+    graph
+        The graph before the first round.
     """
 
-    def __init__(self, joins: Iterable[Join], entities: int) -> None:
+    def __init__(self, joins: Iterable[Join], graph: KnowledgeGraph) -> None:
         self._ids: dict[int, int] = {}
+        self._negated: dict[int, int] = {}
         pairs: dict[int, tuple[Ids, Ids]] = {}
         for join in joins:
             for source, atom in zip(join.sources, join.rule.atoms, strict=True):
@@ -44,14 +47,19 @@ class JoinRound:
                         pairs[full + 1] = _columns(_delta_keys(source, ~atom.object))
                     else:
                         pairs[full + 1] = pairs[full]
-        self._store = PairStore(entities, pairs)
+            for negation in join.rule.negations:
+                if negation.relation not in self._negated:
+                    self._negated[negation.relation] = len(pairs)
+                    pairs[len(pairs)] = graph.index.pairs(negation.relation)
+        self._store = PairStore(len(graph.entities), pairs)
 
     def _body(self, join: Join, part: int) -> Bound:
         atoms = tuple(
             replace(atom, relation=self._ids[id(source)] + (i == part))
             for i, (atom, source) in enumerate(zip(join.rule.atoms, join.sources, strict=True))
         )
-        return replace(join.rule, atoms=atoms)
+        negations = tuple(replace(n, relation=self._negated[n.relation]) for n in join.rule.negations)
+        return replace(join.rule, atoms=atoms, negations=negations)
 
     def exists(self, join: Join, part: int) -> bool:
         """Say whether the body has a witness with one atom in its delta."""

@@ -89,7 +89,8 @@ Shape: TypeAlias = Path | Join
 
 def shape_of(rule: Bound, store: Store) -> Shape:
     """Return a rule's body as a path if it is one."""
-    return _path(rule, store) or Join(rule, [store.source(atom) for atom in rule.atoms])
+    path = None if rule.negations else _path(rule, store)
+    return path or Join(rule, [store.source(atom) for atom in rule.atoms])
 
 
 def _path(rule: Bound, store: Store) -> Path | None:

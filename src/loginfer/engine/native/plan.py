@@ -46,7 +46,11 @@ CONTEXT = 10  # the variable by whose value the memo is kept
 STAMP = 11  # row of the stamps, or -1
 STAMP_LEVEL = 12  # the level under whose value a stamp holds
 DOMAIN = 13  # which domain holds the candidates if there are no lists, or -1
-NODE_FIELDS = 14
+ABSENT_END = 14  # constraints[LOOPS_END:ABSENT_END]: lists that must not hold the candidate (see NOTHING)
+NODE_FIELDS = 15
+
+# Instead of a term in a constraint: the candidate's own list must be empty.
+NOTHING = -1
 
 # For each relation of a shape: binary orders of magnitude of pairs, distinct subjects, distinct objects.
 Scales = tuple[tuple[int, int, int], ...]
@@ -65,12 +69,23 @@ class Shape:
         consists of constants only.
     inequalities
         Pairs of terms.
+    absent
+        (subject, relation, object) for each negated atom with a variable; None for an end that can be
+        anything.
     """
 
     variables: int
     constants: int
     atoms: tuple[tuple[int, int, int], ...]
     inequalities: tuple[tuple[int, int], ...]
+    absent: tuple[tuple[int | None, int, int | None], ...] = ()
+
+    @property
+    def links(self) -> list[tuple[int, ...]]:
+        """The terms that atoms, inequalities and negated atoms hold together."""
+        found: list[tuple[int, ...]] = [(s, o) for s, _, o in self.atoms]
+        found += self.inequalities
+        return found + [tuple(t for t in (s, o) if t is not None) for s, _, o in self.absent]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +97,7 @@ class Plan:
     nodes
         int64[n, NODE_FIELDS], the trunk first.
     constraints
-        int64[m, 2]: a slot (place in `slots`) and the term whose adjacency list is meant.
+        int64[m, 2]: a slot (place in `slots`) and the term whose adjacency list is meant, or `NOTHING`.
     differs
         int64: terms.
     trunk
@@ -130,5 +145,14 @@ def abstract(bound: Bound) -> tuple[Shape, tuple[int, ...], tuple[int, ...], lis
             relation = relations.setdefault(atom.relation, len(relations))
             atoms.append((term(atom.subject), relation, term(atom.object)))
     inequalities = tuple((term(a), term(b)) for a, b in bound.inequalities)
-    shape = Shape(variables, len(constants), tuple(atoms), inequalities)
+    absent = tuple(
+        (
+            None if negation.subject is None else term(negation.subject),
+            relations.setdefault(negation.relation, len(relations)),
+            None if negation.object is None else term(negation.object),
+        )
+        for negation in bound.negations
+        if negation.variables
+    )
+    shape = Shape(variables, len(constants), tuple(atoms), inequalities, absent)
     return shape, tuple(relations), tuple(constants), ground

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.engine.native.plan import (
+    ABSENT_END,
     CHILD,
     CONTEXT,
     DIFFERS,
@@ -21,6 +22,7 @@ from loginfer.engine.native.plan import (
     LOOPS_END,
     MEMO,
     NODE_FIELDS,
+    NOTHING,
     PARENT,
     SIBLING,
     STAMP,
@@ -164,6 +166,23 @@ class _Builder:
                 found[(relation, FORWARD), subject] = None
         return list(found)
 
+    def absent(self, variable: int) -> list[tuple[tuple[int, int], int]]:
+        """Return the lists (slot, term) that must not hold a candidate, given what is bound.
+
+        Where the other end can be anything, the term is `NOTHING`: the candidate's own list must be empty.
+        """
+        found: dict[tuple[tuple[int, int], int], None] = {}
+        for subject, relation, object_ in self.shape.absent:
+            if subject == variable and object_ is None:
+                found[(relation, FORWARD), NOTHING] = None
+            elif object_ == variable and subject is None:
+                found[(relation, INVERSE), NOTHING] = None
+            elif subject == variable and object_ is not None and object_ in {variable, *self.bound}:
+                found[(relation, INVERSE), object_] = None
+            elif object_ == variable and subject is not None and subject in self.bound:
+                found[(relation, FORWARD), subject] = None
+        return list(found)
+
     def domain(self, variable: int) -> tuple[int, int]:
         """Return the slot with the fewest non-empty lists that this variable must have."""
         slots = [
@@ -194,13 +213,12 @@ class _Builder:
         return len({(s, o) for s, _, o in self.shape.atoms if variable in (s, o)})
 
     def neighbours(self, variables: set[int]) -> set[int]:
-        """Return the variables that share an atom or inequality with these, themselves included."""
-        edges = [(s, o) for s, _, o in self.shape.atoms] + list(self.shape.inequalities)
-        found = {t for edge in edges if variables & set(edge) for t in edge}
+        """Return the variables that share a part of the body with these, themselves included."""
+        found = {t for edge in self.shape.links if variables & set(edge) for t in edge}
         return {t for t in found if t < self.shape.variables}
 
     def components(self, variables: Iterable[int]) -> list[set[int]]:
-        """Return the parts of these variables that atoms and inequalities among them hold together."""
+        """Return the parts of these variables that parts of the body hold together."""
         rest = set(variables)
         parts = []
         while rest:
@@ -230,6 +248,9 @@ class _Builder:
         middle = len(self.constraints)
         for slot in loops:
             self.constraints.append((self.slots.setdefault(slot, len(self.slots)), variable))
+        last = len(self.constraints)
+        for slot, term in self.absent(variable):
+            self.constraints.append((self.slots.setdefault(slot, len(self.slots)), term))
         differs = len(self.differs)
         for pair in self.shape.inequalities:
             if variable in pair:
@@ -238,7 +259,7 @@ class _Builder:
                     self.differs.append(other)
         row = [-1] * NODE_FIELDS
         row[VARIABLE], row[PARENT], row[DOMAIN] = variable, parent, domain
-        row[LISTS], row[LOOPS], row[LOOPS_END] = begin, middle, len(self.constraints)
+        row[LISTS], row[LOOPS], row[LOOPS_END], row[ABSENT_END] = begin, middle, last, len(self.constraints)
         row[DIFFERS], row[DIFFERS_END] = differs, len(self.differs)
         self.nodes.append(row)
         candidates = max(self.candidates(variable), 0.1)
@@ -320,7 +341,7 @@ class _Builder:
             self.nodes[node][CHILD] = roots[0]
         self.bound = added
         row = self.nodes[node]
-        trivial = not rest and row[LOOPS] - row[LISTS] == 1 and row[LOOPS] == row[LOOPS_END]
+        trivial = not rest and row[LOOPS] - row[LISTS] == 1 and row[LOOPS] == row[ABSENT_END]
         if remembered and not (trivial and row[DIFFERS] == row[DIFFERS_END]):
             row[MEMO], row[CONTEXT] = self.memos, next(iter(context))
             self.memos += 1
@@ -351,7 +372,7 @@ class _Builder:
     def _terms(self, node: int) -> list[int]:
         """Return the terms that a node's candidates depend on."""
         row = self.nodes[node]
-        lists = [term for _, term in self.constraints[row[LISTS] : row[LOOPS]]]
+        lists = [term for _, term in self.constraints[row[LISTS] : row[ABSENT_END]]]
         return lists + self.differs[row[DIFFERS] : row[DIFFERS_END]]
 
     def finish(self) -> Plan:

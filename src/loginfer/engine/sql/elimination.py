@@ -9,6 +9,9 @@ An inequality x != w is checked by the first join that holds both. If x must go 
 - a count leaves it to the caller as *crossing*: #(B ∧ x≠w) = #B − #B[w:=x], two simpler counts;
 - a projection keeps x a while longer, but only as many of its values as can matter: k + 1 distinct
   values always hold one that differs from k others.
+
+A negated atom is checked like an inequality; if it has both x and w, what holds them is joined before one
+of them goes.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from loginfer.logic.rule import Atom, Inequality
-from loginfer.logic.sql import Column
+from loginfer.logic.sql import Check, Column, Exclusion
 from loginfer.logic.terms import Variable
 
 __all__ = ["Estimate", "Plan", "Source", "Step", "plan_elimination"]
@@ -44,13 +47,13 @@ class Source:
         Whether it is an atom or another given table, not the result of a step. Such a table joins any step
         that holds all its variables: there it only restricts.
     enforced
-        The inequalities that hold in it already.
+        The inequalities and exclusions that hold in it already.
     """
 
     scope: frozenset[Column]
     atoms: frozenset[int] = frozenset()
     original: bool = True
-    enforced: frozenset[Inequality] = frozenset()
+    enforced: frozenset[Check] = frozenset()
 
     @property
     def variables(self) -> frozenset[Variable]:
@@ -75,7 +78,7 @@ class Step:
     """
 
     inputs: tuple[int, ...]
-    inequalities: tuple[Inequality, ...]
+    inequalities: tuple[Check, ...]
     keep: frozenset[Column]
     sampled: tuple[tuple[Variable, int], ...] = ()
 
@@ -100,7 +103,7 @@ class Plan:
 
     steps: tuple[Step, ...]
     rest: tuple[int, ...]
-    inequalities: tuple[Inequality, ...]
+    inequalities: tuple[Check, ...]
     crossing: tuple[Inequality, ...]
     cost: float
 
@@ -109,7 +112,7 @@ class Plan:
 class _State:
     sources: tuple[Source, ...]
     active: tuple[int, ...]
-    pending: tuple[Inequality, ...]
+    pending: tuple[Check, ...]
     kept_back: frozenset[Variable] = frozenset()
     steps: tuple[Step, ...] = ()
     crossing: tuple[Inequality, ...] = ()
@@ -124,7 +127,7 @@ class _State:
 @dataclass(frozen=True, slots=True)
 class _Planner:
     atoms: Sequence[Atom]
-    inequalities: tuple[Inequality, ...]
+    inequalities: tuple[Check, ...]
     keep: frozenset[Column]
     order: Sequence[Variable]
     counting: bool
@@ -170,8 +173,10 @@ class _Planner:
 
     def eliminate(self, state: _State, variable: Variable) -> _State:
         wanted: set[Column] = {variable}
-        if variable in state.kept_back or (self.counting and self.join_inequalities):
-            wanted.update(v for e in state.pending if variable in e.variables for v in e.variables)
+        joined = variable in state.kept_back or (self.counting and self.join_inequalities)
+        for check in state.pending:
+            if variable in check.variables and (joined or isinstance(check, Exclusion)):
+                wanted.update(check.variables)
         inputs = [i for i in state.active if state.sources[i].scope & wanted]
         scope = frozenset[Column]().union(*(state.sources[i].scope for i in inputs))
         inputs += [
@@ -186,11 +191,14 @@ class _Planner:
         scope = frozenset[Column]().union(*(state.sources[i].scope for i in inputs))
         others = [i for i in state.active if i not in inputs]
         outside = frozenset[Column]().union(*(state.sources[i].scope for i in others))
-        enforced = frozenset[Inequality]().union(*(state.sources[i].enforced for i in inputs))
+        enforced = frozenset[Check]().union(*(state.sources[i].enforced for i in inputs))
         checked = tuple(e for e in self.inequalities if scope.issuperset(e.variables) and e not in enforced)
         pending = tuple(e for e in state.pending if not scope.issuperset(e.variables))
         private = {v for v in scope if isinstance(v, Variable) and v not in self.keep and v not in outside}
-        crossing = tuple(e for e in pending if private.intersection(e.variables))
+        # A variable of a pending exclusion waits until it is eliminated itself.
+        private -= {v for e in pending if isinstance(e, Exclusion) for v in e.variables}
+        unmet = (e for e in pending if isinstance(e, Inequality))
+        crossing = tuple(e for e in unmet if private.intersection(e.variables))
         sampled: list[tuple[Variable, int]] = []
         if self.counting and not self.join_inequalities:
             pending = tuple(e for e in pending if e not in crossing)
@@ -235,7 +243,7 @@ class _Planner:
 def plan_elimination(
     sources: Sequence[Source],
     atoms: Sequence[Atom],
-    inequalities: Sequence[Inequality],
+    inequalities: Sequence[Check],
     keep: Sequence[Column],
     *,
     counting: bool,
@@ -251,7 +259,7 @@ def plan_elimination(
     atoms
         The atoms that `Source.atoms` speaks of.
     inequalities
-        Inequalities over the sources' variables and constants.
+        Inequalities and exclusions over the sources' variables and constants.
     keep
         Variables to keep. Templates are always kept.
     counting
@@ -278,7 +286,7 @@ def plan_elimination(
     best = planner.greedy(start)
     if sum(v not in planner.keep for v in order) <= EXHAUSTIVE:
         best = planner.search(start, best)
-    rest = frozenset[Inequality]().union(*(best.sources[i].enforced for i in best.active))
+    rest = frozenset[Check]().union(*(best.sources[i].enforced for i in best.active))
     left = tuple(
         e
         for e in inequalities

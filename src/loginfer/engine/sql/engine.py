@@ -12,24 +12,19 @@ import numpy.typing as npt
 from loginfer.engine.binding import ABSENT, bind, relation_named, relation_of
 from loginfer.engine.bodies import finish_table
 from loginfer.engine.interface import BodyTable, Derivations, Materialisation, Progress, Projection, Witnesses
+from loginfer.engine.negated_bodies import counted_templates, rank_negated
 from loginfer.engine.parts import Part, combine, separate
 from loginfer.engine.sql.heads import head_columns, head_rows, head_values
 from loginfer.engine.sql.materialise import materialise
-from loginfer.engine.sql.queries import (
-    Among,
-    ProjectionQuery,
-    count_witnesses,
-    project,
-    rank_query,
-    refuse_product,
-)
+from loginfer.engine.sql.projection import Among, ProjectionQuery, project, refuse_product
+from loginfer.engine.sql.queries import count_witnesses, rank_query
 from loginfer.engine.sql.session import Session
 from loginfer.engine.sql.statistics import Statistics, measure
 from loginfer.engine.sql.witnesses import first_rows, fixed_row, ordered_rows, smallest_rows
 from loginfer.errors import LimitError
 from loginfer.kg import KnowledgeGraph, Triples
-from loginfer.logic.rule import Atom, Inequality, Pattern, Rule
-from loginfer.logic.sql import Layout
+from loginfer.logic.rule import Atom, Negation, Pattern, Rule
+from loginfer.logic.sql import Check, Exclusion, Layout, exclusions
 from loginfer.logic.terms import Variable
 
 __all__ = ["MAX_CONCLUSIONS", "SqlEngine", "id_layout"]
@@ -93,9 +88,12 @@ class SqlEngine:
 
     # -- counting -------------------------------------------------------------------------------
 
-    def rank_sql(self, pattern: Pattern) -> str:
-        """Return the query that `rank_bodies` runs: columns c0, c1, … for the templates, and n."""
-        return rank_query(pattern, self.layout, self._session.dialect, self.estimate)
+    def rank_sql(self, pattern: Pattern, violated: Sequence[Negation] = ()) -> str:
+        """Return the query that `rank_bodies` runs: columns c0, c1, … for the templates, and n.
+
+        For a pattern with negations it runs several, each with some of them violated (`negated_bodies`).
+        """
+        return rank_query(pattern, self.layout, self._session.dialect, self.estimate, violated)
 
     def rank_bodies(
         self,
@@ -107,22 +105,31 @@ class SqlEngine:
     ) -> BodyTable:
         """Return the exact support of every body of a pattern, or of the `top` largest.
 
-        One query counts all bodies, so they are always complete.
+        All bodies are counted, so they are always complete.
         """
         if progress:
             progress(f"counting the bodies of `{pattern.name}`", 0, None)
-        listed = "".join(f"c{i}, " for i in range(len(pattern.templates)))
+        if pattern.negations:
+            return rank_negated(self.graph, pattern, top, lambda violated: self._counts(pattern, violated))
+        return finish_table(self.graph, pattern, *self._counts(pattern), top)
+
+    def _counts(
+        self, pattern: Pattern, violated: Sequence[Negation] = ()
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+        """Return the predicates and the support of all bodies; see `rank_sql`."""
+        width = len(counted_templates(pattern, violated))
+        listed = "".join(f"c{i}, " for i in range(width))
         # A count beyond 64 bits becomes -1.
         narrow = f"CAST(CASE WHEN n < {2**63} THEN n ELSE -1 END AS BIGINT)"
         *predicates, support = self._session.columns(
-            f"SELECT {listed}{narrow} AS n FROM (\n{self.rank_sql(pattern)}\n) AS counts"
+            f"SELECT {listed}{narrow} AS n FROM (\n{self.rank_sql(pattern, violated)}\n) AS counts"
         )
         if (support < 0).any():
             raise LimitError(f"bodies of `{pattern.name}` have more than 2^63 witnesses on this graph")
         stacked = np.empty((len(support), len(predicates)), dtype=np.int32)
         for i, column in enumerate(predicates):
             stacked[:, i] = column
-        return finish_table(self.graph, pattern, stacked, support.astype(np.int64), top)
+        return stacked, support.astype(np.int64)
 
     def support(self, rule: Rule) -> int:
         """Return the number of witnesses: substitutions of all variables of the body."""
@@ -164,18 +171,18 @@ class SqlEngine:
         bound = bind(rule, self.graph)
         keep = rule.head.variables
         if len(keep) < 2:
-            columns = self._distinct(rule, rule.inequalities, keep)
+            columns = self._distinct(rule, self._checks(rule), keep)
             return Projection.of(bound.head, columns[0])
         apart = separate(bound, (bound.head.subject, bound.head.object))
         if apart is None:
-            left, right = self._distinct(rule, rule.inequalities, keep)
+            left, right = self._distinct(rule, self._checks(rule), keep)
             return Projection(left, right)
-        rest = [e for e in rule.inequalities if set(e.terms) != set(keep)]
+        rest = [e for e in self._checks(rule) if isinstance(e, Exclusion) or set(e.terms) != set(keep)]
         (left,), (right,) = (self._distinct(rule, rest, [variable]) for variable in keep)
         return Projection(left, right, True, len(apart.inequalities) < len(bound.inequalities))
 
     def _distinct(
-        self, rule: Rule, inequalities: Sequence[Inequality], keep: Sequence[Variable]
+        self, rule: Rule, inequalities: Sequence[Check], keep: Sequence[Variable]
     ) -> list[npt.NDArray[np.int32]]:
         """Return the distinct values of some variables, sorted; for no variables, one row or none."""
         query = self._project(rule.atoms, inequalities, keep)
@@ -189,7 +196,7 @@ class SqlEngine:
     def _project(
         self,
         atoms: Sequence[Atom],
-        inequalities: Sequence[Inequality],
+        inequalities: Sequence[Check],
         keep: Sequence[Variable],
         among: Among | None = None,
     ) -> ProjectionQuery:
@@ -206,7 +213,10 @@ class SqlEngine:
     def _project_rule(
         self, rule: Rule, keep: Sequence[Variable], among: Among | None = None
     ) -> ProjectionQuery:
-        return self._project(rule.atoms, rule.inequalities, keep, among)
+        return self._project(rule.atoms, self._checks(rule), keep, among)
+
+    def _checks(self, rule: Rule) -> list[Check]:
+        return [*rule.inequalities, *exclusions(rule, self.layout)]
 
     def _refuse_product(self, projection: ProjectionQuery, rule: Rule) -> None:
         self._refuse([int(self._session.row(part)[0]) for part in projection.parts], rule)
@@ -245,7 +255,7 @@ class SqlEngine:
         def smallest(part: Part, asked: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
             context, wanted = ([rule.variables[v] for v in vs] for vs in (part.context, part.variables))
             atoms = [a for a in rule.atoms if not set(wanted).isdisjoint(a.variables)]
-            inequalities = [e for e in rule.inequalities if not set(wanted).isdisjoint(e.variables)]
+            inequalities = [e for e in self._checks(rule) if not set(wanted).isdisjoint(e.variables)]
             with self._table("first_rows") as table:
                 return smallest_rows(
                     self._session,

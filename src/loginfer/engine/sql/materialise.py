@@ -11,12 +11,13 @@ from loginfer.engine.binding import ABSENT, bind, relation_of
 from loginfer.engine.interface import Materialisation, Progress
 from loginfer.engine.sql.elimination import Estimate
 from loginfer.engine.sql.heads import head_columns
-from loginfer.engine.sql.queries import project, refuse_product
+from loginfer.engine.sql.projection import project, refuse_product
 from loginfer.engine.sql.session import Session
 from loginfer.errors import LimitError
 from loginfer.kg import KnowledgeGraph
 from loginfer.logic.rule import Atom, Rule
-from loginfer.logic.sql import Layout
+from loginfer.logic.sql import Layout, exclusions
+from loginfer.logic.stratification import stratified
 from loginfer.logic.terms import Constant
 
 __all__ = ["materialise"]
@@ -47,30 +48,30 @@ def materialise(
 
     Round i + 1 evaluates the rules on K_i alone, so the depth of a triple is the least i with it in K_i.
     From the second round on a witness needs a triple of the last one: each atom in turn is taken from those,
-    the atoms before it from older ones, the atoms behind it from all.
+    the atoms before it from older ones, the atoms behind it from all. With negation that is done stratum by
+    stratum; the first round of a stratum is on all that is known then.
     """
-    rules = list(dict.fromkeys(rules))
+    strata = stratified(list(dict.fromkeys(rules)))
     for rule in rules:
         bind(rule, graph)  # a head that the graph cannot express is refused before any work
     run = _Run(session, graph, layout, estimate, max_conclusions, max_triples)
     rounds = total = 0
-    added: Kinds | None = None
     try:
         run.start()
-        while True:
-            count = run.round(rules, added, rounds + 1, total)
-            if not count:
-                return run.result(rounds)
-            if max_rounds is not None and rounds == max_rounds:
-                raise LimitError(
-                    f"the rules still derive new triples after {max_rounds:,} rounds",
-                    hint="allow more rounds, or none to go on until nothing new follows",
-                )
-            rounds += 1
-            total += count
-            added = run.added()
-            if progress is not None:
-                progress(f"round {rounds}", total, None)
+        for stratum in strata:
+            added: Kinds | None = None
+            while count := run.round(stratum, added, rounds + 1, total):
+                if max_rounds is not None and rounds == max_rounds:
+                    raise LimitError(
+                        f"the rules still derive new triples after {max_rounds:,} rounds",
+                        hint="allow more rounds, or none to go on until nothing new follows",
+                    )
+                rounds += 1
+                total += count
+                added = run.added()
+                if progress is not None:
+                    progress(f"round {rounds}", total, None)
+        return run.result(rounds)
     finally:
         run.end()
 
@@ -132,13 +133,14 @@ class _Run:
     def _sources(self, rule: Rule, added: Kinds | None, number: int) -> Iterator[dict[Atom, str] | None]:
         """Give the tables to take the atoms of a rule from, once for each atom that may match new triples.
 
-        None, for the graph alone, in the first round. Nothing for a rule with an atom that no triple matches.
+        None, for the graph alone, in the very first round; no tables, for all that is known, in the first one
+        of another stratum. Nothing for a rule with an atom that no triple matches.
         """
         kinds = {atom: self._kind(atom) for atom in rule.atoms}
         if not self.present.issuperset(kinds.values()):
             return
         if added is None:
-            yield None
+            yield None if number == 1 else {}
             return
         older = f"SELECT s, r, o FROM {DERIVED} WHERE depth < {number - 1}"
         old = f"(SELECT s, r, o FROM {self.triples} UNION ALL {older})"
@@ -173,11 +175,12 @@ class _Run:
 
     def _apply(self, rule: Rule, tables: dict[Atom, str] | None) -> str:
         """Return a query for the conclusions s, o of a rule, some atoms taken from other tables."""
+        layout = self.given if tables is None else self.known
         projection = project(
             rule.atoms,
-            rule.inequalities,
+            (*rule.inequalities, *exclusions(rule, layout)),
             rule.head.variables,
-            self.given if tables is None else self.known,
+            layout,
             self.session.dialect,
             estimate=self.estimate,
             tables=tables,

@@ -1,4 +1,4 @@
-"""Queries for supports, conclusions and whole tables of bodies, as SQL text.
+"""Queries for supports and whole tables of bodies, as SQL text; `projection` has those for conclusions.
 
 Each query is a chain of common table expressions, one per step of an elimination (`elimination.py`), whose
 columns are called c0, c1, … and, for counts, n. Steps with the same text are written once, so the two arms
@@ -10,27 +10,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import TypeAlias
 
+from loginfer.engine.negated_bodies import counted_templates
 from loginfer.engine.sql.elimination import Estimate, Plan, Source, Step, plan_elimination
-from loginfer.errors import LimitError
-from loginfer.logic.rule import Atom, Inequality, Pattern, Rule
-from loginfer.logic.sql import Column, Factor, Layout, atom_factor, is_contradiction, join
-from loginfer.logic.terms import Term, Variable
+from loginfer.logic.rule import Atom, Inequality, Negation, Pattern, Rule
+from loginfer.logic.sql import (
+    Check,
+    Column,
+    Factor,
+    Layout,
+    atom_factor,
+    exclusions,
+    is_contradiction,
+    join,
+)
+from loginfer.logic.terms import Term
 
-__all__ = [
-    "Among",
-    "CountQuery",
-    "Dialect",
-    "ProjectionQuery",
-    "count_witnesses",
-    "project",
-    "rank_query",
-    "refuse_product",
-]
-
-# Rows to restrict a projection to: a query for distinct c0, c1, … and the variables of these columns.
-Among: TypeAlias = tuple[str, Sequence[Variable]]
+__all__ = ["CountQuery", "Dialect", "Writer", "column_order", "count_witnesses", "rank_query"]
 
 # Inclusion–exclusion over crossing inequalities doubles the counts with each; beyond this many terms what
 # an inequality connects is joined instead.
@@ -76,26 +72,9 @@ class CountQuery:
         return sum(sign * prod(int(next(values)) for _ in range(width)) for sign, width in self.terms)
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectionQuery:
-    """A query for distinct rows with the columns c0, c1, … (`present` if there are none to keep).
-
-    Parameters
-    ----------
-    sql
-        The query.
-    parts
-        If the kept columns fall apart into components that share nothing, a query for the size of each
-        component: the result is their product.
-    """
-
-    sql: str
-    parts: tuple[str, ...]
-
-
 @dataclass(slots=True)
-class _Writer:
-    """Collects common table expressions."""
+class Writer:
+    """Collects common table expressions, one for each step of an elimination."""
 
     layout: Layout
     dialect: Dialect
@@ -105,12 +84,15 @@ class _Writer:
     uses: dict[str, int] = field(default_factory=dict)
 
     def add(self, text: str) -> str:
+        """Return the name of a step with this text, which is written once."""
         return self.steps.setdefault(text, f"f{len(self.steps)}")
 
     def sorted(self, columns: Iterable[Column]) -> list[Column]:
+        """Return columns in their order."""
         return sorted(columns, key=self.order.__getitem__)
 
     def use(self, factors: Iterable[Factor]) -> None:
+        """Note that something reads these factors."""
         for factor in factors:
             self.uses[factor.table] = self.uses.get(factor.table, 0) + 1
 
@@ -148,6 +130,7 @@ class _Writer:
         )
 
     def text(self, select: str) -> str:
+        """Return a query with all steps that were written."""
         if not self.steps:
             return select
         tables = []
@@ -175,22 +158,28 @@ class _Term:
 
     sign: int
     atoms: tuple[Atom, ...]
+    given: tuple[Factor, ...]
     plan: Plan
 
 
 def _terms(
     atoms: Sequence[Atom],
-    inequalities: Sequence[Inequality],
+    inequalities: Sequence[Check],
     estimate: Estimate | None,
     sign: int = 1,
     budget: int = MAX_TERMS,
+    given: tuple[Factor, ...] = (),
 ) -> Iterator[_Term]:
-    """Split a count until no inequality crosses: #(B ∧ x≠w) = #B − #B[w:=x]."""
+    """Split a count until no inequality crosses: #(B ∧ x≠w) = #B − #B[w:=x].
+
+    `given` are factors besides the atoms.
+    """
     if any(is_contradiction(e) for e in inequalities):
         return
     atoms = tuple(dict.fromkeys(atoms))
-    inequalities = tuple({frozenset(e.terms): e for e in inequalities if e.variables}.values())
+    inequalities = _distinct(inequalities)
     sources = [Source(frozenset(_columns(atom)), frozenset([i])) for i, atom in enumerate(atoms)]
+    sources += [Source(factor.scope) for factor in given]
     plan = plan_elimination(
         sources,
         atoms,
@@ -201,22 +190,37 @@ def _terms(
         estimate=estimate,
     )
     if not plan.crossing:
-        yield _Term(sign, atoms, plan)
+        yield _Term(sign, atoms, given, plan)
         return
     crossing = plan.crossing[0]
     rest = [e for e in inequalities if e != crossing]
     merged: dict[Term, Term] = {crossing.right: crossing.left}
-    yield from _terms(atoms, rest, estimate, sign, budget // 2)
+    yield from _terms(atoms, rest, estimate, sign, budget // 2, given)
     yield from _terms(
-        [a.rename(merged) for a in atoms], [e.rename(merged) for e in rest], estimate, -sign, budget // 2
+        [a.rename(merged) for a in atoms],
+        [e.rename(merged) for e in rest],
+        estimate,
+        -sign,
+        budget // 2,
+        tuple(factor.rename(merged) for factor in given),
     )
+
+
+def _distinct(checks: Iterable[Check]) -> tuple[Check, ...]:
+    """Return the distinct checks of variables; `x != y` and `y != x` are one."""
+    found: dict[object, Check] = {}
+    for check in checks:
+        if check.variables:
+            found.setdefault(frozenset(check.terms) if isinstance(check, Inequality) else check, check)
+    return tuple(found.values())
 
 
 def _columns(atom: Atom) -> tuple[Column, ...]:
     return (*atom.templates, *atom.variables)
 
 
-def _column_order(atoms: Iterable[Atom], first: Iterable[Column] = ()) -> dict[Column, int]:
+def column_order(atoms: Iterable[Atom], first: Iterable[Column] = ()) -> dict[Column, int]:
+    """Return the place of each variable and template in the columns of a step."""
     atoms = list(atoms)
     columns: list[Column] = [*first]
     columns += [v for a in atoms for v in a.variables]
@@ -228,42 +232,56 @@ def count_witnesses(
     rule: Rule, layout: Layout, dialect: Dialect, estimate: Estimate | None = None
 ) -> CountQuery:
     """Write a query for the support of a rule, by sum-product over its variables."""
-    writer = _Writer(layout, dialect, True, _column_order(rule.atoms))
+    writer = Writer(layout, dialect, True, column_order(rule.atoms))
     values: list[str] = []
     terms: list[tuple[int, int]] = []
-    for term in _terms(rule.atoms, rule.inequalities, estimate):
+    excluded = exclusions(rule, layout)
+    # Exclusions without variables hold of all witnesses or of none.
+    ground = [f"(SELECT count(*) WHERE {e.condition({})})" for e in excluded if not e.variables]
+    for term in _terms(rule.atoms, (*rule.inequalities, *excluded), estimate):
         factors = writer.run(term.plan, [atom_factor(atom, layout) for atom in term.atoms])
         rest = [factors[i] for i in term.plan.rest]
+        values += ground
         for factor in rest:
             joined = join([factor], (), layout)
             counted = joined.weights[0] if joined.weights else "count(*)"
             values.append(f"(SELECT {counted} {joined.text})")
         writer.use(rest)
-        terms.append((term.sign, len(rest)))
+        terms.append((term.sign, len(ground) + len(rest)))
     shown = ",\n".join(f"{value} AS v{i}" for i, value in enumerate(values)) or "1 AS v0"
     return CountQuery(writer.text(f"SELECT {shown}"), tuple(terms))
 
 
-def rank_query(pattern: Pattern, layout: Layout, dialect: Dialect, estimate: Estimate | None = None) -> str:
+def rank_query(
+    pattern: Pattern,
+    layout: Layout,
+    dialect: Dialect,
+    estimate: Estimate | None = None,
+    violated: Sequence[Negation] = (),
+) -> str:
     """Write one query for the support of every body of a pattern that has a witness.
 
-    Its columns are c0, c1, …, one per template of the pattern, and n.
+    Its columns are c0, c1, …, one per template of the pattern's atoms, and n. Negations are not looked at,
+    but for those that must be violated: their templates follow, and witnesses count that violate them all.
     """
-    writer = _Writer(layout, dialect, True, _column_order(pattern.atoms))
+    templates = counted_templates(pattern, violated)
+    everything = [*pattern.atoms, *(negation.atom for negation in violated)]
+    writer = Writer(layout, dialect, True, column_order(everything))
+    given = tuple(_violated(pattern, negation, layout) for negation in violated)
     selects: list[str] = []
-    for term in _terms(pattern.atoms, pattern.inequalities, estimate):
-        factors = writer.run(term.plan, [atom_factor(atom, layout) for atom in term.atoms])
+    for term in _terms(pattern.atoms, pattern.inequalities, estimate, given=given):
+        factors = writer.run(term.plan, [*(atom_factor(atom, layout) for atom in term.atoms), *term.given])
         rest = [factors[i] for i in term.plan.rest]
         joined = join(rest, (), layout)
         writer.use(rest)
-        shown = [f"{joined.expressions[t]} AS c{i}" for i, t in enumerate(pattern.templates)]
+        shown = [f"{joined.expressions[t]} AS c{i}" for i, t in enumerate(templates)]
         number = " * ".join(joined.weights) or "1"
         sign = "-" if term.sign < 0 else ""
         shown.append(f"{sign}CAST({number} AS {dialect.number}) AS n")
         selects.append(f"SELECT {', '.join(shown)}\n{joined.text}")
-    columns = ", ".join(f"c{i}" for i in range(len(pattern.templates)))
+    columns = ", ".join(f"c{i}" for i in range(len(templates)))
     if not selects:
-        nothing = ", ".join([*(f"0 AS c{i}" for i in range(len(pattern.templates))), "0 AS n"])
+        nothing = ", ".join([*(f"0 AS c{i}" for i in range(len(templates))), "0 AS n"])
         return f"SELECT {nothing}\nWHERE 1 = 0"
     if len(selects) == 1:
         return writer.text(f"SELECT * FROM (\n{selects[0]}\n) AS counts\nWHERE n > 0")
@@ -276,99 +294,12 @@ def rank_query(pattern: Pattern, layout: Layout, dialect: Dialect, estimate: Est
     )
 
 
-# -- projection -------------------------------------------------------------------------------------------
-
-
-def project(
-    atoms: Sequence[Atom],
-    inequalities: Sequence[Inequality],
-    keep: Sequence[Variable],
-    layout: Layout,
-    dialect: Dialect,
-    *,
-    estimate: Estimate | None = None,
-    tables: Mapping[Atom, str] | None = None,
-    among: Among | None = None,
-) -> ProjectionQuery:
-    """Write a query for the distinct values of some variables over all witnesses of a body.
-
-    Parameters
-    ----------
-    atoms, inequalities
-        The body.
-    keep
-        The variables whose values are wanted, in the order of the columns.
-    layout, dialect
-        Where triples live and what the database speaks.
-    estimate
-        The expected size of a join.
-    tables
-        Atoms to be taken from other tables of triples, such as those of the last round.
-    among
-        Only witnesses with these values.
-    """
-    atoms = tuple(dict.fromkeys(atoms))
-    variables: Sequence[Column] = keep
-    writer = _Writer(layout, dialect, False, _column_order(atoms, variables))
-    contradiction = any(is_contradiction(e) for e in inequalities)
-    inequalities = tuple(dict.fromkeys(e for e in inequalities if e.variables))
-    factors = [atom_factor(atom, layout, (tables or {}).get(atom)) for atom in atoms]
-    sources = [Source(f.scope, frozenset([i])) for i, f in enumerate(factors)]
-    if among is not None:
-        factors += _restrictions(writer, *among)
-        sources += [Source(f.scope) for f in factors[len(sources) :]]
-    plan = plan_elimination(sources, atoms, inequalities, keep, counting=False, estimate=estimate)
-    factors = writer.run(plan, factors)
-    rest = [factors[i] for i in plan.rest]
-    writer.use(rest)
-    joined = join(rest, plan.inequalities, layout, contradiction)
-    shown = ", ".join(f"{joined.expressions[v]} AS c{i}" for i, v in enumerate(keep))
-    sql = f"SELECT {shown or '1 AS present'}\n{joined.text}"
-    if not keep:
-        sql += "\nLIMIT 1"
-    groups = _components(rest)
-    if contradiction or sum(any(f.scope for f in group) for group in groups) < 2:
-        return ProjectionQuery(writer.text(sql), ())
-    # Groups without columns have one row or none: then there is no product.
-    parts = [writer.text(f"SELECT count(*) AS v0\n{join(group, (), layout).text}") for group in groups]
-    return ProjectionQuery(writer.text(sql), tuple(parts))
-
-
-def _restrictions(writer: _Writer, rows: str, columns: Sequence[Variable]) -> Iterator[Factor]:
-    """Give a table of wanted rows as a factor, and each of its columns as one more.
-
-    The single columns restrict joins that do not hold all of them yet.
-    """
-    name = writer.add(rows)
-    yield Factor(name, tuple((f"c{i}", v) for i, v in enumerate(columns)))
-    writer.uses[name] = 1
-    if len(columns) > 1:
-        for i, variable in enumerate(columns):
-            yield Factor(writer.add(f"SELECT DISTINCT c{i} AS c0 FROM {name}"), (("c0", variable),))
-        writer.uses[name] += len(columns)
-
-
-def _components(factors: Sequence[Factor]) -> list[list[Factor]]:
-    """Split factors into groups that share no column."""
-    groups: list[tuple[set[Column], list[Factor]]] = []
-    for factor in factors:
-        scope, members = set(factor.scope), [factor]
-        apart = []
-        for other_scope, others in groups:
-            if other_scope & scope:
-                scope |= other_scope
-                members = [*others, *members]
-            else:
-                apart.append((other_scope, others))
-        groups = [*apart, (scope, members)]
-    return [members for _, members in groups]
-
-
-def refuse_product(sizes: Sequence[int], limit: int, what: str) -> None:
-    """Raise `LimitError` if the product of some sizes exceeds a limit."""
-    if sizes and prod(sizes) > limit:
-        shown = " × ".join(f"{size:,}" for size in sizes if size > 1)
-        raise LimitError(
-            f"{what} has {shown} rows, more than {limit:,}",
-            hint="add an atom that connects the head's variables, or raise the engine's `max_conclusions`",
-        )
+def _violated(pattern: Pattern, negation: Negation, layout: Layout) -> Factor:
+    """Return the values of bound variables and templates for which what is negated holds, each once."""
+    own = set(pattern.existential(negation))
+    joined = join([atom_factor(negation.atom, layout)], (), layout)
+    columns = [column for column in joined.expressions if column not in own]
+    shown = ", ".join(f"{joined.expressions[c]} AS v{i}" for i, c in enumerate(columns))
+    return Factor(
+        f"(SELECT DISTINCT {shown} {joined.text})", tuple((f"v{i}", c) for i, c in enumerate(columns))
+    )

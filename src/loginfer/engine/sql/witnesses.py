@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.engine.sql.queries import Among, ProjectionQuery
+from loginfer.engine.sql.projection import Among, ProjectionQuery
 from loginfer.engine.sql.session import Session
 from loginfer.logic.rule import Rule
 from loginfer.logic.terms import Variable

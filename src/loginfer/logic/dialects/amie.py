@@ -124,6 +124,8 @@ def _write(scored: ScoredRule) -> str:
     rule = scored.rule
     if rule.inequalities:
         raise cannot_express("AMIE", f"the inequality `{rule.inequalities[0]}`", rule)
+    if rule.negations:
+        raise cannot_express("AMIE", f"the negation `{rule.negations[0]}`", rule)
     names = spell_variables(rule, str, VARIABLE)
 
     def name(text: str) -> str:

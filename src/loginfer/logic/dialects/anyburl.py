@@ -117,6 +117,8 @@ def _write(scored: ScoredRule) -> str:
     rule = scored.rule
     if rule.inequalities:
         raise cannot_express("AnyBURL", f"the inequality `{rule.inequalities[0]}`", rule)
+    if rule.negations:
+        raise cannot_express("AnyBURL", f"the negation `{rule.negations[0]}`", rule)
     for constant in rule.constants:
         if len(constant) < 2:
             raise cannot_express(

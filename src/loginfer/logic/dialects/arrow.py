@@ -1,7 +1,8 @@
 r"""Our own syntax: `(x,R,y), (y,S,z), x != z -> (x,T,z)`.
 
-A body is a list of atoms and inequalities, separated by `,`, `&` or `∧`; then comes `->` (or `→`) and the
-head. `(x,type,C)` is a type atom (also `a` and `rdf:type`). A term is
+A body is a list of atoms, inequalities and negated atoms, separated by `,`, `&` or `∧`; then comes `->` (or
+`→`) and the head. `(x,type,C)` is a type atom (also `a` and `rdf:type`). `not (y,S,z)` is a negated atom; if
+z is in no other part, it says that there is no z with (y,S,z) (`¬` and `!` mean the same). A term is
 
 - a variable: one small letter, with digits or primes (`x`, `y2`, `z'`), or `?anything`;
 - a name: bare (`_hypernym`, `/people/person/nationality`, `http://example.org/ns#worksFor`), or in angle
@@ -26,7 +27,7 @@ from loginfer.logic.dialects.base import Dialect, read_prefix
 from loginfer.logic.dialects.columns import read_columns, rule_start, write_columns
 from loginfer.logic.dialects.scanner import Scanner, located, unescape
 from loginfer.logic.dialects.statements import lines
-from loginfer.logic.rule import Atom, BodyAtom, Inequality, Pattern, Rule
+from loginfer.logic.rule import Atom, BodyAtom, Inequality, Negation, Pattern, Rule
 from loginfer.logic.scored import ScoredRule
 from loginfer.logic.terms import (
     BRACKETED,
@@ -46,12 +47,12 @@ __all__ = ["ARROW", "parse_pattern", "parse_rule"]
 _ARROWS = ("->", "→")
 _ANDS = (",", "&&", "&", "∧")
 _DIFFERS = ("!=", "≠")
-_NEGATION = re.compile(r"(?:not|¬)\s*(?=\()")
+_NEGATION = re.compile(r"(?:not|¬|!)\s*(?=\()")
 _TYPE_WORDS = ("type", "a", "rdf:type")
 # A rule ends with a bracket, which stands in no measure: so this never reaches into a name.
 _MEASURE = r"[A-Za-z_]\w*=[^\s=()<>,\"#]+"
 _MEASURES = re.compile(rf"\s#\s*({_MEASURE}(?:\s+{_MEASURE})*)\s*\Z", re.ASCII)
-_PART = "an atom like `(x,R,y)` or an inequality like `x != y`"
+_PART = "an atom like `(x,R,y)`, a negated one like `not (x,R,y)` or an inequality like `x != y`"
 
 
 def parse_rule(text: str, *, prefixes: Mapping[str, str] | None = None, where: str | None = None) -> Rule:
@@ -147,7 +148,11 @@ class _Parser:
             scanner.fail(_PART)
         start = scanner.position
         if scanner.match(_NEGATION):
-            scanner.fail(_PART, at=start, hint="negation is not part of the rule language")
+            scanner.take("(")
+            first = self.term()
+            if scanner.at(*_DIFFERS):
+                scanner.fail("a negated atom like `not (x,R,y)`", at=start, hint="only atoms are negated")
+            return Negation(self.rest_of_atom(first))
         left = self.term(_PART)
         if scanner.take(*_DIFFERS) is None:
             scanner.fail("`!=`")
@@ -277,7 +282,8 @@ def _write(scored: ScoredRule) -> str:
 
 def _looks_like(text: str) -> bool:
     rest = text[rule_start(text) :].lstrip()
-    return rest.startswith(("->", "→")) or (rest.startswith("(") and ("->" in rest or "→" in rest))
+    begins = rest.startswith("(") or _NEGATION.match(rest) is not None
+    return rest.startswith(("->", "→")) or (begins and ("->" in rest or "→" in rest))
 
 
 ARROW = Dialect(

@@ -128,18 +128,19 @@ def spell_variables(rule: Rule, spell: Callable[[str], str], allowed: re.Pattern
         What a variable may be called. Others, and names taken already, become `V1`, `V2`, …
     """
     names: dict[Variable, str] = {}
-    wanted = {v: spell(v.name) for v in rule.variables}
+    variables = list(dict.fromkeys([*rule.variables, *(v for n in rule.negations for v in n.variables)]))
+    wanted = {v: spell(v.name) for v in variables}
     for variable, name in wanted.items():
         if allowed.fullmatch(name) and name not in names.values():
             names[variable] = name
     taken = set(names.values())
     number = 0
-    for variable in rule.variables:
+    for variable in variables:
         while variable not in names:
             number += 1
             if (name := f"V{number}") not in taken:
                 names[variable] = name
-    return {v: names[v] for v in rule.variables}
+    return {v: names[v] for v in variables}
 
 
 def cannot_express(dialect: str, what: str, rule: Rule | Inequality, hint: str | None = None) -> InputError:

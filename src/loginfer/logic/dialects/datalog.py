@@ -1,9 +1,10 @@
-"""Datalog as Prolog systems and RuDaS write it: `p(X,Y) :- q(X,Z), r(Z,Y), X != Y.` and so on.
+r"""Datalog as Prolog systems and RuDaS write it: `p(X,Y) :- q(X,Z), r(Z,Y), X != Y.` and so on.
 
 Variables start with a capital or an underscore (`_` alone is a new one each time); other names are words
 that start with a small letter, whole numbers, or anything in single quotes. A type atom (x,type,C) is
 `c(X)`; where the type is a variable it is written with the IRI of rdf:type as a predicate with two places.
-`x` is written `X` and read back as `x`; longer variable names keep their capital.
+`x` is written `X` and read back as `x`; longer variable names keep their capital. Negated atoms are written
+`not p(X,_)`; `\+ p(X,_)` and `!p(X,_)` are read as well.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from loginfer.logic.dialects.base import Dialect, no_directive, spell_variables
 from loginfer.logic.dialects.clauses import read_clause
 from loginfer.logic.dialects.scanner import Scanner, unescape
 from loginfer.logic.dialects.statements import full_stops
-from loginfer.logic.rule import Atom, BodyAtom, Inequality
+from loginfer.logic.rule import Atom, BodyAtom, Inequality, Negation
 from loginfer.logic.scored import ScoredRule
 from loginfer.logic.terms import LITERAL, Constant, Term, Variable
 
@@ -29,7 +30,8 @@ _QUOTED = re.compile(r"'((?:[^'\\\n]|\\[^\n])*)'")
 _PLAIN = re.compile(r"[a-z][A-Za-z0-9_]*\Z|(?:0|[1-9][0-9]*)\Z")
 _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _DIFFERS = ("!=", "\\==", "\\=", "≠")
-_PART = "an atom like `p(X,Y)` or an inequality like `X != Y`"
+_NEGATION = re.compile(r"(?:not\b|\\\+|!(?!=))\s*")
+_PART = "an atom like `p(X,Y)`, a negated one like `not p(X,Y)` or an inequality like `X != Y`"
 
 
 class _Reader:
@@ -39,10 +41,14 @@ class _Reader:
 
     def part(self) -> list[BodyAtom]:
         scanner = self.scanner
+        if scanner.match(_NEGATION):
+            bracket = scanner.take("(")
+            atom = self.atom()
+            if bracket:
+                scanner.expect(")")
+            return [Negation(atom)]
         scanner.skip()
         start = scanner.position
-        if scanner.at("not ", "not(", "\\+"):
-            scanner.fail(_PART, hint="negation is not part of the rule language")
         name = self.name()
         if name is not None and scanner.at("("):
             scanner.position = start
@@ -111,12 +117,19 @@ def _write(scored: ScoredRule) -> str:
             return text
         return "'" + "".join(_ESCAPES.get(c, c) for c in text) + "'"
 
+    # A variable that says "no" is written as the one without a name, unless it stands in both places.
+    hidden = {v for n in rule.negations if n.terms[0] != n.terms[1] for v in rule.existential(n)}
+
     def term(t: Term) -> str:
+        if t in hidden:
+            return "_"
         return names[t] if isinstance(t, Variable) else name(t.name)
 
     def part(p: BodyAtom) -> str:
         if isinstance(p, Inequality):
             return f"{term(p.left)} != {term(p.right)}"
+        if isinstance(p, Negation):
+            return f"not {part(p.atom)}"
         if p.is_type and isinstance(p.object, Constant):
             return f"{name(p.object.name)}({term(p.subject)})"
         return f"{name(str(p.relation))}({term(p.subject)},{term(p.object)})"

@@ -2,7 +2,8 @@
 
 A relation is a predicate with two places. A type atom (x,type,C) is `C(?x)`, a predicate with one place per
 type, as fast Nemo programs have it; only where the type is a variable it is `rdf:type(?x, ?t)`, in full.
-Both are read, and `rdf:type(?x, C)` as well. Names that are no plain words are IRIs in angle brackets.
+Both are read, and `rdf:type(?x, C)` as well. A negated atom has a `~` before it. Names that are no plain
+words are IRIs in angle brackets.
 Nemo's other statements (`@import`, `@export`, `@output`, `@parameter`, …) are no rules and are passed over.
 """
 
@@ -17,14 +18,14 @@ from loginfer.logic.dialects.clauses import read_clause
 from loginfer.logic.dialects.names import VARIABLE, read_name, read_variable, write_iri
 from loginfer.logic.dialects.scanner import Scanner
 from loginfer.logic.dialects.statements import full_stops
-from loginfer.logic.rule import Atom, BodyAtom, Inequality
+from loginfer.logic.rule import Atom, BodyAtom, Inequality, Negation
 from loginfer.logic.scored import ScoredRule
 from loginfer.logic.terms import Constant, Term, Variable, is_literal
 
 __all__ = ["NEMO"]
 
 _PLAIN = re.compile(r"(?!(?:true|false|not)\Z)[A-Za-z][A-Za-z0-9_]*\Z")
-_PART = "an atom like `p(?X, ?Y)` or an inequality like `?X != ?Y`"
+_PART = "an atom like `p(?X, ?Y)`, a negated one like `~p(?X, ?Y)` or an inequality like `?X != ?Y`"
 _OTHER_DIRECTIVE = re.compile(r"\s*@(?:import|export|output|parameter|declare)\b")
 
 
@@ -35,8 +36,10 @@ class _Reader:
 
     def part(self) -> list[BodyAtom]:
         scanner = self.scanner
-        if scanner.at("~", "!"):
-            scanner.fail(_PART, hint="negation is not part of the rule language")
+        if scanner.take("~"):
+            return [Negation(self.atom())]
+        if scanner.at("!"):
+            scanner.fail(_PART)
         variable = read_variable(scanner)
         if variable is not None:
             return [self.rest_of_inequality(Variable(variable))]
@@ -110,6 +113,8 @@ def _write(scored: ScoredRule) -> str:
     def part(p: BodyAtom) -> str:
         if isinstance(p, Inequality):
             return f"{term(p.left)} != {term(p.right)}"
+        if isinstance(p, Negation):
+            return f"~{part(p.atom)}"
         if p.is_type and isinstance(p.object, Constant):
             return f"{predicate(p.object.name)}({term(p.subject)})"
         return f"{predicate(str(p.relation))}({term(p.subject)}, {term(p.object)})"

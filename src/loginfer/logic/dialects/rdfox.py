@@ -1,6 +1,7 @@
 r"""RDFox Datalog: `[?X, :p, ?Y] :- [?Y, :q, ?X], FILTER(?X != ?Y) .` and so on.
 
 Read: triples in square brackets, `:p[?X, ?Y]` and `:C[?X]`, `FILTER` with inequalities joined by `&&`,
+`NOT [?X, :p, ?Y]` and `NOT EXISTS ?Y IN ([?X, :p, ?Y])` with one atom,
 `PREFIX p: <iri>` and `@prefix p: <iri> .`, `a` and `rdf:type`. Written: triples with full IRIs; characters
 that no IRI can hold as `\uXXXX`. Rules may span lines.
 """
@@ -10,20 +11,24 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from loginfer.errors import InputError
 from loginfer.kg import RDF_TYPE
 from loginfer.logic.dialects.base import Dialect, cannot_express, read_prefix, spell_variables
 from loginfer.logic.dialects.clauses import read_clause
 from loginfer.logic.dialects.names import VARIABLE, read_name, read_variable, write_iri, write_name
 from loginfer.logic.dialects.scanner import Scanner
 from loginfer.logic.dialects.statements import full_stops
-from loginfer.logic.rule import Atom, BodyAtom, Inequality
+from loginfer.logic.rule import Atom, BodyAtom, Inequality, Negation, Rule
 from loginfer.logic.scored import ScoredRule
 from loginfer.logic.terms import Constant, Term, Variable, is_literal
 
 __all__ = ["RDFOX"]
 
 _FILTER = re.compile(r"FILTER\b", re.IGNORECASE)
-_NOT = re.compile(r"(?:NOT|AGGREGATE|BIND|SKOLEM)\b", re.IGNORECASE)
+_NOT = re.compile(r"NOT\b", re.IGNORECASE)
+_EXISTS = re.compile(r"EXISTS?\b", re.IGNORECASE)
+_IN = re.compile(r"IN\b", re.IGNORECASE)
+_OTHER = re.compile(r"(?:AGGREGATE|BIND|SKOLEM)\b", re.IGNORECASE)
 _A = re.compile(r"a(?=[\s,])")
 _ATOM = "an atom like `[?X, :p, ?Y]`"
 
@@ -32,6 +37,7 @@ class _Reader:
     def __init__(self, scanner: Scanner, prefixes: Mapping[str, str]) -> None:
         self.scanner = scanner
         self.prefixes = prefixes
+        self.quantified: set[Variable] = set()
 
     def part(self) -> list[BodyAtom]:
         scanner = self.scanner
@@ -44,7 +50,9 @@ class _Reader:
             return list(found)
         scanner.skip()
         start = scanner.position
-        word = scanner.match(_NOT)
+        if scanner.match(_NOT):
+            return [self.negation()]
+        word = scanner.match(_OTHER)
         if word:
             scanner.fail(
                 f"{_ATOM} or `FILTER(?X != ?Y)`",
@@ -52,6 +60,26 @@ class _Reader:
                 hint=f"`{word.group()}` is not part of the rule language",
             )
         return [self.atom(f"{_ATOM} or `FILTER(?X != ?Y)`")]
+
+    def negation(self) -> Negation:
+        """Read what follows `NOT`."""
+        scanner = self.scanner
+        if not scanner.match(_EXISTS):
+            return Negation(self.atom())
+        while True:
+            variable = read_variable(scanner)
+            if variable is None:
+                scanner.fail("a variable like `?X`")
+            self.quantified.add(Variable(variable))
+            if scanner.take(",") is None:
+                break
+        if not scanner.match(_IN):
+            scanner.fail("`,` or `IN`")
+        bracket = scanner.take("(")
+        atom = self.atom()
+        if bracket:
+            scanner.expect(")", "`)`: a negation is of one atom")
+        return Negation(atom)
 
     def inequality(self) -> Inequality:
         left = self.term()
@@ -104,7 +132,19 @@ class _Reader:
 def _read(text: str, prefixes: Mapping[str, str], where: str | None) -> ScoredRule:
     scanner = Scanner(text, where)
     reader = _Reader(scanner, prefixes)
-    return ScoredRule(read_clause(scanner, reader.atom, reader.part))
+    rule = read_clause(scanner, reader.atom, reader.part)
+    _check_scope(rule, reader.quantified, where)
+    return ScoredRule(rule)
+
+
+def _check_scope(rule: Rule, quantified: set[Variable], where: str | None) -> None:
+    for variable in rule.variables:
+        if variable in quantified:
+            raise InputError(
+                f"`{variable}` is quantified by `NOT EXISTS` and occurs in an atom of the body as well",
+                where=where,
+                hint="give it another name under `NOT EXISTS`",
+            )
 
 
 def _write(scored: ScoredRule) -> str:
@@ -117,6 +157,9 @@ def _write(scored: ScoredRule) -> str:
     def part(p: BodyAtom) -> str:
         if isinstance(p, Inequality):
             return f"FILTER({term(p.left)} != {term(p.right)})"
+        if isinstance(p, Negation):
+            hidden = ", ".join(term(v) for v in rule.existential(p))
+            return f"NOT EXISTS {hidden} IN ({part(p.atom)})" if hidden else f"NOT {part(p.atom)}"
         relation = str(p.relation)
         if is_literal(relation):
             raise cannot_express("RDFox", f"the literal {relation} as a relation", rule)

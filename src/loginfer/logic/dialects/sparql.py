@@ -11,7 +11,7 @@ import re
 from loginfer.logic.dialects.base import Dialect, cannot_express, no_directive, spell_variables
 from loginfer.logic.dialects.names import VARIABLE
 from loginfer.logic.dialects.statements import lines
-from loginfer.logic.rule import Atom, BodyAtom, Inequality, Rule
+from loginfer.logic.rule import Atom, BodyAtom, Inequality, Negation, Rule
 from loginfer.logic.scored import ScoredRule
 from loginfer.logic.terms import Term, Variable, is_literal
 
@@ -46,9 +46,8 @@ def rule_to_sparql(rule: Rule) -> str:
 
 
 def _where(rule: Rule, names: dict[Variable, str]) -> str:
-    parts = [_part(a, rule, names) + " ." for a in rule.atoms] + [
-        _part(i, rule, names) for i in rule.inequalities
-    ]
+    filters: tuple[BodyAtom, ...] = (*rule.inequalities, *rule.negations)
+    parts = [_part(a, rule, names) + " ." for a in rule.atoms] + [_part(f, rule, names) for f in filters]
     return "{ " + "".join(f"{part} " for part in parts) + "}"
 
 
@@ -65,6 +64,8 @@ def _part(part: BodyAtom, rule: Rule, names: dict[Variable, str]) -> str:
 
     if isinstance(part, Inequality):
         return f"FILTER(!sameTerm({term(part.left)}, {term(part.right)}))"
+    if isinstance(part, Negation):
+        return f"FILTER NOT EXISTS {{ {_part(part.atom, rule, names)} }}"
     return f"{term(part.subject, literals=False)} {iri(_relation(part))} {term(part.object)}"
 
 

@@ -10,22 +10,18 @@ from loginfer.report import specs
 from loginfer.report.collection import Cell, Collection
 from loginfer.report.figures import Figure, figures_of, rounded
 from loginfer.report.material import Material
-from loginfer.report.paper import benchmark_parts, paper_value
+from loginfer.report.negative_methods import METHODS, Groups, grouped, method_order
+from loginfer.report.paper import paper_value
 from loginfer.report.values import Chart, Choice, Column, Grid, Page, Rows
 
 __all__ = ["METHODS", "pages"]
 
-# In the order of the paper; others follow by name.
-METHODS = ("rc", "rb", "pa", "qg")
-
 _MAIN = Figure("balanced_accuracy", "balanced accuracy")
-
-Groups = dict[str, dict[str, dict[str, Cell]]]
 
 
 def pages(material: Material) -> Iterator[Page]:
     """Make the page."""
-    groups, notes = _groups(material.collection)
+    groups, notes = grouped(material.collection)
     shown = {group: methods for group, methods in groups.items() if len(methods) > 1}
     content = {
         "chart_": _chart(material.collection, shown) if shown else None,
@@ -35,39 +31,6 @@ def pages(material: Material) -> Iterator[Page]:
         "notes": notes,
     }
     yield Page("negatives.html", "Impact of negatives", "negatives.html", content, "negatives")
-
-
-def _groups(collection: Collection) -> tuple[Groups, list[str]]:
-    """Return, by graph and pattern, then by method, then by system, the cells."""
-    found: Groups = {}
-    notes: list[str] = []
-    for cell in collection.cells:
-        group, method = _place(cell)
-        if method is None:
-            continue
-        systems = found.setdefault(group, {}).setdefault(method, {})
-        if cell.system in systems:
-            other = systems[cell.system].benchmark
-            notes.append(
-                f"{cell.system} on {cell.benchmark} is not shown: {other} has the same name and method"
-            )
-        else:
-            systems[cell.system] = cell
-    return {group: dict(sorted(methods.items(), key=_order)) for group, methods in found.items()}, notes
-
-
-def _place(cell: Cell) -> tuple[str, str | None]:
-    """Return what a cell is grouped by, and its method: the suite has a benchmark for each method."""
-    name = cell.first.benchmark
-    parts = benchmark_parts(name)
-    if parts is not None and parts[2] == cell.method:
-        return f"{parts[0]}-{parts[1]}", parts[2]
-    return name, cell.method
-
-
-def _order(item: tuple[str, Any]) -> tuple[int, str]:
-    method = item[0]
-    return METHODS.index(method) if method in METHODS else len(METHODS), method
 
 
 def _command(groups: Groups) -> str:
@@ -93,7 +56,7 @@ def _chart(collection: Collection, groups: Groups) -> Chart:
             rows += _ours(group, figure, methods)
             rows += _papers(group, figure, methods)
     used = {row[1] for row in rows}
-    methods_there = sorted({row[4] for row in rows}, key=lambda method: _order((method, None)))
+    methods_there = sorted({row[4] for row in rows}, key=method_order)
     return Chart(
         "negatives",
         "From replaced constants to query-guided negatives",
@@ -212,7 +175,7 @@ def _spec(systems: Sequence[str], methods: Sequence[str]) -> dict[str, Any]:
 def _grid(groups: Groups, systems: Sequence[str]) -> Grid:
     """Return balanced accuracy by method, ours and the paper's."""
     there = {method for methods in groups.values() for method in methods}
-    methods = sorted(there, key=lambda method: _order((method, None)))
+    methods = sorted(there, key=method_order)
     lines = list(_lines(groups, systems))
     printed = [m for m in METHODS if any(_paper(group, cells, m) is not None for group, cells in lines)]
     columns = [Column("benchmark"), Column("system")]

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from loginfer.reproduction.figures import Source
 
-__all__ = ["Check", "Claim", "Comparison", "Finding", "Judgement", "Verdict", "judge"]
+__all__ = ["Check", "Claim", "Comparison", "Finding", "Judgement", "Verdict", "as_figures", "judge"]
 
 Verdict = Literal["confirmed", "in part", "not confirmed", "not tested"]
 
@@ -153,10 +153,10 @@ class Finding:
             "test": self.claim.test,
             "verdict": self.ours.verdict,
             "explanation": self.ours.explanation,
-            "figures": _figures(self.ours),
+            "figures": as_figures(self.ours),
             "paper_verdict": self.paper.verdict,
             "paper_explanation": self.paper.explanation,
-            "paper_figures": _figures(self.paper),
+            "paper_figures": as_figures(self.paper),
             "remark": self.remark,
         }
 
@@ -174,7 +174,8 @@ def judge(checks: Sequence[Check]) -> Judgement:
     return Judgement(verdict, " ".join(check.explanation for check in checks), tuple(checks))
 
 
-def _figures(judgement: Judgement) -> list[dict[str, Any]]:
+def as_figures(judgement: Judgement) -> list[dict[str, Any]]:
+    """Return all comparisons of a judgement as JSON values."""
     return [
         {
             "check": check.name,

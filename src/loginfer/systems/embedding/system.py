@@ -105,7 +105,9 @@ class EmbeddingSystem(ABC):
     def fit(self, benchmark: Benchmark, watch: Watch | None = None) -> EmbeddingScorer:
         """Learn from a benchmark, starting from the watch's last checkpoint if it has one."""
         from loginfer.systems.embedding.training import train
+        from loginfer.systems.unseen import refuse_unseen
 
+        refuse_unseen(benchmark, type(self).__name__)
         return train(self, benchmark, watch)
 
     def restore(self, benchmark: Benchmark, arrays: Arrays) -> EmbeddingScorer:

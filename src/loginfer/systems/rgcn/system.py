@@ -59,6 +59,9 @@ class RGCN:
 
     def fit(self, benchmark: Benchmark, watch: Watch | None = None) -> EmbeddingScorer:
         """Learn from a benchmark, starting from the watch's last checkpoint if it has one."""
+        from loginfer.systems.unseen import refuse_unseen
+
+        refuse_unseen(benchmark, "R-GCN")
         if importlib.util.find_spec("torch") is None:
             raise LogInferError("R-GCN needs PyTorch", hint="pip install 'loginfer[models]'")
         from loginfer.systems.rgcn.scorer import distmult_scorer

@@ -60,4 +60,4 @@ class AnyBURL(Miner):
         from loginfer.systems.rules.scorer import RuleScorer
 
         weighted = applied(rules, pseudo=self.pseudo_count, ac2=self.ac2_weight, zero=self.zero_weight)
-        return RuleScorer(benchmark.graph, weighted, aggregation=self.aggregation)
+        return RuleScorer(benchmark.seen, weighted, aggregation=self.aggregation)

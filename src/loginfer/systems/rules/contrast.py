@@ -72,10 +72,10 @@ class Contrast(Miner):
         """Return what scores triples with mined rules that have weights and intercepts, as from a file."""
         from loginfer.systems.rules.contrasting.scorer import ContrastScorer
 
-        return ContrastScorer.of_rules(benchmark.graph, rules.others)
+        return ContrastScorer.of_rules(benchmark.seen, rules.others)
 
     def restore(self, benchmark: Benchmark, arrays: Arrays) -> ContrastScorer:  # type: ignore[override]
         """Return the scorer whose `arrays()` these are."""
         from loginfer.systems.rules.contrasting.scorer import ContrastScorer
 
-        return ContrastScorer.from_arrays(benchmark.graph, arrays)
+        return ContrastScorer.from_arrays(benchmark.seen, arrays)

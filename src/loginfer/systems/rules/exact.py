@@ -50,4 +50,4 @@ class Exact(Miner):
         """Return what scores triples with the rules over P_train."""
         from loginfer.systems.rules.scorer import RuleScorer
 
-        return RuleScorer(benchmark.graph, rules, self.aggregation)
+        return RuleScorer(benchmark.seen, rules, self.aggregation)

@@ -76,17 +76,17 @@ class External(Miner):
         if weighted(rules.others) and not len(rules.paths):
             from loginfer.systems.rules.contrasting.scorer import ContrastScorer
 
-            return ContrastScorer.of_rules(benchmark.graph, rules.others)
+            return ContrastScorer.of_rules(benchmark.seen, rules.others)
         from loginfer.systems.rules.scorer import RuleScorer
 
-        return RuleScorer(benchmark.graph, rules, self.aggregation)
+        return RuleScorer(benchmark.seen, rules, self.aggregation)
 
     def restore(self, benchmark: Benchmark, arrays: Arrays) -> RuleScorer | ContrastScorer:  # type: ignore[override]
         """Return the scorer whose `arrays()` these are."""
         if "intercepts" in arrays:
             from loginfer.systems.rules.contrasting.scorer import ContrastScorer
 
-            return ContrastScorer.from_arrays(benchmark.graph, arrays)
+            return ContrastScorer.from_arrays(benchmark.seen, arrays)
         return super().restore(benchmark, arrays)
 
 

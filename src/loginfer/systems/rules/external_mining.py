@@ -12,6 +12,7 @@ import numpy.typing as npt
 from loginfer.errors import InputError
 from loginfer.files import reading
 from loginfer.kg import RDF_TYPE, KnowledgeGraph
+from loginfer.logic.canonical import map_atoms
 from loginfer.logic.dialects import dialect_named
 from loginfer.logic.rule import Atom, Rule
 from loginfer.logic.rulefile import SHIPPED, dialect_of, read_rules
@@ -182,8 +183,7 @@ class ExternalMining:
             relation = RDF_TYPE if number == self._graph.type_relation else self._graph.relations[number]
             return Atom(term(old.subject), relation, term(old.object))
 
-        body = [atom(part) if isinstance(part, Atom) else part for part in rule.body]
-        return Rule(body, atom(rule.head))
+        return Rule(map_atoms(rule.body, atom), atom(rule.head))
 
 
 def _is_known(rule: Rule, graph: KnowledgeGraph) -> bool:

@@ -59,10 +59,10 @@ class Miner(ABC):
         """Begin to mine what may be seen of a benchmark, or go on from a checkpoint."""
 
     def scorer(self, benchmark: Benchmark, rules: MinedRules) -> RuleScorer:
-        """Return what scores triples with the rules over P_train."""
+        """Return what scores triples with the rules over P_train, and the context graph if there is one."""
         from loginfer.systems.rules.scorer import RuleScorer
 
-        return RuleScorer(benchmark.graph, rules)
+        return RuleScorer(benchmark.seen, rules)
 
     def mine(self, benchmark: Benchmark, watch: Watch | None = None) -> MinedRules:
         """Mine to the end, starting from the watch's last checkpoint if it has one."""

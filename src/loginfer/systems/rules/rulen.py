@@ -52,4 +52,4 @@ class RuleN(Miner):
         """Return what scores triples with the rules over P_train."""
         from loginfer.systems.rules.scorer import RuleScorer
 
-        return RuleScorer(benchmark.graph, rules, aggregation="sum")
+        return RuleScorer(benchmark.seen, rules, aggregation="sum")

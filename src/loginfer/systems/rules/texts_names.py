@@ -182,7 +182,7 @@ def add_rule(
         skipped.add(reason, f"{where}: `{name}`")
         return False
     shape = None
-    if isinstance(scored, ZeroRule) or not scored.rule.inequalities:
+    if isinstance(scored, ZeroRule) or not (scored.rule.inequalities or scored.rule.negations):
         shape = path_shape(_places(head), [_places(atom) for atom in atoms])
     if shape is None:
         if isinstance(scored, ZeroRule):  # h(X,Y) or h(X,X) of everything: nothing to learn from

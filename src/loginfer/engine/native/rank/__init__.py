@@ -40,7 +40,8 @@ def rank_bodies(
     graph
         The graph K.
     pattern
-        The pattern; relation templates range over Rels(K), type templates over Types(K).
+        The pattern; relation templates range over Rels(K), type templates over Types(K). A body with a
+        negation that excludes none of its witnesses is left out.
     top
         How many bodies to return; all that have a witness by default.
     complete
@@ -58,6 +59,12 @@ def rank_bodies(
     from loginfer.engine.bodies import finish_table
     from loginfer.engine.native.rank.shapes import recognise
 
+    if pattern.negations:
+        from loginfer.engine.native.rank.general import rank_general_negated
+
+        if progress:
+            progress(f"counting the bodies of `{pattern.name}`", 0, None)
+        return rank_general_negated(graph, pattern, top, progress)
     shape = recognise(pattern)
     if shape is None or len(graph.rels) > DENSE_LABELS:
         from loginfer.engine.native.rank.general import rank_general

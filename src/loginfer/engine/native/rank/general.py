@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,11 +14,12 @@ from loginfer.engine.interface import BodyTable, Progress
 from loginfer.engine.native.rank.elimination import Different, eliminate
 from loginfer.engine.native.rank.factors import Factor
 from loginfer.engine.native.rank.product import product
+from loginfer.engine.negated_bodies import counted_templates, rank_negated
 from loginfer.kg import KnowledgeGraph
-from loginfer.logic.rule import Atom, Pattern
+from loginfer.logic.rule import Atom, Negation, Pattern
 from loginfer.logic.terms import Constant, Template, Term, Variable
 
-__all__ = ["rank_general"]
+__all__ = ["rank_general", "rank_general_negated"]
 
 Mask = npt.NDArray[np.bool_]
 
@@ -46,15 +48,7 @@ def rank_general(
     query = _query(graph, pattern)
     if query is None:
         return _finish(graph, pattern, None, top, complete=True)
-
-    def report(done: int, blocks: int) -> None:
-        if progress:
-            progress("counting bodies", done, blocks)
-
-    parts = []
-    for columns, factors in _connected(query):
-        different = [pair for pair in query.different if pair[0] in columns]
-        parts.append(eliminate(factors, different, query.variables, query.sizes, report))
+    parts = [_count_part(query, *part, progress) for part in _connected(query)]
     if top is None or not all(len(part) for part in parts):
         return _finish(graph, pattern, product(parts)[0], top, complete=True)
     # Bodies that collapse or are the same rule as others are dropped, so more may be needed than `top`.
@@ -65,6 +59,43 @@ def rank_general(
         if complete or len(table) >= top:
             return table
         wanted *= 8
+
+
+def rank_general_negated(
+    graph: KnowledgeGraph, pattern: Pattern, top: int | None = None, progress: Progress | None = None
+) -> BodyTable:
+    """Return the exact support of every body of a pattern with negations, or of the `top` largest.
+
+    Raises
+    ------
+    LimitError
+        As for `rank_general`.
+    """
+
+    def count(violated: tuple[Negation, ...]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+        templates = counted_templates(pattern, violated)
+        query = _query(graph, pattern, violated)
+        if query is None:
+            return np.empty((0, len(templates)), dtype=np.int32), np.empty(0, dtype=np.int64)
+        whole, _ = product([_count_part(query, *part, progress) for part in _connected(query)])
+        first = len(pattern.variables)
+        rows = np.empty((len(whole), len(templates)), dtype=np.int32)
+        for i in range(len(templates)):
+            rows[:, i] = whole.columns[first + i]
+        return rows, whole.count
+
+    return rank_negated(graph, pattern, top, count)
+
+
+def _count_part(query: _Query, columns: set[int], factors: list[Factor], progress: Progress | None) -> Factor:
+    """Return the supports of a connected part of a pattern."""
+
+    def report(done: int, blocks: int) -> None:
+        if progress:
+            progress("counting bodies", done, blocks)
+
+    different = [pair for pair in query.different if pair[0] in columns]
+    return eliminate(factors, different, query.variables, query.sizes, report)
 
 
 def _finish(
@@ -79,10 +110,13 @@ def _finish(
     return finish_table(graph, pattern, predicates, bodies.count, top, nonzero_known=complete)
 
 
-def _query(graph: KnowledgeGraph, pattern: Pattern) -> _Query | None:
-    """Look up a pattern's names and select the triples of each atom; None if no body has a witness."""
+def _query(graph: KnowledgeGraph, pattern: Pattern, violated: Sequence[Negation] = ()) -> _Query | None:
+    """Look up a pattern's names and select the triples of each atom; None if no body has a witness.
+
+    Of negations, those that must be violated are looked at; the others are not.
+    """
     variables = {v: i for i, v in enumerate(pattern.variables)}
-    templates = {t: len(variables) + i for i, t in enumerate(pattern.templates)}
+    templates = {t: len(variables) + i for i, t in enumerate(counted_templates(pattern, violated))}
     sizes = dict.fromkeys(variables.values(), len(graph.entities))
     for template, number in templates.items():
         is_type = pattern.is_type_template(template)
@@ -115,7 +149,19 @@ def _query(graph: KnowledgeGraph, pattern: Pattern) -> _Query | None:
             if variables[variable] in factor.columns:
                 factor = factor.where(factor.columns[variables[variable]] != value)
         factors.append(factor)
+    for negation in violated:
+        factor = _factor(graph, negation.atom, variables, templates)
+        if factor is None:
+            return None
+        factors.append(_distinct(factor))
     return _Query(factors, sorted(different), len(variables), sizes)
+
+
+def _distinct(factor: Factor) -> Factor:
+    """Return each row once, with the count 1."""
+    rows = np.unique(np.column_stack(list(factor.columns.values())), axis=0)
+    columns = {number: np.ascontiguousarray(rows[:, i]) for i, number in enumerate(factor.columns)}
+    return Factor(columns, np.ones(len(rows), dtype=np.int64))
 
 
 def _factor(
@@ -141,8 +187,10 @@ def _factor(
             if found is None:
                 return None
             keep &= triples[:, place] == found
-        else:
-            columns.append((variables[term] if isinstance(term, Variable) else templates[term], place))
+        elif isinstance(term, Template):
+            columns.append((templates[term], place))
+        elif term in variables:  # not one that only a negation has
+            columns.append((variables[term], place))
     if atom.subject == atom.object:
         keep &= triples[:, 0] == triples[:, 2]
     chosen = triples[keep]

@@ -52,6 +52,7 @@ class ContrastMining:
     def __init__(self, settings: Contrast, benchmark: Benchmark) -> None:
         negatives = its_negatives(benchmark)
         self._graph = benchmark.graph
+        self._seen = benchmark.seen
         heads = asked_heads(benchmark, negatives)
         patterns = parse_patterns(settings.patterns)
         given = given_rules(self._graph, patterns, heads, settings.bodies) if patterns else ()
@@ -84,7 +85,7 @@ class ContrastMining:
 
     def scorer(self) -> ContrastScorer:
         """Return what scores with the models learnt so far."""
-        return ContrastScorer(self._graph, tuple(self.models), self.bodies)
+        return ContrastScorer(self._seen, tuple(self.models), self.bodies)
 
     def progress(self) -> tuple[str, int, int | None]:
         """Return how many heads are learnt, of how many."""

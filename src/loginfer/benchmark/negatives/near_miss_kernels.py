@@ -1,0 +1,344 @@
+"""Compiled kernels: which constants stand at the other end of a near miss.
+
+A plan is a list of steps. Each step is an atom of the edited body: either of its own relation, or with *any*
+relation but one (the replaced atom). When a step's turn comes, its terms are bound (a check), one of them is
+(its neighbours are tried in turn), or none (all pairs are). The search goes on to the next step for every
+value, and back when there is none left. As soon as all steps hold, the value of the wanted variable is
+noted, and the search goes on where that variable was bound: further witnesses of the same value say nothing.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from loginfer.benchmark.negatives.near_miss_plans import ANY, NONE_OF, RELATION
+
+__all__ = ["every_end", "first_free", "first_witness", "propose"]
+
+Ints = npt.NDArray[np.int64]
+
+# Columns of a step: what, relation (or the one that is left out), subject, object, inequalities from, to.
+_WHAT, _REL, _SUB, _OBJ, _FROM, _TO = range(6)
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def _mixed(value: np.uint64) -> np.uint64:
+    value = value + np.uint64(0x9E3779B97F4A7C15)
+    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return value ^ (value >> np.uint64(31))
+
+
+@numba.njit(cache=True, nogil=True)
+def _below(values, low, high, wanted):  # type: ignore[no-untyped-def]
+    """Return the first place from `low` on with a value of at least `wanted`."""
+    while low < high:
+        middle = (low + high) >> 1
+        if values[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@numba.njit(cache=True, nogil=True)
+def _range(kg, what, relation, subject, object_):  # type: ignore[no-untyped-def]
+    """Return where the values that fit a step lie: which column, from, to.
+
+    Columns: 0 objects of a relation, 1 subjects of it, 2 objects by any relation, 3 subjects by any.
+    A check (both ends bound) gives the places of the one value that fits, or none.
+    """
+    offsets, subjects, objects, inverse_objects, _, out, out_objects, _, into, _, _ = kg
+    if what == ANY:
+        if subject >= 0:
+            low, high = out[subject], out[subject + 1]
+            if object_ >= 0:
+                low = _below(out_objects, low, high, object_)
+                high = low + 1 if low < high and out_objects[low] == object_ else low
+            return 2, low, high
+        if object_ >= 0:
+            return 3, into[object_], into[object_ + 1]
+        return 2, 0, len(out_objects)
+    start, stop = offsets[relation], offsets[relation + 1]
+    if subject >= 0:
+        low = _below(subjects, start, stop, subject)
+        high = _below(subjects, low, stop, subject + 1)
+        if object_ >= 0:
+            low = _below(objects, low, high, object_)
+            high = low + 1 if low < high and objects[low] == object_ else low
+        return 0, low, high
+    if object_ >= 0:
+        low = _below(inverse_objects, start, stop, object_)
+        return 1, low, _below(inverse_objects, low, stop, object_ + 1)
+    return 0, start, stop
+
+
+@numba.njit(cache=True, nogil=True)
+def _differ(values, unequal, start, stop):  # type: ignore[no-untyped-def]
+    """Say whether the inequalities hold that a step completes."""
+    for i in range(start, stop):
+        left, right = unequal[i, 0], unequal[i, 1]
+        a = values[left] if left >= 0 else ~left
+        b = values[right] if right >= 0 else ~right
+        if a == b:
+            return False
+    return True
+
+
+@numba.njit(cache=True, nogil=True)
+def _search(kg, steps, unequal, values, target, salt, budget, seen, stamp, found):  # type: ignore[no-untyped-def]
+    """Enumerate the values of the target; return how many were noted and the work that was done.
+
+    With `target` below 0 the search ends at the first witness; `values` holds it, and 1 is returned.
+    A negative amount of work means that the budget was spent before the search was over.
+    """
+    # Everything about a depth in arrays of numbers: views of arrays cost more than the search itself.
+    _, subjects, objects, _, inverse_subjects, out, out_objects, out_only, _, into_subjects, into_only = kg
+    depth = 0
+    total = len(steps)
+    low = np.empty(total + 1, dtype=np.int64)
+    tried = np.empty(total + 1, dtype=np.int64)
+    turn = np.empty(total + 1, dtype=np.int64)  # where a round through a range began
+    size = np.empty(total + 1, dtype=np.int64)
+    column = np.empty(total + 1, dtype=np.int64)
+    binds = np.zeros((total + 1, 2), dtype=np.bool_)
+    at_target = -1  # the depth at which the target was bound; -1: before the search
+    count = 0
+    work = 0
+    entering = True
+    while True:
+        if entering:
+            if depth == total:
+                if target < 0:
+                    return 1, work
+                end = values[target]
+                if seen[end] != stamp:
+                    seen[end] = stamp
+                    found[count] = end
+                    count += 1
+                if at_target < 0:
+                    return count, work
+                for d in range(at_target + 1, total):
+                    _unbind(steps, values, binds, d)
+                    binds[d, 0] = binds[d, 1] = False
+                depth = at_target
+                entering = False
+                continue
+            subject, object_ = steps[depth, _SUB], steps[depth, _OBJ]
+            s = values[subject] if subject >= 0 else ~subject
+            o = values[object_] if object_ >= 0 else ~object_
+            work += 1
+            low[depth] = tried[depth] = turn[depth] = 0
+            if steps[depth, _WHAT] == NONE_OF:
+                _, first, last = _range(kg, RELATION, steps[depth, _REL], s, o)
+                holds = first == last and _differ(values, unequal, steps[depth, _FROM], steps[depth, _TO])
+                size[depth] = 1 if holds else 0
+                column[depth] = -1
+            else:
+                column[depth], low[depth], last = _range(kg, steps[depth, _WHAT], steps[depth, _REL], s, o)
+                size[depth] = last - low[depth]
+                if size[depth] > 1:
+                    turn[depth] = np.int64(
+                        _mixed(salt ^ np.uint64(s + 3) ^ (np.uint64(o + 3) << np.uint64(32)))
+                        % np.uint64(size[depth])
+                    )
+            binds[depth, 0] = column[depth] >= 0 and s < 0
+            binds[depth, 1] = column[depth] >= 0 and o < 0 and subject != object_
+            if (binds[depth, 0] and subject == target) or (binds[depth, 1] and object_ == target):
+                at_target = depth
+            entering = False
+        # Try the next value at this depth.
+        moved = False
+        subject, object_, where = steps[depth, _SUB], steps[depth, _OBJ], column[depth]
+        any_but = steps[depth, _REL] if steps[depth, _WHAT] == ANY else -3
+        start, stop = steps[depth, _FROM], steps[depth, _TO]
+        while tried[depth] < size[depth]:
+            offset = turn[depth] + tried[depth]
+            if offset >= size[depth]:
+                offset -= size[depth]
+            tried[depth] += 1
+            work += 1
+            if work > budget:
+                return count, -work
+            if where < 0:
+                moved = True
+                break
+            place = low[depth] + offset
+            # Connected by another relation than the one that is left out?
+            if any_but != -3 and (out_only[place] if where == 2 else into_only[place]) == any_but:
+                continue
+            if binds[depth, 0] and (binds[depth, 1] or subject == object_):
+                first = np.int64(subjects[place]) if where == 0 else _owner(out, place)
+                second = np.int64(objects[place] if where == 0 else out_objects[place])
+                if subject == object_ and first != second:
+                    continue
+                values[subject], values[object_] = first, second
+            elif binds[depth, 0]:
+                values[subject] = inverse_subjects[place] if where == 1 else into_subjects[place]
+            elif binds[depth, 1]:
+                values[object_] = objects[place] if where == 0 else out_objects[place]
+            if at_target == depth and seen[values[target]] == stamp:
+                continue
+            if start == stop or _differ(values, unequal, start, stop):
+                moved = True
+                break
+        if moved:
+            depth += 1
+            entering = True
+            continue
+        _unbind(steps, values, binds, depth)
+        if at_target == depth:
+            at_target = -1
+        depth -= 1
+        if depth < 0:
+            return count, work
+        _unbind(steps, values, binds, depth)
+
+
+@numba.njit(cache=True, nogil=True)
+def _owner(pointers, place):  # type: ignore[no-untyped-def]
+    """Return the row that a place lies in."""
+    return _below(pointers, 0, len(pointers), place + 1) - 1
+
+
+@numba.njit(cache=True, nogil=True)
+def _unbind(steps, values, binds, depth):  # type: ignore[no-untyped-def]
+    """Take the values back that a step gave."""
+    for side in range(2):
+        if binds[depth, side]:
+            values[steps[depth, _SUB + side]] = -1
+
+
+# Columns of a plan: steps from, to, inequalities from, to, variables, the bound one, the wanted one, and the
+# numbers that make a key of an end: the key is form + by_anchor * anchor + by_end * end.
+_STEPS, _STEPS_TO, _PAIRS, _PAIRS_TO, _SIZE, _ANCHOR, _TARGET, _FORM, _BY_ANCHOR, _BY_END = range(10)
+
+
+@numba.njit(cache=True, nogil=True)
+def propose(  # type: ignore[no-untyped-def]
+    kg, steps, unequal, plans, asked, anchors, salts, known, budget, seen, stamps, most
+):
+    """Return for each anchor up to `most` other ends, in a random order, and what the search cost.
+
+    Parameters
+    ----------
+    kg
+        The index of the graph (see `near_miss_plans.Index.arrays`).
+    steps, unequal
+        int64[k, 6], int64[q, 2], those of all plans one after the other.
+    plans
+        int64[p, 10], see the columns above.
+    asked, anchors, salts
+        int64[n], int64[n], ascending, and uint64[n]: the plan, the value of its bound variable, the salt of
+        the order.
+    known
+        Sorted keys of triples that are no candidates.
+    budget
+        The work after which a search is given up.
+    seen, stamps
+        int64[entities], and the first stamp that was not used yet.
+    most
+        How many ends to return at most.
+
+    Returns
+    -------
+    tuple
+        int64[n, most] ends in the order of their hashes, -1 beyond the last; int64[n] how many candidates
+        were found, or any number above `most` if there are more; bool[n] whether the budget was spent.
+    """
+    ends = np.full((len(anchors), most), -1, dtype=np.int64)
+    counts = np.zeros(len(anchors), dtype=np.int64)
+    spent = np.zeros(len(anchors), dtype=np.bool_)
+    values = np.empty(plans[:, _SIZE].max() if len(plans) else 0, dtype=np.int64)
+    found = np.empty(len(seen), dtype=np.int64)
+    hashes = np.empty(most, dtype=np.uint64)
+    number = 0
+    for i in range(len(anchors)):
+        plan = plans[asked[i]]
+        # What was found for the anchor before is still there, unless it is not everything.
+        if i == 0 or asked[i] != asked[i - 1] or anchors[i] != anchors[i - 1] or spent[i - 1]:
+            values[:] = -1
+            values[plan[_ANCHOR]] = anchors[i]
+            number, work = _search(
+                kg, steps[plan[_STEPS] : plan[_STEPS_TO]], unequal[plan[_PAIRS] : plan[_PAIRS_TO]], values,
+                plan[_TARGET], salts[i], budget, seen, stamps + i, found,
+            )  # fmt: skip
+            spent[i] = work < 0
+        have = 0
+        for j in range(number):
+            key = plan[_FORM] + plan[_BY_ANCHOR] * anchors[i] + plan[_BY_END] * found[j]
+            mixed = _mixed(_mixed(np.uint64(key)) ^ salts[i])
+            late = have == most and mixed >= hashes[most - 1]
+            if late and counts[i] > most:
+                continue  # it changes nothing whether this one is a candidate
+            place = _below(known, 0, len(known), key)
+            if place < len(known) and known[place] == key:
+                continue
+            counts[i] += 1
+            if late:
+                continue
+            spot = have if have < most else most - 1
+            while spot > 0 and hashes[spot - 1] > mixed:
+                hashes[spot] = hashes[spot - 1]
+                ends[i, spot] = ends[i, spot - 1]
+                spot -= 1
+            hashes[spot] = mixed
+            ends[i, spot] = found[j]
+            if have < most:
+                have += 1
+    return ends, counts, spent
+
+
+@numba.njit(cache=True, nogil=True)
+def first_witness(  # type: ignore[no-untyped-def]
+    kg, steps, unequal, variables, first, second, pairs, budget, seen
+):
+    """Return for each pair of ends the values of all variables in a witness; -1s without one."""
+    rows = np.full((len(pairs), variables), -1, dtype=np.int64)
+    values = np.empty(variables, dtype=np.int64)
+    found = np.empty(1, dtype=np.int64)
+    for i in range(len(pairs)):
+        values[:] = -1
+        if first >= 0:
+            values[first] = pairs[i, 0]
+        if second >= 0:
+            values[second] = pairs[i, 1]
+        number, work = _search(
+            kg, steps, unequal, values, -1, np.uint64(0), budget, seen, np.int64(-1), found
+        )
+        if number == 1 and work >= 0:
+            rows[i] = values
+    return rows
+
+
+@numba.njit(cache=True, nogil=True)
+def every_end(kg, steps, unequal, variables, target, seen, stamp):  # type: ignore[no-untyped-def]
+    """Return all values of the target, where nothing is bound from the start."""
+    values = np.full(variables, -1, dtype=np.int64)
+    found = np.empty(len(seen), dtype=np.int64)
+    limit = np.int64(2**62)
+    number, _ = _search(kg, steps, unequal, values, target, np.uint64(0), limit, seen, stamp, found)
+    return found[:number].copy()
+
+
+@numba.njit(cache=True, nogil=True)
+def first_free(near, free):  # type: ignore[no-untyped-def]
+    """Give each row in turn the first of its places that is free, and take it; -1 for none.
+
+    Parameters
+    ----------
+    near
+        int64[n, k], places.
+    free
+        bool[m], which places are free; changed.
+    """
+    chosen = np.full(len(near), -1, dtype=np.int64)
+    for i in range(len(near)):
+        for place in near[i]:
+            if free[place]:
+                free[place] = False
+                chosen[i] = place
+                break
+    return chosen

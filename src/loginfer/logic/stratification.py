@@ -1,0 +1,123 @@
+"""Strata of a program with negation: what is negated is complete before it is asked about.
+
+A predicate is a relation or, in type atoms, a type. A predicate depends on those in the bodies of the rules
+that conclude it. If none depends on its own negation, predicates fall into strata: a rule of one stratum
+reads its own and earlier ones, and negates earlier ones only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TypeAlias
+
+from loginfer.errors import InputError
+from loginfer.kg import RDF_TYPE, TYPE_NAMES
+from loginfer.logic.rule import Atom, Rule
+from loginfer.logic.terms import Variable
+
+__all__ = ["Predicate", "negated_predicates", "predicate_of", "stratified"]
+
+# A relation, or the type predicate with a type; None stands for every type.
+Predicate: TypeAlias = tuple[str, str | None]
+
+
+def predicate_of(atom: Atom) -> Predicate:
+    """Return what an atom speaks of; an atom of all types, such as (x,type,y), has `None` for the type."""
+    name = str(atom.relation)
+    if name not in TYPE_NAMES:
+        return (name, None)
+    return (RDF_TYPE, None if isinstance(atom.object, Variable) else atom.object.name)
+
+
+def negated_predicates(rule: Rule) -> tuple[Predicate, ...]:
+    """Return the distinct predicates under the negations of a rule."""
+    return tuple(dict.fromkeys(predicate_of(negation.atom) for negation in rule.negations))
+
+
+def stratified(rules: Sequence[Rule]) -> tuple[tuple[Rule, ...], ...]:
+    """Return the strata of a program, each in the order of the program; without negation there is one.
+
+    Raises
+    ------
+    InputError
+        When a predicate depends on its own negation, with the way on which it does.
+    """
+    if not any(rule.negations for rule in rules):
+        return (tuple(rules),) if rules else ()
+    # Where a rule speaks of all types, types cannot be told apart.
+    together = any(predicate_of(atom) == (RDF_TYPE, None) for rule in rules for atom in rule)
+
+    def key(atom: Atom) -> Predicate:
+        found = predicate_of(atom)
+        return (RDF_TYPE, None) if together and found[0] == RDF_TYPE else found
+
+    heads = [key(rule.head) for rule in rules]
+    # For each predicate that a rule concludes those it depends on, and whether a rule negates them.
+    needs: dict[Predicate, dict[Predicate, bool]] = {head: {} for head in heads}
+    for head, rule in zip(heads, rules, strict=True):
+        for atom in rule.atoms:
+            needs[head].setdefault(key(atom), False)
+        for negation in rule.negations:
+            needs[head][key(negation.atom)] = True
+    levels = _levels(needs)
+    count = 1 + max(levels.values())
+    strata = [tuple(r for r, h in zip(rules, heads, strict=True) if levels[h] == i) for i in range(count)]
+    return tuple(stratum for stratum in strata if stratum)
+
+
+def _levels(needs: dict[Predicate, dict[Predicate, bool]]) -> dict[Predicate, int]:
+    """Return for each predicate how many negations are on the way to it, at most."""
+    levels = dict.fromkeys(needs, 0)
+    changed = True
+    while changed:
+        changed = False
+        for head, below in needs.items():
+            level = max((levels.get(p, -1) + negated for p, negated in below.items()), default=0)
+            if level > levels[head]:
+                levels[head] = level
+                changed = True
+            if levels[head] > len(needs):
+                raise _cycle(needs)
+    return levels
+
+
+def _cycle(needs: dict[Predicate, dict[Predicate, bool]]) -> InputError:
+    """Return the error for a program in which some predicate depends on its own negation."""
+    for head in needs:
+        for negated in (p for p, is_negated in needs[head].items() if is_negated):
+            way = _way(needs, negated, head)
+            if way is not None:
+                steps = [f"`{_shown(head)}` needs `not {_shown(negated)}`"]
+                for above, below in pairwise(way):
+                    no = "not " if needs[above][below] else ""
+                    steps.append(f"`{_shown(above)}` needs `{no}{_shown(below)}`")
+                return InputError(
+                    f"the rules are not stratified: {', '.join(steps)}",
+                    hint="no predicate may depend on its own negation: leave one of these rules out",
+                )
+    raise ValueError("no predicate depends on its own negation")
+
+
+def _way(
+    needs: dict[Predicate, dict[Predicate, bool]], start: Predicate, goal: Predicate
+) -> list[Predicate] | None:
+    """Return a shortest way from one predicate to another along what they depend on."""
+    ways: dict[Predicate, list[Predicate]] = {start: [start]}
+    queue = [start]
+    while queue:
+        at = queue.pop(0)
+        if at == goal:
+            return ways[at]
+        for below in needs.get(at, {}):
+            if below not in ways:
+                ways[below] = [*ways[at], below]
+                queue.append(below)
+    return None
+
+
+def _shown(predicate: Predicate) -> str:
+    name, kind = predicate
+    if name != RDF_TYPE:
+        return name
+    return "type" if kind is None else f"type {kind}"

@@ -1,0 +1,332 @@
+"""Which of the paper's conclusions survive negatives that shortcuts do not solve: the same comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from loginfer.evaluation.correlation import spearman
+from loginfer.reproduction.claims.comparing import (
+    ACCURACY,
+    EIGHT,
+    EMBEDDING,
+    MINING,
+    above,
+    at_least,
+    mean_of,
+)
+from loginfer.reproduction.claims.values import Check, Comparison, Judgement, as_figures, judge
+from loginfer.reproduction.figures import Figures
+from loginfer.reproduction.participants import title
+
+__all__ = ["COMPARED", "QUESTIONS", "Answer", "Question", "answers", "mean_fall"]
+
+# The kinds of negatives on which every conclusion is tested.
+COMPARED = ("pa", "nm", "nmm")
+
+SIMPLE = ("sym", "inver", "hier")
+COMPLEX = ("comp", "trian", "diam")
+# What we take for a high score, for "clearly", for "poorly" and for "strong", in percent and points.
+HIGH = 90.0
+CLEARLY = 10.0
+GAIN = 1.0
+POORLY = 5.0
+STRONG = 90.0
+# A rank correlation from here on counts as the same order.
+SAME_ORDER = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What a conclusion is tested on.
+
+    Parameters
+    ----------
+    figures
+        Ours.
+    groups
+        Graphs and patterns that were asked for, such as `FB-sym`.
+    negatives
+        Which kind: one of `COMPARED`.
+    """
+
+    figures: Figures
+    groups: tuple[str, ...]
+    negatives: str
+
+    def name(self, group: str, negatives: str | None = None) -> str:
+        """Return the benchmark of a graph and pattern."""
+        return f"LogInfer-{group}-{negatives or self.negatives}"
+
+    def mean(self, system: str, group: str, negatives: str | None = None) -> float | None:
+        """Return the balanced accuracy of a system."""
+        return self.figures.mean(system, self.name(group, negatives), ACCURACY)
+
+    def mean_over(self, systems: Sequence[str], groups: Sequence[str]) -> float | None:
+        """Return the mean over systems and benchmarks; None unless all figures are there."""
+        return mean_of(self.figures, systems, [self.name(group) for group in groups])
+
+    def shortcut(self, group: str) -> float | None:
+        """Return what the best shortcut reaches."""
+        found = self.figures.best_shortcut(self.name(group))
+        return None if found is None else found[1]
+
+    def of(self, *patterns: str) -> list[str]:
+        """Return the groups with one of these patterns."""
+        return [group for group in self.groups if group.split("-", 1)[1] in patterns]
+
+    @property
+    def graphs(self) -> tuple[str, ...]:
+        """The graphs."""
+        return tuple(dict.fromkeys(group.split("-", 1)[0] for group in self.groups))
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A conclusion of the paper, and how it is tested with any kind of negatives.
+
+    Parameters
+    ----------
+    number
+        Within the report.
+    text
+        The conclusion, in our words.
+    test
+        What is looked at, precisely.
+    checks
+        Compares figures.
+    """
+
+    number: str
+    text: str
+    test: str
+    checks: Callable[[Case], list[Check]]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A question with the judgement for each kind of negatives."""
+
+    question: Question
+    judgements: dict[str, Judgement]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything as JSON values."""
+        known = self.question
+        return {
+            "number": known.number,
+            "claim": known.text,
+            "test": known.test,
+            "verdicts": {negatives: j.verdict for negatives, j in self.judgements.items()},
+            "explanations": {negatives: j.explanation for negatives, j in self.judgements.items()},
+            "figures": {negatives: as_figures(j) for negatives, j in self.judgements.items()},
+        }
+
+
+def answers(figures: Figures, groups: Sequence[str]) -> list[Answer]:
+    """Test every conclusion with every kind of negatives.
+
+    Parameters
+    ----------
+    figures
+        Ours.
+    groups
+        Graphs and patterns to test it on.
+    """
+    return [
+        Answer(
+            question,
+            {kind: judge(question.checks(Case(figures, tuple(groups), kind))) for kind in COMPARED},
+        )
+        for question in QUESTIONS
+    ]
+
+
+# -- the conclusions --------------------------------------------------------------------------------
+
+
+def _learned(case: Case) -> list[Check]:
+    compared = []
+    for group in case.groups:
+        for system in EIGHT:
+            on_pa, here, best = case.mean(system, group, "pa"), case.mean(system, group), case.shortcut(group)
+            name = f"{title(system)} on {group}"
+            if on_pa is None:
+                compared.append(Comparison(name, "", None))
+            elif round(100 * on_pa, 6) >= HIGH:
+                compared.append(above(name, here, best, CLEARLY))
+    return [Check("Clearly above the best shortcut", tuple(compared))]
+
+
+def _baseline(case: Case) -> list[Check]:
+    compared = [
+        above(f"{title(s)} on {group}", case.mean(s, group), case.mean("simpbl", group), GAIN)
+        for group in case.groups
+        for s in EIGHT
+    ]
+    return [Check("Better than SimpBL", tuple(compared))]
+
+
+def _simple_and_complex(case: Case) -> list[Check]:
+    compared = []
+    for graph in case.graphs:
+        simple = [group for group in case.of(*SIMPLE) if group.startswith(f"{graph}-")]
+        complex_ = [group for group in case.of(*COMPLEX) if group.startswith(f"{graph}-")]
+        for system in EIGHT:
+            easy, hard = case.mean_over([system], simple), case.mean_over([system], complex_)
+            compared.append(above(f"{title(system)} on {graph}", easy, hard, GAIN))
+    return [Check("Simple patterns above complex ones", tuple(compared))]
+
+
+def _rule_based(case: Case) -> list[Check]:
+    others = tuple(system for system in EIGHT if system not in MINING)
+
+    def gains(groups: Sequence[str]) -> list[Comparison]:
+        return [
+            above(group, case.mean_over(MINING, [group]), case.mean_over(others, [group]), GAIN, strict=True)
+            for group in groups
+        ]
+
+    none = [
+        Comparison(c.case, c.figures, None if c.holds is None else not c.holds)
+        for c in gains(case.of(*COMPLEX))
+    ]
+    return [
+        Check("Rule-based systems better on simple patterns", tuple(gains(case.of(*SIMPLE)))),
+        Check("No clear gain on complex patterns", tuple(none)),
+    ]
+
+
+def _poor(case: Case, system: str, pattern: str) -> Check:
+    others = [name for name in EMBEDDING if name != system]
+    compared = [
+        above(
+            f"the other embedding methods and {title(system)} on {group}",
+            case.mean_over(others, [group]),
+            case.mean(system, group),
+            POORLY,
+        )
+        for group in case.of(pattern)
+    ]
+    return Check(f"{title(system)} poor", tuple(compared))
+
+
+def _no_better(case: Case, system: str, pattern: str) -> Check:
+    compared = []
+    for group in case.of(pattern):
+        found = above(
+            f"{title(system)} and the best shortcut on {group}", case.mean(system, group),
+            case.shortcut(group), CLEARLY,
+        )  # fmt: skip
+        compared.append(
+            Comparison(found.case, found.figures, None if found.holds is None else not found.holds)
+        )
+    return Check("Not clearly above the best shortcut", tuple(compared))
+
+
+def _strong(case: Case) -> list[Check]:
+    compared = [at_least(group, case.mean("rotate", group), STRONG) for group in case.of("hier")]
+    return [Check("RotatE strong on hierarchy", tuple(compared))]
+
+
+def _order(case: Case) -> list[Check]:
+    compared = []
+    for group in case.groups:
+        pairs = [(case.mean(system, group, "pa"), case.mean(system, group)) for system in EIGHT]
+        known = [(a, b) for a, b in pairs if a is not None and b is not None]
+        if len(known) < len(pairs):
+            compared.append(Comparison(group, "", None))
+            continue
+        first, second = (np.array(values) for values in zip(*known, strict=True))
+        # Figures are compared as they are shown.
+        found = spearman(np.round(100 * first, 1), np.round(100 * second, 1))
+        shown = "all alike" if found is None else f"ρ = {found:.2f}"
+        compared.append(Comparison(group, shown, found is not None and found >= SAME_ORDER))
+    return [Check("The same order of systems", tuple(compared))]
+
+
+def _high(case: Case) -> list[Check]:
+    values = [at_least(group, case.mean_over(EIGHT, [group]), HIGH) for group in case.of(*SIMPLE)]
+    return [Check("High on average", tuple(values))]
+
+
+QUESTIONS = (
+    Question(
+        "1",
+        "Where systems score high on position-aware negatives, they have learned the pattern.",
+        f"For each graph and pattern, and each of the eight systems with at least {HIGH:g} % on pa: its "
+        f"balanced accuracy is at least {CLEARLY:g} points above that of the best shortcut.",
+        _learned,
+    ),
+    Question(
+        "2",
+        "Systems are good at simple patterns (symmetry, inversion, hierarchy).",
+        f"The mean balanced accuracy over the eight systems is at least {HIGH:g} % for each graph and simple "
+        "pattern.",
+        _high,
+    ),
+    Question(
+        "3",
+        "All systems clearly outperform the baseline SimpBL.",
+        f"The balanced accuracy of each of the eight is at least {GAIN:g} point above that of SimpBL, for "
+        "each graph and pattern.",
+        _baseline,
+    ),
+    Question(
+        "4",
+        "Systems do better on simple patterns (symmetry, inversion, hierarchy) than on complex ones "
+        "(composition, triangle, diamond).",
+        f"For each of the eight systems and each graph: the mean over the simple patterns is at least "
+        f"{GAIN:g} point above that over the complex ones.",
+        _simple_and_complex,
+    ),
+    Question(
+        "5",
+        "Rule-based systems beat the others on simple patterns, and gain nothing on complex ones.",
+        f"The mean of AnyBURL and RuleN is more than {GAIN:g} point above the mean of the other six for each "
+        "simple pattern, and not for any complex one.",
+        _rule_based,
+    ),
+    Question(
+        "6",
+        "TransE is poor on symmetry, which it cannot express.",
+        f"It is at least {POORLY:g} points below the mean of the other four embedding methods, and less than "
+        f"{CLEARLY:g} points above the best shortcut.",
+        lambda case: [_poor(case, "transe", "sym"), _no_better(case, "transe", "sym")],
+    ),
+    Question(
+        "7",
+        "DistMult is poor on inversion, which it cannot express.",
+        f"It is at least {POORLY:g} points below the mean of the other four embedding methods, and less than "
+        f"{CLEARLY:g} points above the best shortcut.",
+        lambda case: [_poor(case, "distmult", "inver"), _no_better(case, "distmult", "inver")],
+    ),
+    Question(
+        "8",
+        "RotatE is strong on hierarchy, although it cannot express it.",
+        f"Its balanced accuracy is at least {STRONG:g} %.",
+        _strong,
+    ),
+    Question(
+        "9",
+        "The order of the systems that position-aware negatives show is that of what they learned.",
+        "Spearman's ρ between the accuracies of the eight systems on pa and here is at least "
+        f"{SAME_ORDER:g}, for each graph and pattern.",
+        _order,
+    ),
+)
+
+
+def mean_fall(figures: Figures, groups: Sequence[str], negatives: str) -> float | None:
+    """Return by how much the eight systems fall on average from pa to other negatives, as a fraction.
+
+    Over the cells that have both figures; None without any.
+    """
+    case = Case(figures, tuple(groups), negatives)
+    pairs = [(case.mean(s, group, "pa"), case.mean(s, group)) for group in groups for s in EIGHT]
+    falls = [on_pa - here for on_pa, here in pairs if on_pa is not None and here is not None]
+    return fmean(falls) if falls else None

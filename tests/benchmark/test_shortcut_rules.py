@@ -1,0 +1,207 @@
+"""On which rules shortcuts rest, and the gate that refuses those which do too well."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from made_up_benchmarks import family
+
+from loginfer.benchmark import audit
+from loginfer.benchmark.pipeline import build
+from loginfer.benchmark.recipe import Recipe
+from loginfer.benchmark.rule_triples import fits_head, own_conclusions
+from loginfer.benchmark.shortcut_combined import COMBINED, balanced_accuracies, combined_decisions
+from loginfer.benchmark.shortcut_gate import check_limit, gate
+from loginfer.benchmark.shortcut_rules import Decisions, balanced, rule_shares, shortcut_decisions
+from loginfer.benchmark.shortcuts import SHORTCUTS, shortcut_accuracies
+from loginfer.benchmark.values import Benchmark, NegativeSet, Splits
+from loginfer.errors import InputError
+from loginfer.kg import KnowledgeGraph
+
+
+@pytest.fixture(scope="module")
+def small():
+    """Hierarchies and compositions of a random graph, with negatives of two methods."""
+    draw = np.random.default_rng(5)
+    names = {(f"e{a}", f"r{r}", f"e{b}") for a, r, b in draw.integers(0, (60, 5, 60), size=(700, 3))}
+    graph = KnowledgeGraph.from_names(sorted(names), type_predicate="")
+    recipe = Recipe("small", ("hierarchy", "composition"), k1=3, k2=80, negatives=("pa", "rb"), ratio="6:2:2")
+    return build(recipe, graph)
+
+
+def test_decisions_give_the_accuracies_of_the_audit(small):
+    for method in small.negatives:
+        told = shortcut_accuracies(small, method)
+        found = shortcut_decisions(small, method)
+        assert list(found) == list(told) == list(SHORTCUTS)
+        for name, said in found.items():
+            assert said.accuracy == pytest.approx(told[name]["accuracy"])
+
+
+def test_the_balanced_accuracy_weighs_both_labels_alike():
+    said = Decisions(np.array([True, True, False, True]), np.array([True, False]))
+    assert balanced(said) == pytest.approx((3 / 4 + 1 / 2) / 2)
+    assert said.accuracy == pytest.approx(4 / 6)
+
+
+def shares_by_definition(benchmark, method, said):
+    """Return rule -> (triples, right), triple by triple."""
+    positives, negatives = benchmark.positives.test, benchmark.negatives[method].splits.test
+    owners: dict[int, list[int]] = {}
+    for rule, row in zip(*own_conclusions(benchmark), strict=True):
+        owners.setdefault(int(row), []).append(int(rule))
+    concluding = {rule for rules in owners.values() for rule in rules}
+    recorded = benchmark.negatives[method].origins["test"].rule
+    for number in range(len(negatives)):
+        if recorded[number] >= 0:
+            mine = [int(recorded[number])]
+        else:
+            triple = negatives[number : number + 1]
+            fitting = [
+                place
+                for place, known in enumerate(benchmark.rules)
+                if fits_head(known.rule.head, benchmark.graph, triple)[0]
+            ]
+            mine = [rule for rule in fitting if rule in concluding] or fitting
+        owners[len(positives) + number] = mine
+    found: dict[int, list[float]] = {}
+    for row, rules in owners.items():
+        for rule in rules:
+            known = found.setdefault(rule, [0.0, 0.0])
+            known[0] += 1 / len(rules)
+            known[1] += said.right[row] / len(rules)
+    return found
+
+
+@pytest.mark.parametrize("method", ["pa", "rb"])
+def test_each_rule_has_its_share_of_the_triples(small, method):
+    decisions = shortcut_decisions(small, method)
+    for name, shares in rule_shares(small, method, decisions).items():
+        wanted = shares_by_definition(small, method, decisions[name])
+        assert {share.rule for share in shares} == set(wanted)
+        for share in shares:
+            triples, right = wanted[share.rule]
+            assert share.triples == pytest.approx(triples)
+            assert share.accuracy == pytest.approx(right / triples)
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=20, deadline=None)
+def test_what_the_rules_contribute_adds_up(seed):
+    made = _MADE[0]
+    draw = np.random.default_rng(seed)
+    sizes = len(made.positives.test), len(made.negatives["pa"].splits.test)
+    said = Decisions(*(draw.random(size) < 0.6 for size in sizes))
+    shares = rule_shares(made, "pa", {"any": said})["any"]
+    assert sum(share.triples for share in shares) == pytest.approx(sum(sizes))
+    assert sum(share.contribution for share in shares) == pytest.approx(said.accuracy - 0.5)
+    order = [share.contribution for share in shares]
+    assert order == sorted(order, reverse=True)
+
+
+def _made():
+    names = [(f"e{i}", "likes", f"e{(i * 7 + 3) % 50}") for i in range(50)]
+    names += [(f"e{i}", "knows", f"e{(i * 11 + 5) % 50}") for i in range(50)]
+    graph = KnowledgeGraph.from_names(names, type_predicate="")
+    return build(Recipe("path", ("composition", "inversion"), k1=2, k2=60, min_new=1), graph)
+
+
+_MADE = [_made()]
+
+
+def test_the_gate_names_method_shortcut_accuracy_and_rules(small):
+    found = gate(small, 0.6)
+    assert found
+    for exceeded in found:
+        assert exceeded.accuracy > 0.6
+        told = shortcut_accuracies(small, exceeded.method)[exceeded.shortcut]["accuracy"]
+        assert exceeded.accuracy == pytest.approx(told)
+        assert exceeded.message.startswith(f"{exceeded.method}: the shortcut `{exceeded.shortcut}` reaches ")
+        assert f"for {len(exceeded.over)} of {len(exceeded.rules)} rules" in exceeded.message
+        assert f"most for rule {exceeded.rules[0].rule} (" in exceeded.message
+        assert (
+            exceeded.texts[0] == f"rule {exceeded.rules[0].rule}: {small.rules[exceeded.rules[0].rule].rule}"
+        )
+        assert exceeded.as_dict()["rules"][0]["rule"] == exceeded.rules[0].rule
+    best = {m: max(d.accuracy for d in shortcut_decisions(small, m).values()) for m in small.negatives}
+    assert {e.method for e in found} == {method for method, value in best.items() if value > 0.6}
+    assert gate(small, 1.0) == []
+
+
+def test_a_benchmark_without_rules_is_judged_without_them():
+    bare = family()
+    bare = Benchmark(bare.name, bare.graph, bare.positives, bare.negatives)
+    for exceeded in gate(bare, 0.51):
+        assert exceeded.rules == ()
+        assert exceeded.message.endswith("above 51 %")
+
+
+@pytest.mark.parametrize(("limit", "hint"), [(0.5, "0.6"), (60, "0.6"), (1.01, "0.6"), (float("nan"), "0.6")])
+def test_a_limit_that_makes_no_sense_is_refused(limit, hint):
+    with pytest.raises(InputError, match=r"must be above 0\.5") as caught:
+        check_limit(limit)
+    assert hint in caught.value.hint
+    with pytest.raises(InputError):
+        audit(family(), max_shortcut=limit)
+
+
+def test_the_audit_warns_or_fails_and_tells_the_rules(small):
+    assert "max-shortcut" not in {f.check for f in audit(small, closure=False).findings}
+    warned = audit(small, closure=False, max_shortcut=0.6)
+    assert warned.ok
+    assert {f.severity for f in warned.found("max-shortcut")} == {"warning"}
+    failed = audit(small, closure=False, max_shortcut=0.6, strict=True)
+    assert not failed.ok
+    assert [f.message for f in failed.found("max-shortcut")] == [e.message for e in gate(small, 0.6)]
+    assert "max-shortcut" in audit(small, closure=False, max_shortcut=1.0).passed
+    rules = warned.as_dict()["shortcuts"]["pa"]["adjacent"]["rules"]
+    assert 0 < len(rules) <= 3
+    assert rules[0].keys() == {"rule", "triples", "accuracy", "contribution"}
+
+
+# -- all shortcuts at once --------------------------------------------------------------------------
+
+
+def test_the_combined_shortcut_finds_what_only_two_features_together_tell():
+    # A triple of `a` is true if its constants are adjacent, one of `b` if they are not.
+    draw = np.random.default_rng(1)
+    pairs = [tuple(pair) for pair in draw.permutation(list(itertools.permutations(range(60), 2))).tolist()]
+    near = pairs[:400]
+    closed = {*near, *((y, x) for x, y in near)}
+    far = [pair for pair in pairs if pair not in closed][:400]
+    edges = [(f"e{x}", "edge", f"e{y}") for x, y in near]
+    graph = KnowledgeGraph.from_names([*edges, ("e0", "a", "e1"), ("e0", "b", "e1")], type_predicate="")
+
+    def labelled(first, second):
+        names = [("a", pair) for pair in first] + [("b", pair) for pair in second]
+        rows = [
+            (graph.entity_id(f"e{x}"), graph.relation_id(relation), graph.entity_id(f"e{y}"))
+            for relation, (x, y) in names
+        ]
+        return np.array(sorted(rows), dtype=np.int32)
+
+    parts = [slice(start, start + 100) for start in (0, 100, 200, 300)]
+    valid, test = (labelled(near[part], far[part]) for part in parts[:2])
+    wrong = [labelled(far[part], near[part]) for part in parts[2:]]
+    positives = Splits(graph.triples, valid, test)
+    negatives = Splits(graph.triples[:0], *wrong)
+    made = Benchmark("made", graph, positives, {"given": NegativeSet("given", negatives)})
+    reached = balanced_accuracies(made, "given")
+    assert list(reached) == [*SHORTCUTS, COMBINED]
+    assert reached["adjacent"] < 0.6
+    assert reached[COMBINED] > 0.95
+
+
+def test_the_combined_shortcut_is_the_same_every_time_and_not_worse_than_chance(small):
+    for method in small.negatives:
+        first, again = combined_decisions(small, method), combined_decisions(small, method)
+        assert np.array_equal(first.right, again.right)
+        assert balanced(first) > 0.5
+
+
+def test_without_valid_there_is_no_combined_shortcut():
+    made = family(valid=False)
+    assert combined_decisions(made, "pa") is None
+    assert COMBINED not in balanced_accuracies(made, "pa")
