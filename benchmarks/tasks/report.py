@@ -20,7 +20,7 @@ MINUTE = 60
 
 
 def ours(folder: str) -> Any:
-    """Prepare benchmarks and runs; a page is made for every one of them, audits and rules left aside.
+    """Prepare benchmarks and runs; a page is made for every one of them, audits of the benchmarks included.
 
     One real run a benchmark stands for all: its copies have other names, seeds and scores.
     """
@@ -41,8 +41,7 @@ def ours(folder: str) -> Any:
         from loginfer.report.site import write_site
 
         found = collect([place / "runs", place / "benchmarks"])
-        options = Options(audits=False, recovery=False)
-        return write_site(Material(found, options), place / "site", force=True)
+        return write_site(Material(found, Options()), place / "site", force=True)
 
     def summary(pages: Any) -> Any:
         runs = len(list((place / "runs").rglob("manifest.json")))

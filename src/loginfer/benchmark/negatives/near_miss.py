@@ -35,7 +35,7 @@ Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 # How many candidates a slot is shown at first, and then, as long as none was free.
-_SHOWN = (8, 512)
+_SHOWN = (24, 512)
 # How many other edits a slot tries, at most, and how many other anchors: of the same context, then any.
 _EDITS = 8
 _CONTEXTS, _ANYWHERE = 6, 10
@@ -158,7 +158,10 @@ class Looking:
         for place, rule in enumerate(search.context.rules):
             for number, edit in enumerate(slots.edits[place]):
                 self._apart[place, number] = tears_apart(rule, edit)
+        everything = search.context.everything
+        self._heads = heads_of(everything, everything.triples)
         self._pools: dict[tuple[int, int], npt.NDArray[np.int32]] = {}
+        self._of_heads: dict[tuple[int, int], npt.NDArray[np.int32]] = {}
         self._columns = np.array(
             [(ends_of(rule).columns * 2 + (0, 0))[:2] for rule in search.context.rules], dtype=np.int64
         ).reshape(-1, 2)
@@ -234,14 +237,19 @@ class Looking:
 
     def _of_context(self, slots: Ints, columns: Ints, stage: int) -> Ints:
         """Return for each slot another subject (or object) of the head's predicate in P_all."""
-        everything = self._search.context.everything
-        heads = heads_of(everything, everything.triples)
         anchor = np.empty(len(slots), dtype=np.int64)
         draws = self._random(slots, stage)
         for (head, column), places in grouped(self._search.slots.head[slots], columns):
-            pool = np.unique(everything.triples[heads == head, column])
+            pool = self._of_head(head, column)
             anchor[places] = pool[draws[places] % len(pool)]
         return anchor
+
+    def _of_head(self, head: int, column: int) -> npt.NDArray[np.int32]:
+        """Return the subjects (or objects) of a head's predicate in P_all."""
+        if (head, column) not in self._of_heads:
+            triples = self._search.context.everything.triples
+            self._of_heads[head, column] = np.unique(triples[self._heads == head, column])
+        return self._of_heads[head, column]
 
 
 # -- the end ------------------------------------------------------------------------------------------

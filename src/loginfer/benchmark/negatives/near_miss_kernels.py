@@ -22,6 +22,9 @@ Ints = npt.NDArray[np.int64]
 # Columns of a step: what, relation (or the one that is left out), subject, object, inequalities from, to.
 _WHAT, _REL, _SUB, _OBJ, _FROM, _TO = range(6)
 
+# The lower half of a key of an edge at an entity; the upper one is its relation.
+_ENTITY = 2**32 - 1
+
 
 @numba.njit(cache=True, nogil=True, inline="always")
 def _mixed(value: np.uint64) -> np.uint64:
@@ -47,10 +50,12 @@ def _below(values, low, high, wanted):  # type: ignore[no-untyped-def]
 def _range(kg, what, relation, subject, object_):  # type: ignore[no-untyped-def]
     """Return where the values that fit a step lie: which column, from, to.
 
-    Columns: 0 objects of a relation, 1 subjects of it, 2 objects by any relation, 3 subjects by any.
-    A check (both ends bound) gives the places of the one value that fits, or none.
+    Columns: 0 objects of a subject and a relation, 1 subjects of an object and a relation, 2 objects by any
+    relation, 3 subjects by any, 4 pairs of a relation. A check (both ends bound) gives the place of the one
+    value that fits, or none.
     """
-    offsets, subjects, objects, inverse_objects, _, out, out_objects, _, into, _, _ = kg
+    offsets, _, _, out_by, out_keys, into_by, into_keys = kg[:7]
+    out, out_objects, _, into, _, _ = kg[7:]
     if what == ANY:
         if subject >= 0:
             low, high = out[subject], out[subject + 1]
@@ -61,18 +66,19 @@ def _range(kg, what, relation, subject, object_):  # type: ignore[no-untyped-def
         if object_ >= 0:
             return 3, into[object_], into[object_ + 1]
         return 2, 0, len(out_objects)
-    start, stop = offsets[relation], offsets[relation + 1]
     if subject >= 0:
-        low = _below(subjects, start, stop, subject)
-        high = _below(subjects, low, stop, subject + 1)
+        low, high = out_by[subject], out_by[subject + 1]
         if object_ >= 0:
-            low = _below(objects, low, high, object_)
-            high = low + 1 if low < high and objects[low] == object_ else low
-        return 0, low, high
+            wanted = (relation << 32) + object_
+            low = _below(out_keys, low, high, wanted)
+            return 0, low, low + 1 if low < high and out_keys[low] == wanted else low
+        low = _below(out_keys, low, high, relation << 32)
+        return 0, low, _below(out_keys, low, high, (relation + 1) << 32)
     if object_ >= 0:
-        low = _below(inverse_objects, start, stop, object_)
-        return 1, low, _below(inverse_objects, low, stop, object_ + 1)
-    return 0, start, stop
+        low, high = into_by[object_], into_by[object_ + 1]
+        low = _below(into_keys, low, high, relation << 32)
+        return 1, low, _below(into_keys, low, high, (relation + 1) << 32)
+    return 4, offsets[relation], offsets[relation + 1]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -95,7 +101,8 @@ def _search(kg, steps, unequal, values, target, salt, budget, seen, stamp, found
     A negative amount of work means that the budget was spent before the search was over.
     """
     # Everything about a depth in arrays of numbers: views of arrays cost more than the search itself.
-    _, subjects, objects, _, inverse_subjects, out, out_objects, out_only, _, into_subjects, into_only = kg
+    _, subjects, objects, _, out_keys, _, into_keys = kg[:7]
+    out, out_objects, out_only, _, into_subjects, into_only = kg[7:]
     depth = 0
     total = len(steps)
     low = np.empty(total + 1, dtype=np.int64)
@@ -170,15 +177,15 @@ def _search(kg, steps, unequal, values, target, salt, budget, seen, stamp, found
             if any_but != -3 and (out_only[place] if where == 2 else into_only[place]) == any_but:
                 continue
             if binds[depth, 0] and (binds[depth, 1] or subject == object_):
-                first = np.int64(subjects[place]) if where == 0 else _owner(out, place)
-                second = np.int64(objects[place] if where == 0 else out_objects[place])
+                first = np.int64(subjects[place]) if where == 4 else _owner(out, place)
+                second = np.int64(objects[place] if where == 4 else out_objects[place])
                 if subject == object_ and first != second:
                     continue
                 values[subject], values[object_] = first, second
             elif binds[depth, 0]:
-                values[subject] = inverse_subjects[place] if where == 1 else into_subjects[place]
+                values[subject] = into_keys[place] & _ENTITY if where == 1 else into_subjects[place]
             elif binds[depth, 1]:
-                values[object_] = objects[place] if where == 0 else out_objects[place]
+                values[object_] = out_keys[place] & _ENTITY if where == 0 else out_objects[place]
             if at_target == depth and seen[values[target]] == stamp:
                 continue
             if start == stop or _differ(values, unequal, start, stop):

@@ -35,18 +35,25 @@ class Index:
 
     @cached_property
     def arrays(self) -> tuple[npt.NDArray[Any], ...]:
-        """The pairs of each relation by subject and by object, and the distinct pairs of all relations."""
+        """The pairs of each relation, the edges of each entity, and the distinct pairs of all relations."""
         index = self.graph.index
-        size = index.size
         return (
             index.offsets,
             index.subjects,
-            index.columns[:size],
-            index.inverse_objects,
-            index.columns[size:],
+            index.columns[: index.size],
+            *self._edges(0, 2),
+            *self._edges(2, 0),
             *self._pairs(0, 2),
             *self._pairs(2, 0),
         )
+
+    def _edges(self, first: int, second: int) -> tuple[Ints, Ints]:
+        """Return row pointers and the edges of each entity, by relation: it is the upper half of a key."""
+        graph = self.graph
+        triples = graph.triples.astype(np.int64)
+        keys = (triples[:, 1] << 32) + triples[:, second]
+        keys = keys[np.lexsort((keys, triples[:, first]))]
+        return _pointers(triples[:, first], len(graph.entities)), keys
 
     @cached_property
     def _spreads(self) -> dict[int | None, tuple[float, float, float]]:
@@ -58,12 +65,12 @@ class Index:
         Of a relation, or of all with None. Those with many are met more often, so they count more.
         """
         if relation not in self._spreads:
-            arrays = self.arrays
+            index = self.graph.index
             if relation is None:
-                out, into = np.diff(arrays[5]), np.diff(arrays[8])
+                out, into = np.diff(self.arrays[7]), np.diff(self.arrays[10])
             else:
-                part = slice(int(arrays[0][relation]), int(arrays[0][relation + 1]))
-                out, into = np.bincount(arrays[1][part]), np.bincount(arrays[3][part])
+                part = slice(int(index.offsets[relation]), int(index.offsets[relation + 1]))
+                out, into = np.bincount(index.subjects[part]), np.bincount(index.inverse_objects[part])
             pairs = float(out.sum())
             mean = [float((d.astype(np.float64) ** 2).sum() / max(pairs, 1.0)) for d in (out, into)]
             self._spreads[relation] = (mean[0], mean[1], pairs)
@@ -101,10 +108,15 @@ class Index:
         entities = len(self.graph.entities)
         distinct, start, count, relations = self._sorted(first, second)
         only = np.where(count == 1, relations[start], -1).astype(np.int32)
-        rows = np.bincount(distinct // max(entities, 1), minlength=entities)
-        pointers = np.zeros(entities + 1, dtype=np.int64)
-        np.cumsum(rows, out=pointers[1:])
+        pointers = _pointers(distinct // max(entities, 1), entities)
         return pointers, (distinct % max(entities, 1)).astype(np.int32), only
+
+
+def _pointers(rows: Ints, count: int) -> Ints:
+    """Return where each row begins in a list that is sorted by row, and where the last one ends."""
+    pointers = np.zeros(count + 1, dtype=np.int64)
+    np.cumsum(np.bincount(rows, minlength=count), out=pointers[1:])
+    return pointers
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ Mask = npt.NDArray[np.bool_]
 
 # After this much work, in values looked at, the search for the other ends of an anchor is given up. What it
 # has found by then was met in an order that is random at each step, but not uniform over all ends.
-BUDGET = 2**13
+BUDGET = 2**11
 
 
 @dataclass(frozen=True, slots=True)
