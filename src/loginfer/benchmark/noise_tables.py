@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.noise import KINDS, Noise
-from loginfer.benchmark.table_reading import _codes, _renamed, _row_groups, _triples
+from loginfer.benchmark.table_reading import codes_of, read_groups, renamed, triples_of
 from loginfer.benchmark.tables import TRIPLE_COLUMNS, NameColumns, coded, row_groups, word_type, write_parts
 from loginfer.benchmark.values import Benchmark
 from loginfer.errors import InputError
@@ -43,7 +43,7 @@ class NoiseTable:
         InputError
             If a triple is there twice.
         """
-        triples = _renamed(self.triples, entity_ids, relation_ids)
+        triples = renamed(self.triples, entity_ids, relation_ids)
         order = np.lexsort((triples[:, 2], triples[:, 1], triples[:, 0]))
         triples = triples[order]
         if len(triples) > 1 and (triples[1:] == triples[:-1]).all(axis=1).any():
@@ -71,8 +71,8 @@ def read_noise(path: Path, builder: GraphBuilder) -> NoiseTable:
     """Read `noise.parquet`; its names are interned in the builder's tables."""
     parts = [(np.empty((0, 3), dtype=np.int32), np.empty(0, dtype=np.int8))]
     parts += (
-        (_triples(columns, builder), _codes(columns["kind"], KINDS, "kind"))
-        for columns in _row_groups(path, NOISE_COLUMNS, nullable=())
+        (triples_of(columns, builder), codes_of(columns["kind"], KINDS, "kind"))
+        for columns in read_groups(path, NOISE_COLUMNS, nullable=())
     )
     triples, kind = (np.concatenate(column) for column in zip(*parts, strict=True))
     return NoiseTable(triples, kind)

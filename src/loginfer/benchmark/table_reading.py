@@ -27,7 +27,17 @@ from loginfer.logic.rule import Rule
 if TYPE_CHECKING:
     from loginfer.kg.scan.builder import GraphBuilder
 
-__all__ = ["NegativeTable", "RawNegatives", "RawProvenance", "read_negatives", "read_provenance"]
+__all__ = [
+    "NegativeTable",
+    "RawNegatives",
+    "RawProvenance",
+    "codes_of",
+    "read_groups",
+    "read_negatives",
+    "read_provenance",
+    "renamed",
+    "triples_of",
+]
 
 Ids: TypeAlias = npt.NDArray[np.int32]
 
@@ -79,7 +89,7 @@ class RawProvenance:
     def finish(self, entity_ids: Ids, relation_ids: Ids, rules: int | None) -> Provenance:
         """Return the provenance over the final vocabularies, sorted by conclusion and rule."""
         _check_rules(self.rule, rules, least=0)
-        triples = _renamed(self.triples, entity_ids, relation_ids)
+        triples = renamed(self.triples, entity_ids, relation_ids)
         order = np.lexsort((self.rule, triples[:, 2], triples[:, 1], triples[:, 0]))
         triples, split, rule = triples[order], self.split[order], self.rule[order]
         fresh = np.ones(len(order), dtype=bool)
@@ -120,7 +130,7 @@ class RawNegatives:
         """
         table = self.table
         _check_rules(table.origins.rule, None if rules is None else len(rules), least=-1)
-        triples = _renamed(table.triples, entity_ids, relation_ids)
+        triples = renamed(table.triples, entity_ids, relation_ids)
         is_type = type_parts(rules or (), table.origins.rule, table.origins.part)
         known = ((self.relation >= 0) & ~is_type, (self.type >= 0) & is_type)
         predicate = np.full(len(triples), -1, dtype=np.int32)
@@ -136,15 +146,15 @@ def read_provenance(path: Path, builder: GraphBuilder) -> RawProvenance:
 
     parts = []
     none = np.empty(0, dtype=np.int8)
-    for columns in _row_groups(path, PROVENANCE_COLUMNS, nullable=(), optional=DEPTH_COLUMN):
+    for columns in read_groups(path, PROVENANCE_COLUMNS, nullable=(), optional=DEPTH_COLUMN):
         witness = columns["witness"]
         names = witness.flatten()
         if names.null_count:
             raise InputError("column `witness` has an empty cell (null)")
         parts.append(
             (
-                _triples(columns, builder),
-                _codes(columns["split"], SPLITS, "split"),
+                triples_of(columns, builder),
+                codes_of(columns["split"], SPLITS, "split"),
                 _numbers(columns["rule"], 0),
                 np.asarray(witness.value_lengths().to_numpy(zero_copy_only=False), dtype=np.int64),
                 intern_strings(names, builder.entities),
@@ -164,15 +174,15 @@ def read_negatives(path: Path, builder: GraphBuilder) -> RawNegatives:
     parts: list[tuple[npt.NDArray[Any], ...]] = []
     methods: list[str] = []
     nullable = ("source", "position", "rule", "kept", *EDIT_COLUMNS)
-    for columns in _row_groups(path, NEGATIVE_COLUMNS, nullable, optional=EDIT_COLUMNS):
+    for columns in read_groups(path, NEGATIVE_COLUMNS, nullable, optional=EDIT_COLUMNS):
         methods += [m for m in columns["method"].dictionary.to_pylist() if m not in methods]
         parts.append(
             (
-                _triples(columns, builder),
-                _codes(columns["split"], SPLITS, "split"),
-                _codes(columns["method"], methods, "method"),
-                _codes(columns["source"], SOURCES, "source"),
-                _codes(columns["position"], POSITIONS, "position", missing=0),
+                triples_of(columns, builder),
+                codes_of(columns["split"], SPLITS, "split"),
+                codes_of(columns["method"], methods, "method"),
+                codes_of(columns["source"], SOURCES, "source"),
+                codes_of(columns["position"], POSITIONS, "position", missing=0),
                 _numbers(columns["rule"], -1),
                 _numbers(columns["kept"], 0),
                 *_edits(columns, builder),
@@ -196,7 +206,7 @@ def _edits(columns: Mapping[str, Any], builder: GraphBuilder) -> tuple[npt.NDArr
         none = np.full(count, -1, dtype=np.int32)
         return np.zeros(count, dtype=np.int8), none, none, none
     return (
-        _codes(columns["edit"], EDITS, "edit", missing=0),
+        codes_of(columns["edit"], EDITS, "edit", missing=0),
         _numbers(columns["part"], -1),
         _named(columns["relation_instead"], builder.relations),
         _named(columns["type_instead"], builder.entities),
@@ -214,7 +224,7 @@ def _named(column: Any, table: Any) -> Ids:
     return found
 
 
-def _row_groups(
+def read_groups(
     path: Path,
     wanted: Mapping[str, str],
     nullable: tuple[str, ...],
@@ -276,7 +286,8 @@ def _check_schema(schema: Any, wanted: Mapping[str, str]) -> None:
             raise InputError(f"column `{name}` holds {kind}")
 
 
-def _triples(columns: Mapping[str, Any], builder: GraphBuilder) -> Triples:
+def triples_of(columns: Mapping[str, Any], builder: GraphBuilder) -> Triples:
+    """Return triples of the columns with their names; what the builder does not know yet is added."""
     from loginfer.kg.formats.parquet import intern_strings
 
     tables = (builder.entities, builder.relations, builder.entities)
@@ -284,7 +295,7 @@ def _triples(columns: Mapping[str, Any], builder: GraphBuilder) -> Triples:
     return np.stack(ids, axis=1)
 
 
-def _codes(column: Any, words: Sequence[str], name: str, missing: int = -1) -> npt.NDArray[np.int8]:
+def codes_of(column: Any, words: Sequence[str], name: str, missing: int = -1) -> npt.NDArray[np.int8]:
     """Return the places of a column's words in a list; `missing` where there is none."""
     places = {word: i for i, word in enumerate(words)}
     known = [places.get(word) for word in column.dictionary.to_pylist()]
@@ -309,7 +320,8 @@ def _check_rules(rule: Ids, rules: int | None, least: int) -> None:
         raise InputError(f"there is no rule {wrong}: rules.txt holds {rules:,}, counted from 0")
 
 
-def _renamed(triples: Triples, entity_ids: Ids, relation_ids: Ids) -> Triples:
+def renamed(triples: Triples, entity_ids: Ids, relation_ids: Ids) -> Triples:
+    """Return triples with other ids: those at the places of the old ones."""
     columns = [ids[triples[:, k]] for k, ids in enumerate((entity_ids, relation_ids, entity_ids))]
     return np.stack(columns, axis=1)
 

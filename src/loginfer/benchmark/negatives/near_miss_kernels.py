@@ -9,11 +9,13 @@ noted, and the search goes on where that variable was bound: further witnesses o
 
 from __future__ import annotations
 
-import numba
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.negatives.near_miss_plans import ANY, NONE_OF, RELATION
+from loginfer.compiled import inlined, kernel
 
 __all__ = ["every_end", "first_free", "first_witness", "propose"]
 
@@ -26,7 +28,7 @@ _WHAT, _REL, _SUB, _OBJ, _FROM, _TO = range(6)
 _ENTITY = 2**32 - 1
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@inlined
 def _mixed(value: np.uint64) -> np.uint64:
     value = value + np.uint64(0x9E3779B97F4A7C15)
     value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -34,8 +36,8 @@ def _mixed(value: np.uint64) -> np.uint64:
     return value ^ (value >> np.uint64(31))
 
 
-@numba.njit(cache=True, nogil=True)
-def _below(values, low, high, wanted):  # type: ignore[no-untyped-def]
+@inlined
+def _below(values: Any, low: Any, high: Any, wanted: Any) -> Any:
     """Return the first place from `low` on with a value of at least `wanted`."""
     while low < high:
         middle = (low + high) >> 1
@@ -46,8 +48,8 @@ def _below(values, low, high, wanted):  # type: ignore[no-untyped-def]
     return low
 
 
-@numba.njit(cache=True, nogil=True)
-def _range(kg, what, relation, subject, object_):  # type: ignore[no-untyped-def]
+@inlined
+def _range(kg: Any, what: Any, relation: Any, subject: Any, object_: Any) -> Any:
     """Return where the values that fit a step lie: which column, from, to.
 
     Columns: 0 objects of a subject and a relation, 1 subjects of an object and a relation, 2 objects by any
@@ -81,8 +83,8 @@ def _range(kg, what, relation, subject, object_):  # type: ignore[no-untyped-def
     return 4, offsets[relation], offsets[relation + 1]
 
 
-@numba.njit(cache=True, nogil=True)
-def _differ(values, unequal, start, stop):  # type: ignore[no-untyped-def]
+@inlined
+def _differ(values: Any, unequal: Any, start: Any, stop: Any) -> Any:
     """Say whether the inequalities hold that a step completes."""
     for i in range(start, stop):
         left, right = unequal[i, 0], unequal[i, 1]
@@ -93,8 +95,19 @@ def _differ(values, unequal, start, stop):  # type: ignore[no-untyped-def]
     return True
 
 
-@numba.njit(cache=True, nogil=True)
-def _search(kg, steps, unequal, values, target, salt, budget, seen, stamp, found):  # type: ignore[no-untyped-def]
+@kernel
+def _search(
+    kg: Any,
+    steps: Any,
+    unequal: Any,
+    values: Any,
+    target: Any,
+    salt: Any,
+    budget: Any,
+    seen: Any,
+    stamp: Any,
+    found: Any,
+) -> Any:
     """Enumerate the values of the target; return how many were noted and the work that was done.
 
     With `target` below 0 the search ends at the first witness; `values` holds it, and 1 is returned.
@@ -204,14 +217,14 @@ def _search(kg, steps, unequal, values, target, salt, budget, seen, stamp, found
         _unbind(steps, values, binds, depth)
 
 
-@numba.njit(cache=True, nogil=True)
-def _owner(pointers, place):  # type: ignore[no-untyped-def]
+@inlined
+def _owner(pointers: Any, place: Any) -> Any:
     """Return the row that a place lies in."""
     return _below(pointers, 0, len(pointers), place + 1) - 1
 
 
-@numba.njit(cache=True, nogil=True)
-def _unbind(steps, values, binds, depth):  # type: ignore[no-untyped-def]
+@inlined
+def _unbind(steps: Any, values: Any, binds: Any, depth: Any) -> Any:
     """Take the values back that a step gave."""
     for side in range(2):
         if binds[depth, side]:
@@ -223,10 +236,21 @@ def _unbind(steps, values, binds, depth):  # type: ignore[no-untyped-def]
 _STEPS, _STEPS_TO, _PAIRS, _PAIRS_TO, _SIZE, _ANCHOR, _TARGET, _FORM, _BY_ANCHOR, _BY_END = range(10)
 
 
-@numba.njit(cache=True, nogil=True)
-def propose(  # type: ignore[no-untyped-def]
-    kg, steps, unequal, plans, asked, anchors, salts, known, budget, seen, stamps, most
-):
+@kernel
+def propose(
+    kg: Any,
+    steps: Any,
+    unequal: Any,
+    plans: Any,
+    asked: Any,
+    anchors: Any,
+    salts: Any,
+    known: Any,
+    budget: Any,
+    seen: Any,
+    stamps: Any,
+    most: Any,
+) -> Any:
     """Return for each anchor up to `most` other ends, in a random order, and what the search cost.
 
     Parameters
@@ -298,10 +322,18 @@ def propose(  # type: ignore[no-untyped-def]
     return ends, counts, spent
 
 
-@numba.njit(cache=True, nogil=True)
-def first_witness(  # type: ignore[no-untyped-def]
-    kg, steps, unequal, variables, first, second, pairs, budget, seen
-):
+@kernel
+def first_witness(
+    kg: Any,
+    steps: Any,
+    unequal: Any,
+    variables: Any,
+    first: Any,
+    second: Any,
+    pairs: Any,
+    budget: Any,
+    seen: Any,
+) -> Any:
     """Return for each pair of ends the values of all variables in a witness; -1s without one."""
     rows = np.full((len(pairs), variables), -1, dtype=np.int64)
     values = np.empty(variables, dtype=np.int64)
@@ -320,8 +352,8 @@ def first_witness(  # type: ignore[no-untyped-def]
     return rows
 
 
-@numba.njit(cache=True, nogil=True)
-def every_end(kg, steps, unequal, variables, target, seen, stamp):  # type: ignore[no-untyped-def]
+@kernel
+def every_end(kg: Any, steps: Any, unequal: Any, variables: Any, target: Any, seen: Any, stamp: Any) -> Any:
     """Return all values of the target, where nothing is bound from the start."""
     values = np.full(variables, -1, dtype=np.int64)
     found = np.empty(len(seen), dtype=np.int64)
@@ -330,8 +362,8 @@ def every_end(kg, steps, unequal, variables, target, seen, stamp):  # type: igno
     return found[:number].copy()
 
 
-@numba.njit(cache=True, nogil=True)
-def first_free(near, free):  # type: ignore[no-untyped-def]
+@kernel
+def first_free(near: Any, free: Any) -> Any:
     """Give each row in turn the first of its places that is free, and take it; -1 for none.
 
     Parameters

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -320,10 +321,8 @@ class Search:
 
 def _parts(plans: Ints, anchors: Ints) -> list[slice]:
     """Divide searches among threads; those from one anchor stay together, so that nothing depends on it."""
-    import numba
-
     fresh = np.flatnonzero((plans[1:] != plans[:-1]) | (anchors[1:] != anchors[:-1])) + 1
-    even = np.linspace(0, len(plans), numba.get_num_threads() + 1)[1:-1].astype(np.int64)
+    even = np.linspace(0, len(plans), (os.cpu_count() or 1) + 1)[1:-1].astype(np.int64)
     inner = fresh[np.minimum(np.searchsorted(fresh, even), len(fresh) - 1)] if len(fresh) else even[:0]
     edges = [0, *np.unique(inner).tolist(), len(plans)]
     return [slice(start, stop) for start, stop in pairwise(edges)]
