@@ -229,6 +229,8 @@ def test_a_region_takes_the_constant_most_of_whose_triples_lead_into_it(seed, co
         ("(x,helps,y), (y,knows,<e05>) -> (x,likes,y)", "names the constant `e05`"),
         ("(x,helps,y) -> (x,likes,<e05>)", "names the constant `e05`"),
         ("(x,helps,y), (z,knows,w) -> (x,likes,y)", "parts that share no variable"),
+        # What is not there may lie across: a negation joins no premises.
+        ("(x,helps,y), (z,knows,w), not (y,adores,z) -> (x,likes,w)", "parts that share no variable"),
     ],
 )
 def test_rules_that_look_beyond_one_side_are_refused(rule, message):

@@ -26,7 +26,7 @@ from test_benchmark_audit_faults import lines, rows_of
 from loginfer.benchmark import build, load_benchmark, write_benchmark
 from loginfer.benchmark.negatives import near_miss as drawing
 from loginfer.benchmark.negatives import sample_negatives
-from loginfer.benchmark.negatives.near_miss_search import Search
+from loginfer.benchmark.negatives.near_miss_search import BUDGET, Search
 from loginfer.benchmark.negatives.near_miss_slots import heads_of
 from loginfer.benchmark.values import EDITS, POSITIONS, SOURCES, SPLITS
 from loginfer.kg import KnowledgeGraph
@@ -34,26 +34,10 @@ from loginfer.logic import parse_rule
 from loginfer.logic.near_misses import Edit, edits_of, near_miss
 from loginfer.logic.rule import Atom
 
-
-@pytest.fixture(scope="module")
-def made():
-    """A benchmark of four patterns."""
-    return build(recipe_of(), small_graph())
-
-
-@pytest.fixture(scope="module")
-def typed():
-    """A benchmark of given rules with types and a negation."""
-    return build(recipe_of(rules=GIVEN), typed_graph())
-
-
-@pytest.fixture(scope="module")
-def folder(made, typed, tmp_path_factory):
-    out = tmp_path_factory.mktemp("near misses")
-    write_benchmark(made, out / "made")
-    write_benchmark(typed, out / "typed")
-    return out
-
+CHAINS = (
+    "(x,helps,y), (y,knows,z) -> (x,likes,z)",
+    "(x,knows,y), (y,likes,z), x != z -> (x,meets,z)",
+)
 
 # -- what they are ------------------------------------------------------------------------------------
 
@@ -113,15 +97,15 @@ def test_matched_negatives_keep_the_same_promises(case, match):
     check(replace(context, recipe=context.recipe.changed(negatives=("nm",), match=match)))
 
 
-def test_each_negative_is_concluded_by_the_near_miss_that_the_file_tells(folder):
+def test_each_negative_is_concluded_by_the_near_miss_that_the_file_tells(near_miss_folder):
     """With nothing of ours but the parser of rules: names from the file, the edit by hand, brute force."""
     kinds = Counter()
     for name in ("made", "typed"):
-        rules = [parse_rule(t) for t in lines(folder / name, "rules.txt") if t and not t.startswith("#")]
-        graph = load_benchmark(folder / name).kg
-        known = brute_force.facts(graph)
+        folder = near_miss_folder / name
+        rules = [parse_rule(t) for t in lines(folder, "rules.txt") if t and not t.startswith("#")]
+        known = brute_force.facts(load_benchmark(folder).kg)
         concluded = {}
-        for row in rows_of(folder / name, "negatives.parquet"):
+        for row in rows_of(folder, "negatives.parquet"):
             if row["source"] != "near-miss":
                 assert row["source"] == "position"
                 assert not any(row[c] for c in ("rule", "edit", "relation_instead", "type_instead"))
@@ -201,6 +185,33 @@ def test_fallbacks_are_counted():
     assert told["by another edit of the rule"] > 0
 
 
+def test_a_rule_with_one_edit_tries_many_anchors(monkeypatch):
+    """Its own conclusions lead nowhere; from one in ten of the relation's other subjects there is a way."""
+    names = [(f"a{i}", "R", f"b{i}") for i in range(90)]
+    names += [(f"c{i}", "R", f"x{i}") for i in range(10)]
+    names += [(f"c{i}", "S", f"x{j}") for i in range(10) for j in range(10) if i != j]
+    graph = KnowledgeGraph.from_names(names, type_predicate="")
+    found = []
+    for anywhere in (0, drawing._ANYWHERE, 40):
+        monkeypatch.setattr(drawing, "_ANYWHERE", anywhere)
+        made = build(recipe_of(rules=("(x,R,y) -> (y,R,x)",), k2=60), graph).negatives["nm"]
+        found.append(
+            sum((made.origins[split].source == SOURCES.index("near-miss")).sum() for split in SPLITS)
+        )
+    assert found[0] < found[1] < found[2]
+    assert found[2] > 25
+
+
+def test_where_candidates_run_out_train_stands_back():
+    rng = np.random.default_rng(0)
+    names = [(f"e{s}", "R", f"e{o}") for s, o in rng.integers(14, size=(110, 2))]
+    graph = KnowledgeGraph.from_names(names, type_predicate="")
+    made = build(recipe_of(rules=("(x,R,y) -> (y,R,x)",), ratio="1:1:1", min_new=1), graph).negatives["nm"]
+    missing = {split: made.asked[split] - len(made.splits[split]) for split in SPLITS}
+    assert missing["train"] > 0
+    assert missing["test"] == 0
+
+
 def test_a_spent_budget_is_told(monkeypatch):
     monkeypatch.setattr(drawing, "Search", partial(Search, budget=20))
     graph = small_graph()
@@ -212,8 +223,8 @@ def test_a_spent_budget_is_told(monkeypatch):
     assert "after 20 steps" in note
 
 
-def test_no_budget_is_spent_on_a_small_graph(made):
-    assert not [note for note in made.negatives["nm"].notes if "given up" in note]
+def test_no_budget_is_spent_on_a_small_graph(near_misses):
+    assert not [note for note in near_misses.negatives["nm"].notes if "given up" in note]
 
 
 # -- the same bytes -----------------------------------------------------------------------------------
@@ -258,12 +269,31 @@ def test_neither_threads_nor_hashes_of_texts_matter(tmp_path, loginfer):
     assert content(tmp_path / "here") == content(tmp_path / "there")
 
 
+@pytest.mark.parametrize("budget", [20, BUDGET])
+def test_in_how_many_threads_is_searched_does_not_matter(budget, monkeypatch):
+    """Not even where searches from one anchor are given up, and found something else each time."""
+    monkeypatch.setattr(drawing, "Search", partial(Search, budget=budget))
+    context = context_of(small_graph(), [parse_rule(text) for text in CHAINS], k2=60)
+    found = []
+    for cores in (1, 2, 7):
+        monkeypatch.setattr(os, "cpu_count", lambda cores=cores: cores)
+        found.append(sample_negatives(context, "nm"))
+    assert any("given up" in note for note in found[0].notes) == (budget < BUDGET)
+    for other in found[1:]:
+        assert other.notes == found[0].notes
+        for split in SPLITS:
+            assert np.array_equal(other.splits[split], found[0].splits[split])
+            for column in ("rule", "edit", "part", "predicate"):
+                mine, theirs = (getattr(made.origins[split], column) for made in (found[0], other))
+                assert np.array_equal(mine, theirs)
+
+
 # -- files --------------------------------------------------------------------------------------------
 
 
-def test_what_is_written_is_read_back(made, typed, folder):
-    for name, benchmark in (("made", made), ("typed", typed)):
-        read = load_benchmark(folder / name)
+def test_what_is_written_is_read_back(near_misses, typed_near_misses, near_miss_folder):
+    for name, benchmark in (("made", near_misses), ("typed", typed_near_misses)):
+        read = load_benchmark(near_miss_folder / name)
         assert same(read, benchmark)
         for split, origins in benchmark.negatives["nm"].origins.items():
             for column in ("edit", "part", "predicate"):
@@ -272,13 +302,13 @@ def test_what_is_written_is_read_back(made, typed, folder):
                 assert np.array_equal(mine, theirs), (split, column)
 
 
-def test_only_benchmarks_with_near_misses_have_columns_for_them(tmp_path, folder):
+def test_only_benchmarks_with_near_misses_have_columns_for_them(tmp_path, near_miss_folder):
     old = ["subject", "relation", "object", "split", "method", "source", "position", "rule", "kept"]
     write_benchmark(build(recipe_of(negatives=("pa", "qg")), small_graph()), tmp_path / "old")
     assert pq.read_schema(tmp_path / "old" / "negatives.parquet").names == old
-    new = pq.read_schema(folder / "made" / "negatives.parquet").names
+    new = pq.read_schema(near_miss_folder / "made" / "negatives.parquet").names
     assert new == [*old, "edit", "part", "relation_instead", "type_instead"]
-    told = json.loads((folder / "made" / "croissant.json").read_text())
+    told = json.loads((near_miss_folder / "made" / "croissant.json").read_text())
     fields = [f["name"] for s in told["recordSet"] if s["name"] == "negatives" for f in s["field"]]
     assert [name.split("/")[-1] for name in fields] == new
-    assert "match" not in json.loads((folder / "made" / "manifest.json").read_text())["recipe"]
+    assert "match" not in json.loads((near_miss_folder / "made" / "manifest.json").read_text())["recipe"]

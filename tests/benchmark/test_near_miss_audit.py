@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from near_miss_benchmarks import GIVEN, recipe_of, small_graph, typed_graph
+from near_miss_benchmarks import recipe_of
 from test_benchmark_audit_faults import errors, lines, put, put_rows, rows_of, stamp
 
 from loginfer.benchmark import audit, build, explain_triple, write_benchmark
@@ -15,42 +15,21 @@ from loginfer.engine import open_engine
 from loginfer.kg import KnowledgeGraph
 from loginfer.logic import parse_rule
 
-
-@pytest.fixture(scope="module")
-def made():
-    """A benchmark of four patterns."""
-    return build(recipe_of(), small_graph())
-
-
-@pytest.fixture(scope="module")
-def typed():
-    """A benchmark of given rules with types and a negation."""
-    return build(recipe_of(rules=GIVEN), typed_graph())
-
-
-@pytest.fixture(scope="module")
-def folder(made, typed, tmp_path_factory):
-    out = tmp_path_factory.mktemp("near misses")
-    write_benchmark(made, out / "made")
-    write_benchmark(typed, out / "typed")
-    return out
-
-
 # -- the audit ----------------------------------------------------------------------------------------
 
 
-def test_the_audit_has_nothing_to_say(folder):
+def test_the_audit_has_nothing_to_say(near_miss_folder):
     for name in ("made", "typed"):
-        found = audit(folder / name)
+        found = audit(near_miss_folder / name)
         assert found.ok
         assert [f for f in found.findings if f.severity == "error"] == []
         assert {figures["accuracy"] for figures in found.oracle.values()} == {1.0}
 
 
 @pytest.fixture
-def copy(folder, tmp_path):
+def copy(near_miss_folder, tmp_path):
     """A benchmark to put a fault into."""
-    return Path(shutil.copytree(folder / "made", tmp_path / "copy"))
+    return Path(shutil.copytree(near_miss_folder / "made", tmp_path / "copy"))
 
 
 def change(folder, wanted, **values):
@@ -134,12 +113,12 @@ def test_a_negative_that_is_missing_without_a_note_is_found(copy):
     assert finding.severity == "warning"
 
 
-def test_a_derivable_negative_is_found(copy, made):
+def test_a_derivable_negative_is_found(copy, near_misses):
     rows = rows_of(copy, "negatives.parquet")
     row = next(r for r in rows if r["split"] == "test")
     old = "\t".join((row["subject"], row["relation"], row["object"]))
-    everything = made.everything
-    derived = open_engine(everything).conclusions(made.program[0], new=True)
+    everything = near_misses.everything
+    derived = open_engine(everything).conclusions(near_misses.program[0], new=True)
     names = everything.names(derived)[0]
     row.update(zip(("subject", "relation", "object"), names, strict=True))
     put_rows(copy, "negatives.parquet", rows)
@@ -171,11 +150,11 @@ def triple_of(*names):
 
 @pytest.mark.parametrize("kind", ["replace", "reverse", "drop", "drop-inequality"])
 @pytest.mark.parametrize("name", ["made", "typed"])
-def test_every_story_is_true(folder, made, typed, kind, name):
+def test_every_story_is_true(near_miss_folder, near_misses, typed_near_misses, kind, name):
     """Every part of the body that is kept holds, the edited one does not, and what is put there does."""
-    benchmark = {"made": made, "typed": typed}[name]
+    benchmark = {"made": near_misses, "typed": typed_near_misses}[name]
     known = {tuple(t) for t in benchmark.kg.names(benchmark.kg.triples)}
-    rows = [r for r in rows_of(folder / name, "negatives.parquet") if r["edit"] == kind]
+    rows = [r for r in rows_of(near_miss_folder / name, "negatives.parquet") if r["edit"] == kind]
     assert rows or (name, kind) == ("made", "drop-inequality")
     for row in rows[:6]:
         story = explain_triple(benchmark, (row["subject"], row["relation"], row["object"]))
@@ -194,9 +173,9 @@ def test_every_story_is_true(folder, made, typed, kind, name):
         assert negative.put in known if negative.instead else negative.put is None
 
 
-def test_the_command_says_what_would_have_to_be_different(folder, loginfer):
-    (row, *_) = rows_with(folder / "typed", "replace", 0)
-    texts = told_of(folder / "typed", loginfer, row)
+def test_the_command_says_what_would_have_to_be_different(near_miss_folder, loginfer):
+    (row, *_) = rows_with(near_miss_folder / "typed", "replace", 0)
+    texts = told_of(near_miss_folder / "typed", loginfer, row)
     assert texts[0] == triple_of(row["subject"], row["relation"], row["object"])
     assert any(f"a near miss of rule {row['rule']}" in line for line in texts)
     (would,) = [line for line in texts if "would follow if" in line]
@@ -206,9 +185,10 @@ def test_the_command_says_what_would_have_to_be_different(folder, loginfer):
     assert any(line.strip().startswith("does not follow") for line in texts)
 
 
-def test_the_command_says_which_way_round(folder, loginfer):
-    (row, *_) = rows_with(folder / "typed", "reverse")
-    (would,) = [line for line in told_of(folder / "typed", loginfer, row) if "would follow if" in line]
+def test_the_command_says_which_way_round(near_miss_folder, loginfer):
+    (row, *_) = rows_with(near_miss_folder / "typed", "reverse")
+    texts = told_of(near_miss_folder / "typed", loginfer, row)
+    (would,) = [line for line in texts if "would follow if" in line]
     there, wanted = (part.strip(" ()").split(", ") for part in would.split("if ")[1].split(" were "))
     assert there == wanted[::-1]
 
@@ -263,10 +243,10 @@ def test_the_command_says_that_ends_should_differ(tmp_path, loginfer):
     assert "would follow if the rule did not ask for x != z" in texts
 
 
-def test_the_command_says_which_atom_is_too_many(folder, typed, loginfer):
+def test_the_command_says_which_atom_is_too_many(near_miss_folder, loginfer):
     """The type is dropped from (x,rdf:type,Fan), (x,likes,y)."""
-    row = next(r for r in rows_with(folder / "typed", "drop", 0) if r["rule"] == 1)
-    texts = told_of(folder / "typed", loginfer, row)
+    row = next(r for r in rows_with(near_miss_folder / "typed", "drop", 0) if r["rule"] == 1)
+    texts = told_of(near_miss_folder / "typed", loginfer, row)
     (would,) = [line.strip() for line in texts if "would follow if" in line]
     person = would.split("(")[1].split(",")[0]
     assert would == f"would follow if the rule did not ask for ({person}, rdf:type, Fan)"
@@ -280,8 +260,9 @@ def test_a_wrong_origin_is_told_without_a_near_miss(copy, loginfer):
     assert not any("would follow" in line for line in texts)
 
 
-def test_a_negative_that_no_near_miss_gave_is_told_as_position_aware(folder, loginfer):
-    for name in ("made", "typed"):
-        spare = [r for r in rows_of(folder / name, "negatives.parquet") if r["source"] == "position"]
-        for row in spare[:2]:
-            assert any("replaced" in line for line in told_of(folder / name, loginfer, row))
+def test_a_negative_that_no_near_miss_gave_is_told_as_position_aware(near_miss_folder, loginfer):
+    folder = near_miss_folder / "made"
+    spare = [row for row in rows_of(folder, "negatives.parquet") if row["source"] == "position"]
+    assert spare
+    for row in spare[:2]:
+        assert any("replaced" in line for line in told_of(folder, loginfer, row))

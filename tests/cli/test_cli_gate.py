@@ -46,6 +46,18 @@ def test_with_strict_nothing_is_written_and_what_is_there_stays(loginfer, small,
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
 
 
+def test_what_was_matched_already_is_not_recommended(loginfer, small, tmp_path):
+    """Few triples of test: some shortcut is right for more than half of them by chance."""
+    more = ("-n", "nm", "--ratio", "2:1:1", "--max-shortcut", 0.501, "--strict")
+    code, _, err = loginfer(*words(small, tmp_path / "bench", *more))
+    assert code == 1
+    assert "hint: `--match popularity,adjacency`" in err
+    code, _, err = loginfer(*words(small, tmp_path / "bench", *more, "--match", "popularity,adjacency"))
+    assert code == 1
+    assert "matched already" in err
+    assert "--match" not in err
+
+
 def test_the_option_does_not_change_a_byte(loginfer, small, tmp_path):
     assert loginfer(*words(small, tmp_path / "one"))[0] == 0
     assert loginfer(*words(small, tmp_path / "two", "--max-shortcut", 1, "--strict"))[0] == 0

@@ -168,6 +168,14 @@ def test_one_step_looks_at_the_graph_only(engine):
     assert told.reasons[0].absent == [("b", "Q", "?z")]
 
 
+def test_what_is_denied_has_the_names_of_the_graph():
+    rule = parse_rule("(x,R,y), not (y,type,C), not (x,Nowhere,z) -> (x,Ends,y)")
+    graph = extend(KnowledgeGraph.from_names([("a", "R", "b"), ("c", "rdf:type", "C")]), [rule])
+    engine = NativeEngine(graph)
+    told = explain(engine, [rule], engine.conclusions(rule)[0].tolist())
+    assert told.reasons[0].absent == [("b", "rdf:type", "C"), ("a", "Nowhere", "?z")]
+
+
 @pytest.mark.parametrize(
     ("text", "support"),
     [

@@ -6,7 +6,7 @@ from logic_strategies import small_rules
 
 from loginfer.logic import Rule, canonical_text, instantiate, parse_rule, pattern_named
 from loginfer.logic.near_misses import EDITS, Edit, edits_of, is_own_complement, near_miss, tears_apart
-from loginfer.logic.rule import Inequality
+from loginfer.logic.rule import Atom, Inequality
 
 
 def told(rule):
@@ -158,6 +158,14 @@ def test_no_edit_is_forgotten(rule):
     """Whatever is not among the edits leaves nothing that is safe, whole, new and no tautology."""
     found = edits_of(rule)
     for place, part in enumerate(rule.body):
+        if isinstance(part, Atom) and Edit("reverse", place) not in found:
+            turned = (
+                *rule.body[:place],
+                Atom(part.object, part.relation, part.subject),
+                *rule.body[place + 1 :],
+            )
+            new = canonical_text(Rule(turned, rule.head)) != canonical_text(rule)
+            assert rule.head in turned or not new
         kind = "drop-inequality" if isinstance(part, Inequality) else "drop"
         if Edit(kind, place) in found:
             continue

@@ -87,6 +87,7 @@ def test_other_spellings_of_negation_are_read():
         ("datalog", r"r(X,Y) :- p(X,Y), \+ q(Y,_)."),
         ("datalog", "r(X,Y) :- p(X,Y), !q(Y,Z)."),
         ("datalog", "r(X,Y) :- p(X,Y), not(q(Y,Z))."),
+        ("nemo", "r(?x, ?y) :- p(?x, ?y), ~q(?y, _), ~ q(?y, _ ) ."),
         ("rdfox", "[?x, r, ?y] :- [?x, p, ?y], NOT [?y, q, ?z] ."),
         ("rdfox", "[?x, r, ?y] :- [?x, p, ?y], not exists ?z in [?y, q, ?z] ."),
     ):

@@ -144,6 +144,8 @@ def test_the_summary_counts_who_is_clearly_above_the_best_shortcut(runs):
     ]
     assert [s.learned for s in made] == ["learned", "not shown", "cannot tell", "cannot tell"]
     assert shown([*made, Standing("WN-hier", "nm", baseline, 1.0, "adjacent", 0.5)]) == {"nm": (1, 3)}
+    own = [Standing("WN-hier", "own", learner, 0.9, "adjacent", 0.5), *made]
+    assert list(shown(own).items()) == [("nm", (1, 3)), ("own", (1, 1))]
     assert MARGIN == 0.1
 
 
@@ -171,7 +173,7 @@ def test_the_theory_is_complete_with_a_reason_and_a_source_for_each_cell():
     for system, pattern, can in (
         ("transe", "sym", "no"), ("distmult", "inver", "no"), ("rotate", "hier", "no"),
         ("boxe", "comp", "no"), ("boxe", "inter", "yes"), ("rotate", "comp", "yes"),
-        ("anyburl", "trian", "no"), ("boxe", "diam", "unknown"),
+        ("rotate", "inter", "yes"), ("anyburl", "trian", "no"), ("boxe", "diam", "unknown"),
     ):  # fmt: skip
         assert expressiveness(system, pattern).can == can
     assert expressiveness("oracle", "sym") is None
@@ -197,6 +199,14 @@ def test_the_table_of_theory_has_the_systems_that_it_knows(runs):
         ("transe", "hierarchy", "no"),
         ("exact", "hierarchy", "yes"),
     }
+
+
+def test_the_name_of_a_benchmark_outside_the_suite_tells_no_pattern(tmp_path):
+    made = replace(family(methods=("nm",)), name="my-hier")
+    evaluate(made, "exact", out=tmp_path / "runs")
+    page, _ = learned(tmp_path)
+    assert page.content["theory"] is None
+    assert [column.title for column in page.content["grid_"].columns] == ["system", "my-hier (nm)"]
 
 
 # -- rule by rule -----------------------------------------------------------------------------------

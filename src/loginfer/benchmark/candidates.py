@@ -5,8 +5,10 @@ bodies: not on the engine, and not on how many rules are asked for. Since the ru
 are the easiest to learn, that order is the one to take when others are wanted.
 
 A pattern such as the diamond may have far more bodies than can be listed. Then predicates are drawn uniformly
-from all tuples, and those without a witness are thrown away: each body with a witness is as likely as every
-other, too. Most tuples are recognised as empty by two of their atoms, which is looked up in a table.
+from all tuples, and those without a witness are thrown away: each tuple with a witness is as likely as every
+other. So is each body, unless the pattern has symmetries: then a body that repeats predicates has fewer
+tuples than others, and is less likely. Most tuples are recognised as empty by two of their atoms, which is
+looked up in a table.
 """
 
 from __future__ import annotations

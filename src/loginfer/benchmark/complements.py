@@ -21,9 +21,18 @@ from loginfer.benchmark.randomness import hash_order, salt
 from loginfer.benchmark.recipe import Recipe
 from loginfer.engine import Engine
 from loginfer.kg import KnowledgeGraph, Triples
+from loginfer.logic.near_misses import is_own_complement
 from loginfer.logic.rule import Rule
 
-__all__ = ["CONNECTED", "complement_share", "connected_otherwise", "matched_sample", "matched_size"]
+__all__ = [
+    "CONNECTED",
+    "MatchedSample",
+    "complement_share",
+    "connected_otherwise",
+    "matched_sample",
+    "matched_size",
+    "needs_matching",
+]
 
 # The share of conclusions that another relation must connect: then no shortcut is right for more than 60 %.
 CONNECTED = Fraction(3, 5)
@@ -75,24 +84,59 @@ def matched_size(most: int, others: int, connected: int) -> int:
     return min(most, int(connected / CONNECTED), others + connected)
 
 
-def matched_sample(recipe: Recipe, engine: Engine, rule: Rule) -> tuple[int, npt.NDArray[np.int64]]:
-    """Return |T_r(K) ∖ K| and up to k2 of these triples, three in five of which another relation connects.
+def needs_matching(recipe: Recipe, rule: Rule) -> bool:
+    """Say whether the conclusions of a rule have to be chosen: its near miss is its complement."""
+    return "adjacency" in recipe.match and is_own_complement(rule)
 
-    Where there are fewer such triples, fewer are sampled; the order is that of all samples, so that train,
-    valid and test get the same shares.
+
+class MatchedSample:
+    """Up to so many conclusions of a rule, three in five of which another relation connects.
+
+    Where there are fewer such triples, fewer are sampled.
+
+    Parameters
+    ----------
+    graph
+        The graph K.
+    rule
+        The rule.
+    most
+        How many to sample, at most.
+    seed
+        The recipe's.
     """
-    graph = engine.graph
-    order = salt(recipe.seed, "positives", rule)
-    new = 0
-    kept = [np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)]
+
+    def __init__(self, graph: KnowledgeGraph, rule: Rule, most: int, seed: int) -> None:
+        self._graph, self._rule, self._most = graph, rule, most
+        self._order = salt(seed, "positives", rule)
+        self._kept = [np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)]
+
+    def add(self, part: Triples) -> None:
+        """Look at some more conclusions."""
+        otherwise = connected_otherwise(self._graph, part, self._rule)
+        for side, chosen in enumerate((part[~otherwise], part[otherwise])):
+            keys = np.concatenate([self._kept[side], self._graph.keys.pack(chosen)])
+            self._kept[side] = keys[hash_order(keys, self._order, self._most)]
+
+    def keys(self) -> npt.NDArray[np.int64]:
+        """Return the keys of what is sampled, each kind in random order, evenly mixed.
+
+        However the list is cut, each part has its share of either kind. Ordered by their hashes, those of
+        which fewer were kept would come first, since theirs are smaller, and all go to train.
+        """
+        others, connected = self._kept
+        size = matched_size(self._most, len(others), len(connected))
+        many = min(-(-size * CONNECTED.numerator // CONNECTED.denominator), len(connected))
+        many = max(many, size - len(others))
+        keys = np.concatenate([connected[:many], others[: size - many]])
+        turns = [(np.arange(count) + 0.5) / count for count in (many, size - many) if count]
+        return keys[np.argsort(np.concatenate([*turns, np.empty(0)]), kind="stable")]
+
+
+def matched_sample(recipe: Recipe, engine: Engine, rule: Rule) -> tuple[int, npt.NDArray[np.int64]]:
+    """Return |T_r(K) ∖ K| and up to k2 of these triples, three in five of which another relation connects."""
+    new, sample = 0, MatchedSample(engine.graph, rule, recipe.k2, recipe.seed)
     for part in engine.conclusions_in_parts(rule, new=True):
         new += len(part)
-        otherwise = connected_otherwise(graph, part, rule)
-        for side, chosen in enumerate((part[~otherwise], part[otherwise])):
-            keys = np.concatenate([kept[side], graph.keys.pack(chosen)])
-            kept[side] = keys[hash_order(keys, order, recipe.k2)]
-    size = matched_size(recipe.k2, len(kept[0]), len(kept[1]))
-    connected = min(-(-size * CONNECTED.numerator // CONNECTED.denominator), len(kept[1]))
-    connected = max(connected, size - len(kept[0]))
-    keys = np.concatenate([kept[1][:connected], kept[0][: size - connected]])
-    return new, keys[hash_order(keys, order)]
+        sample.add(part)
+    return new, sample.keys()

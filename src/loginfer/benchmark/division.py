@@ -14,7 +14,7 @@ from loginfer.benchmark.recipe_variants import share_of
 from loginfer.engine import Engine, Progress
 from loginfer.errors import InputError
 from loginfer.kg import KnowledgeGraph
-from loginfer.logic.rule import Rule
+from loginfer.logic.rule import Atom, Rule
 from loginfer.logic.terms import Constant, Term, Variable
 
 __all__ = ["Division", "Opener", "divide", "refuse_rules", "shares", "side_of_test"]
@@ -102,17 +102,25 @@ def refuse_rules(rules: Sequence[Rule]) -> None:
 
 
 def _connected(rule: Rule) -> bool:
-    """Say whether the body's atoms, negated ones included, are connected by variables."""
-    parts = [
-        {term for term in ((part.subject,) if part.is_type else part.terms) if isinstance(term, Variable)}
-        for part in list(rule)[:-1]
-    ]
+    """Say whether variables connect the body's atoms, and each negated atom with them.
+
+    A negated atom connects nothing itself: its constants may be on both sides, where no triple is.
+    """
+    parts, denied = (
+        [_joining(atom) for atom in atoms]
+        for atoms in (rule.atoms, [negation.atom for negation in rule.negations])
+    )
     if not parts:
         return True
     reached: set[Term] = set(parts[0])
     while grown_by := [part for part in parts if part & reached and not part <= reached]:
         reached.update(*grown_by)
-    return all(part & reached for part in parts)
+    return all(part & reached for part in (*parts, *denied))
+
+
+def _joining(atom: Atom) -> set[Term]:
+    """Return the variables that can join an atom to others: those for constants, a type is none."""
+    return {term for term in ((atom.subject,) if atom.is_type else atom.terms) if isinstance(term, Variable)}
 
 
 # -- dividing ----------------------------------------------------------------------------------
@@ -163,7 +171,7 @@ def divide(
     if best is None or best[0] == 0:
         raise InputError(
             f"no rule concludes anything new among {count:,} of {len(graph.consts):,} constants",
-            hint="choose a larger inductive_share, other rules or another seed",
+            hint="choose another inductive_share, other rules or another seed",
         )
     return best[1]
 

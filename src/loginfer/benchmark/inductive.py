@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from loginfer.benchmark.complements import MatchedSample, needs_matching
 from loginfer.benchmark.division import Division, Opener, divide, refuse_rules, shares, side_of_test
 from loginfer.benchmark.negatives import Context, sample_negatives
 from loginfer.benchmark.positives import Positives, strangers, trace
@@ -25,6 +26,7 @@ from loginfer.engine import Engine, Progress
 from loginfer.errors import InputError
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.kg.triples import keys_without, merged_keys
+from loginfer.logic.rule import Rule
 
 __all__ = ["Sides", "inductive_sides", "train_share"]
 
@@ -121,21 +123,11 @@ def _sampled(
     recipe: Recipe, engine: Engine, selection: Selection, is_test: Mask, progress: Progress | None
 ) -> tuple[Selection, list[tuple[Keys, Keys]]]:
     """Return the selection counted on both sides, and of each rule the sampled keys of either side."""
-    keys = engine.graph.keys
-    wanted = shares(recipe)
     rules, samples = [], []
     for number, known in enumerate(selection.rules):
         if progress:
             progress("applying rules on both sides", number, len(selection.rules))
-        order = salt(recipe.seed, "positives", known.rule)
-        new = 0
-        found: list[Keys] = [np.empty(0, dtype=np.int64) for _ in wanted]
-        for part in engine.conclusions_in_parts(known.rule, new=True):
-            new += len(part)
-            side = is_test[part[:, 0]].astype(np.int64)
-            for i, most in enumerate(wanted):
-                every = np.concatenate([found[i], keys.pack(part[side == i])])
-                found[i] = every[hash_order(every, order, most)]
+        new, found = _of_sides(recipe, engine, known.rule, is_test)
         # What nothing in train shows, test does not ask for.
         if not len(found[0]) or (recipe.protocol == "sound" and new < recipe.min_new):
             found = [some[:0] for some in found]
@@ -143,6 +135,26 @@ def _sampled(
         rules.append(replace(known, support=engine.support(known.rule), new=new, sampled=sampled))
         samples.append((found[0], found[1]))
     return replace(selection, rules=tuple(rules), notes=_notes(selection, samples)), samples
+
+
+def _of_sides(recipe: Recipe, engine: Engine, rule: Rule, is_test: Mask) -> tuple[int, list[Keys]]:
+    """Return how many new conclusions a rule has, and the sampled keys of either side in random order."""
+    graph, wanted = engine.graph, shares(recipe)
+    order = salt(recipe.seed, "positives", rule)
+    matched = [MatchedSample(graph, rule, most, recipe.seed) for most in wanted]
+    found: list[Keys] = [np.empty(0, dtype=np.int64) for _ in wanted]
+    new = 0
+    for part in engine.conclusions_in_parts(rule, new=True):
+        new += len(part)
+        side = is_test[part[:, 0]].astype(np.int64)
+        for i, most in enumerate(wanted):
+            own = part[side == i]
+            if needs_matching(recipe, rule):
+                matched[i].add(own)
+                continue
+            every = np.concatenate([found[i], graph.keys.pack(own)])
+            found[i] = every[hash_order(every, order, most)]
+    return new, [some.keys() for some in matched] if needs_matching(recipe, rule) else found
 
 
 def _notes(selection: Selection, samples: Sequence[tuple[Keys, Keys]]) -> tuple[str, ...]:

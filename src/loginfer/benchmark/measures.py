@@ -82,11 +82,11 @@ def _connected_otherwise(engine: Engine, rule: Rule) -> float:
     """Return the share of conclusions whose ends K connects by a relation that the body does not have."""
     graph = engine.graph
     own = [atom.relation for atom in bind(rule, graph).atoms]
-    size = np.int64(len(graph.entities))
+    size = len(graph.entities)
     others = graph.triples[~np.isin(graph.triples[:, 1], own)]
-    known = distinct_keys(others[:, 0] * size + others[:, 2])
+    known = distinct_keys(others[:, 0].astype(np.int64) * size + others[:, 2])
     found = total = 0
     for part in engine.conclusions_in_parts(rule):
-        found += int(member(known, part[:, 0] * size + part[:, 2]).sum())
+        found += int(member(known, part[:, 0].astype(np.int64) * size + part[:, 2]).sum())
         total += len(part)
     return found / total

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from loginfer.benchmark.candidates import DRAWN, Candidate, can_be_listed, candidates
 from loginfer.benchmark.choice_settings import parse_interval
-from loginfer.benchmark.complements import matched_sample
+from loginfer.benchmark.complements import matched_sample, needs_matching
 from loginfer.benchmark.measures import confidence, overlap
 from loginfer.benchmark.negation import Interplay, least_excluded, negation_notes
 from loginfer.benchmark.randomness import hash_order, salt
@@ -21,7 +21,6 @@ from loginfer.engine import Engine, Progress
 from loginfer.errors import InputError
 from loginfer.kg import KnowledgeGraph
 from loginfer.logic import canonical_text, parse_pattern, parse_rule, pattern_named
-from loginfer.logic.near_misses import is_own_complement
 from loginfer.logic.rule import Pattern, Rule
 from loginfer.logic.rulefile import read_rules
 from loginfer.logic.stratification import stratified
@@ -51,7 +50,8 @@ class Selection:
     samples
         For each rule the keys (see `TripleKeys`) of its sampled new conclusions, in random order.
     passed_over
-        Candidates with too few new conclusions, or kept out by a negation, in the order they were met.
+        Candidates with too few new conclusions, or kept out by a negation or by what is matched, in the order
+        they were met.
     notes
         What a user should know.
     """
@@ -248,7 +248,7 @@ def sample_new(recipe: Recipe, engine: Engine, rule: Rule) -> tuple[int, npt.NDA
     With `adjacency` among the shortcuts to match, the conclusions of a rule that is its own complement are
     chosen so that another relation connects the ends of enough of them (see `matched_sample`).
     """
-    if "adjacency" in recipe.match and is_own_complement(rule):
+    if needs_matching(recipe, rule):
         return matched_sample(recipe, engine, rule)
     order = salt(recipe.seed, "positives", rule)
     new, sample = 0, np.empty(0, dtype=np.int64)

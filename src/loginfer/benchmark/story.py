@@ -21,7 +21,7 @@ class Part:
     holds
         Whether it is true in K; None if the witness leaves one of its variables open.
     kept
-        Whether the sub-rule keeps it.
+        Whether the sub-rule keeps it, or the near miss leaves it as it is.
     triple
         The triple that an atom becomes, or one that a negation denies although it is there; None for another
         part, or with an open variable.
@@ -92,13 +92,13 @@ class NegativeStory:
     method, split
         Whose negative it is.
     source
-        `relevance`, `position`, `sub-rule` or `object`; None if that is not known.
+        `relevance`, `position`, `sub-rule`, `object` or `near-miss`; None if that is not known.
     position
         What was replaced: `subject`, `object` or `either`; None if nothing was, or it is not known.
     replaced
         A positive that it differs from in that position only.
     rule
-        The rule whose sub-rule concludes it, as a place in the benchmark's rules.
+        The rule whose sub-rule or near miss concludes it, as a place in the benchmark's rules.
     sub_rule
         The sub-rule.
     witness

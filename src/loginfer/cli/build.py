@@ -201,7 +201,7 @@ def build(
         benchmark = build_benchmark(made_of, graph, engine=engine.value, progress=progress, **options)
         above = shortcuts_above(benchmark, max_shortcut, progress)
         if above and strict:
-            stop_at_gate(above, max_shortcut, json)
+            stop_at_gate(above, max_shortcut, json, made_of.match)
         if progress:
             progress("writing", 0, None)
         manifest = write_benchmark(benchmark, out, force=force)

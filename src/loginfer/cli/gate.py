@@ -60,13 +60,29 @@ def shortcuts_above(
     return gate(benchmark, limit)
 
 
-def stop_at_gate(above: Sequence[Exceeded], limit: float | None, json: bool) -> None:
-    """Say which shortcuts do too well, and end with exit code 1."""
+def stop_at_gate(
+    above: Sequence[Exceeded], limit: float | None, json: bool, match: Sequence[str] = ()
+) -> None:
+    """Say which shortcuts do too well, and end with exit code 1.
+
+    Parameters
+    ----------
+    above
+        The shortcuts.
+    limit
+        How well they may do.
+    json
+        Whether programs are to be told.
+    match
+        On which shortcuts near misses are matched already.
+    """
     for exceeded in above:
         note(f"error: {exceeded.message}")
     hint = "`--negatives nm` draws near misses, which shortcuts hardly tell from conclusions"
     if all(exceeded.method == "nm" for exceeded in above):
         hint = "`--match popularity,adjacency` matches near misses to the conclusions"
+        if match:
+            hint = "choose other rules, another seed or a higher limit: near misses are matched already"
     note(f"nothing was written\n  hint: {hint}")
     if json:
         print_json({"path": None, **gate_answer(limit, above)})

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from loginfer.engine.binding import bind
+from loginfer.engine.binding import ABSENT, bind, relation_of
 from loginfer.engine.interface import Engine, Materialisation, Progress
 from loginfer.kg import KnowledgeGraph, Triples
-from loginfer.logic.rule import Rule
+from loginfer.logic.rule import Atom, Rule
 from loginfer.logic.terms import Term, Variable
 
 __all__ = ["Explanation", "Reason", "derivation", "explain", "one_step"]
@@ -107,13 +107,17 @@ def _reason(graph: KnowledgeGraph, rule: Rule, place: int, row: Triples) -> Reas
     def name(term: Term) -> str:
         return (names.get(term) or f"?{term.name}") if isinstance(term, Variable) else term.name
 
+    def relation(atom: Atom) -> str:
+        found = relation_of(atom, graph)
+        return str(atom.relation) if found == ABSENT else graph.relations[found]
+
     denied = (negation.atom for negation in rule.negations)
     return Reason(
         rule,
         place,
         names,
         graph.names(np.array(premises, dtype=np.int32).reshape(-1, 3)),
-        [(name(atom.subject), str(atom.relation), name(atom.object)) for atom in denied],
+        [(name(atom.subject), relation(atom), name(atom.object)) for atom in denied],
     )
 
 

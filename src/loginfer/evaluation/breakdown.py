@@ -31,14 +31,15 @@ def breakdown(benchmark: Benchmark, predictions: Predictions, thresholds: Thresh
         `rules`
             In the benchmark's order, each with its text, its pattern and the metrics. A rule's positives are
             its conclusions in P_test; a triple that several rules conclude counts for each. Its negatives
-            are those that query-guided sampling drew from its sub-rules; negatives of which no rule is
+            are those that were drawn from its sub-rules or near misses; negatives of which no rule is
             recorded count for each rule whose head they fit.
         `patterns`
             By the pattern's text, `given` for rules that were given: the triples of all its rules, each once.
         `negatives`
             By kind: those negatives against all of P_test, with `false_positive_rate`. The kind is the
-            source, with the position that was replaced or the number of ≠-free atoms that a sub-rule keeps:
-            `sub-rule: 3 of 3 atoms` forgets inequalities only.
+            source, with the position that was replaced, the edit that makes the near miss, or the number of
+            ≠-free atoms that a sub-rule keeps: `sub-rule: 3 of 3 atoms` forgets inequalities only.
+            Negations, where the rule has some, are counted on their own.
         `depths`
             By the number of steps in which conclusions follow: those positives against all of N_test. Only
             for a benchmark of several steps.

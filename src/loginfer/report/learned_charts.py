@@ -41,9 +41,9 @@ def slope_chart(found: Sequence[Standing], groups: Sequence[str], methods: Seque
         Rows.of(("group", "kind", "name", "method", "value", "over", "shortcut"), rows),
         {"group": "benchmark", "name": "system", "method": "negatives", "value": "balanced accuracy",
          "over": "above the best shortcut", "shortcut": "that shortcut"},
-        "From left to right the same rules and positives with harder negatives. The shaded part, up to the "
-        "dashed line, is what the best shortcut reaches: a point inside it says nothing about rules. Choose "
-        "systems in the legend.",
+        "From left to right the same rules and positives with harder negatives; only symmetry may have "
+        "others where it is matched (nmm). The shaded part, up to the dashed line, is what the best shortcut "
+        "reaches: a point inside it says nothing about rules. Choose systems in the legend.",
         (Choice("group", "benchmark", tuple((group, group) for group in groups)),),
         packed=("group", "kind", "name", "method", "shortcut"),
     )  # fmt: skip

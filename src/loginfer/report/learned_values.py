@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from loginfer.report.collection import Cell
 from loginfer.report.material import Material
-from loginfer.report.negative_methods import METHODS, Groups
+from loginfer.report.negative_methods import Groups, method_order
 from loginfer.report.rule_rows import diagnosis_of, rule_label
 from loginfer.report.theory import Answer
 from loginfer.report.values import Rows
@@ -29,9 +29,9 @@ __all__ = [
 
 # So far above the best shortcut a system must be, to have learned more than it.
 MARGIN = 0.10
-# Methods whose negatives are about single rules, the hardest first.
+# Methods that say something about what was learned, the one that says most first.
 HARD = ("nm", "nmm", "qg", "pa")
-# Who learns nothing: the paper's baseline, and who knows the rules.
+# Who learns nothing: the paper's baseline, and the oracle, which knows the rules.
 REFERENCES = ("simpbl", "oracle")
 
 Outcome = Literal["learned", "not shown", "cannot tell"]
@@ -130,7 +130,7 @@ def outcome(can: Answer, learned: Outcome) -> tuple[str, str]:
 def shown(found: Sequence[Standing]) -> dict[str, tuple[int, int]]:
     """Return by method on how many benchmarks systems have learned more than a shortcut, of how many."""
     counts: dict[str, tuple[int, int]] = {}
-    for method in METHODS:
+    for method in sorted({s.method for s in found}, key=method_order):
         mine = [
             s for s in found if s.method == method and s.cell.name not in REFERENCES and s.best is not None
         ]

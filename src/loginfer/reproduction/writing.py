@@ -106,8 +106,9 @@ figures: what they do not confirm either cannot be reproduced.
 _ABOUT_EVIDENCE = """\
 A near miss is a negative that would follow if one part of a rule's body were different. Conclusions of the
 paper are turned into comparisons of figures, and these are made with position-aware negatives (pa), with near
-misses (nm), and with near misses that are matched to the positives in popularity and adjacency (nmm). A
-conclusion that holds with pa and not with nm was about a shortcut.
+misses (nm), and with near misses that are matched to the positives in popularity and adjacency (nmm), for
+which symmetry may have other rules and positives. A conclusion that holds with pa and not with nm is one
+about position-aware negatives, not about what systems learn.
 """
 
 _NEGATIVES = {"pa": "position-aware", "nm": "near misses", "nmm": "matched near misses"}

@@ -59,6 +59,11 @@ class Context:
         """The graph K."""
         return self.engine.graph
 
+    @property
+    def base(self) -> KnowledgeGraph:
+        """K itself, also where conclusions follow in several steps: what shortcuts look at."""
+        return self.kg if self.rounds is None else self.rounds.kg
+
     @cached_property
     def everything(self) -> KnowledgeGraph:
         """P_all, as a graph over the vocabularies of K."""

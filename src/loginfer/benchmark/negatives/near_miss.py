@@ -1,10 +1,11 @@
 """Near misses: negatives that would follow if one part of a rule's body were another.
 
-All splits are drawn in one pass. Each slot asks its near miss for the other end of its anchor, which is the
-subject or the object of a conclusion. Where that gives nothing, it looks further, in this order: from the
-other end of the conclusion, with the rule's other edits, from other subjects or objects of the head's
-relation, from any constant, with an edit that drops the atom between the ends; what is left then is filled
-by position-aware corruption with the same head.
+All splits are drawn in one pass, but for slots that `first_served` says come first. Each slot asks its near
+miss for the other end of its anchor, which is the subject or the object of a conclusion. Where that gives
+nothing, it looks further, in this order: from the other end of the conclusion, with the rule's other edits,
+from other subjects or objects of the head's relation, from any constant that stands in K where the anchor
+does in the rule's body (both with one edit after the other), with an edit that drops the atom between the
+ends; what is left then is filled by position-aware corruption with the same head.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from loginfer.benchmark.negatives.context import Context
 from loginfer.benchmark.negatives.found import Found, assemble, made
 from loginfer.benchmark.negatives.near_miss_plans import ends_of
 from loginfer.benchmark.negatives.near_miss_search import Asked, Search
-from loginfer.benchmark.negatives.near_miss_slots import heads_of, slots_of
+from loginfer.benchmark.negatives.near_miss_slots import first_served, heads_of, slots_of
 from loginfer.benchmark.negatives.near_miss_spare import draw_spare, replaced_positions
 from loginfer.benchmark.randomness import generator, mixed_numbers
 from loginfer.benchmark.values import SOURCES, SPLITS, NegativeSet, Origins, Split
@@ -36,7 +37,8 @@ Mask = npt.NDArray[np.bool_]
 
 # How many candidates a slot is shown at first, and then, as long as none was free.
 _SHOWN = (24, 512)
-# How many other edits a slot tries, at most, and how many other anchors: of the same context, then any.
+# How many other edits a slot tries, at most, and how many other anchors: of the same context, then any. Every
+# second anchor comes with another edit, and after the last one with the first again.
 _EDITS = 8
 _CONTEXTS, _ANYWHERE = 6, 10
 
@@ -96,13 +98,15 @@ def draw(search: Search, drawn: Drawn) -> None:
     rank = np.empty(len(slots), dtype=np.int64)
     rank[order] = np.arange(len(slots))
     looking = Looking(search)
-    for way, further in looking.ways():
-        open_ = drawn.open()
-        asked = looking.asked(way, further, open_[slots.rule[open_] >= 0])
-        if len(asked):
-            _fill(search, drawn, asked, WAYS.index(way), rank)
-        if search.context.progress:
-            search.context.progress("drawing near misses", int((drawn.key >= 0).sum()), len(slots))
+    before = first_served(search.context, slots)
+    for served in (before, ~before):
+        for way, further in looking.ways():
+            open_ = drawn.open()
+            asked = looking.asked(way, further, open_[(slots.rule[open_] >= 0) & served[open_]])
+            if len(asked):
+                _fill(search, drawn, asked, WAYS.index(way), rank)
+            if search.context.progress:
+                search.context.progress("drawing near misses", int((drawn.key >= 0).sum()), len(slots))
 
 
 def _fill(search: Search, drawn: Drawn, asked: Asked, way: int, rank: Ints) -> None:
@@ -183,9 +187,13 @@ class Looking:
         side = self._side[slots] ^ (further & 1)
         # Without two ends there is nothing to turn round, and no anchor.
         able = self._anchored[rule] | ((further & 1 == 0) & (way in ("own", "moved", "torn")))
-        if further // 2:
+        if further // 2 and way in ("context", "any"):
+            kept = self._edits[rule] - self._apart[rule].sum(axis=1)
+            cycle = np.maximum(kept + self._apart[rule, edit], 1)  # its own, and all that tear nothing apart
+            edit = self._other(slots, rule, edit, further // 2 % cycle)
+        elif further // 2:
             able &= further // 2 < self._edits[rule]
-            edit = self._other(slots, rule, edit, further // 2)
+            edit = self._other(slots, rule, edit, np.full(len(slots), further // 2))
             able &= self._apart[rule, edit] == (way == "torn")
         slots, rule, edit, side = (column[able] for column in (slots, rule, edit, side))
         side = np.where(self._anchored[rule], side, 0)
@@ -197,8 +205,10 @@ class Looking:
             anchor = self._of_body(slots, rule, side, 1000 + further)
         return Asked(slots, rule, edit, side, anchor)
 
-    def _other(self, slots: Ints, rule: Ints, edit: Ints, further: int) -> Ints:
-        """Return for each slot another edit, in a random order, but those that tear its ends apart come last.
+    def _other(self, slots: Ints, rule: Ints, edit: Ints, further: Ints) -> Ints:
+        """Return an edit for each slot: its own is number 0, others follow in a random order.
+
+        Those that tear its ends apart come last.
 
         Nearly everything follows from what is left then: such edits would be taken more often than all
         others, and whether two constants are adjacent would say too much.
@@ -208,7 +218,8 @@ class Looking:
         order[self._apart[rule]] += 2**62
         order[np.arange(len(slots)), edit] = -1
         order[np.arange(order.shape[1]) >= self._edits[rule][:, None]] = 2**63 - 1
-        return np.asarray(np.argsort(order, axis=1, kind="stable")[:, min(further, order.shape[1] - 1)])
+        ordered = np.argsort(order, axis=1, kind="stable")
+        return np.asarray(ordered[np.arange(len(slots)), np.minimum(further, order.shape[1] - 1)])
 
     def _random(self, slots: Ints, stage: int) -> Ints:
         """Return a random number from 0 to 2^62 for each slot."""

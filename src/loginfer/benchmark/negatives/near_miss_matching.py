@@ -3,7 +3,8 @@
 For each split and head, slots first gather candidates from all edits of their rules. What a shortcut sees of
 a triple are its covariates: how popular subject and object are, whether and in which direction K connects
 them, whether they occur with the head's relation elsewhere. Then every conclusion, in random order, gets the
-nearest candidate that is left. All of that stays within a split and head.
+nearest candidate that is left. All of that stays within a split and head; a candidate that several splits
+have gathered is for one of them, chosen at random.
 
 Matching on a propensity, the probability of being a conclusion that a logistic model sees in the covariates,
 balanced them less well than matching on the covariates themselves: where a model tells the two apart, it
@@ -21,9 +22,9 @@ from loginfer.benchmark.lookup import grouped, member
 from loginfer.benchmark.negatives.context import Context
 from loginfer.benchmark.negatives.near_miss import WAYS, Drawn, Looking
 from loginfer.benchmark.negatives.near_miss_search import Search
-from loginfer.benchmark.negatives.near_miss_slots import heads_of
+from loginfer.benchmark.negatives.near_miss_slots import first_served, heads_of
 from loginfer.benchmark.negatives.near_miss_spare import shuffled_candidates
-from loginfer.benchmark.randomness import generator
+from loginfer.benchmark.randomness import generator, mixed_numbers
 from loginfer.benchmark.shortcuts import (
     Adjacent,
     ObjectPopularity,
@@ -41,7 +42,8 @@ __all__ = ["draw_matched"]
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-# How many candidates a slot gathers in each way of looking, and in how many ways at most.
+# How many candidates a slot gathers in each way of looking, and in how many ways with its own anchor at most;
+# those with other anchors, and with edits that disconnect the ends, are all taken.
 _EACH, _LOOKS = 6, 16
 # How often conclusions exchange their objects to make position-aware candidates.
 _SPARE = 8
@@ -49,6 +51,8 @@ _SPARE = 8
 _APART = 2.0
 # How much each step further away from a slot's own near miss weighs (see `WAYS`).
 _FAR = 0.05
+# How many times as likely as train others get a candidate that both have, where train stands back.
+_BEFORE = 2**20
 # How many of the nearest candidates a conclusion looks at in a round.
 _NEAREST = 64
 
@@ -152,7 +156,32 @@ def _pool(search: Search, columns: list[Ints]) -> _Pool:
     first[1:] = (key[order[1:]] != key[order[:-1]]) | (split[order[1:]] != split[order[:-1]])
     order = order[first]
     order = order[search.negative(key[order])]
+    order = order[_allotted(search, split[order], head[order], key[order])]
     return _Pool(*(column[order] for column in (split, head, key, rule, edit, way)))
+
+
+def _allotted(search: Search, split: Ints, head: Ints, key: Ints) -> Ints:
+    """Return the places of candidates, each in one split only.
+
+    One that several splits have gathered goes to any of them at random, as likely as the split has slots for
+    the head: whichever chose first would have the best matches. But train stands back where it has to (see
+    `first_served`).
+    """
+    slots = search.slots
+    size = {group: len(where) for group, where in grouped(slots.split.astype(np.int64), slots.head)}
+    first = np.unique(slots.head[first_served(search.context, slots)])
+    weight = np.empty(len(key), dtype=np.int64)
+    for group, where in grouped(split, head):
+        weight[where] = size[int(group[0]), int(group[1])]
+    weight[member(first, head) & (split > 0)] *= _BEFORE
+    order = np.lexsort((split, key))
+    ends = np.cumsum(weight[order])
+    same = np.flatnonzero(np.diff(key[order], append=-1) != 0)  # the last place of each key
+    starts = np.zeros(len(same), dtype=np.int64)
+    starts[1:] = ends[same[:-1]]
+    numbers = mixed_numbers(key[order[same]].astype(np.uint64), search.context.recipe.seed)
+    drawn = starts + numbers % np.maximum(ends[same] - starts, 1)
+    return np.sort(order[np.searchsorted(ends, drawn, side="right")])
 
 
 # -- matching -----------------------------------------------------------------------------------------
@@ -168,7 +197,7 @@ class Covariates:
         if "popularity" in match:
             self._popular = [SubjectPopularity(context.seen), ObjectPopularity(context.seen)]
         if "adjacency" in match:
-            self._yes_or_no += [Adjacent(context.kg), OtherRelation(context.kg)]
+            self._yes_or_no += [Adjacent(context.base), OtherRelation(context.base)]
         if "simpbl" in match:
             known = SimpBL(context.seen.triples, len(context.kg.relations))
             self._yes_or_no += [Involved(known, 0), Involved(known, 2)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,6 +41,9 @@ class Spare:
 def draw_spare(context: Context, slots: Slots, open_: Ints, taken: Ints) -> Spare:
     """Draw position-aware negatives for open slots: of the same split, with the same head.
 
+    For train, then valid, then test; but under `sound`, where candidates are so few that valid or test would
+    be left with less, the other way round (see `found.in_turn`).
+
     Parameters
     ----------
     context
@@ -49,9 +53,21 @@ def draw_spare(context: Context, slots: Slots, open_: Ints, taken: Ints) -> Spar
     taken
         Sorted keys of negatives that there are already.
     """
+    groups = grouped(slots.split[open_].astype(np.int64), slots.head[open_])
+    spare = _draw_groups(context, groups, open_, taken)
+    short = (slots.split[open_] > 0).sum() > (slots.split[spare.slot] > 0).sum()
+    if short and context.recipe.protocol == "sound":
+        spare = _draw_groups(context, sorted(groups, key=lambda group: -group[0][0]), open_, taken)
+    return spare
+
+
+def _draw_groups(
+    context: Context, groups: Sequence[tuple[tuple[int, ...], Ints]], open_: Ints, taken: Ints
+) -> Spare:
+    """Draw for the slots of one split and head after the other."""
     keys = context.kg.keys
     slot, key = [open_[:0]], [open_[:0]]
-    for (place, head), where in grouped(slots.split[open_].astype(np.int64), slots.head[open_]):
+    for (place, head), where in groups:
         rng = generator(context.recipe.seed, "negatives", "nm", "spare", SPLITS[place], head)
         of_subject, of_object = _corruptions(context, place, head)
         space = union([*of_subject, *of_object])

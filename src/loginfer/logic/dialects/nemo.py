@@ -2,8 +2,8 @@
 
 A relation is a predicate with two places. A type atom (x,type,C) is `C(?x)`, a predicate with one place per
 type, as fast Nemo programs have it; only where the type is a variable it is `rdf:type(?x, ?t)`, in full.
-Both are read, and `rdf:type(?x, C)` as well. A negated atom has a `~` before it. Names that are no plain
-words are IRIs in angle brackets.
+Both are read, and `rdf:type(?x, C)` as well. A negated atom has a `~` before it. `_` alone is a new variable
+each time. Names that are no plain words are IRIs in angle brackets.
 Nemo's other statements (`@import`, `@export`, `@output`, `@parameter`, …) are no rules and are passed over.
 """
 
@@ -26,6 +26,7 @@ __all__ = ["NEMO"]
 
 _PLAIN = re.compile(r"(?!(?:true|false|not)\Z)[A-Za-z][A-Za-z0-9_]*\Z")
 _PART = "an atom like `p(?X, ?Y)`, a negated one like `~p(?X, ?Y)` or an inequality like `?X != ?Y`"
+_ANONYMOUS = re.compile(r"_(?=\s*[,.)])")
 _OTHER_DIRECTIVE = re.compile(r"\s*@(?:import|export|output|parameter|declare)\b")
 
 
@@ -33,6 +34,7 @@ class _Reader:
     def __init__(self, scanner: Scanner, prefixes: Mapping[str, str]) -> None:
         self.scanner = scanner
         self.prefixes = prefixes
+        self.anonymous = 0
 
     def part(self) -> list[BodyAtom]:
         scanner = self.scanner
@@ -79,6 +81,9 @@ class _Reader:
     def term(self) -> Term:
         if self.scanner.at("!") and not self.scanner.at("!="):
             self.scanner.fail("a variable like `?X` or a name", hint="rules have no existential variables")
+        if self.scanner.match(_ANONYMOUS):
+            self.anonymous += 1
+            return Variable(f"_{self.anonymous}")
         variable = read_variable(self.scanner)
         return (
             Variable(variable)

@@ -21,6 +21,7 @@ from loginfer.report.learned_values import (
 )
 from loginfer.report.material import Material
 from loginfer.report.negative_methods import Groups, grouped, method_order
+from loginfer.report.paper import benchmark_parts
 from loginfer.report.theory import expressiveness, theory
 from loginfer.report.values import Column, DataFile, Grid, Page, Picker
 
@@ -147,15 +148,12 @@ def _theory(
     found: Sequence[Standing], groups: Sequence[str], systems: Sequence[str]
 ) -> dict[str, Any] | None:
     """Return theory against figures: a row for each system, a column for each graph and pattern."""
-    chosen = {
-        group: method
-        for group, method in _hardest_of(found, groups).items()
-        if _pattern(group) in SHORT_NAMES
-    }
+    patterns = _patterns(found)
+    chosen = {g: method for g, method in _hardest_of(found, groups).items() if g in patterns}
     by_place = {(s.cell.system, s.group): s for s in found if chosen.get(s.group) == s.method}
     rows = []
     for system in systems:
-        cells = [_cell(by_place.get((system, group)), group) for group in chosen]
+        cells = [_cell(by_place.get((system, group)), patterns[group]) for group in chosen]
         if any(cell is not None for cell in cells):
             rows.append((system, cells))
     if not rows:
@@ -165,22 +163,20 @@ def _theory(
         known for (name, _), known in theory().items()
         if any(s.cell.name == name and s.cell.system in there for s in found)
     ]  # fmt: skip
-    patterns = {_pattern(group) for group in chosen}
+    asked = {patterns[group] for group in chosen}
     return {
         "columns": [(group, chosen[group]) for group in chosen],
         "rows": rows,
         "reasons": [
-            (r.system, SHORT_NAMES[r.pattern], r.can, r.why, r.source)
-            for r in reasons
-            if r.pattern in patterns
+            (r.system, SHORT_NAMES[r.pattern], r.can, r.why, r.source) for r in reasons if r.pattern in asked
         ],
     }
 
 
-def _cell(standing: Standing | None, group: str) -> dict[str, str] | None:
+def _cell(standing: Standing | None, pattern: str) -> dict[str, str] | None:
     if standing is None or standing.over is None:
         return None
-    known = expressiveness(standing.cell.name, _pattern(group))
+    known = expressiveness(standing.cell.name, pattern)
     if known is None:
         return None
     colour, meaning = outcome(known.can, standing.learned)
@@ -194,5 +190,7 @@ def _cell(standing: Standing | None, group: str) -> dict[str, str] | None:
     }
 
 
-def _pattern(group: str) -> str:
-    return group.split("-", 1)[-1]
+def _patterns(found: Sequence[Standing]) -> dict[str, str]:
+    """Return the short name of each group's pattern; only names of the suite tell one."""
+    parts = {s.group: benchmark_parts(s.cell.first.benchmark) for s in found}
+    return {group: known[1] for group, known in parts.items() if known and known[1] in SHORT_NAMES}

@@ -259,14 +259,16 @@ QUESTIONS = (
         "1",
         "Where systems score high on position-aware negatives, they have learned the pattern.",
         f"For each graph and pattern, and each of the eight systems with at least {HIGH:g} % on pa: its "
-        f"balanced accuracy is at least {CLEARLY:g} points above that of the best shortcut.",
+        f"balanced accuracy is at least {CLEARLY:g} points above that of the best shortcut. Where a shortcut "
+        f"has more than {100 - CLEARLY:g} %, nobody can be: such negatives cannot show it. The paper does "
+        "not say this in so many words; its tables are read so.",
         _learned,
     ),
     Question(
         "2",
         "Systems are good at simple patterns (symmetry, inversion, hierarchy).",
         f"The mean balanced accuracy over the eight systems is at least {HIGH:g} % for each graph and simple "
-        "pattern.",
+        "pattern. Another reading of its tables.",
         _high,
     ),
     Question(
@@ -315,7 +317,8 @@ QUESTIONS = (
         "9",
         "The order of the systems that position-aware negatives show is that of what they learned.",
         "Spearman's ρ between the accuracies of the eight systems on pa and here is at least "
-        f"{SAME_ORDER:g}, for each graph and pattern.",
+        f"{SAME_ORDER:g}, for each graph and pattern. For pa itself it is 1 by definition. Another reading "
+        "of its tables.",
         _order,
     ),
 )
