@@ -22,6 +22,7 @@ KINDS = (
     ("systems", "systems.html", ""),
     ("system", "systems/", ""),
     ("negatives", "negatives.html", ""),
+    ("learned", "learned.html", ""),
     ("rules", "rules.html", ""),
     ("ranking", "ranking.html", ""),
     ("explorer", "explorer.html", "#triple=0"),

@@ -74,10 +74,10 @@ def above(
 
 
 def at_least(case: str, value: float | None, least: float, strict: bool = False) -> Comparison:
-    """Compare a figure with a number of percent."""
+    """Compare a figure, as it is shown, with a number of percent."""
     if value is None:
         return Comparison(case, "", None)
-    percent = round(100 * value, 6)
+    percent = round(100 * value, 1)
     return Comparison(case, f"{percent:.1f}", percent > least if strict else percent >= least)
 
 
