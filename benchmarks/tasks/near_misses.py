@@ -32,8 +32,9 @@ def near_misses(folder: str, pattern: str) -> Any:
 
 
 def tasks(space: Workspace) -> list[Task]:
-    """Return near misses of compositions and of triangles."""
-    return [_task(space, "composition", "comp"), _task(space, "triangle", "trian")]
+    """Return near misses of compositions, triangles and diamonds."""
+    patterns = (("composition", "comp"), ("triangle", "trian"), ("diamond", "diam"))
+    return [_task(space, pattern, short) for pattern, short in patterns]
 
 
 def _task(space: Workspace, pattern: str, short: str) -> Task:
@@ -45,5 +46,6 @@ def _task(space: Workspace, pattern: str, short: str) -> Task:
         same=False,
         limit=120,
     )
-    ours = Case(OURS, f"{HERE}:near_misses", arguments, seconds=30, megabytes=2000, limit=120)
+    # The goal is 30 s of wall time on two cores; what is measured is CPU time.
+    ours = Case(OURS, f"{HERE}:near_misses", arguments, seconds=60, megabytes=2000, limit=120)
     return Task(f"near-misses-{short}", f"FB-{short}: near misses", (ours, peer), ("fb15k-237",))

@@ -128,7 +128,7 @@ def _grid(found: Sequence[Standing], groups: Sequence[str], systems: Sequence[st
     for system in systems:
         mine = [by_place.get((system, group)) for group in chosen]
         rows.append((system, *(None if s is None else rounded(s.over) for s in mine)))
-    caption = "Balanced accuracy minus that of the best shortcut, in points; the kind of negatives in brackets."
+    caption = "Balanced accuracy minus that of the best shortcut, in points, and the kind of negatives."
     return Grid(tuple(columns), tuple(rows), caption)
 
 
