@@ -193,6 +193,9 @@ def test_comparisons_are_made_in_points():
     assert at_least("x", 0.95, 95.0).holds is True
     assert at_least("x", 0.95, 95.0, strict=True).holds is False
     assert at_least("x", None, 95.0).holds is None
+    # A figure that is not enough is not shown as if it were.
+    near = at_least("x", 0.9496, 95.0)
+    assert (near.figures, near.holds) == ("94.96", False)
 
 
 def test_findings_are_plain_values_with_every_comparison():

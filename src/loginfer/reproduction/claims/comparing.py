@@ -74,11 +74,14 @@ def above(
 
 
 def at_least(case: str, value: float | None, least: float, strict: bool = False) -> Comparison:
-    """Compare a figure, as it is shown, with a number of percent."""
+    """Compare a figure with a number of percent."""
     if value is None:
         return Comparison(case, "", None)
-    percent = round(100 * value, 1)
-    return Comparison(case, f"{percent:.1f}", percent > least if strict else percent >= least)
+    percent = round(100 * value, 6)
+    shown = f"{percent:.1f}"
+    if float(shown) == least != percent:  # it would look like what it is not
+        shown = f"{percent:.2f}"
+    return Comparison(case, shown, percent > least if strict else percent >= least)
 
 
 def named(system: str, benchmark: str) -> str:
