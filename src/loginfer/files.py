@@ -40,6 +40,7 @@ __all__ = [
     "recover_folder",
     "refuse_to_overwrite",
     "remove_leftovers",
+    "sync",
     "writing",
 ]
 
@@ -201,8 +202,8 @@ def atomic_folder(
                 part.mkdir()
                 yield part
                 for file in sorted(part.iterdir()):
-                    _sync(file)
-                _sync(part)
+                    sync(file)
+                sync(part)
                 _put_in_place(part, target)
         finally:
             shutil.rmtree(part, ignore_errors=True)
@@ -244,7 +245,7 @@ def _put_in_place(part: Path, target: Path) -> None:
         if old.exists():
             old.rename(target)
         raise
-    _sync(target.parent)
+    sync(target.parent)
     shutil.rmtree(old, ignore_errors=True)
 
 
@@ -301,7 +302,7 @@ def locked(target: Path, name: str = "lock") -> Iterator[None]:
         os.close(handle)
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
     """Make sure that a file's content, or a folder's list of names, is on the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:

@@ -223,6 +223,15 @@ class Run:
         figures = {**self.metrics(), "thresholds": self.thresholds(), "diagnosis": self.diagnosis()}
         return self._answer(figures)
 
+    def __repr__(self) -> str:
+        return f"Run({self.system!r} on {self.benchmark!r}, seed {self.seed}, in {str(self.path)!r})"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        from loginfer.evaluation.evaluation_html import evaluation_fragment
+
+        return evaluation_fragment(self.as_dict())
+
     def answer(self, measures: Measures) -> dict[str, Any]:
         """Return figures that were computed again, in the shape of `Evaluation.as_dict`."""
         return self._answer(measures.as_dict())

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from numbers import Integral
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from loginfer.evaluation.work import Curve, Work
@@ -51,6 +52,10 @@ class RunWatch:
             return None
         checkpoint, self.curve = found
         return checkpoint
+
+    def folder(self) -> Path | None:
+        """Return a folder for what is too large for a checkpoint."""
+        return None if self._work is None else self._work.large
 
     def due(self) -> bool:
         """Say whether the last checkpoint is old enough."""

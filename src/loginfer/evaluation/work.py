@@ -4,6 +4,7 @@ For a run NAME it is the folder `.NAME.loginfer-run`:
 
     request.json            what was asked for; another request does not go on from here
     checkpoint.safetensors  the last state while learning
+    weights/                what is too large for that; the checkpoint says which of its files count
     trained.safetensors     the learned weights, once learning has ended
     predictions.parquet     the scores, once they are known
     ranks.parquet           the ranks, once they are known
@@ -36,6 +37,7 @@ Curve = list[dict[str, Any]]
 
 REQUEST = "request.json"
 CHECKPOINT = "checkpoint.safetensors"
+LARGE = "weights"
 TRAINED = "trained.safetensors"
 PREDICTIONS = "predictions.parquet"
 RANKS = "ranks.parquet"
@@ -56,6 +58,11 @@ class Work:
     folder: Path
     resumed: bool
 
+    @property
+    def large(self) -> Path:
+        """Where a system that learns keeps what is too large for a checkpoint."""
+        return self.folder / LARGE
+
     def checkpoint(self) -> tuple[Checkpoint, Curve] | None:
         """Return the last checkpoint, with the learning curve up to it."""
         found = self._arrays(CHECKPOINT)
@@ -72,10 +79,14 @@ class Work:
         return None if found is None else (found[0], found[1]["curve"])
 
     def keep_trained(self, arrays: Arrays, curve: Curve) -> None:
-        """Keep learned weights; the checkpoint is needed no more."""
+        """Keep learned weights; the checkpoint and its files are needed no more.
+
+        Who has mapped one of these keeps it, where the system lets a file in use be removed.
+        """
         write_arrays(self.folder / TRAINED, arrays, {"curve": curve})
         with contextlib.suppress(OSError):
             (self.folder / CHECKPOINT).unlink()
+        shutil.rmtree(self.large, ignore_errors=True)
 
     def predictions(self, benchmark: Benchmark, method: str | None) -> Predictions | None:
         """Return the scores, if they are known."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -22,6 +23,7 @@ __all__ = [
     "Arrays",
     "CandidateScorer",
     "Checkpoint",
+    "FolderWatch",
     "Position",
     "Scorer",
     "Scores",
@@ -129,6 +131,15 @@ class Watch(Protocol):
 
     def progress(self, what: str, done: int, total: int | None) -> None:
         """Show how far the work is."""
+        ...
+
+
+@runtime_checkable
+class FolderWatch(Protocol):
+    """A watch with a folder for what is too large for a checkpoint; it stays while the run is unfinished."""
+
+    def folder(self) -> Path | None:
+        """Return the folder, which may not be there yet; None if there is none."""
         ...
 
 

@@ -39,6 +39,7 @@ from loginfer.systems.embedding.transe import (
 )
 
 __all__ = [
+    "add_gradient",
     "add_gradients",
     "derive",
     "derive_all",
@@ -108,19 +109,32 @@ def add_gradients(
 ) -> None:
     """Add weight · ∂score of candidates start to end to the gradients of the query and of the candidates."""
     for i in range(start, end):
-        weight, g_query = work.weights[i], work.g_query
         candidate = entities[work.candidates[i]]
         g_candidate = work.g_entities[work.slots[work.candidates[i]]]
-        if model.comparison == L1:
-            add_l1_gradient(weight, query, candidate, g_query, g_candidate)
-        elif model.comparison == L2:
-            add_l2_gradient(weight, model.offset - work.scores[i], query, candidate, g_query, g_candidate)
-        elif model.comparison == MODULI:
-            add_moduli_gradient(weight, query, candidate, g_query, g_candidate)
-        elif model.comparison == DOT:
-            add_dot_gradient(weight, query, candidate, g_query, g_candidate)
-        else:
-            add_box_gradient(weight, query, candidate, g_query, g_candidate)
+        add_gradient(model, work.weights[i], work.scores[i], query, candidate, work.g_query, g_candidate)
+
+
+@fast_spliced
+def add_gradient(
+    model: Model,
+    weight: Any,
+    score: Any,
+    query: Floats,
+    candidate: Floats,
+    g_query: Floats,
+    g_candidate: Floats,
+) -> None:
+    """Add weight · ∂score to the gradients of a query and of a candidate for the end that it lacks."""
+    if model.comparison == L1:
+        add_l1_gradient(weight, query, candidate, g_query, g_candidate)
+    elif model.comparison == L2:
+        add_l2_gradient(weight, model.offset - score, query, candidate, g_query, g_candidate)
+    elif model.comparison == MODULI:
+        add_moduli_gradient(weight, query, candidate, g_query, g_candidate)
+    elif model.comparison == DOT:
+        add_dot_gradient(weight, query, candidate, g_query, g_candidate)
+    else:
+        add_box_gradient(weight, query, candidate, g_query, g_candidate)
 
 
 # -- what is derived from a relation's parameters --------------------------------------------------

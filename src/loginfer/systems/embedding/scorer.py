@@ -48,11 +48,10 @@ class EmbeddingScorer:
         cls, system: EmbeddingSystem, entities: npt.NDArray[np.float32], relations: npt.NDArray[np.float32]
     ) -> EmbeddingScorer:
         """Return the scorer of a system with these weights."""
-        parameters = np.array(relations, dtype=np.float32, order="C")
+        parameters = _plain(relations)
         derived = np.zeros((len(parameters), system.derived_width), dtype=np.float32)
         derive_all(system.code, parameters, derived)
-        rows = np.array(entities, dtype=np.float32, order="C")
-        return cls(Model.of(system), system.query_width, rows, parameters, derived)
+        return cls(Model.of(system), system.query_width, _plain(entities), parameters, derived)
 
     def score(self, triples: Triples) -> npt.NDArray[np.float64]:
         """Return float64[n], one score a triple of int32[n, 3]."""
@@ -91,6 +90,11 @@ class EmbeddingScorer:
     def arrays(self) -> Arrays:
         """Return the weights by name."""
         return {"entities": self.entities, "relations": self.relations}
+
+
+def _plain(array: npt.NDArray[np.float32]) -> Floats:
+    """Return an array as kernels want it, without a copy if it is so: weights may be most of the memory."""
+    return np.require(array, dtype=np.float32, requirements=["C", "W"])
 
 
 def _columns(triples: Triples) -> tuple[Ids, Ids, Ids]:

@@ -7,9 +7,10 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from loginfer.systems.embedding.room import zeros
 from loginfer.systems.embedding.system import EmbeddingSystem, Floats
 
-__all__ = ["Data", "Ids", "Loss", "Model", "Weights", "Workspace"]
+__all__ = ["Data", "Ids", "Loss", "Model", "Positive", "Weights", "Workspace"]
 
 Ids: TypeAlias = npt.NDArray[np.int32]
 
@@ -79,6 +80,18 @@ class Data(NamedTuple):
     type_relation: int
 
 
+class Positive(NamedTuple):
+    """A positive and its negatives, as `Workspace` has them."""
+
+    known: Ids
+    relation: Ids
+    side: Ids
+    ends: Ids
+    candidates: Ids
+    scores: Floats
+    weights: Floats
+
+
 class Workspace(NamedTuple):
     """What a worker needs besides: gradients of the rows that its batch touches, and room for one positive.
 
@@ -140,18 +153,18 @@ class Workspace(NamedTuple):
             filled=np.zeros(1, dtype=np.int32),
             touched=np.zeros(most, dtype=np.int32),
             uses=np.zeros(most, dtype=np.int32),
-            g_entities=np.zeros((most, width), dtype=np.float32),
+            g_entities=zeros(most, width),
             relation_touched=np.zeros(relations, dtype=np.bool_),
             relation_uses=np.zeros(relations, dtype=np.int32),
-            g_derived=np.zeros((relations, derived), dtype=np.float32),
-            g_parameters=np.zeros(weights.relations.shape[1], dtype=np.float32),
+            g_derived=zeros(relations, derived),
+            g_parameters=zeros(weights.relations.shape[1]),
             known=np.zeros(4, dtype=np.int32),
             relation=np.zeros(4, dtype=np.int32),
             side=np.zeros(4, dtype=np.int32),
             ends=np.zeros(5, dtype=np.int32),
-            queries=np.zeros((4, system.query_width), dtype=np.float32),
-            g_query=np.zeros(system.query_width, dtype=np.float32),
+            queries=zeros(4, system.query_width),
+            g_query=zeros(system.query_width),
             candidates=np.zeros(room, dtype=np.int32),
-            scores=np.zeros(room, dtype=np.float32),
-            weights=np.zeros(room, dtype=np.float32),
+            scores=zeros(room),
+            weights=zeros(room),
         )

@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from loginfer.compiled import fast_kernel, fast_spliced
 from loginfer.systems.embedding.adam import add_cubic_gradient, bias_corrections, update_row
-from loginfer.systems.embedding.codes import COMPLEX, OBJECT, SUBJECT
+from loginfer.systems.embedding.codes import COMPLEX
+from loginfer.systems.embedding.drawing import announce, draw, touch
 from loginfer.systems.embedding.kernels import (
     add_gradients,
     derive,
@@ -19,10 +20,9 @@ from loginfer.systems.embedding.kernels import (
     score_candidates,
 )
 from loginfer.systems.embedding.prefetch import prefetch_row
-from loginfer.systems.embedding.sampling import draw_other, random_bits
-from loginfer.systems.embedding.state import Data, Loss, Model, Weights, Workspace
+from loginfer.systems.embedding.state import Data, Loss, Model, Positive, Weights, Workspace
 
-__all__ = ["run_batches"]
+__all__ = ["run_batches", "update", "weigh"]
 
 _ZERO = np.float32(0)
 _ONE = np.float32(1)
@@ -65,101 +65,34 @@ def run_batches(
         start, end = b * batch, min((b + 1) * batch, len(order))
         for place in range(start, end):
             if place + _AHEAD < end:
-                _announce(loss, weights, data, salt, place + _AHEAD, order[place + _AHEAD])
-            _gather(loss, data, work, salt, place, order[place], pairing[place])
+                announce(loss, weights, data, salt, place + _AHEAD, order[place + _AHEAD])
+            draw(loss, data, work, salt, place, order[place], pairing[place])
+            _claim(work)
             total += _add_gradients(model, loss, weights, work)
         rate, tiny = bias_corrections(rates[b], first_step + b)
-        _update(model, loss, weights, work, _ONE / np.float32(end - start), rate, tiny)
+        update(model, loss, weights, work, _ONE / np.float32(end - start), rate, tiny)
     return total
-
-
-@fast_spliced
-def _announce(loss: Loss, weights: Weights, data: Data, salt: Any, place: int, positive: int) -> None:
-    """Ask for the rows of a positive and its random negatives, before they are needed."""
-    width = weights.entities.shape[1]
-    prefetch_row(weights.entities, np.int64(data.positives[positive, 0]), width)
-    prefetch_row(weights.entities, np.int64(data.positives[positive, 2]), width)
-    counter = np.uint64(place) * np.uint64(loss.negatives + 1)
-    for i in range(loss.negatives):
-        bits = random_bits(salt, counter + np.uint64(i))
-        prefetch_row(weights.entities, np.int64(draw_other(bits, data.constants, -1)), width)
 
 
 # -- a positive and its negatives ------------------------------------------------------------------
 
 
 @fast_spliced
-def _gather(
-    loss: Loss, data: Data, work: Workspace, salt: Any, place: int, positive: int, explicit: int
-) -> None:
-    """Write a positive and its negatives to the workspace, as candidates in groups (see `Workspace`)."""
-    subject, relation, object_ = (
-        data.positives[positive, 0],
-        data.positives[positive, 1],
-        data.positives[positive, 2],
-    )
-    of_types = relation == data.type_relation
-    _touch(work, subject)
-    _touch(work, object_)
-    work.uses[work.slots[subject]] += 1
-    work.uses[work.slots[object_]] += 1
-    work.relation_uses[relation] += 1
-    counter = np.uint64(place) * np.uint64(loss.negatives + 1)
-    work.candidates[0] = object_
-    objects, end = 1, loss.negatives + 1
-    pool = data.types if of_types else data.constants
-    for i in range(loss.negatives):
-        bits = random_bits(salt, counter + np.uint64(i))
-        if bits & np.uint64(1) and len(pool) > 1:  # a graph may have one type only
-            other = draw_other(bits, pool, object_)
-            work.candidates[objects] = other
-            objects += 1
-        else:
-            other = draw_other(bits, data.constants, subject)
-            end -= 1
-            work.candidates[end] = other
-        _touch(work, other)
+def _claim(work: Workspace) -> None:
+    """Give all that `draw` wrote down rows for gradients, and count what the positive uses."""
+    for i in range(work.ends[4]):
+        touch(work, work.candidates[i])
     for group in range(4):
-        work.known[group] = subject
-        work.relation[group] = relation
-        work.side[group] = OBJECT
-    work.known[1] = object_
-    work.side[1] = SUBJECT
-    work.ends[1] = objects
-    work.ends[2] = loss.negatives + 1
-    end = loss.negatives + 1
-    if loss.explicit_weight > _ZERO and len(data.negatives) > 0:
-        s, r, o = data.negatives[explicit, 0], data.negatives[explicit, 1], data.negatives[explicit, 2]
-        _touch(work, s)
-        _touch(work, o)
-        work.candidates[end] = o
-        work.known[2] = s
-        work.relation[2] = r
-        end += 1
-    work.ends[3] = end
-    if loss.relation_weight > _ZERO and len(data.relations) > 1 and not of_types:
-        bits = random_bits(salt, counter + np.uint64(loss.negatives))
-        work.candidates[end] = object_
-        work.relation[3] = draw_other(bits, data.relations, relation)
-        end += 1
-    work.ends[4] = end
-    for group in range(4):
+        touch(work, work.known[group])
         work.relation_touched[work.relation[group]] = True
-
-
-@fast_spliced
-def _touch(work: Workspace, entity: Any) -> None:
-    """Give an entity a row for its gradient."""
-    if work.slots[entity] < 0:
-        work.slots[entity] = work.filled[0]
-        work.touched[work.filled[0]] = entity
-        work.filled[0] += 1
-    prefetch_row(work.g_entities, np.int64(work.slots[entity]), work.g_entities.shape[1])
+    work.uses[work.slots[work.known[0]]] += 1
+    work.uses[work.slots[work.candidates[0]]] += 1
+    work.relation_uses[work.relation[0]] += 1
 
 
 @fast_spliced
 def _add_gradients(model: Model, loss: Loss, weights: Weights, work: Workspace) -> Any:
-    """Add the gradients of what `_gather` wrote down; returns the loss."""
+    """Add the gradients of what `draw` wrote down; returns the loss."""
     for group in range(4):
         start, end = work.ends[group], work.ends[group + 1]
         if start < end:
@@ -167,7 +100,7 @@ def _add_gradients(model: Model, loss: Loss, weights: Weights, work: Workspace) 
             known, derived = weights.entities[work.known[group]], weights.derived[work.relation[group]]
             make_query(model.code, work.side[group], known, derived, query)
             score_candidates(model, query, weights.entities, work.candidates, work.scores, start, end)
-    total = _weigh(loss, work)
+    total = weigh(loss, work)
     for group in range(4):
         start, end = work.ends[group], work.ends[group + 1]
         if start < end:
@@ -189,7 +122,7 @@ def _add_gradients(model: Model, loss: Loss, weights: Weights, work: Workspace) 
 
 
 @fast_spliced
-def _weigh(loss: Loss, work: Workspace) -> Any:
+def weigh(loss: Loss, work: Workspace | Positive) -> Any:
     """Set the derivative of the loss by each score; returns the loss."""
     scores, weights = work.scores, work.weights
     k = loss.negatives
@@ -221,7 +154,7 @@ def _weigh(loss: Loss, work: Workspace) -> Any:
 
 
 @fast_spliced
-def _update(
+def update(
     model: Model, loss: Loss, weights: Weights, work: Workspace, share: Any, rate: Any, tiny: Any
 ) -> None:
     """Take a step with the mean gradients of a batch, and clear them."""

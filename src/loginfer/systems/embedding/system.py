@@ -48,7 +48,16 @@ class EmbeddingSystem(ABC):
     learning_rate: float = setting(0.01, "of Adam at the start; falls to 0 in a straight line", least=0)
     patience: int = setting(0, "stop after so many epochs that were not better on valid; 0: never", least=0)
     keep: Literal["best", "last"] = setting("best", "the epoch that is best on valid, or the last one")
-    workers: int = setting(1, "threads; more than one is faster and not reproducible", least=1, most=256)
+    workers: int = setting(1, "threads; how many makes no difference to the result", least=1, most=256)
+    partitions: int = setting(
+        0,
+        "parts of the entities, of which two are in memory; 0: one, or as many as 8 GB need",
+        least=0,
+        most=1024,
+    )
+    storage: Literal["auto", "memory", "mapped"] = setting(
+        "auto", "where weights are: memory, mapped files, or files from 2 GB on; no difference to the result"
+    )
     seed: int = setting(0, "seed of all that is random", least=0)
 
     # The model's number; how many times `dimension` the row of an entity and of a relation is wide.

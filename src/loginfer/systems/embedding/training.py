@@ -3,249 +3,207 @@
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from loginfer.benchmark.randomness import generator, salt
 from loginfer.benchmark.values import Benchmark
 from loginfer.errors import InputError, LogInferError
+from loginfer.systems.embedding.buckets import Buckets
+from loginfer.systems.embedding.crew import Crew, Lesson
+from loginfer.systems.embedding.data import training_data
 from loginfer.systems.embedding.kernels import derive_all
+from loginfer.systems.embedding.partition import Partition
+from loginfer.systems.embedding.places import Place
+from loginfer.systems.embedding.progress import Progress
+from loginfer.systems.embedding.room import apart, zeros
 from loginfer.systems.embedding.scorer import EmbeddingScorer
-from loginfer.systems.embedding.state import Data, Loss, Model, Weights, Workspace
-from loginfer.systems.embedding.steps import run_batches
+from loginfer.systems.embedding.state import Weights
+from loginfer.systems.embedding.store import Store
 from loginfer.systems.embedding.system import EmbeddingSystem, Floats
 from loginfer.systems.embedding.validation import Validation
-from loginfer.systems.interface import Arrays, Checkpoint, Unwatched, Watch
+from loginfer.systems.interface import Checkpoint, Unwatched, Watch
 
 __all__ = ["train"]
 
-# So many batches are learned from between two signs of life.
+# So many batches are learned from between two signs of life; in epochs of more than `_LONG` they are shown.
 _BETWEEN = 128
-
-
-@dataclass
-class _Progress:
-    """What is known after some epochs: the next one, and the best on valid.
-
-    Parameters
-    ----------
-    epoch
-        How many are done.
-    best
-        The best figure on valid; NaN before the first.
-    best_epoch
-        The last epoch that reached it, counted from 1.
-    stale
-        Epochs since it was improved.
-    entities, relations
-        The weights of that epoch.
-    """
-
-    epoch: int
-    best: float
-    best_epoch: int
-    stale: int
-    entities: Floats
-    relations: Floats
+_LONG = 1024
 
 
 def train(system: EmbeddingSystem, benchmark: Benchmark, watch: Watch | None) -> EmbeddingScorer:
     """Fit an embedding system to a benchmark."""
     watch = Unwatched() if watch is None else watch
-    data = _data(system, benchmark)
-    validation = Validation.of(benchmark, system.seed)
-    weights, progress = _start(system, benchmark, watch.restore())
-    workspaces = [Workspace.of(system, weights) for _ in range(system.workers)]
-    while progress.epoch < system.epochs and not _enough(system, progress):
-        watch.progress("epochs", progress.epoch, system.epochs)
-        loss, rate = _epoch(system, data, weights, workspaces, progress.epoch)
-        progress.epoch += 1
-        row: dict[str, float | int] = {"epoch": progress.epoch, "loss": loss, "learning_rate": rate}
-        if validation is None:
-            _take(progress, weights)
+    partition = Partition.of(system, len(benchmark.graph.entities))
+    # Sorted before there are weights: it needs memory for a while.
+    buckets = Buckets(training_data(system, benchmark), partition, system.seed)
+    place = Place(system, partition, watch)
+    try:
+        scorer = _Training(system, benchmark, place.store, partition, watch).run(buckets)
+    except BaseException:
+        place.clear()
+        raise
+    place.clear_after(scorer)
+    return scorer
+
+
+class _Training:
+    """One training: weights, how far it is, and who watches."""
+
+    def __init__(
+        self,
+        system: EmbeddingSystem,
+        benchmark: Benchmark,
+        store: Store,
+        partition: Partition,
+        watch: Watch,
+    ) -> None:
+        self._system = system
+        self._watch = watch
+        self._store = store
+        self._partition = partition
+        self._progress = Progress()
+        self._valid = self._valid_rows = None
+        validation = Validation.of(benchmark, system.seed)
+        if validation is not None:
+            entities, self._valid = validation.compact()
+            rows = partition.rows_of(entities)
+            self._valid_order = np.argsort(rows)
+            self._valid_rows = rows[self._valid_order]
+        relations = len(benchmark.graph.relations)
+        checkpoint = watch.restore()
+        if checkpoint is None:
+            random = generator(system.seed, "embedding", "start")
+            store.begin(random)
+            start = system.initial_relations(relations, random)
+            self._weights = self._weights_of(start, zeros(relations, 2, start.shape[1]))
+            self._best_relations = start.copy()
         else:
-            figure = validation.accuracy(_scorer(system, weights))
-            row["valid_accuracy"] = figure
-            _compare(system, progress, weights, figure)
-        watch.record(row)
-        if watch.due():
-            watch.save(_checkpoint(weights, progress))
-    watch.progress("epochs", progress.epoch, system.epochs)
-    return EmbeddingScorer.of(system, progress.entities, progress.relations)
+            self._take_up(checkpoint)
+        self._crew = Crew(system, self._weights)
 
+    @property
+    def _best_counts(self) -> bool:
+        """Whether the best epoch may be another one than the last."""
+        return self._valid is not None and self._system.keep == "best"
 
-def _data(system: EmbeddingSystem, benchmark: Benchmark) -> Data:
-    graph = benchmark.graph
-    if not len(graph):
-        raise InputError(f"{benchmark.name} has no training triples to learn from")
-    negatives = np.empty((0, 3), dtype=np.int32)
-    if system.mode != "random":
-        made = [found.splits.train for found in benchmark.negatives.values()]
-        negatives = np.vstack([negatives, *made])
-        if not len(negatives):
-            raise InputError(
-                f"{benchmark.name} has no negative training triples, and mode `{system.mode}` needs them",
-                hint="train with random negatives only: --mode random",
-            )
-    type_relation = -1 if graph.type_relation is None else graph.type_relation
-    return Data(
-        positives=np.array(benchmark.positives.train, dtype=np.int32, order="C"),
-        negatives=np.array(negatives, dtype=np.int32, order="C"),
-        constants=np.array(graph.consts, dtype=np.int32),
-        types=np.array(graph.types, dtype=np.int32),
-        relations=np.array(graph.rels, dtype=np.int32),
-        type_relation=type_relation,
-    )
+    def run(self, buckets: Buckets) -> EmbeddingScorer:
+        """Learn until it is enough; returns what was learned."""
+        system, progress, watch = self._system, self._progress, self._watch
+        while progress.epoch < system.epochs and not progress.enough(system.patience):
+            watch.progress("epochs", progress.epoch, system.epochs)
+            loss, rate = self._epoch(buckets)
+            progress.end_epoch()
+            row: dict[str, float | int] = {"epoch": progress.epoch, "loss": loss, "learning_rate": rate}
+            figure = self._accuracy()
+            if figure is not None:
+                row["valid_accuracy"] = figure
+            if progress.judge(figure) and self._best_counts:
+                self._store.keep()
+                np.copyto(self._best_relations, self._weights.relations)
+            watch.record(row)
+            self._maybe_save(within=False)
+        watch.progress("epochs", progress.epoch, system.epochs)
+        relations = self._best_relations if self._best_counts else self._weights.relations
+        return EmbeddingScorer.of(system, self._store.result(self._best_counts), relations)
 
+    # -- one epoch ---------------------------------------------------------------------------------
 
-# -- one epoch -----------------------------------------------------------------------------------
+    def _epoch(self, buckets: Buckets) -> tuple[float, float]:
+        """Learn from all positives once; returns their mean loss and the learning rate at the start."""
+        system, progress, epoch = self._system, self._progress, self._progress.epoch
+        tour = [pair for pair in self._partition.tour(system.seed, epoch) if buckets.count(pair)]
+        counts = [buckets.count(pair) for pair in tour]
+        batches = [math.ceil(count / system.batch) for count in counts]
+        whole = sum(batches)
+        steps = np.arange(epoch * whole, (epoch + 1) * whole)
+        rates = system.learning_rate * (1 - steps / (system.epochs * whole))
+        while progress.lesson < len(tour):
+            number, first = progress.lesson, sum(batches[: progress.lesson])
+            self._store.load(tour[number])
+            if number + 1 < len(tour):
+                self._store.expect(tour[number + 1])
+            data = buckets.data(tour[number])
+            name = () if self._partition.parts == 1 else (min(tour[number]), max(tour[number]))
+            random = generator(system.seed, "embedding", "order", epoch, *name)
+            order = random.permutation(counts[number])
+            there = len(data.negatives)
+            pairing = np.resize(random.permutation(there), len(order)) if there else order
+            bits = np.uint64(salt(system.seed, "embedding", "negatives", epoch, *name))
+            here = rates[first : first + batches[number]]
+            self._learn(Lesson(data, order, pairing, bits, epoch * whole + first + 1, here), whole)
+            progress.end_lesson()
+            if progress.lesson < len(tour):
+                self._maybe_save(within=True)
+        return progress.total / sum(counts), float(rates[0])
 
+    def _learn(self, lesson: Lesson, whole: int) -> None:
+        """Learn from the batches of a lesson that are left; `whole` is how many an epoch has."""
+        progress, batches = self._progress, len(lesson.rates)
+        for start in range(progress.batch, batches, _BETWEEN):
+            self._store.changing()
+            end = min(start + _BETWEEN, batches)
+            progress.total += self._crew.learn(lesson, self._weights, start, end)
+            progress.batch = end
+            if whole > _LONG:
+                done = lesson.first_step - 1 + end
+                self._watch.progress("batches", done, self._system.epochs * whole)
+            if not math.isfinite(progress.total):
+                raise self._ran_away(f"the loss became {progress.total}")
+            if end < batches:
+                self._maybe_save(within=True)
+        if not (self._store.finite() and np.isfinite(self._weights.relations).all()):
+            raise self._ran_away("a weight is no longer a finite number")
 
-def _epoch(
-    system: EmbeddingSystem, data: Data, weights: Weights, workspaces: list[Workspace], epoch: int
-) -> tuple[float, float]:
-    """Learn from all positives once; returns their mean loss and the learning rate at the start."""
-    count = len(data.positives)
-    batches = math.ceil(count / system.batch)
-    first = epoch * batches
-    rates = system.learning_rate * (1 - np.arange(first, first + batches) / (system.epochs * batches))
-    random = generator(system.seed, "embedding", "order", epoch)
-    order = random.permutation(count)
-    pairing = np.resize(random.permutation(len(data.negatives)), count) if len(data.negatives) else order
-    bits = np.uint64(salt(system.seed, "embedding", "negatives", epoch))
-
-    def work(chosen: npt.NDArray[np.int64], workspace: Workspace) -> float:
-        return run_batches(
-            Model.of(system),
-            Loss.of(system),
-            weights,
-            data,
-            workspace,
-            order,
-            pairing,
-            bits,
-            system.batch,
-            chosen,
-            first + 1,
-            rates,
+    def _ran_away(self, what: str) -> LogInferError:
+        rate = self._system.learning_rate / 10
+        return LogInferError(
+            f"{what} in epoch {self._progress.epoch + 1}: training ran away",
+            hint=f"try a smaller learning rate: --set learning_rate={rate:g}",
         )
 
-    total = 0.0
-    for start in range(0, batches, _BETWEEN):
-        chosen = np.arange(start, min(start + _BETWEEN, batches))
-        total += _in_parallel(work, chosen, workspaces)
-        if not math.isfinite(total):
-            raise _ran_away(system, epoch, f"the loss became {total}")
-    if not (np.isfinite(weights.entities).all() and np.isfinite(weights.relations).all()):
-        raise _ran_away(system, epoch, "a weight is no longer a finite number")
-    return total / count, float(rates[0])
+    def _accuracy(self) -> float | None:
+        """Return how good the weights are on valid, if there is one."""
+        if self._valid is None or self._valid_rows is None:
+            return None
+        found = self._store.rows(self._valid_rows)
+        entities = np.empty_like(found)
+        entities[self._valid_order] = found
+        return self._valid.accuracy(EmbeddingScorer.of(self._system, entities, self._weights.relations))
 
+    # -- start and checkpoints ---------------------------------------------------------------------
 
-def _ran_away(system: EmbeddingSystem, epoch: int, what: str) -> LogInferError:
-    return LogInferError(
-        f"{what} in epoch {epoch + 1}: training ran away",
-        hint=f"try a smaller learning rate: --set learning_rate={system.learning_rate / 10:g}",
-    )
+    def _weights_of(self, relations: Floats, moments: Floats) -> Weights:
+        mine, derived = apart(relations), zeros(len(relations), self._system.derived_width)
+        derive_all(self._system.code, mine, derived)
+        return Weights(self._store.entities, mine, derived, self._store.moments, apart(moments))
 
-
-def _in_parallel(work: Any, batches: npt.NDArray[np.int64], workspaces: list[Workspace]) -> float:
-    """Share batches among workers, who all write to the same weights without waiting for one another."""
-    workers = len(workspaces)
-    if workers == 1:
-        return float(work(batches, workspaces[0]))
-    with ThreadPoolExecutor(workers) as pool:
-        shares = [batches[i::workers].copy() for i in range(workers)]
-        return float(sum(pool.map(work, shares, workspaces)))
-
-
-# -- the choice of the epoch ---------------------------------------------------------------------
-
-
-def _compare(system: EmbeddingSystem, progress: _Progress, weights: Weights, figure: float) -> None:
-    """Keep an epoch's weights if none was better; among equals the last one has learned most."""
-    better = not figure <= progress.best
-    progress.stale = 0 if better else progress.stale + 1
-    if system.keep == "last" or not figure < progress.best:
-        _take(progress, weights)
-    if better:
-        progress.best = figure
-
-
-def _take(progress: _Progress, weights: Weights) -> None:
-    progress.best_epoch = progress.epoch
-    np.copyto(progress.entities, weights.entities)
-    np.copyto(progress.relations, weights.relations)
-
-
-def _enough(system: EmbeddingSystem, progress: _Progress) -> bool:
-    return 0 < system.patience <= progress.stale
-
-
-# -- start and checkpoints -----------------------------------------------------------------------
-
-
-def _start(
-    system: EmbeddingSystem, benchmark: Benchmark, checkpoint: Checkpoint | None
-) -> tuple[Weights, _Progress]:
-    """Draw the weights, or take them from a checkpoint."""
-    if checkpoint is not None:
+    def _take_up(self, checkpoint: Checkpoint) -> None:
         arrays, facts = checkpoint.arrays, checkpoint.facts
-        weights = _weights(system, arrays)
-        best = float("nan") if facts["best"] is None else float(facts["best"])
-        known = (int(facts["epoch"]), best, int(facts["best_epoch"]), int(facts["stale"]))
-        return weights, _Progress(
-            *known, np.array(arrays["best_entities"]), np.array(arrays["best_relations"])
+        if facts.get("mapped") is not None and not self._store.in_files:
+            raise InputError(
+                "the unfinished run kept its weights in files, not in memory",
+                hint="go on with --set storage=mapped, or start over",
+            )
+        self._store.resume(arrays, facts.get("mapped"))
+        relations, moments, self._best_relations = (
+            np.array(arrays[name], dtype=np.float32, order="C")
+            for name in ("relations", "relation_moments", "best_relations")
         )
-    graph = benchmark.graph
-    random = generator(system.seed, "embedding", "start")
-    entities = system.initial_entities(len(graph.entities), random)
-    relations = system.initial_relations(len(graph.relations), random)
-    weights = _weights(
-        system,
-        {
-            "entities": entities,
-            "relations": relations,
-            "entity_moments": np.zeros((len(entities), 2, entities.shape[1]), dtype=np.float32),
-            "relation_moments": np.zeros((len(relations), 2, relations.shape[1]), dtype=np.float32),
-        },
-    )
-    return weights, _Progress(0, float("nan"), 0, 0, entities.copy(), relations.copy())
+        self._weights = self._weights_of(relations, moments)
+        self._progress = Progress.of(facts)
 
-
-def _weights(system: EmbeddingSystem, arrays: Arrays) -> Weights:
-    relations = np.array(arrays["relations"], dtype=np.float32, order="C")
-    derived = np.zeros((len(relations), system.derived_width), dtype=np.float32)
-    derive_all(system.code, relations, derived)
-    return Weights(
-        np.array(arrays["entities"], dtype=np.float32, order="C"),
-        relations,
-        derived,
-        np.array(arrays["entity_moments"], dtype=np.float32, order="C"),
-        np.array(arrays["relation_moments"], dtype=np.float32, order="C"),
-    )
-
-
-def _checkpoint(weights: Weights, progress: _Progress) -> Checkpoint:
-    arrays = {
-        "entities": weights.entities,
-        "relations": weights.relations,
-        "entity_moments": weights.entity_moments,
-        "relation_moments": weights.relation_moments,
-        "best_entities": progress.entities,
-        "best_relations": progress.relations,
-    }
-    facts = {
-        "epoch": progress.epoch,
-        "best": None if math.isnan(progress.best) else progress.best,
-        "best_epoch": progress.best_epoch,
-        "stale": progress.stale,
-    }
-    return Checkpoint(arrays, facts)
-
-
-def _scorer(system: EmbeddingSystem, weights: Weights) -> EmbeddingScorer:
-    return EmbeddingScorer(Model.of(system), system.query_width, *weights[:3])
+    def _maybe_save(self, within: bool) -> None:
+        """Keep a checkpoint, if it is time for one."""
+        if not (self._store.ready(within) and self._watch.due()):
+            return
+        arrays, mapped = self._store.save()
+        arrays |= {
+            "relations": self._weights.relations,
+            "relation_moments": self._weights.relation_moments,
+            "best_relations": self._best_relations,
+        }
+        facts: dict[str, Any] = self._progress.facts()
+        self._watch.save(Checkpoint(arrays, facts if mapped is None else {**facts, "mapped": mapped}))
+        self._store.saved()

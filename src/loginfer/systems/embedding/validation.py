@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from loginfer.benchmark.randomness import generator
 from loginfer.benchmark.shortcuts import counts_from
@@ -40,6 +41,15 @@ class Validation:
         else:
             negatives = np.vstack([made.splits.valid for made in benchmark.negatives.values()])
         return cls(positives, negatives) if len(positives) and len(negatives) else None
+
+    def compact(self) -> tuple[npt.NDArray[np.int32], Validation]:
+        """Return the entities that occur, sorted, and the same triples by places among them."""
+        both = np.vstack([self.positives, self.negatives])
+        entities, places = np.unique(both[:, [0, 2]], return_inverse=True)
+        triples = both.astype(np.int32)
+        triples[:, [0, 2]] = places.reshape(-1, 2)
+        cut = len(self.positives)
+        return entities.astype(np.int32), Validation(triples[:cut], triples[cut:])
 
     def accuracy(self, scorer: Scorer) -> float:
         """Return the accuracy at the best threshold."""
