@@ -17,7 +17,7 @@ from scipy.stats import chi2, chisquare
 
 from loginfer.benchmark import sampler
 from loginfer.benchmark.negatives import random_object, sample_negatives
-from loginfer.benchmark.negatives.found import taken
+from loginfer.benchmark.negatives.found import Taken
 from loginfer.benchmark.negatives.position import draw_corruptions, position_of, position_space
 from loginfer.benchmark.negatives.relevance import relevance_space, support_constants
 from loginfer.benchmark.negatives.truth import Truth
@@ -225,7 +225,7 @@ def test_position_aware_draws_are_uniform(example, large):
     assert any(definitions.is_type(t, context.kg) for t in candidates)
     counts: Counter = Counter()
     rng = np.random.default_rng(3)
-    nothing = taken(context, [])
+    nothing = Taken(context, [])
     for _ in range(RUNS):
         counts.update(as_set(draw_corruptions(context, "train", 8, rng, nothing).triples))
     assert_uniform(counts, candidates, 8, RUNS)

@@ -62,7 +62,7 @@ def test_duckdb_answers_the_same_from_disk_as_from_memory(loginfer, tmp_path, mo
     graph.write_text(TRIPLES + typed)
     outputs = []
     for limit in (2**40, 0):
-        monkeypatch.setattr("loginfer.cli.common.OUT_OF_CORE_BYTES", limit)
+        monkeypatch.setattr("loginfer.cli.engines.OUT_OF_CORE_BYTES", limit)
         out = tmp_path / f"new-{limit}.tsv"
         words = ["rules", "apply", graph, rule, "--closure", "--include-graph", "--out", out]
         code, _, err = loginfer(*words, "--engine", "duckdb", "--memory-limit", "500MB")

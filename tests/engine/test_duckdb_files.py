@@ -176,10 +176,16 @@ def test_running_out_of_memory_and_disk_says_what_to_do(tmp_path):
         session.close()
 
 
-def test_a_full_disk_says_what_to_do():
+@pytest.mark.parametrize("kind", [duckdb.IOException, duckdb.TransactionException])
+def test_a_full_disk_says_what_to_do(kind):
     with pytest.raises(OutputError, match="No space left on device") as caught, translated_errors():
-        raise duckdb.IOException('IO Error: Could not write file "x": No space left on device\nmore')
+        raise kind('Could not write file "x": No space left on device\nmore')
     assert "is the disk full?" in str(caught.value)
+
+
+def test_other_mistakes_are_not_taken_for_a_full_disk():
+    with pytest.raises(duckdb.ParserException), translated_errors():
+        raise duckdb.ParserException("syntax error")
 
 
 def test_a_join_larger_than_memory_spills_to_disk(tmp_path):

@@ -198,9 +198,12 @@ class _Summed(_Digest):
 
 
 def _write_triples(benchmark: Benchmark, writer: _Writer) -> None:
-    for split, triples in benchmark.positives.items():
+    for split in SPLITS:
         with writer.open(file_of(Role(split))) as stream:
-            _write_lines(benchmark.graph, triples, stream)
+            if split == "train":
+                _write_graph(benchmark.graph, stream)
+            else:
+                _write_lines(benchmark.graph, benchmark.positives[split], stream)
     for method, made in benchmark.negatives.items():
         for split, triples in made.splits.items():
             with writer.open(file_of(Role(split, method))) as stream:
@@ -217,6 +220,11 @@ def _write_triples(benchmark: Benchmark, writer: _Writer) -> None:
     if len(graph.types):
         with writer.open(types) as stream:
             _write_names(graph.entities, graph.types, stream)
+
+
+def _write_graph(graph: KnowledgeGraph, stream: BinaryIO | io.RawIOBase) -> None:
+    for triples in graph.blocks():
+        _write_lines(graph, triples, stream)
 
 
 def _write_lines(graph: KnowledgeGraph, triples: Triples, stream: BinaryIO | io.RawIOBase) -> None:
@@ -252,7 +260,7 @@ def _kg(benchmark: Benchmark) -> dict[str, Any] | None:
     if benchmark.kg is None:
         return None
     sink = _Digest()
-    _write_lines(benchmark.kg, benchmark.kg.triples, sink)
+    _write_graph(benchmark.kg, sink)
     return kg_figures(benchmark.kg, sink.digest.hexdigest())
 
 

@@ -335,6 +335,15 @@ def file_sum(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+def folder_sums(folder: Path) -> dict[str, FileSum]:
+    """Return size and checksum of every file in a folder and below it, by its path there."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    sums = {
+        path.relative_to(folder).as_posix(): FileSum(path.stat().st_size, file_sum(path)) for path in files
+    }
+    return dict(sorted(sums.items()))
+
+
 def manifest_rules(manifest: Mapping[str, Any], rules: Sequence[Rule]) -> tuple[BenchmarkRule, ...]:
     """Return the rules of the rules file with what the manifest knows about them."""
     entries = manifest["rules"]

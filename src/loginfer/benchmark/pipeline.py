@@ -64,7 +64,7 @@ class Foundation:
         sample = partial(sample_negatives, self.context) if self.sides is None else self.sides.negatives
         made = Benchmark(
             name=recipe.name or default_name(recipe),
-            graph=self.context.kg.with_triples(splits.train),
+            graph=splits.train_graph(self.context.kg),
             positives=splits,
             negatives={method: sample(method) for method in recipe.negatives},
             rules=self.selection.rules,
@@ -74,6 +74,9 @@ class Foundation:
             notes=self.notes,
             context=None if self.sides is None else self.sides.division.test,
         )
+        kg = self.context.kg if self.context.rounds is None else self.context.rounds.kg
+        if not kg.in_memory:
+            vars(made)["kg"] = kg  # it would be made of P_train, all of which it would load
         if not (recipe.flipped or recipe.missing):
             return made
         from loginfer.benchmark.noise_making import add_noise

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from loginfer.benchmark.recipe import Recipe
 from loginfer.benchmark.rounds import Rounds
 from loginfer.benchmark.rules import Selection
+from loginfer.benchmark.stored_splits import StoredSplits
 from loginfer.benchmark.values import SPLITS, Provenance, Splits
 from loginfer.engine import Engine, Progress
 from loginfer.kg import KnowledgeGraph, Triples
@@ -69,9 +70,7 @@ def distribute(
     if len(strange):
         train = merged_keys(train, strange)
         valid, test = (keys_without(keys, strange) for keys in (valid, test))
-    splits = Splits(
-        graph.keys.unpack(merged_keys(graph.packed, train)), graph.keys.unpack(valid), graph.keys.unpack(test)
-    )
+    splits = _splits(graph, train, valid, test)
     concluded = np.concatenate([train, valid, test])
     split = np.repeat(np.arange(len(SPLITS), dtype=np.int8), [len(train), len(valid), len(test)])
     order = np.argsort(concluded)
@@ -86,6 +85,14 @@ def distribute(
     return Positives(splits, provenance, notes)
 
 
+def _splits(graph: KnowledgeGraph, train: Keys, valid: Keys, test: Keys) -> Splits:
+    """Return P_train = K ∪ train, P_valid and P_test; where K stays in a database, P_train does too."""
+    later = graph.keys.unpack(valid), graph.keys.unpack(test)
+    if graph.in_memory:
+        return Splits(graph.keys.unpack(merged_keys(graph.packed, train)), *later)
+    return StoredSplits(graph.with_more(graph.keys.unpack(train)), *later)
+
+
 def strangers(graph: KnowledgeGraph, train: Keys, others: Keys) -> Keys:
     """Return the keys of triples with a name that neither K nor these training triples have, sorted.
 
@@ -93,12 +100,13 @@ def strangers(graph: KnowledgeGraph, train: Keys, others: Keys) -> Keys:
     """
     constants, types = (np.zeros(len(graph.entities), dtype=bool) for _ in range(2))
     relations = np.zeros(len(graph.relations), dtype=bool)
-    for triples in (graph.triples, graph.keys.unpack(train)):
-        typed = triples[:, 1] == graph.type_relation
-        constants[triples[:, 0]] = True
-        constants[triples[~typed, 2]] = True
-        types[triples[typed, 2]] = True
-        relations[triples[:, 1]] = True
+    constants[graph.consts], types[graph.types], relations[graph.preds] = True, True, True
+    added = graph.keys.unpack(train)
+    typed = added[:, 1] == graph.type_relation
+    constants[added[:, 0]] = True
+    constants[added[~typed, 2]] = True
+    types[added[typed, 2]] = True
+    relations[added[:, 1]] = True
     asked = graph.keys.unpack(others)
     objects = np.where(asked[:, 1] == graph.type_relation, types[asked[:, 2]], constants[asked[:, 2]])
     return np.sort(others[~(constants[asked[:, 0]] & relations[asked[:, 1]] & objects)])

@@ -13,9 +13,9 @@ import hashlib
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["generator", "hash_order", "mixed_numbers", "salt"]
+from loginfer.hashing import hash_order, mixed
 
-_MULTIPLIERS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+__all__ = ["generator", "hash_order", "mixed_numbers", "salt"]
 
 
 def salt(seed: int, *stage: object) -> int:
@@ -31,38 +31,7 @@ def generator(seed: int, *stage: object) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(int.from_bytes(digest, "big")))
 
 
-def hash_order(keys: npt.NDArray[np.int64], salt: int, count: int | None = None) -> npt.NDArray[np.int64]:
-    """Return the places of the keys with the smallest hashes, smallest first.
-
-    The hash is the finaliser of SplitMix64 applied twice, with the salt in between: a bijection of 64 bits,
-    so that distinct keys never tie.
-
-    Parameters
-    ----------
-    keys
-        int64[n], distinct.
-    salt
-        Chooses the order.
-    count
-        How many places to return; all by default.
-    """
-    hashes = _mix(_mix(keys.astype(np.uint64)) ^ np.uint64(salt))
-    if count is None or count >= len(keys):
-        return np.argsort(hashes)
-    if count == 0:
-        return np.empty(0, dtype=np.int64)
-    smallest = np.argpartition(hashes, count - 1)[:count]
-    return np.asarray(smallest[np.argsort(hashes[smallest])])
-
-
 def mixed_numbers(salts: npt.NDArray[np.uint64], stage: int) -> npt.NDArray[np.int64]:
     """Return a random number from 0 to 2^62 for each salt and a stage."""
-    mixed = _mix(_mix(salts) ^ np.uint64(stage))
-    return np.asarray((mixed >> np.uint64(2)).astype(np.int64))
-
-
-def _mix(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    values = values + np.uint64(0x9E3779B97F4A7C15)
-    values = (values ^ (values >> np.uint64(30))) * _MULTIPLIERS[0]
-    values = (values ^ (values >> np.uint64(27))) * _MULTIPLIERS[1]
-    return np.asarray(values ^ (values >> np.uint64(31)))
+    both = mixed(mixed(salts) ^ np.uint64(stage))
+    return np.asarray((both >> np.uint64(2)).astype(np.int64))

@@ -114,7 +114,7 @@ class Rounds:
         """Return an engine over K_{step-1}, from which follows what has this depth."""
         if step not in self._engines:
             earlier = self.closure.triples[self.closure.depth < step]
-            graph = self.kg.with_triples(np.vstack([self.kg.triples, earlier]))
+            graph = self.kg.with_more(earlier)
             self._engines[step] = self._open(graph)
         return self._engines[step]
 
@@ -126,7 +126,7 @@ class Rounds:
     @cached_property
     def true(self) -> KnowledgeGraph:
         """M_R(K), as a graph."""
-        return self.kg.with_triples(np.vstack([self.kg.triples, self.closure.triples]))
+        return self.kg.with_more(self.closure.triples)
 
     def depths(self, triples: Triples) -> npt.NDArray[np.int8]:
         """Return int8[n], the depth of each triple: 0 in K, -1 for what does not follow in so many steps."""

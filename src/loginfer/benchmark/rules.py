@@ -14,7 +14,7 @@ from loginfer.benchmark.choice_settings import parse_interval
 from loginfer.benchmark.complements import matched_sample, needs_matching
 from loginfer.benchmark.measures import confidence, overlap
 from loginfer.benchmark.negation import Interplay, least_excluded, negation_notes
-from loginfer.benchmark.randomness import hash_order, salt
+from loginfer.benchmark.randomness import salt
 from loginfer.benchmark.recipe import Recipe
 from loginfer.benchmark.values import BenchmarkRule, PassedOver
 from loginfer.engine import Engine, Progress
@@ -250,14 +250,7 @@ def sample_new(recipe: Recipe, engine: Engine, rule: Rule) -> tuple[int, npt.NDA
     """
     if needs_matching(recipe, rule):
         return matched_sample(recipe, engine, rule)
-    order = salt(recipe.seed, "positives", rule)
-    new, sample = 0, np.empty(0, dtype=np.int64)
-    for part in engine.conclusions_in_parts(rule, new=True):
-        keys = engine.graph.keys.pack(part)
-        new += len(keys)
-        keys = np.concatenate([sample, keys[hash_order(keys, order, recipe.k2)]])
-        sample = keys[hash_order(keys, order, recipe.k2)]
-    return new, sample
+    return engine.sample_conclusions(rule, salt(recipe.seed, "positives", rule), recipe.k2)
 
 
 def _too_few(

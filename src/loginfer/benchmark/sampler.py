@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from loginfer.kg.triples import distinct_keys, merged_keys
 if TYPE_CHECKING:
     from loginfer.benchmark.spaces import Space
 
-__all__ = ["Draw", "Sampler", "draw"]
+__all__ = ["Draw", "Known", "Sampler", "draw"]
 
 Ints = npt.NDArray[np.int64]
 Accept = Callable[[Triples], npt.NDArray[np.bool_]]
@@ -28,8 +28,16 @@ _MANY = 16
 _REST = 2**26
 # At least and at most so many places are looked at in one go.
 _LEAST, _MOST = 2**10, 2**22
-# After this many places the search ends: where one triple in a million is accepted, it would never.
-LIMIT = 200_000_000
+# After this many places, or this many for each triple that is wanted, whichever is more, a search ends: where
+# one triple in a million is accepted, it would never.
+LIMIT, FOR_EACH = 200_000_000, 4
+
+
+class Known(Protocol):
+    """A set of triples of which only membership is asked."""
+
+    def contains(self, triples: Triples) -> npt.NDArray[np.bool_]:
+        """Return bool[n]: which of these triples are in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +50,7 @@ class Draw:
         int32[n, 3], distinct, in random order.
     exhausted
         Whether fewer than asked were drawn because there are no more. Where fewer were drawn and this is
-        false, the search was given up after `LIMIT` places.
+        false, the search was given up.
     examined
         How many places the sampler has looked at so far.
     """
@@ -78,7 +86,7 @@ class Sampler:
         rng: np.random.Generator,
         accept: Accept,
         *,
-        taken: Space | None = None,
+        taken: Known | None = None,
         limit: int = LIMIT,
     ) -> None:
         self._space = space
@@ -94,16 +102,19 @@ class Sampler:
 
     def take(self, count: int) -> Draw:
         """Return up to `count` more triples."""
-        found = [self._ready]
-        have = len(self._ready)
-        while have < count and self._examined < min(self._limit, self._space.places):
+        left = len(self._ready) + self._space.places - self._examined
+        found = np.empty((max(min(count, left), 0), 3), dtype=np.int32)
+        have, fresh = 0, self._ready
+        while True:
+            used = fresh[: len(found) - have]
+            found[have : have + len(used)] = used
+            have += len(used)
+            self._ready = fresh[len(used) :]
+            if have >= count or self._examined >= min(self._limit, self._space.places):
+                break
             fresh = self._look(count - have)
-            found.append(fresh)
-            have += len(fresh)
-        every = np.concatenate(found)
-        self._ready = every[count:]
         exhausted = have < count and self._examined == self._space.places
-        return Draw(every[:count], exhausted, self._examined)
+        return Draw(found[:have], exhausted, self._examined)
 
     def _look(self, missing: int) -> Triples:
         """Look at places that should hold about as many candidates as are missing."""
@@ -151,7 +162,8 @@ def draw(
     rng: np.random.Generator,
     accept: Accept,
     *,
-    taken: Space | None = None,
+    taken: Known | None = None,
 ) -> Draw:
     """Draw once: up to `count` of the triples that are accepted, each set of that size equally likely."""
-    return Sampler(space, rng, accept, taken=taken).take(count)
+    limit = max(LIMIT, FOR_EACH * count)
+    return Sampler(space, rng, accept, taken=taken, limit=limit).take(count)

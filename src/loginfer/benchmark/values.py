@@ -75,6 +75,10 @@ class Splits:
         """How many triples each has."""
         return {split: len(triples) for split, triples in self.items()}
 
+    def train_graph(self, over: KnowledgeGraph) -> KnowledgeGraph:
+        """Return P_train as a graph, over the vocabularies of another one."""
+        return over.with_triples(self.train)
+
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkRule:
@@ -103,6 +107,12 @@ class BenchmarkRule:
     sampled: int
     confidence: float | None = None
     overlap: float | None = None
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        from loginfer.benchmark.benchmark_html import rule_fragment
+
+        return rule_fragment(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,3 +349,9 @@ class Benchmark:
         sizes = " / ".join(f"{size:,}" for size in self.positives.sizes.values())
         methods = ", ".join(self.negatives) or "none"
         return f"Benchmark({self.name!r}, {len(self.rules)} rules, positives {sizes}, negatives {methods})"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        from loginfer.benchmark.benchmark_html import benchmark_fragment
+
+        return benchmark_fragment(self)

@@ -9,14 +9,21 @@ import typer
 
 from loginfer.cli.build import recipe_settings
 from loginfer.cli.common import (
-    EngineName,
-    EngineOption,
     JsonOption,
     console,
     counted,
     print_json,
     progress_bar,
     table,
+)
+from loginfer.cli.engines import (
+    EngineName,
+    EngineOption,
+    MasterOption,
+    ScratchOption,
+    SparkConfOption,
+    engine_options,
+    engine_running,
 )
 from loginfer.cli.gate import MaxShortcutOption, StrictOption, check_gate
 
@@ -51,6 +58,9 @@ def audit(
     max_shortcut: MaxShortcutOption = None,
     strict: StrictOption = False,
     engine: EngineOption = EngineName.native,
+    master: MasterOption = None,
+    spark_conf: SparkConfOption = None,
+    scratch: ScratchOption = None,
     json: JsonOption = False,
 ) -> None:
     """Check that a benchmark is what it should be, and how far shortcuts get on it.
@@ -63,7 +73,8 @@ def audit(
 
     check_gate(max_shortcut, strict)
     settings = recipe_settings(recipe).values if recipe else {}
-    with progress_bar() as progress:
+    options = engine_options(engine, None, master, spark_conf, scratch)
+    with engine_running(engine, options), progress_bar() as progress:
         found = audit_benchmark(
             folder, engine=engine.value, closure=closure, settings=settings, max_shortcut=max_shortcut,
             strict=strict, progress=progress,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,20 +20,25 @@ from loginfer.cli.choice import (
     depth_rows,
 )
 from loginfer.cli.common import (
-    EngineName,
-    EngineOption,
     ForceOption,
     JsonOption,
-    MemoryOption,
     TypePredicateOption,
     console,
     counted,
-    engine_options,
     note,
-    open_kg,
     print_json,
     progress_bar,
     table,
+)
+from loginfer.cli.engines import (
+    EngineName,
+    EngineOption,
+    MasterOption,
+    MemoryOption,
+    ScratchOption,
+    SparkConfOption,
+    engine_options,
+    graph_to_build_from,
 )
 from loginfer.cli.gate import (
     MaxShortcutOption,
@@ -161,6 +167,9 @@ def build(
     type_predicate: TypePredicateOption = None,
     engine: EngineOption = EngineName.native,
     memory_limit: MemoryOption = None,
+    master: MasterOption = None,
+    spark_conf: SparkConfOption = None,
+    scratch: ScratchOption = None,
     force: ForceOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -173,6 +182,7 @@ def build(
     from loginfer.benchmark import build as build_benchmark
     from loginfer.benchmark import write_benchmark
     from loginfer.benchmark.folder import check_graph, check_output
+    from loginfer.benchmark.graph_in_memory import settings_in_memory
     from loginfer.benchmark.pipeline import check_recipe
 
     if out is None:
@@ -192,12 +202,19 @@ def build(
     if "kg" not in asked.values:
         raise InputError("no graph to build from", hint="name one, or give --recipe FILE")
     made_of = asked.recipe()
-    check_recipe(made_of)
+    given = check_recipe(made_of)
     check_output(out, force=force)
-    options = engine_options(engine, memory_limit)
-    graph = open_kg(made_of.kg, type_predicate=made_of.type_predicate).graph
-    check_graph(graph)
-    with progress_bar() as progress:
+    options = engine_options(engine, memory_limit, master, spark_conf, scratch)
+    with contextlib.ExitStack() as stack:
+        progress = stack.enter_context(progress_bar())
+        if progress:
+            progress("reading the graph", 0, None)
+        source = graph_to_build_from(made_of.kg, engine, given, made_of.type_predicate, options)
+        graph = stack.enter_context(source)
+        check_graph(graph)
+        loading = settings_in_memory(made_of) + ([] if max_shortcut is None else ["--max-shortcut"])
+        if loading and not graph.in_memory:
+            note(f"the whole graph comes into memory, for {', '.join(loading)}")
         benchmark = build_benchmark(made_of, graph, engine=engine.value, progress=progress, **options)
         above = shortcuts_above(benchmark, max_shortcut, progress)
         if above and strict:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
@@ -19,30 +18,24 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from loginfer.engine import Engine, Progress
+    from loginfer.engine import Progress
     from loginfer.kg import KnowledgeGraph
     from loginfer.kg.load import Loaded
-    from loginfer.logic import Rule
 
 __all__ = [
     "ColumnsOption",
-    "EngineName",
-    "EngineOption",
     "ForceOption",
     "FormatOption",
     "GraphArgument",
     "JsonOption",
-    "MemoryOption",
     "OnError",
     "OnErrorOption",
     "TypePredicateOption",
     "console",
     "counted",
-    "engine_options",
     "note",
     "on_terminal",
     "open_kg",
-    "open_rule_engine",
     "print_json",
     "progress_bar",
     "resolve_entity",
@@ -51,22 +44,12 @@ __all__ = [
 ]
 
 
-class EngineName(StrEnum):
-    """The engines that the command line offers."""
-
-    native = "native"
-    duckdb = "duckdb"
-
-
 class OnError(StrEnum):
     """What to do with a line that cannot be read."""
 
     fail = "fail"
     skip = "skip"
 
-
-# From this size on a file is not loaded into memory for DuckDB.
-OUT_OF_CORE_BYTES = 256 * 2**20
 
 GraphArgument = Annotated[
     str,
@@ -78,15 +61,6 @@ GraphArgument = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the answer as JSON, for programs.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace what exists already.")]
-EngineOption = Annotated[
-    EngineName,
-    typer.Option(
-        "--engine", help="native: in memory, compiled. duckdb: from disk, for graphs beyond memory."
-    ),
-]
-MemoryOption = Annotated[
-    str | None, typer.Option("--memory-limit", help="With --engine duckdb: memory it may use, e.g. 4GB.")
-]
 FormatOption = Annotated[
     str | None, typer.Option("--format", help="Format of the graph; by default its ending decides.")
 ]
@@ -211,61 +185,6 @@ def open_kg(
         for example in loaded.report.examples:
             note(f"  {example}")
     return loaded
-
-
-def engine_options(engine: EngineName, memory_limit: str | None) -> dict[str, Any]:
-    """Return the options for an engine that the command line gives."""
-    if memory_limit is None:
-        return {}
-    if engine is not EngineName.duckdb:
-        raise InputError("--memory-limit is for --engine duckdb", hint="add it, or leave the limit out")
-    return {"memory_limit": memory_limit}
-
-
-@contextlib.contextmanager
-def open_rule_engine(
-    kg: str,
-    engine: EngineName,
-    rules: Sequence[Rule] = (),
-    *,
-    type_predicate: str | None = None,
-    memory_limit: str | None = None,
-) -> Iterator[Engine]:
-    """Give an engine over a graph named on the command line, with ids for the heads of the rules.
-
-    DuckDB reads a large file of triples straight into a database on disk, beside the system's other
-    temporary files; everything else is loaded into memory first.
-    """
-    from loginfer.engine import open_engine
-    from loginfer.engine.binding import extend, head_names
-
-    engine_options(engine, memory_limit)
-    path = Path(kg)
-    if engine is EngineName.duckdb and path.is_file() and path.stat().st_size >= OUT_OF_CORE_BYTES:
-        from loginfer.engine.duckdb import DuckDBEngine
-
-        if path.suffix.casefold() in {".tsv", ".txt", ".parquet"}:
-            entities, relations = head_names(rules)
-            with tempfile.TemporaryDirectory(prefix="loginfer-") as folder:
-                stored = DuckDBEngine.from_files(
-                    [path],
-                    Path(folder) / "graph.duckdb",
-                    type_predicate=type_predicate,
-                    entities=entities,
-                    relations=relations,
-                    memory_limit=memory_limit,
-                )
-                with stored:
-                    yield stored
-            return
-    graph = extend(open_kg(kg, type_predicate=type_predicate).graph, rules)
-    if engine is EngineName.native:
-        yield open_engine(graph)
-    else:
-        from loginfer.engine.duckdb import DuckDBEngine
-
-        with DuckDBEngine(graph, memory_limit=memory_limit) as opened:
-            yield opened
 
 
 def resolve_relation(graph: KnowledgeGraph, name: str) -> int:

@@ -9,12 +9,19 @@ import typer
 
 from loginfer.cli.audit import FolderArgument
 from loginfer.cli.common import (
-    EngineName,
-    EngineOption,
     JsonOption,
     print_json,
     resolve_entity,
     resolve_relation,
+)
+from loginfer.cli.engines import (
+    EngineName,
+    EngineOption,
+    MasterOption,
+    ScratchOption,
+    SparkConfOption,
+    engine_options,
+    engine_running,
 )
 from loginfer.cli.explanations import short, triple_text
 
@@ -43,6 +50,9 @@ def explain(
     object_: Annotated[str, typer.Argument(metavar="O", help="Object.", show_default=False)],
     limit: Annotated[int, typer.Option("--limit", help="Witnesses per rule.", min=1)] = 1,
     engine: EngineOption = EngineName.native,
+    master: MasterOption = None,
+    spark_conf: SparkConfOption = None,
+    scratch: ScratchOption = None,
     json: JsonOption = False,
 ) -> None:
     """Say which set of a benchmark a triple is in, and why.
@@ -53,6 +63,7 @@ def explain(
     """
     from loginfer.benchmark import explain_triple, load_benchmark
 
+    options = engine_options(engine, None, master, spark_conf, scratch)
     benchmark = load_benchmark(folder)
     graph = benchmark.graph
     triple = (
@@ -60,7 +71,8 @@ def explain(
         resolve_relation(graph, relation),
         resolve_entity(graph, object_),
     )
-    story = explain_triple(benchmark, triple, limit, engine=engine.value)
+    with engine_running(engine, options):
+        story = explain_triple(benchmark, triple, limit, engine=engine.value)
     if json:
         print_json(story.as_dict())
         return

@@ -10,23 +10,28 @@ import typer
 
 from loginfer.cli.analyse import analyse
 from loginfer.cli.common import (
-    EngineName,
-    EngineOption,
     ForceOption,
     GraphArgument,
     JsonOption,
-    MemoryOption,
     OnError,
     TypePredicateOption,
     console,
     counted,
     note,
-    open_rule_engine,
     print_json,
     progress_bar,
     resolve_entity,
     resolve_relation,
     table,
+)
+from loginfer.cli.engines import (
+    EngineName,
+    EngineOption,
+    MasterOption,
+    MemoryOption,
+    ScratchOption,
+    SparkConfOption,
+    open_rule_engine,
 )
 from loginfer.cli.explanations import as_json, print_explanation
 from loginfer.cli.mined import show
@@ -72,6 +77,9 @@ def rank(
     ] = None,
     engine: EngineOption = EngineName.native,
     memory_limit: MemoryOption = None,
+    master: MasterOption = None,
+    spark_conf: SparkConfOption = None,
+    scratch: ScratchOption = None,
     type_predicate: TypePredicateOption = None,
     force: ForceOption = False,
     json: JsonOption = False,
@@ -84,7 +92,15 @@ def rank(
     wanted = parse_pattern(pattern)
     if out is not None:
         refuse_to_overwrite(out, force)
-    with open_rule_engine(kg, engine, type_predicate=type_predicate, memory_limit=memory_limit) as opened:
+    with open_rule_engine(
+        kg,
+        engine,
+        type_predicate=type_predicate,
+        memory_limit=memory_limit,
+        master=master,
+        spark_conf=spark_conf,
+        scratch=scratch,
+    ) as opened:
         graph = opened.graph
         check_fixed_names(wanted, graph)
         with progress_bar() as progress:
@@ -153,6 +169,9 @@ def apply(
     ] = False,
     engine: EngineOption = EngineName.native,
     memory_limit: MemoryOption = None,
+    master: MasterOption = None,
+    spark_conf: SparkConfOption = None,
+    scratch: ScratchOption = None,
     type_predicate: TypePredicateOption = None,
     force: ForceOption = False,
     json: JsonOption = False,
@@ -175,7 +194,14 @@ def apply(
     program = read_program(rules, dialect)
     answer: dict[str, Any] = {"rules": len(program)}
     with open_rule_engine(
-        kg, engine, program, type_predicate=type_predicate, memory_limit=memory_limit
+        kg,
+        engine,
+        program,
+        type_predicate=type_predicate,
+        memory_limit=memory_limit,
+        master=master,
+        spark_conf=spark_conf,
+        scratch=scratch,
     ) as opened:
         graph = opened.graph
         check_names(graph, program, strict, shipped=rules in SHIPPED)
@@ -190,6 +216,8 @@ def apply(
                 answer["rounds"] = int(len(derived) > 0)
         answer |= {"new": len(derived), "triples": len(graph) + len(derived)}
         if out is not None:
+            if include_graph and not graph.in_memory:
+                note("the whole graph comes into memory, for --include-graph")
             triples = np.vstack([graph.triples, derived]) if include_graph else derived
             write_graph(graph.with_triples(triples), out, force=force)
             answer["out"] = str(out)
@@ -218,6 +246,9 @@ def explain(
     ] = False,
     dialect: DialectOption = None,
     engine: EngineOption = EngineName.native,
+    master: MasterOption = None,
+    spark_conf: SparkConfOption = None,
+    scratch: ScratchOption = None,
     type_predicate: TypePredicateOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -232,7 +263,15 @@ def explain(
     from loginfer.logic.rulefile import SHIPPED
 
     program = read_program(rules, dialect)
-    with open_rule_engine(kg, engine, program, type_predicate=type_predicate) as opened:
+    with open_rule_engine(
+        kg,
+        engine,
+        program,
+        type_predicate=type_predicate,
+        master=master,
+        spark_conf=spark_conf,
+        scratch=scratch,
+    ) as opened:
         graph = opened.graph
         ids = (
             resolve_entity(graph, subject),

@@ -10,8 +10,6 @@ import typer
 
 from loginfer.cli.build import ProtocolOption, RecipeOption, SeedOption, recipe_settings
 from loginfer.cli.common import (
-    EngineName,
-    EngineOption,
     ForceOption,
     JsonOption,
     console,
@@ -19,6 +17,10 @@ from loginfer.cli.common import (
     note,
     print_json,
     table,
+)
+from loginfer.cli.engines import (
+    EngineName,
+    EngineOption,
 )
 from loginfer.cli.gate import MaxShortcutOption, StrictOption, check_gate
 from loginfer.errors import InputError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, ExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from loginfer.engine.binding import extend
 from loginfer.engine.interface import (
@@ -17,6 +17,9 @@ from loginfer.engine.interface import (
 )
 from loginfer.errors import UnknownNameError
 from loginfer.kg import KnowledgeGraph
+
+if TYPE_CHECKING:
+    from loginfer.engine.sql.stored import StoredGraph
 
 __all__ = [
     "ENGINES",
@@ -32,7 +35,7 @@ __all__ = [
     "open_engine_in",
 ]
 
-ENGINES = ("native", "duckdb")
+ENGINES = ("native", "duckdb", "spark")
 
 
 def open_engine(graph: KnowledgeGraph, name: str = "native", **options: Any) -> Engine:
@@ -41,12 +44,18 @@ def open_engine(graph: KnowledgeGraph, name: str = "native", **options: Any) -> 
     Parameters
     ----------
     graph
-        The graph. For rules whose heads use new names, `extend(graph, rules)` first.
+        The graph. For rules whose heads use new names, `extend(graph, rules)` first. A graph in a database
+        gets an engine over that database, whatever the name and the options.
     name
-        `native` (in memory, compiled kernels) or `duckdb` (out of core).
+        `native` (in memory, compiled kernels), `duckdb` (out of core) or `spark` (many machines).
     **options
-        Options of the engine, such as `memory_limit="4GB"` for DuckDB.
+        Options of the engine, such as `memory_limit="4GB"` for DuckDB or `master="local[2]"` for Spark.
     """
+    if not graph.in_memory:
+        from loginfer.engine.sql.stored import StoredGraph
+
+        if isinstance(graph, StoredGraph):
+            return _over_stored(graph)
     if name == "native":
         from loginfer.engine.native import NativeEngine
 
@@ -55,6 +64,10 @@ def open_engine(graph: KnowledgeGraph, name: str = "native", **options: Any) -> 
         from loginfer.engine.duckdb import DuckDBEngine
 
         return DuckDBEngine(graph, **options)
+    if name == "spark":
+        from loginfer.engine.spark import SparkEngine
+
+        return SparkEngine(graph, **options)
     raise UnknownNameError("engine", name, ENGINES)
 
 
@@ -72,3 +85,16 @@ def open_engine_in(stack: ExitStack, graph: KnowledgeGraph, name: str = "native"
     if isinstance(made, AbstractContextManager):
         stack.enter_context(made)
     return made
+
+
+def _over_stored(graph: StoredGraph) -> Engine:
+    """Return an engine over the database that a graph is in."""
+    from loginfer.engine.duckdb.session import DuckDBSession
+
+    if isinstance(graph.session, DuckDBSession):
+        from loginfer.engine.duckdb.slices import SlicedEngine
+
+        return SlicedEngine(graph, graph.session)
+    from loginfer.engine.sql.engine import SqlEngine
+
+    return SqlEngine(graph, graph.session)

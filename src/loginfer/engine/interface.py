@@ -211,6 +211,14 @@ class Engine(Protocol):
         """
         ...
 
+    def sample_conclusions(self, rule: Rule, salt: int, count: int) -> tuple[int, npt.NDArray[np.int64]]:
+        """Return |T_r(K) ∖ K|, and the keys of up to `count` of these triples in a random order.
+
+        The order is that of `hashing.hash_order` of their keys (see `TripleKeys`) with this salt, the first
+        ones are returned.
+        """
+        ...
+
     def projection(self, rule: Rule) -> Projection:
         """Return the distinct subjects and objects of a rule's conclusions.
 
@@ -241,6 +249,10 @@ class Engine(Protocol):
 
     def derives(self, rules: Sequence[Rule], triples: Triples) -> npt.NDArray[np.bool_]:
         """Return bool[n]: which of these triples are in T_R(K)."""
+        ...
+
+    def derived(self, rules: Sequence[Rule], graph: KnowledgeGraph) -> KnowledgeGraph:
+        """Return the triples of another graph, over the same vocabularies, that are in T_R(K)."""
         ...
 
     def derivations(self, rules: Sequence[Rule], triples: Triples) -> Derivations:

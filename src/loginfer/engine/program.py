@@ -169,7 +169,7 @@ def derivation(
             continue
         if depth not in engines:
             earlier = closure.triples[closure.depth < depth]
-            engines[depth] = open_engine(graph.with_triples(np.vstack([graph.triples, earlier])), engine)
+            engines[depth] = open_engine(graph.with_more(earlier), engine)
         step = explain(
             engines[depth], rules, keys.unpack(np.array([key], dtype=np.int64))[0].tolist(), limit=1
         )

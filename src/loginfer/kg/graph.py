@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -44,6 +44,9 @@ class KnowledgeGraph:
         Name of the type predicate. By default it is recognised by name (`rdf:type` as an IRI or in short,
         or `type`); the empty string says that there is none.
     """
+
+    # Whether `triples` is there already; otherwise asking for it loads the whole graph.
+    in_memory = True
 
     def __init__(
         self,
@@ -171,6 +174,21 @@ class KnowledgeGraph:
             found &= (ids[:, column] >= 0) & (ids[:, column] < size)
         return np.asarray(found)
 
+    def sides(self, relation: int) -> tuple[Ids, Ids]:
+        """Return the distinct subjects and the distinct objects of a relation, each sorted."""
+        index = self.index
+        part = slice(int(index.offsets[relation]), int(index.offsets[relation + 1]))
+        return _runs(index.subjects[part]), _runs(index.inverse_objects[part])
+
+    @cached_property
+    def looped(self) -> Ids:
+        """Ids of the relations with a triple (x, R, x)."""
+        return _readonly(np.unique(self.triples[self.triples[:, 0] == self.triples[:, 2], 1]))
+
+    def blocks(self) -> Iterator[Triples]:
+        """Yield all triples in order, some at a time; a graph in memory has one block."""
+        yield self.triples
+
     def relation_id(self, name: str) -> int:
         """Return the id of a relation; the error names the nearest ones.
 
@@ -208,6 +226,10 @@ class KnowledgeGraph:
         return KnowledgeGraph(
             self.entities, self.relations, triples, type_predicate=self.type_predicate or ""
         )
+
+    def with_more(self, triples: Triples) -> KnowledgeGraph:
+        """Return a graph over the same vocabularies that has these triples as well."""
+        return self.with_triples(np.vstack([self.triples, triples]))
 
     def with_names(self, *, entities: Iterable[str] = (), relations: Iterable[str] = ()) -> KnowledgeGraph:
         """Return the same triples over vocabularies that also hold these names; ids may change.
@@ -261,6 +283,13 @@ def _find_type_relation(relations: Vocabulary, type_predicate: str | None) -> in
     if found is None:
         raise UnknownNameError("relation", type_predicate, relations, where="type predicate")
     return found
+
+
+def _runs(ascending: Ids) -> Ids:
+    """Return the distinct numbers of an ascending array."""
+    first = np.ones(len(ascending), dtype=bool)
+    first[1:] = ascending[1:] != ascending[:-1]
+    return np.asarray(ascending[first])
 
 
 def _readonly(array: T) -> T:

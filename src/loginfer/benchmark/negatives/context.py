@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -12,7 +12,7 @@ from loginfer.benchmark.negation import has_negations, negation_notes
 from loginfer.benchmark.negatives.truth import Truth
 from loginfer.benchmark.recipe import Recipe
 from loginfer.benchmark.rounds import Rounds
-from loginfer.benchmark.values import Split, Splits
+from loginfer.benchmark.values import SPLITS, Split, Splits
 from loginfer.engine import Engine, Progress
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.logic.rule import Rule
@@ -53,6 +53,7 @@ class Context:
     progress: Progress | None = None
     more: Triples | None = None
     rounds: Rounds | None = None
+    _concluded: dict[Split, KnowledgeGraph] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def kg(self) -> KnowledgeGraph:
@@ -67,22 +68,26 @@ class Context:
     @cached_property
     def everything(self) -> KnowledgeGraph:
         """P_all, as a graph over the vocabularies of K."""
-        sets = [triples for _, triples in self.positives.items()]
-        return self.kg.with_triples(np.vstack(sets if self.more is None else [*sets, self.more]))
+        return self.seen.with_more(np.vstack([self.positives.valid, self.positives.test]))
 
     @cached_property
     def seen(self) -> KnowledgeGraph:
         """What a system sees of these constants: P_train, or for an inductive test the context graph."""
-        train = self.positives.train
-        return self.kg.with_triples(train if self.more is None else np.vstack([train, self.more]))
+        train = self.positives.train_graph(self.kg)
+        return train if self.more is None else train.with_more(self.more)
 
     @cached_property
     def conclusions(self) -> Mapping[Split, Triples]:
         """C_train, C_valid and C_test: the conclusion triples in P_train ∩ T_R(K) and so on."""
-        return {
-            split: triples[self.engine.derives(self.rules, triples)]
-            for split, triples in self.positives.items()
-        }
+        return {split: self.concluded(split).triples for split in SPLITS}
+
+    def concluded(self, split: Split) -> KnowledgeGraph:
+        """Return C_train, C_valid or C_test as a graph; that of a stored K stays in the database."""
+        if split not in self._concluded:
+            own = self.positives
+            positives = own.train_graph(self.kg) if split == "train" else self.kg.with_triples(own[split])
+            self._concluded[split] = self.engine.derived(self.rules, positives)
+        return self._concluded[split]
 
     @cached_property
     def truth(self) -> Truth:
@@ -93,7 +98,7 @@ class Context:
             return Truth(self.rounds.true, known=self.everything)  # which holds P_all as well
         if self.recipe.materialised:
             closure = self.engine.materialise(self.rules, progress=self.progress)
-            true = self.kg.with_triples(np.vstack([self.everything.triples, closure.triples]))
+            true = self.everything.with_more(closure.triples)
             if not has_negations(self.rules):
                 return Truth(true, known=self.everything)
         else:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from loginfer.benchmark.lookup import member
 from loginfer.benchmark.negatives.context import Context
-from loginfer.benchmark.sampler import LIMIT
-from loginfer.benchmark.spaces import Draw, Space, listed
+from loginfer.benchmark.sampler import Draw
 from loginfer.benchmark.values import SOURCES, SPLITS, NegativeSet, Origins, Split, Splits
 from loginfer.kg import Triples
+from loginfer.kg.triples import TripleKeys, distinct_keys
 
-__all__ = ["ALL", "Found", "assemble", "in_turn", "made", "reason", "taken"]
+__all__ = ["ALL", "Found", "Taken", "assemble", "in_turn", "made", "reason"]
 
 # Why there are fewer negatives than asked for.
 ALL = "all candidates that there are"
@@ -58,25 +60,50 @@ def made(
     position, rule, kept
         See `Origins`; one value for all, or one for each.
     """
+
+    # One value for all takes no memory, however many there are.
+    def column(value: npt.ArrayLike, kind: type[np.integer[Any]]) -> npt.NDArray[Any]:
+        return np.broadcast_to(np.asarray(value, dtype=kind), (count,))
+
     return Origins(
-        np.full(count, SOURCES.index(source), dtype=np.int8),
-        np.full(count, position, dtype=np.int8),
-        np.full(count, rule, dtype=np.int32),
-        np.full(count, kept, dtype=np.int32),
-        np.zeros(count, dtype=np.int8),
-        np.full(count, -1, dtype=np.int32),
-        np.full(count, -1, dtype=np.int32),
+        column(SOURCES.index(source), np.int8),
+        column(position, np.int8),
+        column(rule, np.int32),
+        column(kept, np.int32),
+        column(0, np.int8),
+        column(-1, np.int32),
+        column(-1, np.int32),
     )
 
 
 def reason(draw: Draw) -> str:
     """Return what the triples of a draw that fell short are."""
-    return ALL if draw.exhausted else f"what the first {LIMIT:,} candidates that were looked at had"
+    return ALL if draw.exhausted else f"what the first {draw.examined:,} candidates that were looked at had"
 
 
-def taken(context: Context, sets: Iterable[Triples]) -> Space:
-    """Return the negatives that other splits have already, as a space."""
-    return listed(np.vstack([np.empty((0, 3), dtype=np.int32), *sets]), context.kg.keys)
+class Taken:
+    """The negatives that other splits have already.
+
+    Parameters
+    ----------
+    context
+        What negatives are made from.
+    sets
+        The negatives of each split, in any order.
+    """
+
+    def __init__(self, context: Context, sets: Iterable[Triples]) -> None:
+        self._keys = context.kg.keys
+        # One sorted list a split, not one of all: joining them would need all of them a second time.
+        self._packed = [distinct_keys(self._keys.pack(triples)) for triples in sets]
+
+    def contains(self, triples: Triples) -> npt.NDArray[np.bool_]:
+        """Return bool[n]: which of these triples are taken."""
+        wanted = self._keys.pack(triples)
+        found = np.zeros(len(wanted), dtype=bool)
+        for packed in self._packed:
+            found |= member(packed, wanted)
+        return found
 
 
 def in_turn(
@@ -95,7 +122,7 @@ def in_turn(
         Draws for splits one after the other, in the order given.
     """
     found = draw_all(SPLITS)
-    short = any(len(found[split].triples) < len(context.positives[split]) for split in SPLITS[1:])
+    short = any(len(found[split].triples) < context.positives.sizes[split] for split in SPLITS[1:])
     if short and context.recipe.protocol == "sound":
         found = draw_all(SPLITS[::-1])
     return found
@@ -114,12 +141,18 @@ def assemble(
     origins: dict[str, Origins] = {}
     notes: list[str] = []
     for split in SPLITS:
-        order = np.argsort(context.kg.keys.pack(found[split].triples))
-        triples[split] = found[split].triples[order]
-        origins[split] = found[split].origins[order]
-        if len(order) < asked[split]:
-            notes.append(
-                f"{split} has {len(order):,} negatives instead of {asked[split]:,}, {found[split].why}"
-            )
+        one = found[split]
+        triples[split], origins[split] = _in_order(one.triples, one.origins, context.kg.keys)
+        if len(one.triples) < asked[split]:
+            notes.append(f"{split} has {len(one.triples):,} negatives instead of {asked[split]:,}, {one.why}")
     splits = Splits(triples["train"], triples["valid"], triples["test"])
     return NegativeSet(method, splits, origins, asked, tuple(notes))
+
+
+def _in_order(triples: Triples, origins: Origins, keys: TripleKeys) -> tuple[Triples, Origins]:
+    """Return triples sorted, with their origins; those that are sorted already are not copied."""
+    packed = keys.pack(triples)
+    if (packed[1:] > packed[:-1]).all():
+        return triples, origins
+    order = np.argsort(packed)
+    return triples[order], origins[order]

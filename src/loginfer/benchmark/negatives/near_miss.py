@@ -284,7 +284,8 @@ def _finished(search: Search, drawn: Drawn) -> NegativeSet:
 
 
 def _origins(search: Search, drawn: Drawn, mine: Ints, triples: Triples) -> Origins:
-    origins = made("near-miss", len(mine), rule=drawn.rule[mine].astype(np.int32))
+    # Indexed, since each is to have values of its own.
+    origins = made("near-miss", len(mine), rule=drawn.rule[mine].astype(np.int32))[np.arange(len(mine))]
     spare = np.flatnonzero(drawn.rule[mine] < 0)
     origins.source[spare] = SOURCES.index("position")
     origins.position[spare] = replaced_positions(search.context, search.slots, mine[spare], triples[spare])

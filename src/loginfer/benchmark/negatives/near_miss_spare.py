@@ -11,7 +11,6 @@ import numpy.typing as npt
 from loginfer.benchmark.lookup import grouped
 from loginfer.benchmark.negatives.context import Context
 from loginfer.benchmark.negatives.near_miss_slots import Slots, heads_of
-from loginfer.benchmark.negatives.position import sides_of
 from loginfer.benchmark.randomness import generator
 from loginfer.benchmark.spaces import Space, draw, listed, rectangle, union
 from loginfer.benchmark.values import POSITIONS, SPLITS
@@ -137,7 +136,7 @@ def _corruptions(context: Context, place: int, head: int) -> tuple[list[Space], 
     own = conclusions[heads_of(context.kg, conclusions) == head]
     subjects, objects = np.unique(own[:, 0]), np.unique(own[:, 2])
     relation = int(own[0, 1])
-    known = sides_of(everything, relation)
+    known = everything.sides(relation)
     of_subject = [rectangle(known[0], relation, objects)]
     if relation == everything.type_relation:
         return of_subject, []

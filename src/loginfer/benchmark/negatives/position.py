@@ -10,11 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.negatives.context import Context
-from loginfer.benchmark.negatives.found import Found, assemble, in_turn, made, reason, taken
+from loginfer.benchmark.negatives.found import Found, Taken, assemble, in_turn, made, reason
 from loginfer.benchmark.randomness import generator
+from loginfer.benchmark.sampler import Known
 from loginfer.benchmark.spaces import Space, draw, rectangle, union
 from loginfer.benchmark.values import POSITIONS, NegativeSet, Split
-from loginfer.kg import KnowledgeGraph, Triples
+from loginfer.kg import Triples
+from loginfer.kg.triples import sorted_unique
 
 __all__ = [
     "Corruptions",
@@ -23,13 +25,15 @@ __all__ = [
     "position_aware",
     "position_of",
     "position_space",
-    "sides_of",
 ]
 
 Ids = npt.NDArray[np.int32]
 
 # By whether corrupting a subject gives a triple, plus 2 if corrupting an object does.
 _POSITION = np.array([POSITIONS.index(p) for p in ("", "subject", "object", "either")], dtype=np.int8)
+
+# So many triples are looked up in one go.
+_AT_A_TIME = 2**22
 
 
 @dataclass(frozen=True)
@@ -55,9 +59,14 @@ class Corruptions:
 
     def positions(self, triples: Triples) -> npt.NDArray[np.int8]:
         """Return int8[n], places in `POSITIONS`: which position was replaced."""
-        subject = self.of_subject.contains(triples)
-        object_ = self.of_object.contains(triples)
-        return np.asarray(_POSITION[subject.astype(np.int8) + 2 * object_.astype(np.int8)])
+        found = np.empty(len(triples), dtype=np.int8)
+        for start in range(0, len(triples), _AT_A_TIME):
+            part = triples[start : start + _AT_A_TIME]
+            subject, object_ = self.of_subject.contains(part), self.of_object.contains(part)
+            found[start : start + _AT_A_TIME] = _POSITION[
+                subject.astype(np.int8) + 2 * object_.astype(np.int8)
+            ]
+        return found
 
 
 def position_aware(context: Context) -> NegativeSet:
@@ -67,15 +76,15 @@ def position_aware(context: Context) -> NegativeSet:
         found: dict[Split, Found] = {}
         for split in order:
             rng = generator(context.recipe.seed, "negatives", "pa", split)
-            before = taken(context, (known.triples for known in found.values()))
-            found[split] = draw_corruptions(context, split, len(context.positives[split]), rng, before)
+            before = Taken(context, (known.triples for known in found.values()))
+            found[split] = draw_corruptions(context, split, context.positives.sizes[split], rng, before)
         return found
 
     return assemble(context, "pa", in_turn(context, draw_all))
 
 
 def draw_corruptions(
-    context: Context, split: Split, count: int, rng: np.random.Generator, before: Space
+    context: Context, split: Split, count: int, rng: np.random.Generator, before: Known
 ) -> Found:
     """Draw negatives for a split by position-aware corruption.
 
@@ -94,10 +103,12 @@ def draw_corruptions(
     """
     candidates = corruptions(context, split)
     drawn = draw(candidates.space, count, rng, context.truth.negative, taken=before)
+    why = reason(drawn)
     # Looking up neighbours one after the other is much faster.
-    triples = drawn.triples[np.argsort(context.kg.keys.pack(drawn.triples))]
+    triples = sorted_unique(drawn.triples, context.kg.keys)
+    del drawn  # there may be a hundred million of them
     origins = made("position", len(triples), position=candidates.positions(triples))
-    return Found(triples, origins, reason(drawn))
+    return Found(triples, origins, why)
 
 
 def position_space(context: Context, split: Split) -> Space:
@@ -115,24 +126,11 @@ def corruptions(context: Context, split: Split) -> Corruptions:
 
     They are (subjects of R in P_all × objects of R in C) and (subjects of R in C × objects of R in P_all).
     """
-    everything, concluded = context.everything, context.kg.with_triples(context.conclusions[split])
+    everything, concluded = context.everything, context.concluded(split)
     of_subject, of_object = [], []
     for relation in concluded.preds.tolist():
-        known, own = sides_of(everything, relation), sides_of(concluded, relation)
+        known, own = everything.sides(relation), concluded.sides(relation)
         of_subject.append(rectangle(known[0], relation, own[1]))
         if relation != everything.type_relation:  # of a type triple only the constant is corrupted
             of_object.append(rectangle(own[0], relation, known[1]))
     return Corruptions(union(of_subject), union(of_object))
-
-
-def sides_of(graph: KnowledgeGraph, relation: int) -> tuple[Ids, Ids]:
-    """Return the distinct subjects and the distinct objects of a relation."""
-    index = graph.index
-    part = slice(int(index.offsets[relation]), int(index.offsets[relation + 1]))
-    return _runs(index.subjects[part]), _runs(index.inverse_objects[part])
-
-
-def _runs(ascending: Ids) -> Ids:
-    first = np.ones(len(ascending), dtype=bool)
-    first[1:] = ascending[1:] != ascending[:-1]
-    return np.asarray(ascending[first])

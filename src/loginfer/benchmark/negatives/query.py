@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 import numpy as np
 
 from loginfer.benchmark.negatives.context import Context
-from loginfer.benchmark.negatives.found import Found, assemble, in_turn, made, taken
+from loginfer.benchmark.negatives.found import Found, Taken, assemble, in_turn, made
 from loginfer.benchmark.negatives.position import draw_corruptions
 from loginfer.benchmark.negatives.undesired import kept_masks
 from loginfer.benchmark.randomness import generator
@@ -42,10 +42,10 @@ def query_guided(context: Context) -> NegativeSet:
     def draw_all(order: Sequence[Split]) -> dict[Split, Found]:
         filled = dict(found)
         for split in order:
-            missing = len(context.positives[split]) - len(found[split].triples)
+            missing = context.positives.sizes[split] - len(found[split].triples)
             if missing:
                 rng = generator(context.recipe.seed, "negatives", "qg", "position", split)
-                before = taken(context, (known.triples for known in filled.values()))
+                before = Taken(context, (known.triples for known in filled.values()))
                 rest = draw_corruptions(context, split, missing, rng, before)
                 filled[split] = _together(found[split], rest)
         return filled

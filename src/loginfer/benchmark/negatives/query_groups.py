@@ -101,7 +101,7 @@ class Facts:
 
     def __init__(self, graph: KnowledgeGraph) -> None:
         self._graph = graph
-        self._looped = set(graph.triples[graph.triples[:, 0] == graph.triples[:, 2], 1].tolist())
+        self._looped = set(graph.looped.tolist())
 
     def allow(self, merged: Mapping[Term, Term], parts: Sequence[BodyAtom]) -> bool:
         """Say whether a body may have a witness after terms have been merged."""

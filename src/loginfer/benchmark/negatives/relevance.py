@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.negatives.context import Context
-from loginfer.benchmark.negatives.found import Found, assemble, in_turn, made, reason, taken
+from loginfer.benchmark.negatives.found import Found, Taken, assemble, in_turn, made, reason
 from loginfer.benchmark.randomness import generator
 from loginfer.benchmark.spaces import Space, draw, rectangle, union
 from loginfer.benchmark.values import NegativeSet, Split
@@ -28,8 +28,8 @@ def relevance_based(context: Context) -> NegativeSet:
         found: dict[Split, Found] = {}
         for split in order:
             rng = generator(context.recipe.seed, "negatives", "rb", split)
-            before = taken(context, (known.triples for known in found.values()))
-            drawn = draw(space, len(context.positives[split]), rng, context.truth.negative, taken=before)
+            before = Taken(context, (known.triples for known in found.values()))
+            drawn = draw(space, context.positives.sizes[split], rng, context.truth.negative, taken=before)
             found[split] = Found(drawn.triples, made("relevance", len(drawn.triples)), reason(drawn))
         return found
 

@@ -8,31 +8,36 @@ from pathlib import Path
 from types import TracebackType
 
 from loginfer.engine.duckdb.session import DuckDBSession
+from loginfer.engine.duckdb.slices import SlicedEngine, divided
 from loginfer.engine.duckdb.stored import bad_line, ingest, read_stored_graph
-from loginfer.engine.sql.engine import MAX_CONCLUSIONS, SqlEngine
+from loginfer.engine.sql.engine import MAX_CONCLUSIONS
 from loginfer.errors import InputError, OutputError
 from loginfer.files import describe_os_error, refuse_to_overwrite
 from loginfer.kg import KnowledgeGraph
 
 __all__ = ["DuckDBEngine"]
 
+# Of the machine's memory; DuckDB's own choice, too.
+DEFAULT_MEMORY = "80%"
 
-class DuckDBEngine(SqlEngine):
+
+class DuckDBEngine(SlicedEngine):
     """Exact evaluation of rules in DuckDB, which spills to disk what does not fit into memory.
 
     Made of a graph in memory, or, for graphs larger than that, by `from_files` and `open`: then `graph` is
     a `StoredGraph`, whose vocabularies are in memory and whose triples stay in the database until somebody
-    asks for the array. Close it after use, or use it in a `with` statement; what it put on disk goes then,
-    or when it is collected.
+    asks for the array; compiled kernels then work on slices of it (see `slices`). Close it after use, or use
+    it in a `with` statement; what it put on disk goes then, or when it is collected.
 
     Parameters
     ----------
     graph
         The graph K.
     memory_limit
-        How much memory DuckDB may use, such as "4GB"; most of the machine's by default.
+        How much memory may be used, such as "4GB"; most of the machine's by default. Half of it is for
+        slices, where there are any.
     threads
-        How many threads it may use; one per core by default. Results do not depend on it.
+        How many threads DuckDB may use; one per core by default. Results do not depend on it.
     directory
         Where the database and what does not fit into memory shall be, in a folder that is removed at the
         end. By default the database is in memory and spills to the system's folder for temporary files.
@@ -88,8 +93,14 @@ class DuckDBEngine(SqlEngine):
         path = Path(database)
         if not path.is_file():
             raise InputError(f"no file `{path}`", hint="check the path")
+        memory_limit, rows = divided(memory_limit or DEFAULT_MEMORY)
         session = DuckDBSession(
-            path, memory_limit=memory_limit, threads=threads, directory=directory, read_only=True
+            path,
+            memory_limit=memory_limit,
+            threads=threads,
+            directory=directory,
+            read_only=True,
+            slice_rows=rows,
         )
         try:
             graph = read_stored_graph(session, path)
@@ -142,7 +153,7 @@ class DuckDBEngine(SqlEngine):
         _remove_database(part)
         session = DuckDBSession(
             part,
-            memory_limit=memory_limit,
+            memory_limit=divided(memory_limit)[0] if memory_limit else None,
             threads=threads,
             directory=directory,
         )

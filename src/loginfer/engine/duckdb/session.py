@@ -13,15 +13,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from loginfer.engine.duckdb.hashing import hashed
 from loginfer.engine.sql.queries import Dialect
 from loginfer.errors import InputError, LimitError, OutputError
 from loginfer.files import describe_os_error
 
 __all__ = ["DuckDBSession"]
 
+# So many rows come at a time, where not all are fetched at once.
+STREAMED = 2**20
+
 # Counting before a join is done by our own queries, by sum-product; where DuckDB adds it on its own, the
 # triangle costs ten times as much.
 UNWANTED_OPTIMIZER = "partial_aggregate_pushdown"
+
+# What errors say that come of a full disk.
+_DISK = "No space left on device|Disk quota exceeded|database has been invalidated"
 
 
 class DuckDBSession:
@@ -40,6 +47,8 @@ class DuckDBSession:
         folder is made in it and removed when the session is closed.
     read_only
         Whether the file is only read. Temporary tables can be made all the same.
+    slice_rows
+        How many triples an engine may bring into memory at a time, besides what DuckDB uses.
     """
 
     dialect = Dialect(number="HUGEINT", materialised="MATERIALIZED")
@@ -52,11 +61,13 @@ class DuckDBSession:
         threads: int | None = None,
         directory: Path | None = None,
         read_only: bool = False,
+        slice_rows: int = 0,
     ) -> None:
         import duckdb
 
         if memory_limit is not None:
             _check_memory_limit(memory_limit)
+        self.slice_rows = slice_rows
         self.folder = _make_folder(directory)
         try:
             if database is None and directory is not None:
@@ -105,6 +116,27 @@ class DuckDBSession:
             found = self.connection.execute(query).fetchnumpy()
         return [np.asarray(column) for column in found.values()]
 
+    def stream(self, query: str) -> Iterator[list[npt.NDArray[Any]]]:
+        """Yield the columns of a query some rows at a time, in order.
+
+        Nothing else may be asked until it is finished or let go.
+        """
+        # Without it, blocks of an ordered result come in any order.
+        self.rows("SET preserve_insertion_order = true")
+        try:
+            with translated_errors():
+                found: Any = self.connection.sql(query)
+                # Its name in older versions is `fetch_arrow_reader`.
+                read = getattr(found, "to_arrow_reader", None) or found.fetch_arrow_reader
+                for batch in read(STREAMED):
+                    yield [column.to_numpy(zero_copy_only=False) for column in batch.columns]
+        finally:
+            self.rows("SET preserve_insertion_order = false")
+
+    def hashed(self, query: str, key: str, salt: int) -> str:
+        """Return a query for the rows of another one with a column h, by which `hash_order` orders them."""
+        return hashed(query, key, salt)
+
     def arrow_column(self, query: str) -> Any:
         """Return the only column of a query as an Arrow array."""
         with translated_errors():
@@ -131,6 +163,10 @@ class DuckDBSession:
         """Make a table of a query's result, temporary unless to be kept; return the number of its rows."""
         kind = "TABLE" if keep else "TEMP TABLE"
         return int(self.row(f"CREATE {kind} {table} AS {query}")[0])
+
+    def view(self, name: str, query: str) -> None:
+        """Give a query a name, under which it can be read like a table."""
+        self.rows(f"CREATE TEMP VIEW {name} AS {query}")
 
     def append(self, table: str, query: str) -> int:
         """Add a query's result to a table; return how many rows came."""
@@ -174,7 +210,10 @@ def translated_errors() -> Iterator[None]:
             f"DuckDB ran out of memory or of space for temporary files: {_first_line(error)}",
             hint="give it more memory, or a directory with more free space",
         ) from error
-    except duckdb.IOException as error:
+    except duckdb.Error as error:
+        # A full disk may show when files are written, when that is committed, or at any time after.
+        if not isinstance(error, duckdb.IOException) and not re.search(_DISK, str(error)):
+            raise
         raise OutputError(
             f"DuckDB cannot use its files: {_first_line(error)}",
             hint="is the disk full? Choose a directory with more free space, or another database",

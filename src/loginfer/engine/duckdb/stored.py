@@ -1,114 +1,23 @@
-"""A graph whose triples stay in a database, and how files become one.
-
-The vocabularies are in memory (the names' bytes and nothing more); the triples are not. A `StoredGraph`
-answers what rules need (ids, signature, membership) from the database and loads its triples only when
-somebody asks for the array itself.
-"""
+"""How files become a graph in a DuckDB database, and how it is opened again."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from loginfer.engine.duckdb.session import DuckDBSession
+from loginfer.engine.sql.stored import StoredGraph
+from loginfer.engine.sql.vocabulary import vocabulary_of
 from loginfer.errors import InputError
-from loginfer.kg import TYPE_NAMES, KnowledgeGraph, Triples, Vocabulary
+from loginfer.kg import TYPE_NAMES, Vocabulary
 from loginfer.kg.formats.parquet import COLUMN_NAMES
 from loginfer.logic.sql import quote_identifier, quote_text
 
-__all__ = ["StoredGraph", "bad_line", "ingest", "read_stored_graph"]
+__all__ = ["bad_line", "ingest", "read_stored_graph"]
 
 FORMAT = 1
-
-
-class StoredGraph(KnowledgeGraph):
-    """A knowledge graph in a database: same vocabularies, ids and answers, triples loaded when touched.
-
-    `triples`, and what is built from it (`index`, `packed`, `with_triples`, `with_names`), brings the
-    whole graph into memory; length, signature and membership do not.
-
-    Parameters
-    ----------
-    session
-        The database, with a table `triples` of ids s, r, o.
-    entities, relations
-        The vocabularies.
-    type_predicate
-        As for `KnowledgeGraph`.
-    """
-
-    def __init__(
-        self,
-        session: DuckDBSession,
-        entities: Vocabulary,
-        relations: Vocabulary,
-        type_predicate: str | None,
-    ) -> None:
-        nothing = np.empty((0, 3), dtype=np.int32)
-        super().__init__(entities, relations, nothing, type_predicate=type_predicate)
-        del self.__dict__["triples"]  # from here on the property below answers
-        self._session = session
-
-    @cached_property
-    def triples(self) -> Triples:  # type: ignore[override]
-        """int32[n, 3], loaded from the database at the first use."""
-        columns = self._session.columns("SELECT s, r, o FROM triples ORDER BY s, r, o")
-        triples = np.stack(columns, axis=1).astype(np.int32)
-        triples.setflags(write=False)
-        return triples
-
-    @cached_property
-    def _size(self) -> int:
-        return int(self._session.row("SELECT count(*) FROM triples")[0])
-
-    def __len__(self) -> int:
-        return self._size
-
-    def _ids(self, query: str) -> npt.NDArray[np.int32]:
-        ids = self._session.columns(query)[0].astype(np.int32)
-        ids.setflags(write=False)
-        return ids
-
-    @cached_property
-    def preds(self) -> npt.NDArray[np.int32]:
-        """Preds(K) without the types: ids of all relations in use, the type predicate included."""
-        return self._ids("SELECT DISTINCT r FROM triples ORDER BY r")
-
-    @cached_property
-    def types(self) -> npt.NDArray[np.int32]:
-        """Types(K): ids, in the vocabulary of entities, of the types in use."""
-        return self._ids(f"SELECT DISTINCT o FROM triples WHERE r = {self._type_id} ORDER BY o")
-
-    @cached_property
-    def consts(self) -> npt.NDArray[np.int32]:
-        """Consts(K): ids of the constants in use; a type counts only if it is used as a constant too."""
-        objects = f"SELECT o FROM triples WHERE r <> {self._type_id}"
-        return self._ids(f"SELECT s FROM triples UNION {objects} ORDER BY 1")
-
-    @property
-    def _type_id(self) -> int:
-        return -1 if self.type_relation is None else self.type_relation
-
-    def contains(self, triples: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-        """Return bool[m]: which of these triples of ids are in the graph."""
-        wanted = np.asarray(triples, dtype=np.int32).reshape(-1, 3)
-        found = np.zeros(len(wanted), dtype=bool)
-        columns: dict[str, Any] = {name: wanted[:, i] for i, name in enumerate("sro")}
-        with self._session.arrow({"i": np.arange(len(wanted)), **columns}) as name:
-            (places,) = self._session.columns(
-                f"SELECT a.i FROM {name} AS a, triples AS k WHERE a.s = k.s AND a.r = k.r AND a.o = k.o"
-            )
-        found[places] = True
-        return found
-
-
-# -- from files to ids --------------------------------------------------------------------------------------
 
 
 def ingest(
@@ -251,17 +160,4 @@ def _texts(names: Iterable[str]) -> Any:
 
 
 def _vocabulary(session: DuckDBSession, table: str) -> Vocabulary:
-    """Load a table of names; the bytes come over as Arrow has them, without a Python string a name."""
-    import pyarrow as pa
-
-    column = session.arrow_column(f"SELECT name FROM {table} ORDER BY id")
-    names = column.cast(pa.large_string()).combine_chunks()
-    if isinstance(names, pa.ChunkedArray):
-        names = pa.concat_arrays(names.chunks) if names.num_chunks else pa.array([], pa.large_string())
-    if not len(names):
-        return Vocabulary.of(())
-    _, offsets, data = names.buffers()
-    places = np.frombuffer(offsets, dtype=np.int64)[names.offset : names.offset + len(names) + 1]
-    size = int(places[-1] - places[0])
-    whole = np.frombuffer(data, dtype=np.uint8) if data is not None else np.empty(0, np.uint8)
-    return Vocabulary(whole[int(places[0]) : int(places[0]) + size], places - places[0])
+    return vocabulary_of(session.arrow_column(f"SELECT name FROM {table} ORDER BY id"))

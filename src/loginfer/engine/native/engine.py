@@ -15,6 +15,7 @@ from loginfer.engine.binding import ABSENT, Bound, BoundAtom, bind, relation_of
 from loginfer.engine.interface import BodyTable, Derivations, Materialisation, Progress, Projection, Witnesses
 from loginfer.engine.native import join
 from loginfer.engine.native import join_kernels as kernels
+from loginfer.engine.native.sampling import first_of_parts
 from loginfer.engine.native.store import GraphStore
 from loginfer.engine.parts import separate
 from loginfer.kg import KnowledgeGraph, Triples
@@ -125,6 +126,10 @@ class NativeEngine:
             part = replace(found, left=left) if found.product else found
             yield self._triples(*part.pairs(), head.relation, new)
 
+    def sample_conclusions(self, rule: Rule, salt: int, count: int) -> tuple[int, npt.NDArray[np.int64]]:
+        """Return |T_r(K) ∖ K|, and the keys of the first `count` of these triples in hash order."""
+        return first_of_parts(self.conclusions_in_parts(rule, new=True), self.graph.keys, salt, count)
+
     def _triples(
         self,
         left: npt.NDArray[np.int32],
@@ -197,6 +202,10 @@ class NativeEngine:
         for _, places, found in self._derivations(rules, triples, derived):
             derived[places[found]] = True
         return derived
+
+    def derived(self, rules: Sequence[Rule], graph: KnowledgeGraph) -> KnowledgeGraph:
+        """Return the triples of another graph, over the same vocabularies, that are in T_R(K)."""
+        return self.graph.with_triples(graph.triples[self.derives(rules, graph.triples)])
 
     def derivations(self, rules: Sequence[Rule], triples: Triples) -> Derivations:
         """Return every pair of a triple and a rule that derives it in one step."""

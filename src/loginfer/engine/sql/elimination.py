@@ -272,6 +272,7 @@ def plan_elimination(
     order = [
         v for v in dict.fromkeys(v for a in atoms for v in a.variables) if any(v in s.scope for s in sources)
     ]
+    choices = sum(v not in keep for v in order)
     planner = _Planner(
         atoms,
         tuple(inequalities),
@@ -279,12 +280,13 @@ def plan_elimination(
         order,
         counting,
         join_inequalities,
-        estimate or _alike,
+        # Where there is nothing to choose from, nobody need measure the graph.
+        estimate or _alike if choices > 1 else _alike,
     )
     pending = tuple(e for e in inequalities if e.variables)
     start = _State(tuple(sources), tuple(range(len(sources))), pending)
     best = planner.greedy(start)
-    if sum(v not in planner.keep for v in order) <= EXHAUSTIVE:
+    if choices <= EXHAUSTIVE:
         best = planner.search(start, best)
     rest = frozenset[Check]().union(*(best.sources[i].enforced for i in best.active))
     left = tuple(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 
@@ -14,13 +14,21 @@ from loginfer.engine.bodies import finish_table
 from loginfer.engine.interface import BodyTable, Derivations, Materialisation, Progress, Projection, Witnesses
 from loginfer.engine.negated_bodies import counted_templates, rank_negated
 from loginfer.engine.parts import Part, combine, separate
-from loginfer.engine.sql.heads import head_columns, head_rows, head_values
+from loginfer.engine.sql.heads import head_columns, head_values, looks_like_head
 from loginfer.engine.sql.materialise import materialise
+from loginfer.engine.sql.membership import Asked, derived_queries
 from loginfer.engine.sql.projection import Among, ProjectionQuery, project, refuse_product
 from loginfer.engine.sql.queries import count_witnesses, rank_query
 from loginfer.engine.sql.session import Session
 from loginfer.engine.sql.statistics import Statistics, measure
-from loginfer.engine.sql.witnesses import first_rows, fixed_row, ordered_rows, smallest_rows
+from loginfer.engine.sql.stored import StoredGraph, fresh_name
+from loginfer.engine.sql.witnesses import (
+    depend_on_each_other,
+    first_rows,
+    fixed_row,
+    ordered_rows,
+    smallest_rows,
+)
 from loginfer.errors import LimitError
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.logic.rule import Atom, Negation, Pattern, Rule
@@ -48,6 +56,16 @@ def id_layout(graph: KnowledgeGraph, table: str = "triples") -> Layout:
     )
 
 
+def _stacked(
+    subjects: npt.NDArray[np.int32], relation: int, objects: npt.NDArray[np.int32]
+) -> npt.NDArray[np.int32]:
+    triples = np.empty((len(subjects), 3), dtype=np.int32)
+    triples[:, 0] = subjects
+    triples[:, 1] = relation
+    triples[:, 2] = objects
+    return triples
+
+
 class SqlEngine:
     """Exact evaluation of rules by SQL (see `interface.Engine`).
 
@@ -70,7 +88,7 @@ class SqlEngine:
         self._graph = graph
         self._session = session
         self.max_conclusions = max_conclusions
-        self.layout = id_layout(graph)
+        self.layout = id_layout(graph, graph.table if isinstance(graph, StoredGraph) else "triples")
 
     @property
     def graph(self) -> KnowledgeGraph:
@@ -141,9 +159,16 @@ class SqlEngine:
 
     def conclusions(self, rule: Rule, *, new: bool = False) -> Triples:
         """Return T_r(K), the distinct conclusion triples; with `new`, T_r(K) ∖ K."""
+        with self._table("concluded") as table:
+            # Counted in the database, which can hold more than memory, before it is fetched.
+            self._refuse([self._session.create(table, self._concluded(rule, new=new))], rule)
+            subjects, objects = self._session.columns(f"SELECT s, o FROM {table} ORDER BY s, o")
+        return _stacked(subjects, bind(rule, self.graph).head.relation, objects)
+
+    def _concluded(self, rule: Rule, *, new: bool) -> str:
+        """Return a query for the subjects s and objects o of a rule's conclusions."""
         relation = bind(rule, self.graph).head.relation
-        keep = rule.head.variables
-        projection = self._project_rule(rule, keep)
+        projection = self._project_rule(rule, rule.head.variables)
         self._refuse_product(projection, rule)
         subject, object_ = head_columns(rule, self.layout)
         query = f"SELECT {subject} AS s, {object_} AS o FROM (\n{projection.sql}\n) AS q"
@@ -152,15 +177,25 @@ class SqlEngine:
                 f"\nWHERE NOT EXISTS (SELECT 1 FROM {self.layout.table} AS k "
                 f"WHERE k.r = {relation} AND k.s = {subject} AND k.o = {object_})"
             )
+        return query
+
+    def sample_conclusions(self, rule: Rule, salt: int, count: int) -> tuple[int, npt.NDArray[np.int64]]:
+        """Return |T_r(K) ∖ K|, and the keys of the first `count` of these triples in hash order.
+
+        All of them stay in the database.
+        """
+        keys, relation = self.graph.keys, bind(rule, self.graph).head.relation
+        key = (
+            f"(CAST(s AS BIGINT) * {keys.relations} + {relation}) * CAST({keys.entities} AS BIGINT) "
+            "+ CAST(o AS BIGINT)"
+        )
         with self._table("concluded") as table:
-            # Counted in the database, which can hold more than memory, before it is fetched.
-            self._refuse([self._session.create(table, query)], rule)
-            subjects, objects = self._session.columns(f"SELECT s, o FROM {table} ORDER BY s, o")
-        triples = np.empty((len(subjects), 3), dtype=np.int32)
-        triples[:, 0] = subjects
-        triples[:, 1] = relation
-        triples[:, 2] = objects
-        return triples
+            total = self._session.create(table, self._concluded(rule, new=True))
+            rows = self._session.hashed(f"SELECT s, o FROM {table}", key, salt)
+            subjects, objects = self._session.columns(
+                f"SELECT s, o FROM (\n{rows}\n) AS hashed ORDER BY h LIMIT {count}"
+            )
+        return total, keys.pack(_stacked(subjects, relation, objects))
 
     def conclusions_in_parts(self, rule: Rule, *, new: bool = False) -> Iterator[Triples]:
         """Yield what `conclusions` returns, at once; its limit holds (see `interface.Engine`)."""
@@ -248,8 +283,13 @@ class SqlEngine:
     def first_witnesses(self, rule: Rule, triples: Triples) -> npt.NDArray[np.int32]:
         """Return the first witness of each triple, int32[n, v]; -1s where the rule does not derive it."""
         rows = np.full((len(triples), len(rule.variables)), -1, dtype=np.int32)
-        derived = self.derives([rule], triples)
-        if not derived.any():
+        bound = bind(rule, self.graph)
+        asked = np.asarray(triples, dtype=np.int32).reshape(-1, 3)
+        # Where the search for the values tells of itself what has none, that need not be asked before.
+        possible = (
+            looks_like_head(bound, asked) if depend_on_each_other(bound) else self.derives([rule], asked)
+        )
+        if not possible.any():
             return rows
 
         def smallest(part: Part, asked: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
@@ -266,8 +306,9 @@ class SqlEngine:
                     table,
                 )
 
-        values = np.asarray(triples, dtype=np.int32)[derived, ::2]
-        rows[derived] = combine(bind(rule, self.graph), values, smallest)
+        found = combine(bound, asked[possible, ::2], smallest)
+        found[(found < 0).any(axis=1)] = -1
+        rows[possible] = found
         return rows
 
     # -- membership -----------------------------------------------------------------------------
@@ -275,43 +316,53 @@ class SqlEngine:
     def derives(self, rules: Sequence[Rule], triples: Triples) -> npt.NDArray[np.bool_]:
         """Return bool[n]: which of these triples are in T_R(K)."""
         found = np.zeros(len(triples), dtype=bool)
-        for _, places in self._derived(rules, triples):
+        for places, _ in self._derived(rules, triples):
             found[places] = True
         return found
+
+    def derived(self, rules: Sequence[Rule], graph: KnowledgeGraph) -> KnowledgeGraph:
+        """Return the triples of another graph, over the same vocabularies, that are in T_R(K).
+
+        Those of a graph in the same database stay there.
+        """
+        if not isinstance(graph, StoredGraph) or graph.session is not self._session:
+            return self.graph.with_triples(graph.triples[self.derives(rules, graph.triples)])
+        heads = set(graph.preds.tolist())
+        with self._table("derived_rows") as table:
+            self._session.create(table, f"SELECT s, r, o FROM {graph.table} WHERE 1 = 0")
+            for query in self._derived_queries(rules, heads, graph.table):
+                self._session.append(table, f"SELECT s, r, o FROM (\n{query}\n) AS d")
+            distinct = fresh_name("derived")
+            self._session.create(distinct, f"SELECT DISTINCT s, r, o FROM {table}")
+        return graph.at(distinct)
+
+    def _derived_queries(self, rules: Sequence[Rule], heads: Collection[int], table: str) -> Iterator[str]:
+        return derived_queries(
+            rules, heads, self.graph, self.layout, self._session, table, self._project_rule
+        )
 
     def derivations(self, rules: Sequence[Rule], triples: Triples) -> Derivations:
         """Return every pair of a triple and a rule that derives it in one step."""
         places, by = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
-        for rule, derived in self._derived(rules, triples):
+        for derived, rule in self._derived(rules, triples):
             places.append(derived)
-            by.append(np.full(len(derived), rule, dtype=np.int64))
+            by.append(rule)
         triple, rule_ = np.concatenate(places), np.concatenate(by)
         order = np.lexsort((rule_, triple))
         return Derivations(triple[order], rule_[order])
 
     def _derived(
         self, rules: Sequence[Rule], triples: Triples
-    ) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
-        """Give, for each rule that derives any of these triples, their places."""
-        heads = [bind(rule, self.graph).head for rule in rules]
-        asked = np.asarray(triples, dtype=np.int32).reshape(-1, 3)
-        present = set(np.unique(asked[:, 1]).tolist())
+    ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
+        """Give all pairs of a triple and a rule that derives it, as their places."""
+        asked = Asked(triples, self.graph.keys)
         with self._table("asked") as table:
-            columns = {name: asked[:, i] for i, name in enumerate("sro")}
-            self._session.load(table, {"i": np.arange(len(asked), dtype=np.int64), **columns})
-            for place, (rule, head) in enumerate(zip(rules, heads, strict=True)):
-                if head.relation not in present:
-                    continue
-                keep = rule.head.variables
-                subject, object_ = head_columns(rule, self.layout)
-                among = head_rows(rule, head.relation, self.layout, table)
-                projection = self._project_rule(rule, keep, (among, keep) if keep else None)
-                (places,) = self._session.columns(
-                    f"SELECT a.i FROM {table} AS a, (\n{projection.sql}\n) AS q\n"
-                    f"WHERE a.r = {head.relation} AND a.s = {subject} AND a.o = {object_}"
-                )
-                if len(places):
-                    yield place, np.sort(places.astype(np.int64))
+            self._session.load(table, {name: asked.triples[:, i] for i, name in enumerate("sro")})
+            for query in self._derived_queries(rules, set(np.unique(asked.triples[:, 1]).tolist()), table):
+                subject, relation, object_, rule = self._session.columns(query)
+                found = np.stack([subject, relation, object_], axis=1).astype(np.int32, copy=False)
+                which, places = asked.places(found)
+                yield places, rule[which].astype(np.int64)
 
     # -- closure --------------------------------------------------------------------------------
 

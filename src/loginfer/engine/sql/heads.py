@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from loginfer.engine.binding import bind
-from loginfer.kg import KnowledgeGraph
+import numpy as np
+import numpy.typing as npt
+
+from loginfer.engine.binding import Bound, bind
+from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.logic.rule import Rule
 from loginfer.logic.sql import Layout
 from loginfer.logic.terms import Constant, Term, Variable
 
-__all__ = ["head_columns", "head_conditions", "head_rows", "head_values"]
+__all__ = ["head_columns", "head_conditions", "head_rows", "head_values", "looks_like_head"]
 
 
 def head_columns(rule: Rule, layout: Layout) -> tuple[str, str]:
@@ -35,13 +38,16 @@ def head_conditions(rule: Rule, relation: int, layout: Layout) -> list[str]:
 
 
 def head_rows(rule: Rule, relation: int, layout: Layout, table: str) -> str:
-    """Return a query for the values c0, c1 that a table of triples gives to the head's variables."""
+    """Return a query for the values c0, c1 that a table gives to the head's variables.
+
+    They are distinct where the table's triples are: the others' values follow from theirs.
+    """
     shown = [
         f"a.{'s' if variable == rule.head.subject else 'o'} AS c{i}"
         for i, variable in enumerate(rule.head.variables)
     ]
     where = " AND ".join(head_conditions(rule, relation, layout))
-    return f"SELECT DISTINCT {', '.join(shown) or '1 AS present'} FROM {table} AS a WHERE {where}"
+    return f"SELECT {', '.join(shown) or '1 AS present'} FROM {table} AS a WHERE {where}"
 
 
 def head_values(rule: Rule, graph: KnowledgeGraph, conclusion: Sequence[int]) -> dict[Variable, int] | None:
@@ -59,3 +65,15 @@ def head_values(rule: Rule, graph: KnowledgeGraph, conclusion: Sequence[int]) ->
         if known != value:
             return None
     return values
+
+
+def looks_like_head(bound: Bound, triples: Triples) -> npt.NDArray[np.bool_]:
+    """Return bool[n]: which triples have the relation and the constants of a rule's head."""
+    head = bound.head
+    alike: npt.NDArray[np.bool_] = triples[:, 1] == head.relation
+    for column, term in ((0, head.subject), (2, head.object)):
+        if term < 0:
+            alike &= triples[:, column] == ~term
+    if head.subject == head.object and head.subject >= 0:
+        alike &= triples[:, 0] == triples[:, 2]
+    return alike

@@ -12,12 +12,12 @@ from loginfer.engine.sql.queries import Dialect, Writer, column_order
 from loginfer.errors import LimitError
 from loginfer.logic.rule import Atom
 from loginfer.logic.sql import Check, Column, Exclusion, Factor, Layout, atom_factor, is_contradiction, join
-from loginfer.logic.terms import Variable
+from loginfer.logic.terms import Template
 
 __all__ = ["Among", "ProjectionQuery", "project", "refuse_product"]
 
-# Rows to restrict a projection to: a query for distinct c0, c1, … and the variables of these columns.
-Among: TypeAlias = tuple[str, Sequence[Variable]]
+# Rows to restrict a projection to: a query for distinct c0, c1, … and what these columns stand for.
+Among: TypeAlias = tuple[str, Sequence[Column]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class ProjectionQuery:
 def project(
     atoms: Sequence[Atom],
     inequalities: Sequence[Check],
-    keep: Sequence[Variable],
+    keep: Sequence[Column],
     layout: Layout,
     dialect: Dialect,
     *,
@@ -55,7 +55,7 @@ def project(
     atoms, inequalities
         The body; exclusions are among the inequalities.
     keep
-        The variables whose values are wanted, in the order of the columns.
+        The variables whose values are wanted, in the order of the columns; templates may be among them.
     layout, dialect
         Where triples live and what the database speaks.
     estimate
@@ -66,18 +66,17 @@ def project(
         Only witnesses with these values.
     """
     atoms = tuple(dict.fromkeys(atoms))
-    variables: Sequence[Column] = keep
-    writer = Writer(layout, dialect, False, column_order(atoms, variables))
+    writer = Writer(layout, dialect, False, column_order(atoms, keep))
     contradiction = any(is_contradiction(e) for e in inequalities)
     inequalities = tuple(dict.fromkeys(e for e in inequalities if e.variables or isinstance(e, Exclusion)))
-    factors = [atom_factor(atom, layout, (tables or {}).get(atom)) for atom in atoms]
-    sources = [Source(f.scope, frozenset([i])) for i, f in enumerate(factors)]
-    if among is not None:
-        factors += _restrictions(writer, *among)
-        sources += [Source(f.scope) for f in factors[len(sources) :]]
+    # What restricts comes first, for databases that join in the order in which tables are written.
+    factors = [] if among is None else list(_restrictions(writer, *among))
+    sources = [Source(f.scope) for f in factors]
+    factors += [atom_factor(atom, layout, (tables or {}).get(atom)) for atom in atoms]
+    sources += [Source(f.scope, frozenset([i])) for i, f in enumerate(factors[len(sources) :])]
     plan = plan_elimination(sources, atoms, inequalities, keep, counting=False, estimate=estimate)
     factors = writer.run(plan, factors)
-    rest = [factors[i] for i in plan.rest]
+    rest = writer.needed([factors[i] for i in plan.rest])
     writer.use(rest)
     joined = join(rest, plan.inequalities, layout, contradiction)
     shown = ", ".join(f"{joined.expressions[v]} AS c{i}" for i, v in enumerate(keep))
@@ -92,17 +91,20 @@ def project(
     return ProjectionQuery(writer.text(sql), tuple(parts))
 
 
-def _restrictions(writer: Writer, rows: str, columns: Sequence[Variable]) -> Iterator[Factor]:
-    """Give a table of wanted rows as a factor, and each of its columns as one more.
+def _restrictions(writer: Writer, rows: str, columns: Sequence[Column]) -> Iterator[Factor]:
+    """Give a table of wanted rows as a factor, and each of its variables as one more.
 
-    The single columns restrict joins that do not hold all of them yet.
+    The single columns restrict joins that do not hold all of them yet. With templates among the columns no
+    join may do without the rows themselves.
     """
     name = writer.add(rows)
     yield Factor(name, tuple((f"c{i}", v) for i, v in enumerate(columns)))
     writer.uses[name] = 1
-    if len(columns) > 1:
+    if len(columns) > 1 and not any(isinstance(column, Template) for column in columns):
         for i, variable in enumerate(columns):
-            yield Factor(writer.add(f"SELECT DISTINCT c{i} AS c0 FROM {name}"), (("c0", variable),))
+            single = writer.add(f"SELECT DISTINCT c{i} AS c0 FROM {name}")
+            writer.implied[single] = name
+            yield Factor(single, (("c0", variable),))
         writer.uses[name] += len(columns)
 
 

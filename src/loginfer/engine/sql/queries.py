@@ -43,10 +43,14 @@ class Dialect:
         A type of whole numbers wide enough for counts, at least 38 digits.
     materialised
         What to write before a common table expression that is used more than once.
+    costly
+        Whether a query, and each join in it, has a price that does not depend on the data. Then rules are
+        asked for together where that can be, and what restricts a join no further is left out.
     """
 
     number: str = "DECIMAL(38, 0)"
     materialised: str = ""
+    costly: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,10 @@ class CountQuery:
 
 @dataclass(slots=True)
 class Writer:
-    """Collects common table expressions, one for each step of an elimination."""
+    """Collects common table expressions, one for each step of an elimination.
+
+    `implied` names, for a table that restricts a column, the one that restricts it and others as well.
+    """
 
     layout: Layout
     dialect: Dialect
@@ -82,6 +89,7 @@ class Writer:
     order: Mapping[Column, int]
     steps: dict[str, str] = field(default_factory=dict)
     uses: dict[str, int] = field(default_factory=dict)
+    implied: dict[str, str] = field(default_factory=dict)
 
     def add(self, text: str) -> str:
         """Return the name of a step with this text, which is written once."""
@@ -103,7 +111,13 @@ class Writer:
             factors.append(self._step(step, [factors[i] for i in step.inputs]))
         return factors
 
+    def needed(self, factors: Sequence[Factor]) -> list[Factor]:
+        """Return the factors of a join without those that others in it imply, if joins have a price."""
+        tables = {factor.table for factor in factors} if self.dialect.costly else set()
+        return [factor for factor in factors if self.implied.get(factor.table) not in tables]
+
     def _step(self, step: Step, inputs: list[Factor]) -> Factor:
+        inputs = self.needed(inputs)
         joined = join(inputs, step.inequalities, self.layout)
         columns = self.sorted(step.keep)
         shown = [f"{joined.expressions[c]} AS c{i}" for i, c in enumerate(columns)]
@@ -135,6 +149,8 @@ class Writer:
             return select
         tables = []
         for text, name in self.steps.items():
+            if name in self.implied and name not in self.uses:
+                continue
             how = self.dialect.materialised + " " if self.uses.get(name, 0) > 1 else ""
             tables.append(f"{name} AS {how.lstrip()}(\n{text}\n)")
         return "WITH " + ",\n".join(tables) + "\n" + select

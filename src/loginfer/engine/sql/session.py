@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -32,12 +32,31 @@ class Session(Protocol):
         """Return the columns of a query as arrays of numbers."""
         ...
 
+    def stream(self, query: str) -> Iterator[list[npt.NDArray[Any]]]:
+        """Yield the columns of a query some rows at a time, in order.
+
+        Nothing else may be asked until it is finished or let go.
+        """
+        ...
+
+    def hashed(self, query: str, key: str, salt: int) -> str:
+        """Return a query for the rows of another one with a column h.
+
+        Ordered by h, rows are in the order of `hashing.hash_order` of a key, an expression over them (BIGINT,
+        not negative), with this salt.
+        """
+        ...
+
     def load(self, table: str, columns: Mapping[str, npt.NDArray[np.integer[Any]]]) -> None:
         """Make a table of some arrays."""
         ...
 
     def create(self, table: str, query: str) -> int:
         """Make a table of a query's result; return the number of its rows."""
+        ...
+
+    def view(self, name: str, query: str) -> None:
+        """Give a query a name, under which it can be read like a table."""
         ...
 
     def append(self, table: str, query: str) -> int:

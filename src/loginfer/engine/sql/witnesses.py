@@ -8,12 +8,14 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from loginfer.engine.binding import Bound
+from loginfer.engine.parts import parts
 from loginfer.engine.sql.projection import Among, ProjectionQuery
 from loginfer.engine.sql.session import Session
 from loginfer.logic.rule import Rule
 from loginfer.logic.terms import Variable
 
-__all__ = ["first_rows", "fixed_row", "ordered_rows", "smallest_rows"]
+__all__ = ["depend_on_each_other", "first_rows", "fixed_row", "ordered_rows", "smallest_rows"]
 
 Rows: TypeAlias = npt.NDArray[np.int32]
 
@@ -96,6 +98,8 @@ def smallest_rows(
 ) -> Rows:
     """Return the smallest values of some variables for each row of a context, variable by variable.
 
+    Rows without any have -1s.
+
     Parameters
     ----------
     session
@@ -105,7 +109,7 @@ def smallest_rows(
     context, part
         The variables that have values, and those that want them.
     asked
-        int32[m, context], ascending and distinct: values of the context that have a witness.
+        int32[m, context], ascending and distinct: values of the context.
     table
         Name of a table to keep the values so far in.
     """
@@ -122,4 +126,30 @@ def smallest_rows(
         query = f"SELECT {shown}min(c{len(known)}) AS c{len(known)} FROM (\n{query}\n) AS p{grouped}"
         known.append(variable)
         rows = ordered_rows(session, query, len(known))
-    return rows[:, len(context) :]
+    found = np.full((len(asked), len(part)), -1, dtype=np.int32)
+    found[_among(asked, rows[:, : len(context)])] = rows[:, len(context) :]
+    return found
+
+
+def _among(asked: Rows, rows: Rows) -> npt.NDArray[np.int64]:
+    """Return the places of rows of at most two columns among others, ascending and distinct."""
+    keys, wanted = np.zeros(len(asked), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
+    for i in range(asked.shape[1]):
+        keys, wanted = keys << 32 | asked[:, i], wanted << 32 | rows[:, i]
+    return np.searchsorted(keys, wanted)
+
+
+def depend_on_each_other(bound: Bound) -> bool:
+    """Say whether every part of the body is about one and the same set of variables besides the head's.
+
+    Then values of these for a conclusion say that the rule derives it, and no values that it does not.
+    """
+    ends = tuple(dict.fromkeys(t for t in (bound.head.subject, bound.head.object) if t >= 0))
+    apart = parts(bound, ends)
+    if bound.empty or len(apart) != 1 or apart[0].context != ends:
+        return False
+    inside = set(apart[0].variables)
+    pairs = [{atom.subject, atom.object} for atom in bound.atoms]
+    pairs += [set(pair) for pair in bound.inequalities]
+    pairs += [set(negation.variables) for negation in bound.negations]
+    return all(pair & inside for pair in pairs)

@@ -1,0 +1,173 @@
+"""A graph whose triples stay in a database.
+
+The vocabularies are in memory (the names' bytes and nothing more); the triples are not. A `StoredGraph`
+answers what rules and benchmarks need (ids, signature, membership, the sides of a relation) from the database
+and loads its triples only when somebody asks for the array itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import count
+
+import numpy as np
+import numpy.typing as npt
+
+from loginfer.engine.sql.session import Session
+from loginfer.kg import KnowledgeGraph, Triples, Vocabulary
+from loginfer.kg.triples import sorted_unique
+
+__all__ = ["StoredGraph", "fresh_name"]
+
+Ids = npt.NDArray[np.int32]
+
+_numbers = count()
+
+
+def fresh_name(stem: str) -> str:
+    """Return a name for a table that no other has in this process."""
+    return f"{stem}_{next(_numbers)}"
+
+
+class StoredGraph(KnowledgeGraph):
+    """A knowledge graph in a database: same vocabularies, ids and answers, triples loaded when touched.
+
+    `triples`, and what is built from it (`index`, `packed`, `with_names`), brings the whole graph into
+    memory; length, signature, membership, sides, blocks and `with_more` do not.
+
+    Parameters
+    ----------
+    session
+        The database.
+    entities, relations
+        The vocabularies.
+    type_predicate
+        As for `KnowledgeGraph`.
+    table
+        A table or view of ids s, r, o, without duplicates.
+    """
+
+    in_memory = False
+
+    def __init__(
+        self,
+        session: Session,
+        entities: Vocabulary,
+        relations: Vocabulary,
+        type_predicate: str | None,
+        table: str = "triples",
+    ) -> None:
+        nothing = np.empty((0, 3), dtype=np.int32)
+        super().__init__(entities, relations, nothing, type_predicate=type_predicate)
+        del self.__dict__["triples"]  # from here on the property below answers
+        self.session = session
+        self.table = table
+        self._sides: dict[int, tuple[Ids, Ids]] = {}
+
+    @cached_property
+    def triples(self) -> Triples:  # type: ignore[override]
+        """int32[n, 3], loaded from the database at the first use."""
+        columns = self.session.columns(f"SELECT s, r, o FROM {self.table} ORDER BY s, r, o")
+        triples = np.stack(columns, axis=1).astype(np.int32)
+        triples.setflags(write=False)
+        return triples
+
+    @cached_property
+    def _size(self) -> int:
+        return int(self.session.row(f"SELECT count(*) FROM {self.table}")[0])
+
+    def __len__(self) -> int:
+        return self._size
+
+    def _ids(self, query: str) -> Ids:
+        ids = self.session.columns(query)[0].astype(np.int32)
+        ids.setflags(write=False)
+        return ids
+
+    @cached_property
+    def preds(self) -> Ids:
+        """Preds(K) without the types: ids of all relations in use, the type predicate included."""
+        return self._ids(f"SELECT DISTINCT r FROM {self.table} ORDER BY r")
+
+    @cached_property
+    def types(self) -> Ids:
+        """Types(K): ids, in the vocabulary of entities, of the types in use."""
+        return self._ids(f"SELECT DISTINCT o FROM {self.table} WHERE r = {self._type_id} ORDER BY o")
+
+    @cached_property
+    def consts(self) -> Ids:
+        """Consts(K): ids of the constants in use; a type counts only if it is used as a constant too."""
+        objects = f"SELECT o FROM {self.table} WHERE r <> {self._type_id}"
+        return self._ids(f"SELECT s FROM {self.table} UNION {objects} ORDER BY 1")
+
+    @cached_property
+    def looped(self) -> Ids:
+        """Ids of the relations with a triple (x, R, x)."""
+        return self._ids(f"SELECT DISTINCT r FROM {self.table} WHERE s = o ORDER BY r")
+
+    @property
+    def _type_id(self) -> int:
+        return -1 if self.type_relation is None else self.type_relation
+
+    # -- look-ups -------------------------------------------------------------------------------
+
+    def sides(self, relation: int) -> tuple[Ids, Ids]:
+        """Return the distinct subjects and the distinct objects of a relation, each sorted."""
+        if relation not in self._sides:
+            left, right = (
+                f"SELECT {side} AS side, {end} AS id FROM {self.table} WHERE r = {relation}"
+                for side, end in enumerate("so")
+            )
+            side, ids = self.session.columns(f"{left} UNION {right} ORDER BY side, id")
+            both = np.split(ids.astype(np.int32), [int(np.count_nonzero(side == 0))])
+            for found in both:
+                found.setflags(write=False)
+            self._sides[relation] = both[0], both[1]
+        return self._sides[relation]
+
+    def of_relations(self, relations: Sequence[int]) -> Triples:
+        """Return the triples of some relations, in no particular order."""
+        wanted = ", ".join(map(str, relations)) or "NULL"
+        columns = self.session.columns(f"SELECT s, r, o FROM {self.table} WHERE r IN ({wanted})")
+        return np.stack(columns, axis=1).astype(np.int32, copy=False)
+
+    def contains(self, triples: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+        """Return bool[m]: which of these triples of ids are in the graph."""
+        wanted = np.asarray(triples, dtype=np.int32).reshape(-1, 3)
+        found = np.zeros(len(wanted), dtype=bool)
+        if not len(wanted):
+            return found
+        name = fresh_name("wanted")
+        columns = {end: wanted[:, i] for i, end in enumerate("sro")}
+        self.session.load(name, {"i": np.arange(len(wanted), dtype=np.int64), **columns})
+        try:
+            (places,) = self.session.columns(
+                f"SELECT a.i FROM {name} AS a, {self.table} AS k WHERE a.s = k.s AND a.r = k.r AND a.o = k.o"
+            )
+        finally:
+            self.session.drop(name)
+        found[places] = True
+        return found
+
+    def blocks(self) -> Iterator[Triples]:
+        """Yield all triples in order, some at a time. Finish, or let go, before asking anything else."""
+        for columns in self.session.stream(f"SELECT s, r, o FROM {self.table} ORDER BY s, r, o"):
+            yield np.stack(columns, axis=1).astype(np.int32, copy=False)
+
+    # -- other graphs ---------------------------------------------------------------------------
+
+    def at(self, table: str) -> StoredGraph:
+        """Return a graph over the same vocabularies whose triples are in another table."""
+        return StoredGraph(self.session, self.entities, self.relations, self.type_predicate or "", table)
+
+    def with_more(self, triples: Triples) -> KnowledgeGraph:
+        """Return a graph over the same vocabularies that has these triples as well; they are stored too."""
+        rows = sorted_unique(np.asarray(triples, dtype=np.int32), self.keys)
+        rows = rows[~self.contains(rows)]
+        if not len(rows):
+            return self
+        more, both = fresh_name("more"), fresh_name("both")
+        self.session.load(more, {end: rows[:, i] for i, end in enumerate("sro")})
+        self.session.view(both, f"SELECT s, r, o FROM {self.table} UNION ALL SELECT s, r, o FROM {more}")
+        return self.at(both)
