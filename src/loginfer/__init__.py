@@ -25,14 +25,16 @@ if TYPE_CHECKING:
         Recipe,
         audit,
         build,
+        export_benchmark,
         load_benchmark,
+        read_export,
         read_recipe,
         write_benchmark,
         write_recipe,
     )
     from loginfer.engine import Engine, extend, open_engine
     from loginfer.errors import LogInferError
-    from loginfer.evaluation import Evaluation, Run, evaluate, load_run
+    from loginfer.evaluation import Evaluation, Evaluator, Run, evaluate, load_run
     from loginfer.kg import KnowledgeGraph, Vocabulary, generate_lubm, load_graph
     from loginfer.kg.load import write_graph
     from loginfer.logic import (
@@ -54,6 +56,7 @@ __all__ = [
     "Benchmark",
     "Engine",
     "Evaluation",
+    "Evaluator",
     "Inequality",
     "KnowledgeGraph",
     "LogInferError",
@@ -69,6 +72,7 @@ __all__ = [
     "entails",
     "equivalent",
     "evaluate",
+    "export_benchmark",
     "extend",
     "generate_lubm",
     "load_benchmark",
@@ -77,6 +81,7 @@ __all__ = [
     "open_engine",
     "parse_pattern",
     "parse_rule",
+    "read_export",
     "read_recipe",
     "read_rules",
     "subrules",
@@ -93,14 +98,16 @@ _HOMES = {
             "Recipe",
             "audit",
             "build",
+            "export_benchmark",
             "load_benchmark",
+            "read_export",
             "read_recipe",
             "write_benchmark",
             "write_recipe",
         ),
         "loginfer.benchmark",
     ),
-    **dict.fromkeys(("Evaluation", "Run", "evaluate", "load_run"), "loginfer.evaluation"),
+    **dict.fromkeys(("Evaluation", "Evaluator", "Run", "evaluate", "load_run"), "loginfer.evaluation"),
     "Engine": "loginfer.engine",
     "LogInferError": "loginfer.errors",
     "extend": "loginfer.engine",

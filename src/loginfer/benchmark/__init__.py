@@ -19,6 +19,7 @@ from loginfer.benchmark.values import (
 if TYPE_CHECKING:
     from loginfer.benchmark.auditing import Audit, audit
     from loginfer.benchmark.explain import explain_triple
+    from loginfer.benchmark.exporting import Exported, export_benchmark, read_export
     from loginfer.benchmark.folder import load_benchmark, write_benchmark
     from loginfer.benchmark.negatives import sample_negatives
     from loginfer.benchmark.noise import Noise
@@ -33,6 +34,7 @@ __all__ = [
     "Audit",
     "Benchmark",
     "BenchmarkRule",
+    "Exported",
     "Foundation",
     "NegativeSet",
     "Noise",
@@ -44,8 +46,10 @@ __all__ = [
     "build",
     "distribute",
     "explain_triple",
+    "export_benchmark",
     "foundation",
     "load_benchmark",
+    "read_export",
     "read_recipe",
     "sample_negatives",
     "select_rules",
@@ -55,14 +59,17 @@ __all__ = [
 
 _HOMES = {
     "Audit": "auditing",
+    "Exported": "exporting",
     "Foundation": "pipeline",
     "Noise": "noise",
     "audit": "auditing",
     "build": "pipeline",
     "distribute": "positives",
     "explain_triple": "explain",
+    "export_benchmark": "exporting",
     "foundation": "pipeline",
     "load_benchmark": "folder",
+    "read_export": "exporting",
     "sample_negatives": "negatives",
     "select_rules": "rules",
     "write_benchmark": "folder",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from loginfer.benchmark.card import source_entry
@@ -14,7 +14,7 @@ from loginfer.benchmark.values import SPLITS, Benchmark
 if TYPE_CHECKING:
     from loginfer.kg.catalogue import Entry
 
-__all__ = ["make_croissant"]
+__all__ = ["described", "make_croissant", "table"]
 
 # What the short names of a description stand for: the words of schema.org and of Croissant 1.0.
 _CONTEXT: dict[str, Any] = {
@@ -56,11 +56,11 @@ _CONTEXT: dict[str, Any] = {
     "transform": "cr:transform",
 }
 _FORMATS = {".parquet": "application/x-parquet", ".txt": "text/plain", ".md": "text/markdown"}
-_WHOLE_NUMBERS = ("rule", "kept", "depth")
+_WHOLE_NUMBERS = ("rule", "kept", "depth", "label")
 
 
 def make_croissant(benchmark: Benchmark, files: Mapping[str, FileSum]) -> dict[str, Any]:
-    """Return the Croissant 1.0 description of a benchmark.
+    """Return the Croissant 1.0 description of a benchmark's folder.
 
     Parameters
     ----------
@@ -68,6 +68,23 @@ def make_croissant(benchmark: Benchmark, files: Mapping[str, FileSum]) -> dict[s
         The benchmark.
     files
         The files to describe; the manifest is none of them, as it holds the sum of the description.
+    """
+    return described(benchmark, files, _record_sets(benchmark, files))
+
+
+def described(
+    benchmark: Benchmark, files: Mapping[str, FileSum], record_sets: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
+    """Return the description of files of a benchmark.
+
+    Parameters
+    ----------
+    benchmark
+        The benchmark.
+    files
+        The files.
+    record_sets
+        What is in them, see `table`.
     """
     entry = source_entry(benchmark)
     about: dict[str, Any] = {
@@ -83,7 +100,7 @@ def make_croissant(benchmark: Benchmark, files: Mapping[str, FileSum]) -> dict[s
     return {
         **about,
         "distribution": [_file(name, known) for name, known in sorted(files.items())],
-        "recordSet": _record_sets(benchmark, files),
+        "recordSet": list(record_sets),
     }
 
 
@@ -121,14 +138,14 @@ def _record_sets(benchmark: Benchmark, files: Mapping[str, FileSum]) -> list[dic
         about = "Where the conclusions came from: one record for each conclusion and rule that derives it."
         deep = benchmark.provenance is not None and benchmark.provenance.deep
         columns = PROVENANCE_COLUMNS | DEPTH_COLUMN if deep else PROVENANCE_COLUMNS
-        found.append(_table("provenance", PROVENANCE, about, columns))
+        found.append(table("provenance", PROVENANCE, about, columns))
     about = "All negatives, and where they came from."
-    found.append(_table("negatives", NEGATIVES, about, negative_columns(benchmark)))
+    found.append(table("negatives", NEGATIVES, about, negative_columns(benchmark)))
     if NOISE in files:
         from loginfer.benchmark.noise_tables import NOISE_COLUMNS
 
         about = "What is wrong with the positives and negatives of train on purpose."
-        found.append(_table("noise", NOISE, about, NOISE_COLUMNS))
+        found.append(table("noise", NOISE, about, NOISE_COLUMNS))
     return found
 
 
@@ -147,7 +164,20 @@ def _lines(split: str, file: str, about: str) -> dict[str, Any]:
     return _record_set(split, about, fields)
 
 
-def _table(name: str, file: str, about: str, columns: Mapping[str, str]) -> dict[str, Any]:
+def table(name: str, file: str, about: str, columns: Mapping[str, str]) -> dict[str, Any]:
+    """Describe a Parquet file as a set of records.
+
+    Parameters
+    ----------
+    name
+        The set's name.
+    file
+        The file.
+    about
+        What it holds, in a sentence.
+    columns
+        What each column means.
+    """
     fields = []
     for column, meaning in columns.items():
         field = _field(name, column, meaning, "sc:Integer" if column in _WHOLE_NUMBERS else "sc:Text")

@@ -177,3 +177,9 @@ class TripleStory:
         if self.depth is None:
             del found["depth"], found["steps"]
         return found
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        from loginfer.benchmark.story_html import story_fragment
+
+        return story_fragment(self)

@@ -15,6 +15,7 @@ from loginfer.cli.audit import audit
 from loginfer.cli.build import build
 from loginfer.cli.evaluate import evaluate
 from loginfer.cli.explain import explain
+from loginfer.cli.export import export
 from loginfer.cli.mine import mine
 from loginfer.cli.report import report
 from loginfer.cli.reproduce import reproduce
@@ -44,6 +45,7 @@ app.command(
 app.add_typer(suite.app, name="suite")
 app.command(epilog="Example:  loginfer audit wn-trian --json")(audit)
 app.command(epilog="Example:  loginfer explain wn-trian 00003316 _instance_hypernym 00836788")(explain)
+app.command(epilog="Example:  loginfer export wn-trian --to openke --out wn-trian-openke")(export)
 app.add_typer(systems.app, name="systems")
 app.command(epilog="Example:  loginfer evaluate wn-trian --system transe --set epochs=20 --out run")(evaluate)
 app.command(epilog="Example:  loginfer score run --threshold relation")(score)
@@ -109,7 +111,8 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(2)
     except MemoryError:
         print(
-            "error: not enough memory for this\n  hint: try --engine duckdb, which works from disk",
+            "error: not enough memory for this\n  hint: --engine duckdb works from disk; "
+            "embeddings do with --set storage=mapped --set partitions=4",
             file=sys.stderr,
         )
         sys.exit(2)

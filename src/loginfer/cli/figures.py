@@ -6,23 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from loginfer.cli.common import console, counted, table
+from loginfer.evaluation.figure_names import METRICS, RANKING
 
 __all__ = ["print_figures"]
 
-# What the metrics are called in print.
-_METRICS = {
-    "accuracy": "accuracy",
-    "balanced_accuracy": "balanced accuracy",
-    "f1": "F1",
-    "precision": "precision",
-    "recall": "recall",
-    "roc_auc": "ROC AUC",
-    "average_precision": "average precision",
-}
-_RANKING = {
-    "c_mrr": "C-MRR", "c_hits@1": "C-Hits@1", "c_hits@3": "C-Hits@3", "c_hits@10": "C-Hits@10",
-    "r_mrr": "R-MRR", "r_hits@1": "R-Hits@1",
-}  # fmt: skip
 # Rules whose figures are shown: those that went worst.
 WORST = 3
 
@@ -54,7 +41,7 @@ def _heading(answer: Mapping[str, Any]) -> str:
 
 def _print_metrics(answer: Mapping[str, Any]) -> None:
     metrics = answer["metrics"]
-    there = [name for name in _METRICS if metrics.get(name) is not None]
+    there = [name for name in METRICS if metrics.get(name) is not None]
     if not there:
         return
     several = "seeds" in answer
@@ -65,7 +52,7 @@ def _print_metrics(answer: Mapping[str, Any]) -> None:
         if several:
             deviation = answer["deviation"]["metrics"][name]
             cells += [_percent(deviation), _range(answer["interval"]["metrics"][name])]
-        shown.add_row(_METRICS[name], *cells)
+        shown.add_row(METRICS[name], *cells)
     console().print(shown)
     if answer.get("threshold") is not None:
         console().print(_threshold(answer))
@@ -76,7 +63,7 @@ def _threshold(answer: Mapping[str, Any]) -> str:
     about = answer["thresholds"]
     if about["criterion"] is None:
         return f"threshold {value}, given"
-    chosen = f"chosen on valid for the best {_METRICS[about['criterion']]}"
+    chosen = f"chosen on valid for the best {METRICS[about['criterion']]}"
     several = "seeds" in answer
     if about["kind"] == "relation":
         many = "thresholds" if several else counted(len(about["relations"]), "threshold")
@@ -88,10 +75,10 @@ def _print_ranking(answer: Mapping[str, Any]) -> None:
     ranking = answer["ranking"]
     if not ranking:
         return
-    names = list(_RANKING.values())
+    names = list(RANKING.values())
     shown = table("ranking", *names, "competitors", numbers=(*names, "competitors"))
     for protocol, figures in ranking.items():
-        cells = [_percent(figures.get(name)) for name in _RANKING]
+        cells = [_percent(figures.get(name)) for name in RANKING]
         shown.add_row(protocol, *cells, _competitors(figures.get("competitors", {})))
     console().print(shown)
     console().print(

@@ -10,6 +10,7 @@ from loginfer.evaluation.values import PROTOCOLS, TIES, LabelledScores, Predicti
 if TYPE_CHECKING:
     from loginfer.evaluation.diagnosis import Diagnosis, diagnose
     from loginfer.evaluation.evaluating import Evaluation, evaluate
+    from loginfer.evaluation.evaluator import Evaluator
     from loginfer.evaluation.measures import Measures, Wanted, measure
     from loginfer.evaluation.predictions import predict
     from loginfer.evaluation.ranking import rank
@@ -25,6 +26,7 @@ __all__ = [
     "TIES",
     "Diagnosis",
     "Evaluation",
+    "Evaluator",
     "LabelledScores",
     "Measures",
     "Predictions",
@@ -50,6 +52,7 @@ __all__ = [
 _HOMES = {
     "Diagnosis": "diagnosis",
     "Evaluation": "evaluating",
+    "Evaluator": "evaluator",
     "Measures": "measures",
     "RuleRecovery": "rule_recovery_values",
     "Run": "runs",

@@ -178,6 +178,11 @@ def contender(
 
 def contender_of(system: System, *, name: str | None = None, seed: int = 0) -> Contender:
     """Let a system take part that was made by hand."""
+    if not callable(getattr(system, "fit", None)):
+        raise InputError(
+            f"{type(system).__name__} is not a system: it has no method `fit`",
+            hint="a model that PyKEEN has trained becomes one by loginfer.pykeen.Trained(model)",
+        )
     settings = _settings(system, {})
     seed = int(settings.pop("seed", seed))
     return Contender(name or type(system).__name__, system, settings, seed=seed)

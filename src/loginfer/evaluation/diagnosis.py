@@ -122,6 +122,12 @@ class Diagnosis:
             "notes": list(self.notes),
         }
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        from loginfer.evaluation.evaluation_html import diagnosis_fragment
+
+        return diagnosis_fragment(self.as_dict())
+
 
 def _example(rule: RuleDiagnosis) -> str:
     instead = rule.instead

@@ -90,6 +90,17 @@ class Evaluation:
             ready.name, self.benchmark.name, ready.seed, self.method, ready.settings, self.measures.as_dict()
         )
 
+    def __repr__(self) -> str:
+        from loginfer.evaluation.evaluation_html import plain
+
+        return f"Evaluation({plain(self.as_dict())})"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        from loginfer.evaluation.evaluation_html import evaluation_fragment
+
+        return evaluation_fragment(self.as_dict())
+
 
 def answer(
     system: str,

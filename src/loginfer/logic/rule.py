@@ -204,6 +204,12 @@ class _Clause:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self)!r})"
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        from loginfer.logic.rule_html import clause_fragment
+
+        return clause_fragment(self)  # type: ignore[arg-type]
+
     def __iter__(self) -> Iterator[Atom]:
         """All ≠-free atoms, negated ones after the others, the head last."""
         yield from self.atoms

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from loginfer.kg.short_names import middle
+
 __all__ = ["common_prefix", "last_part", "middle", "short_rule", "short_triple"]
 
 # The name behind the last # or / of an IRI; without one the host.
@@ -16,15 +18,6 @@ def last_part(name: str) -> str:
     """Return an IRI's last part, and any other name as it is."""
     found = _IRI.fullmatch(name)
     return found.group(1) if found else name
-
-
-def middle(name: str, length: int) -> str:
-    """Return a name with at most so many characters: of a longer one the beginning and the end."""
-    if len(name) <= length:
-        return name
-    kept = max(length - 1, 2)
-    end = (kept + 1) // 2
-    return f"{name[: kept - end]}…{name[-end:]}"
 
 
 def short_rule(text: str) -> str:

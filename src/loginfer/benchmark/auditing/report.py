@@ -155,6 +155,17 @@ class Audit:
             "oracle": self.oracle,
         }
 
+    def __repr__(self) -> str:
+        verdict = "ok" if self.ok else "not ok"
+        found = [f"{finding.severity} {finding.check}" for finding in self.findings]
+        return f"Audit({self.name!r}, {verdict}: {', '.join([f'{len(self.passed)} checks passed', *found])})"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        from loginfer.benchmark.auditing.report_html import audit_fragment
+
+        return audit_fragment(self)
+
 
 class CannotCheckError(Exception):
     """A check that cannot be made on this benchmark; the text says why."""

@@ -1,0 +1,250 @@
+"""An evaluator for scripts: arrays of scores in, a dictionary of metrics out.
+
+It asks for scores in the order of the benchmark's triples, which it gives, and computes the figures of
+`loginfer evaluate` from them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from loginfer.benchmark.values import Benchmark
+from loginfer.errors import InputError
+from loginfer.evaluation.classification import METRICS
+from loginfer.evaluation.evaluating import Evaluation, Outcome, evaluate_scores
+from loginfer.evaluation.evaluator_choices import chosen_method, wanted_figures, words_of_a_script
+from loginfer.evaluation.measures import Wanted
+from loginfer.evaluation.predictions import labelled_triples, predict
+from loginfer.evaluation.score_arrays import checked_scores
+from loginfer.evaluation.score_functions import scorer_of
+from loginfer.evaluation.thresholds import Criterion
+from loginfer.evaluation.values import LabelledScores, Predictions, Protocol, Scores, Tie
+from loginfer.kg import Triples
+from loginfer.systems.interface import Scorer
+
+__all__ = ["Evaluator"]
+
+# The ranking figures that `eval` gives, behind the name of the protocol.
+_RANKING = tuple(
+    f"{of}_{figure}" for of in "cr" for figure in ("mrr", "hits@1", "hits@3", "hits@10", "mr", "amri")
+)
+
+
+class Evaluator:
+    """From scores to metrics, without anything else that an evaluation does.
+
+    Parameters
+    ----------
+    benchmark
+        A benchmark, or its folder.
+    method
+        Whose negatives, if the benchmark has several.
+    threshold, criterion, protocols, tie
+        As for `evaluate`. From scores alone triples are ranked under `given` only.
+
+    Examples
+    --------
+    >>> evaluator = Evaluator("bench/company")                       # doctest: +SKIP
+    >>> scores = {key: model(triples) for key, triples in evaluator.triples().items()}  # doctest: +SKIP
+    >>> evaluator.eval(scores)["accuracy"]                            # doctest: +SKIP
+    0.537
+    """
+
+    def __init__(
+        self,
+        benchmark: Benchmark | str | Path,
+        method: str | None = None,
+        *,
+        threshold: str | float = "global",
+        criterion: Criterion = "accuracy",
+        protocols: Sequence[Protocol] = ("filtered", "given"),
+        tie: Tie = "realistic",
+    ) -> None:
+        if isinstance(benchmark, str | Path):
+            benchmark = Benchmark.load(benchmark)
+        if not isinstance(benchmark, Benchmark):
+            raise InputError(
+                f"{type(benchmark).__name__} is no benchmark",
+                hint="give what `loginfer.load_benchmark` returns, or the name of its folder",
+            )
+        self.benchmark = benchmark
+        with words_of_a_script():
+            self.method = chosen_method(benchmark, method)
+            self._wanted = wanted_figures(threshold, criterion, protocols, tie)
+
+    def triples(self) -> dict[str, Triples]:
+        """Return the triples to score, int32[n, 3] for `valid_pos`, `valid_neg`, `test_pos`, `test_neg`.
+
+        Scores are expected in the order of these rows: subject, relation, object, as ids of
+        `benchmark.graph.entities` and `benchmark.graph.relations`.
+        """
+        found: dict[str, Triples] = {}
+        for split in ("valid", "test"):
+            found[f"{split}_pos"], found[f"{split}_neg"] = labelled_triples(
+                self.benchmark, self.method, split
+            )
+        return found
+
+    def names(self) -> dict[str, list[tuple[str, str, str]]]:
+        """Return the same triples by their names, in the same order."""
+        return {key: self.benchmark.graph.names(triples) for key, triples in self.triples().items()}
+
+    def scores(self, score: Scorer | Callable[[Triples], Any]) -> dict[str, Scores]:
+        """Ask a model about all triples; return what `eval` takes.
+
+        Parameters
+        ----------
+        score
+            A function from int32[n, 3] to n numbers, or an object with such a method `score`.
+        """
+        return _sets(predict(scorer_of(score), self.benchmark, self.method))
+
+    def eval(
+        self, scores: Mapping[str, Any], *, score: Scorer | Callable[[Triples], Any] | None = None
+    ) -> dict[str, float | None]:
+        """Return the metrics by name, as fractions (see `expected_output_format`).
+
+        Parameters
+        ----------
+        scores
+            One array for each set of `triples` (see `expected_input_format`).
+        score
+            Who gives scores to any triples, as for `scores`; test triples are then ranked against everybody
+            who could stand there, too.
+
+        Raises
+        ------
+        InputError
+            If a set is missing or unknown, or its scores are not one finite number a triple.
+        """
+        measures = self._evaluated(scores, score, self._wanted, "scores").measures
+        found: dict[str, float | None] = {name: measures.metrics[name] for name in METRICS}
+        found["threshold"] = None if measures.thresholds is None else measures.thresholds.value
+        for protocol, figures in measures.ranking.items():
+            found |= {f"{protocol}/{name}": figures[name] for name in _RANKING}
+        return found
+
+    def evaluation(
+        self,
+        scores: Mapping[str, Any],
+        *,
+        score: Scorer | Callable[[Triples], Any] | None = None,
+        name: str = "scores",
+        out: str | Path | None = None,
+        force: bool = False,
+    ) -> Evaluation:
+        """Return everything that there is to say about scores: breakdowns and diagnosis too.
+
+        Parameters
+        ----------
+        scores, score
+            As for `eval`.
+        name
+            What to call the model.
+        out
+            A folder for the run, which reports can show; by default nothing is written.
+        force
+            Replace a run that is there.
+        """
+        from loginfer.evaluation.runs import check_run, request_of, write_run
+
+        if out is not None:
+            check_run(out, force=force)
+        wanted = Wanted(
+            self._wanted.threshold, self._wanted.criterion, self._wanted.protocols, self._wanted.tie
+        )
+        made = self._evaluated(scores, score, wanted, name)
+        if out is not None:
+            request = request_of(made.contender, self.benchmark, self.method, wanted)
+            write_run(made, request, out, wanted=wanted, force=force)
+        return made
+
+    def _evaluated(self, scores: Mapping[str, Any], score: Any, wanted: Wanted, name: str) -> Evaluation:
+        checked = checked_scores(scores, self.triples(), self.benchmark.graph)
+        said = Predictions(
+            self.method,
+            LabelledScores(checked["valid_pos"], checked["valid_neg"]),
+            LabelledScores(checked["test_pos"], checked["test_neg"]),
+        )
+        settings = {"sha256": _sum(checked)}
+        if score is None:
+            return evaluate_scores(said, self.benchmark, wanted, name=name, settings=settings)
+        return self._ranked(said, scorer_of(score), wanted, name, settings)
+
+    def _ranked(
+        self, said: Predictions, scorer: Scorer, wanted: Wanted, name: str, settings: Mapping[str, Any]
+    ) -> Evaluation:
+        from loginfer.evaluation.contender import Contender
+        from loginfer.evaluation.measures import measure
+        from loginfer.evaluation.ranking import left_out, rank
+
+        protocols = wanted.protocols
+        notes = tuple(left_out(self.benchmark, protocols).values())
+        ranks = rank(scorer, self.benchmark, method=self.method, protocols=protocols, predictions=said)
+        measures = measure(self.benchmark, said, ranks, wanted, notes=notes)
+        outcome = Outcome(said, ranks, notes=notes)
+        return Evaluation(Contender(name, None, settings), self.benchmark, self.method, outcome, measures)
+
+    @property
+    def expected_input_format(self) -> str:
+        """What `eval` takes, in words."""
+        about = {
+            "valid_pos": "P_valid",
+            "valid_neg": f"N_valid of {self.method}",
+            "test_pos": "P_test",
+            "test_neg": f"N_test of {self.method}",
+        }
+        lines = [
+            f"    {key!r}: one finite number for each of the {len(triples):,} triples of {about[key]}"
+            for key, triples in self.triples().items()
+            if len(triples)
+        ]
+        return "\n".join(
+            [
+                f"Evaluator.eval for {self.benchmark.name} takes a dictionary with the keys",
+                *lines,
+                "Values: numpy arrays, torch tensors or lists of shape (n,); higher means more likely.",
+                "Order: that of the rows of Evaluator.triples().",
+            ]
+        )
+
+    @property
+    def expected_output_format(self) -> str:
+        """What `eval` returns, in words."""
+        return "\n".join(
+            [
+                "Evaluator.eval returns a dictionary of numbers; None for what is not defined.",
+                f"    on test, between 0 and 1: {', '.join(METRICS)}",
+                "    threshold: from which score on a triple is predicted, chosen on valid",
+                "    given/…: ranks of constants and relations against the negatives of test:",
+                f"        {', '.join(name for name in _RANKING if name.startswith('c_'))},",
+                f"        {', '.join(name for name in _RANKING if name.startswith('r_'))}",
+                "    filtered/…, unfiltered/…: the same against all candidates, if `score` is given",
+            ]
+        )
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{key} {len(triples):,}" for key, triples in self.triples().items())
+        return f"Evaluator({self.benchmark.name!r}, method={self.method!r}: {sizes})"
+
+
+def _sets(said: Predictions) -> dict[str, Scores]:
+    return {
+        "valid_pos": said.valid.positive,
+        "valid_neg": said.valid.negative,
+        "test_pos": said.test.positive,
+        "test_neg": said.test.negative,
+    }
+
+
+def _sum(scores: Mapping[str, Scores]) -> str:
+    """Return the sum of all scores' bytes: it tells the runs of two models of the same name apart."""
+    total = hashlib.sha256()
+    for key in sorted(scores):
+        total.update(np.ascontiguousarray(scores[key], dtype="<f8").tobytes())
+    return total.hexdigest()
