@@ -62,7 +62,11 @@ def evaluate(
     ],
     system: Annotated[
         str | None,
-        typer.Option("--system", "-s", help="A name from `loginfer systems list`, or my_module:MySystem."),
+        typer.Option(
+            "--system",
+            "-s",
+            help="A name from `loginfer systems list`, pykeen:MODEL, or my_module:MySystem.",
+        ),
     ] = None,
     set: Annotated[
         list[str] | None,

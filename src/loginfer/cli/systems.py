@@ -20,7 +20,7 @@ app = typer.Typer(help="The systems that can be evaluated, and their settings.",
 
 @app.command("list", epilog="Example:  loginfer systems list")
 def list_systems(json: JsonOption = False) -> None:
-    """List the systems that have a name; your own is given as my_module:MySystem."""
+    """List the systems that have a name; a model of PyKEEN is pykeen:MODEL, your own my_module:MySystem."""
     from loginfer.systems.registry import systems
 
     known = systems()
@@ -30,13 +30,18 @@ def list_systems(json: JsonOption = False) -> None:
     shown = table("system", "kind", "")
     for entry in known:
         shown.add_row(entry.name, entry.kind, entry.summary)
-    console().print(shown)
+    plain = console()
+    plain.print(shown)
+    plain.print("Any model of PyKEEN is a system as well: pykeen:MODEL; so is your own: my_module:MySystem.")
 
 
 @app.command("show", epilog="Example:  loginfer systems show transe")
 def show_system(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="A system, or my_module:MySystem.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="NAME", help="A system, pykeen:MODEL, or my_module:MySystem.", show_default=False
+        ),
     ],
     json: JsonOption = False,
 ) -> None:

@@ -1,7 +1,8 @@
 """The systems that have a name: the built-in ones, those of installed packages, and `module:Class`.
 
 What is built in stands in `systems.toml`. A package offers its own under the entry point group
-`loginfer.systems`, where a name leads to a class. Nothing is imported before a system is used.
+`loginfer.systems`, where a name leads to a class. Any model of PyKEEN is `pykeen:Model`. Nothing is imported
+before a system is used.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ __all__ = ["ENTRY_POINTS", "Entry", "find_system", "systems"]
 ENTRY_POINTS = "loginfer.systems"
 
 _TARGET = re.compile(r"[\w.]+:[A-Za-z_]\w*")
+
+# What the names of PyKEEN's models begin with.
+_PYKEEN = "pykeen:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +95,7 @@ def systems() -> list[Entry]:
 
 
 def find_system(name: str) -> Entry:
-    """Return a system by name, in any case, or by `module:Class`.
+    """Return a system by name, in any case, by `pykeen:Model`, or by `module:Class`.
 
     Raises
     ------
@@ -99,6 +103,8 @@ def find_system(name: str) -> Entry:
         With the nearest names.
     """
     wanted = name.strip()
+    if f"{wanted}:".casefold().startswith(_PYKEEN):
+        return _of_pykeen(wanted[len(_PYKEEN) :].strip())
     if _TARGET.fullmatch(wanted):
         return Entry(wanted, wanted, wanted.split(":")[1], "plug-in")
     known = systems()
@@ -128,6 +134,26 @@ def _plugged_in() -> list[Entry]:
         for point in found
         if point.name.casefold() not in taken and _TARGET.fullmatch(point.value)
     ]
+
+
+def _of_pykeen(name: str) -> Entry:
+    """Return the system of a model of PyKEEN."""
+    from loginfer.pykeen.versions import import_pykeen
+
+    import_pykeen("pykeen.training")
+    from loginfer.systems.pykeen.models import find_model
+
+    model = find_model(name).__name__
+    ours = _built_in().get(model.casefold())
+    return Entry(
+        f"{_PYKEEN}{model}",
+        f"loginfer.systems.pykeen:{model}",
+        f"{model} (PyKEEN)",
+        "PyKEEN model",
+        "A model of PyKEEN, trained in PyKEEN's loop with the benchmark's negatives.",
+        reference="" if ours is None else ours.reference,
+        captures={} if ours is None else ours.captures,
+    )
 
 
 def _import(name: str, target: str) -> ModuleType:

@@ -1,0 +1,192 @@
+"""Benchmarks as PyKEEN's data sets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from docdata import parse_docdata
+from pykeen.datasets import dataset_resolver
+from pykeen.datasets.base import Dataset
+
+from loginfer.errors import InputError
+
+if TYPE_CHECKING:
+    import torch
+
+    from loginfer.benchmark.values import Benchmark
+    from loginfer.pykeen.inductive import LogInferInductive
+
+__all__ = ["LogInfer", "MappedNegatives", "dataset", "facts_of", "negatives_of"]
+
+# What a cache of PyKEEN's holds of a benchmark: where it is.
+_REFERENCE = "loginfer.json"
+
+
+@dataclass(frozen=True)
+class MappedNegatives:
+    """The explicit negatives of one method: int64[n, 3] for each split, under PyKEEN's names of splits."""
+
+    training: torch.Tensor
+    validation: torch.Tensor
+    testing: torch.Tensor
+
+
+@parse_docdata
+class LogInfer(Dataset):
+    """A benchmark of LogInfer: its positives as PyKEEN's three factories, its negatives beside them.
+
+    The numbers in the description below are 0, since they are those of the benchmark that is given.
+
+    Parameters
+    ----------
+    path
+        A benchmark's folder, or a `Benchmark`.
+    create_inverse_triples
+        Whether the training factory has inverse triples, as for any of PyKEEN's data sets.
+    verify
+        Whether a folder's checksums are checked.
+
+    Attributes
+    ----------
+    training, validation, testing
+        P_train, P_valid and P_test; ids are those of `benchmark.graph`. An empty P_valid is None.
+    negatives
+        N_train, N_valid and N_test by method, as mapped triples.
+    metadata
+        The benchmark's name, and what its manifest tells.
+    benchmark
+        The benchmark itself.
+
+    ---
+    name: LogInfer
+    statistics:
+        entities: 0
+        relations: 0
+        training: 0
+        testing: 0
+        validation: 0
+        triples: 0
+    citation:
+        author: Liu
+        year: 2023
+        arxiv: 2306.04814
+    """
+
+    def __init__(
+        self,
+        path: str | Path | Benchmark | None = None,
+        *,
+        create_inverse_triples: bool = False,
+        verify: bool = True,
+    ) -> None:
+        from loginfer.benchmark.values import Benchmark
+        from loginfer.pykeen.factories import triples_factories
+        from loginfer.pykeen.versions import check_version
+
+        check_version()
+        if path is None:
+            raise InputError("LogInfer needs a benchmark's folder", hint='dataset_kwargs={"path": "FOLDER"}')
+        self.given = None if isinstance(path, Benchmark) else str(path)
+        self.verify = verify
+        self.benchmark = path if isinstance(path, Benchmark) else Benchmark.load(path, verify=verify)
+        if self.benchmark.context is not None:
+            raise InputError(
+                f"{self.benchmark.name} is inductive, and PyKEEN keeps inductive data sets apart",
+                hint="loginfer.pykeen.dataset(path) makes one",
+            )
+        sets = self.benchmark.positives
+        made = triples_factories(
+            self.benchmark, sets.train, sets.valid, sets.test, create_inverse_triples=create_inverse_triples
+        )
+        self.training, self.testing = made[0], made[2]
+        self.validation = made[1] if len(sets.valid) else None
+        self.negatives = negatives_of(self.benchmark)
+        self.metadata = facts_of(self.benchmark)
+
+    def iter_extra_repr(self) -> Iterable[str]:
+        """Yield what is shown of it."""
+        yield f"name={self.benchmark.name!r}"
+        yield from super().iter_extra_repr()
+        yield f"negatives={list(self.negatives)}"
+
+    # PyKEEN's `get_dataset` keeps a copy of what it has read under the arguments it was read with. A path
+    # does not say what is in the folder, so nothing but the path is kept, and the folder is read again.
+
+    def to_directory_binary(self, path: str | Path) -> None:
+        """Write down where the benchmark's folder is; without a folder, write all of it as PyKEEN does.
+
+        A benchmark without a folder is not kept among PyKEEN's copies: it would be found again by what it
+        looks like in print, and another one may look the same.
+        """
+        from pykeen.constants import PYKEEN_DATASETS
+
+        if self.given is None:
+            if PYKEEN_DATASETS not in Path(path).parents:
+                super().to_directory_binary(path)
+            return
+        from loginfer.files import atomic_write
+
+        folder = Path(path)
+        folder.mkdir(parents=True, exist_ok=True)
+        with atomic_write(folder / _REFERENCE, force=True) as stream:
+            json.dump({"path": self.given, "verify": self.verify}, stream)
+
+    @classmethod
+    def from_directory_binary(cls, path: str | Path) -> Dataset:
+        """Read the benchmark that was written down by `to_directory_binary`."""
+        file = Path(path) / _REFERENCE
+        if not file.exists():
+            return super().from_directory_binary(path)
+        found = json.loads(file.read_text(encoding="utf-8"))
+        return cls(found["path"], verify=found["verify"])
+
+
+def dataset(
+    benchmark: str | Path | Benchmark, *, create_inverse_triples: bool | None = None
+) -> LogInfer | LogInferInductive:
+    """Return a benchmark as a data set of PyKEEN.
+
+    Parameters
+    ----------
+    benchmark
+        A benchmark, or its folder.
+    create_inverse_triples
+        Whether the training factory has inverse triples. As in PyKEEN, by default only an inductive data set
+        has them.
+
+    Returns
+    -------
+    LogInfer or LogInferInductive
+        The latter for an inductive benchmark.
+    """
+    from loginfer.benchmark.values import Benchmark
+    from loginfer.pykeen.inductive import LogInferInductive
+
+    found = benchmark if isinstance(benchmark, Benchmark) else Benchmark.load(benchmark)
+    if found.context is not None:
+        return LogInferInductive(found, create_inverse_triples=create_inverse_triples is not False)
+    return LogInfer(found, create_inverse_triples=bool(create_inverse_triples))
+
+
+def negatives_of(benchmark: Benchmark) -> dict[str, MappedNegatives]:
+    """Return a benchmark's negatives by method."""
+    from loginfer.pykeen.factories import as_mapped
+
+    return {
+        method: MappedNegatives(*(as_mapped(triples) for _, triples in made.splits.items()))
+        for method, made in benchmark.negatives.items()
+    }
+
+
+def facts_of(benchmark: Benchmark) -> Mapping[str, Any]:
+    """Return a benchmark's name and the facts of its manifest."""
+    return {**benchmark.manifest, "name": benchmark.name}
+
+
+# Usually PyKEEN has imported this module for its entry point, and registers the class itself.
+if LogInfer not in dataset_resolver.lookup_dict.values():
+    dataset_resolver.register(LogInfer)
