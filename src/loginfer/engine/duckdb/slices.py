@@ -1,6 +1,6 @@
 """Rules over a graph in DuckDB, one slice at a time: the triples of the relations that they mention.
 
-What a rule derives depends on the triples of its own relations alone. Of a graph that does not fit into
+What a rule derives depends on the triples of its body's relations alone. Of a graph that does not fit into
 memory those often do, and compiled kernels are several times as fast on them as SQL, without writing down
 conclusions by the billion. Where they do not fit either, SQL answers.
 """
@@ -61,7 +61,7 @@ class SlicedEngine(SqlEngine):
 
     def sample_conclusions(self, rule: Rule, salt: int, count: int) -> tuple[int, npt.NDArray[np.int64]]:
         """Return |T_r(K) ∖ K|, and the keys of the first `count` of these triples in hash order."""
-        near = self._near([rule])
+        near = self._near([rule], heads=True)
         if near is None:
             return super().sample_conclusions(rule, salt, count)
         return near.sample_conclusions(rule, salt, count)
@@ -134,9 +134,9 @@ class SlicedEngine(SqlEngine):
         )
         return dict(zip(relations.tolist(), sizes.tolist(), strict=True))
 
-    def _relations(self, rules: Sequence[Rule]) -> frozenset[int]:
-        """Return the relations of the graph that rules mention."""
-        atoms = (atom for rule in rules for atom in _atoms(rule))
+    def _relations(self, rules: Sequence[Rule], heads: bool = False) -> frozenset[int]:
+        """Return the relations of the graph that bodies mention; with those of the heads if so wanted."""
+        atoms = (atom for rule in rules for atom in _atoms(rule, heads))
         return frozenset({relation_named(str(atom.relation), self.graph) for atom in atoms} - {ABSENT})
 
     def _rows(self, relations: frozenset[int]) -> int:
@@ -156,11 +156,14 @@ class SlicedEngine(SqlEngine):
     def _is_near(self, rules: Sequence[Rule]) -> bool:
         return self._slice is not None and self._relations(rules) <= self._slice[0]
 
-    def _near(self, rules: Sequence[Rule]) -> NativeEngine | None:
-        """Return an engine in memory over the slice of some rules; None where that has no room."""
+    def _near(self, rules: Sequence[Rule], heads: bool = False) -> NativeEngine | None:
+        """Return an engine in memory over the slice of some rules; None where that has no room.
+
+        What follows depends on bodies alone. Only who wants what is new needs `heads`.
+        """
         if not self._sizes or not isinstance(self.graph, StoredGraph):
             return None
-        wanted = self._relations(rules)
+        wanted = self._relations(rules, heads)
         if self._rows(wanted) > self.slice_rows:
             return None
         if self._slice is None or not wanted <= self._slice[0]:
@@ -170,10 +173,11 @@ class SlicedEngine(SqlEngine):
         return self._slice[1]
 
 
-def _atoms(rule: Rule) -> Iterator[Atom]:
+def _atoms(rule: Rule, head: bool) -> Iterator[Atom]:
     yield from rule.atoms
     yield from (negation.atom for negation in rule.negations)
-    yield rule.head
+    if head:
+        yield rule.head
 
 
 def divided(memory_limit: str) -> tuple[str, int]:
