@@ -421,3 +421,12 @@ def test_the_command_line_ranks_on_a_running_spark(spark, loginfer, tmp_path):
     words = ["rules", "rank", tmp_path / "graph.tsv", "-p", "composition", "--json"]
     assert loginfer(*words, "--engine", "spark", "--scratch", tmp_path / "scratch") == loginfer(*words)
     assert list((tmp_path / "scratch").iterdir()) == []
+
+
+def test_what_an_interrupted_job_still_writes_goes_when_spark_has_stopped(tmp_path):
+    late = tmp_path / "late"
+    running = application.Application(
+        "local[1]", {}, lambda: None, None, late.mkdir, tmp_path / "own", leftovers=[late]
+    )
+    running.leave()
+    assert not late.exists()

@@ -13,7 +13,7 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,8 @@ class Application:
         see.
     users
         How many engines use it.
+    leftovers
+        Folders to look after at the end: a job that was interrupted may write into them until Spark stops.
     """
 
     master: str
@@ -67,6 +69,7 @@ class Application:
     folder: Path
     directory: str | None = None
     users: int = 1
+    leftovers: list[Path] = field(default_factory=list)
 
     @classmethod
     def use(
@@ -122,7 +125,8 @@ class Application:
             try:
                 self.stop()
             finally:
-                shutil.rmtree(self.folder, ignore_errors=True)
+                for folder in (self.folder, *self.leftovers):
+                    shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextlib.contextmanager

@@ -13,6 +13,7 @@ import uuid
 import warnings
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -114,9 +115,14 @@ class SparkDatabase:
                 if self.context is None:
                     (self.spark.client.close if self.lost else self.spark.stop)()
         # A Spark that is gone removes nothing; where its files are in our reach, we do.
+        if self.files is not None:
+            shutil.rmtree(self.files, ignore_errors=True)
+
+    @property
+    def files(self) -> Path | None:
+        """Where its files are, if that is in the reach of this machine."""
         scheme, _, path = self._place.partition("://")
-        if scheme == "file":
-            shutil.rmtree(path, ignore_errors=True)
+        return Path(path) if scheme == "file" else None
 
     @contextlib.contextmanager
     def working(self) -> Iterator[None]:

@@ -216,5 +216,7 @@ def open_database(
         session = application.open_session()
         database = SparkDatabase(session, str(place), application.context, triples)
         stack.callback(database.close)
+        if database.files is not None:
+            application.leftovers.append(database.files)
         return database, stack.pop_all().close
     raise AssertionError  # the stack swallows nothing
