@@ -58,7 +58,7 @@ suite: $(VENV)/.core ## build and audit the benchmarks of the paper in suite/ (m
 	$(BIN)/loginfer suite build --out suite
 	@for folder in suite/LogInfer-*; do $(BIN)/loginfer audit $$folder || exit 1; done
 
-growth: $(VENV)/.bench ## cost against graph size up to 10 million triples (many minutes), with a plot
+growth: $(VENV)/.bench ## cost against triples, relations and constants (an hour), with plots
 	$(BIN)/python -m benchmarks.growth
 
 clean: ## remove everything that was built

@@ -40,11 +40,11 @@ class Family:
     def _watch(self) -> None:
         page = os.sysconf("SC_PAGE_SIZE") / 2**20
         while not self._done.wait(PAUSE):
-            now = sum(_pages(pid) for pid in _descendants(os.getpid()))
+            now = sum(_pages(pid) for pid in descendants(os.getpid()))
             self.megabytes = max(self.megabytes, now * page)
 
 
-def _descendants(pid: int) -> list[int]:
+def descendants(pid: int) -> list[int]:
     """Return a process and all below it."""
     children: dict[int, list[int]] = {}
     for file in Path("/proc").glob("[0-9]*/stat"):

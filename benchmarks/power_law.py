@@ -11,6 +11,7 @@ entity that is a hub as an object is one as a subject, too.
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ import numpy.typing as npt
 
 from loginfer.kg import KnowledgeGraph, Vocabulary
 
-__all__ = ["power_law_graph"]
+__all__ = ["Plan", "numbered", "planned", "power_law_graph"]
 
 Floats = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
@@ -53,6 +54,68 @@ def power_law_graph(
     seed
         Seed of the random numbers.
     """
+    plan = planned(triples, relations=relations, entities=entities, classes=classes, seed=seed)
+    entities = len(plan.ids)
+    wanted = plan.wanted
+    # What is drawn twice is drawn anew, until every relation has its size.
+    drawn: list[Longs] = []
+    missing = wanted
+    while missing.any():
+        r = np.repeat(np.arange(relations), missing)
+        s, o = plan.draw(r)
+        new = np.unique((s * relations + r) * entities + o)
+        for keys in drawn:
+            new = new[keys[np.minimum(np.searchsorted(keys, new), len(keys) - 1)] != new]
+        if len(new):
+            drawn.append(new)
+        missing = missing - np.bincount(new // entities % relations, minlength=relations)
+    found = np.sort(np.concatenate(drawn))
+    rows = np.empty((len(found), 3), dtype=np.int32)
+    rest, rows[:, 2] = np.divmod(found, entities)
+    rows[:, 0], rows[:, 1] = np.divmod(rest, relations)
+    return KnowledgeGraph(numbered("e", entities), numbered("r", relations), rows)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a graph shall look like, before its triples are drawn.
+
+    Parameters
+    ----------
+    ids
+        The id of each entity, classes one after the other, hubs first.
+    bounds, sizes
+        Where each class begins, and its size.
+    domains, ranges
+        The classes that each relation leads from and to.
+    wanted
+        How many triples each relation has.
+    random
+        Where the random numbers come from.
+    """
+
+    ids: Longs
+    bounds: Longs
+    sizes: Longs
+    domains: Longs
+    ranges: Longs
+    wanted: Longs
+    random: np.random.Generator
+
+    def draw(self, relations: Longs) -> tuple[Longs, Longs]:
+        """Draw a subject and an object for each of these relations; pairs may repeat."""
+        ends = []
+        for classes, exponent in ((self.domains, SUBJECT_EXPONENT), (self.ranges, OBJECT_EXPONENT)):
+            own = classes[relations]
+            ranks = _zipf(self.random.random(len(relations)), self.sizes[own], exponent)
+            ends.append(self.ids[self.bounds[own] + ranks])
+        return ends[0], ends[1]
+
+
+def planned(
+    triples: int, *, relations: int, entities: int | None = None, classes: int | None = None, seed: int = 0
+) -> Plan:
+    """Lay out a graph; the arguments are those of `power_law_graph`."""
     random = np.random.default_rng(seed)
     entities = max(triples // 10, 100) if entities is None else entities
     classes = min(20, 1 + entities // 1000) if classes is None else classes
@@ -63,24 +126,7 @@ def power_law_graph(
     domains, ranges = _classes_of_relations(sizes, relations, random)
     wanted = _shares(triples, relations, RELATION_EXPONENT)
     wanted = _cut(wanted, sizes[domains] * sizes[ranges] // 4, triples)
-    # What is drawn twice is drawn anew, until every relation has its size.
-    drawn: list[Longs] = []
-    missing = wanted
-    while missing.any():
-        r = np.repeat(np.arange(relations), missing)
-        s = bounds[domains[r]] + _zipf(random.random(len(r)), sizes[domains[r]], SUBJECT_EXPONENT)
-        o = bounds[ranges[r]] + _zipf(random.random(len(r)), sizes[ranges[r]], OBJECT_EXPONENT)
-        new = np.unique((ids[s] * relations + r) * entities + ids[o])
-        for keys in drawn:
-            new = new[keys[np.minimum(np.searchsorted(keys, new), len(keys) - 1)] != new]
-        if len(new):
-            drawn.append(new)
-        missing = missing - np.bincount(new // entities % relations, minlength=relations)
-    found = np.sort(np.concatenate(drawn))
-    rows = np.empty((len(found), 3), dtype=np.int32)
-    rest, rows[:, 2] = np.divmod(found, entities)
-    rows[:, 0], rows[:, 1] = np.divmod(rest, relations)
-    return KnowledgeGraph(_numbered("e", entities), _numbered("r", relations), rows)
+    return Plan(ids, bounds[:-1], sizes, domains, ranges, wanted, random)
 
 
 def _shares(whole: int, parts: int, exponent: float) -> Longs:
@@ -118,7 +164,7 @@ def _zipf(uniform: Floats, sizes: Longs, exponent: float) -> Longs:
     return np.minimum(ranks.astype(np.int64), sizes - 1)
 
 
-def _numbered(letter: str, count: int) -> Vocabulary:
+def numbered(letter: str, count: int) -> Vocabulary:
     """Return the names e000, e001, …: as many digits for each, so that they are in order."""
     width = len(str(max(count - 1, 1)))
     data = np.empty((count, width + 1), dtype=np.uint8)

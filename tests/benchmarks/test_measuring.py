@@ -1,4 +1,4 @@
-"""The programs behind `make bench` and `make growth`, run small."""
+"""The programs behind `make bench`, and the growth of patterns, run small."""
 
 from __future__ import annotations
 
@@ -111,12 +111,12 @@ def test_the_memory_of_a_family_holds_that_of_its_children():
     assert done.stdout.strip() == "True", done.stderr
 
 
-def test_growth_builds_a_benchmark_and_keeps_figures_of_other_steps(tmp_path):
-    figures = tmp_path / "growth.json"
+def test_growth_of_patterns_builds_a_benchmark_and_keeps_figures_of_other_steps(tmp_path):
+    figures = tmp_path / "pattern-growth.json"
     other = {"triples": 5, "step": "diamond", "warm": 1.0, "megabytes": 1.0, "failure": None}
     figures.write_text(json.dumps([other]))
     options = ("--keep", "--json", str(figures), "--no-plot")
-    done = run("benchmarks.growth", "--sizes", "30000", "--steps", "build", *options)
+    done = run("benchmarks.pattern_growth", "--sizes", "30000", "--steps", "build", *options)
     assert done.returncode == 0, done.stderr
     first, loading, build = json.loads(figures.read_text())
     assert first == other

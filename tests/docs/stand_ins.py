@@ -32,6 +32,7 @@ SMALLER = (
     ("build --recipe", ("--k1", "3", "--k2", "50")),
     ("mine LogInfer-FB-trian-qg --miner anyburl", ("--steps", "2")),
     ("evaluate wn-trian --system rotate", ("--set", "epochs=2")),
+    ("evaluate wn-trian --system pykeen:TuckER", ("--set", "epochs=1", "--set", "relation_dim=8")),
 )
 
 # Kinds of commands that are never run, and why.
@@ -49,6 +50,7 @@ NOT_RUN = {
     "python -m benchmarks": "takes minutes",
     ".venv/bin/python -m benchmarks": "takes minutes",
     "loginfer mine wn-trian --miner external --jar": "needs Java and AnyBURL",
+    "loginfer rules rank company.parquet --pattern composition --engine spark": "needs a Spark cluster",
     "loginfer kg fetch": "needs the archive or the network; run where LOGINFER_DATA is",
     "loginfer explain wn-trian": "is about a triple of WN18RR; run where LOGINFER_DATA is",
 }

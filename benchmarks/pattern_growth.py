@@ -3,7 +3,7 @@
 Measured are loading, ranking the bodies of patterns, and building a benchmark: 20 rules of composition with
 2,000 conclusions each, and position-aware negatives, as many as there are triples in train.
 
-Writes all figures as JSON and draws them. `python -m benchmarks.growth --help` has the options.
+Writes all figures as JSON and draws them. `python -m benchmarks.pattern_growth --help` has the options.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def measure(sizes: list[int], wanted: list[str], limit: float) -> list[dict[str,
 
 
 def _case(function: str, limit: float, **arguments: Any) -> Case:
-    return Case(OURS, f"benchmarks.growth:{function}", arguments, limit=limit)
+    return Case(OURS, f"benchmarks.pattern_growth:{function}", arguments, limit=limit)
 
 
 def _line(record: dict[str, Any]) -> str:
@@ -135,14 +135,14 @@ def plot(records: list[dict[str, Any]], file: Path) -> None:
 
 def main() -> None:
     """Measure and draw."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.growth", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.pattern_growth", description=__doc__)
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="numbers of triples")
     parser.add_argument(
         "--steps", default=",".join(STEPS), help="patterns whose bodies to rank, and `build` for a benchmark"
     )
     parser.add_argument("--keep", action="store_true", help="keep figures of other steps and sizes")
     parser.add_argument("--limit", type=float, default=LIMIT, help="CPU seconds for one measurement")
-    parser.add_argument("--json", type=Path, default=ROOT / "benchmarks" / "results" / "growth.json")
+    parser.add_argument("--json", type=Path, default=ROOT / "benchmarks" / "results" / "pattern-growth.json")
     parser.add_argument("--plot", type=Path, default=ROOT / "docs" / "growth.svg")
     parser.add_argument("--no-plot", action="store_true", help="only write the figures")
     options = parser.parse_args()
