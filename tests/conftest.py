@@ -1,6 +1,7 @@
 """What all tests share: where the real graphs are, and how the program is run."""
 
 import os
+from functools import cached_property
 from pathlib import Path
 
 import pytest
@@ -36,3 +37,21 @@ def loginfer(capsys):
         return code, out, err
 
     return run
+
+
+@pytest.fixture
+def loads(monkeypatch):
+    """Counts how often a stored graph is brought into memory."""
+    from loginfer.engine.sql.stored import StoredGraph
+
+    counted = []
+    load = StoredGraph.triples.func
+
+    def counting(graph):
+        counted.append(graph.table)
+        return load(graph)
+
+    spy = cached_property(counting)
+    spy.__set_name__(StoredGraph, "triples")
+    monkeypatch.setattr(StoredGraph, "triples", spy)
+    return counted

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 import pytest
 from near_miss_benchmarks import recipe_of
@@ -33,22 +31,6 @@ def files(tmp_path_factory):
         made[typed] = folder / f"typed-{typed}.tsv"
         made[typed].write_text("".join("\t".join(row) + "\n" for row in names(typed)))
     return made
-
-
-@pytest.fixture
-def loads(monkeypatch):
-    """Counts how often a stored graph is brought into memory."""
-    counted = []
-    load = StoredGraph.triples.func
-
-    def counting(graph):
-        counted.append(graph.table)
-        return load(graph)
-
-    spy = cached_property(counting)
-    spy.__set_name__(StoredGraph, "triples")
-    monkeypatch.setattr(StoredGraph, "triples", spy)
-    return counted
 
 
 def content(folder):

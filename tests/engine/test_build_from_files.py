@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
-from loginfer.engine.sql.stored import StoredGraph
 
 # Heads with a relation and a type that the graph does not have, with ids in the midst of the others'.
 RULES = """\
@@ -34,22 +31,6 @@ def files(tmp_path_factory):
     )
     (folder / "rules.txt").write_text(RULES)
     return folder
-
-
-@pytest.fixture
-def loads(monkeypatch):
-    """Counts how often a stored graph is brought into memory."""
-    counted = []
-    load = StoredGraph.triples.func
-
-    def counting(graph):
-        counted.append(graph.table)
-        return load(graph)
-
-    spy = cached_property(counting)
-    spy.__set_name__(StoredGraph, "triples")
-    monkeypatch.setattr(StoredGraph, "triples", spy)
-    return counted
 
 
 def content(folder):

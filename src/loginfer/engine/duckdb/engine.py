@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from types import TracebackType
 
 from loginfer.engine.duckdb.session import DuckDBSession
 from loginfer.engine.duckdb.slices import SlicedEngine, divided
 from loginfer.engine.duckdb.stored import bad_line, ingest, read_stored_graph
+from loginfer.engine.sql.closing import Closing
 from loginfer.engine.sql.engine import MAX_CONCLUSIONS
 from loginfer.errors import InputError, OutputError
 from loginfer.files import describe_os_error, refuse_to_overwrite
@@ -21,7 +20,7 @@ __all__ = ["DuckDBEngine"]
 DEFAULT_MEMORY = "80%"
 
 
-class DuckDBEngine(SlicedEngine):
+class DuckDBEngine(Closing, SlicedEngine):
     """Exact evaluation of rules in DuckDB, which spills to disk what does not fit into memory.
 
     Made of a graph in memory, or, for graphs larger than that, by `from_files` and `open`: then `graph` is
@@ -69,7 +68,7 @@ class DuckDBEngine(SlicedEngine):
 
     def _start(self, graph: KnowledgeGraph, session: DuckDBSession, max_conclusions: int) -> None:
         super().__init__(graph, session, max_conclusions=max_conclusions)
-        self._close = weakref.finalize(self, session.close)
+        self._close_by(session.close)
 
     @classmethod
     def open(
@@ -171,21 +170,6 @@ class DuckDBEngine(SlicedEngine):
             directory=directory,
             max_conclusions=max_conclusions,
         )
-
-    def close(self) -> None:
-        """Close the database and remove what it put on disk; a database of `from_files` stays."""
-        self._close()
-
-    def __enter__(self) -> DuckDBEngine:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def _remove_database(path: Path) -> None:

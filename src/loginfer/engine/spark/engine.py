@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from loginfer.engine.spark.application import Application, make_folder, place_of
 from loginfer.engine.spark.database import SparkDatabase, check_arrived
 from loginfer.engine.spark.launching import is_local
 from loginfer.engine.spark.store import may_replace, read_about, read_store, write_store
+from loginfer.engine.sql.closing import Closing
 from loginfer.engine.sql.engine import MAX_CONCLUSIONS, SqlEngine
 from loginfer.errors import InputError
 from loginfer.files import atomic_folder, check_folder
@@ -24,7 +23,7 @@ __all__ = ["SparkEngine"]
 BYTES_A_TRIPLE = 30
 
 
-class SparkEngine(SqlEngine):
+class SparkEngine(Closing, SqlEngine):
     """Exact evaluation of rules in Spark, on one machine or many.
 
     Made of a graph in memory, or, for graphs larger than that, by `from_files` and `open`: then `graph` is a
@@ -82,7 +81,7 @@ class SparkEngine(SqlEngine):
         max_conclusions: int,
     ) -> None:
         super().__init__(graph, database, max_conclusions=max_conclusions)
-        self._close = weakref.finalize(self, close)
+        self._close_by(close)
 
     @classmethod
     def open(
@@ -176,21 +175,6 @@ class SparkEngine(SqlEngine):
                 max_conclusions=max_conclusions,
             )
         raise AssertionError  # the stack swallows nothing
-
-    def close(self) -> None:
-        """Remove the temporary files, and stop Spark if nobody else uses it. Closing twice is fine."""
-        self._close()
-
-    def __enter__(self) -> SparkEngine:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def open_database(
