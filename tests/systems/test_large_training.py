@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from embedding_models import MODELS, benchmark, circle
-from large_training import SMALL, learned, typed
 
+from large_training import SMALL, learned, typed
 from loginfer.systems.embedding import crew, mapped, places, shelf, training
 from loginfer.systems.embedding.partition import Partition
 from loginfer.systems.embedding.rotate import RotatE

@@ -12,8 +12,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from embedding_models import Cut, circle
-from large_training import SMALL, Folder, learned, typed
 
+from large_training import SMALL, Folder, learned, typed
 from loginfer.errors import InputError, OutputError
 from loginfer.systems.embedding import mapped, places, shelf, training
 from loginfer.systems.embedding.passing import PassingFolder
