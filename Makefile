@@ -52,14 +52,14 @@ newcomer: ## what a newcomer does: a fresh clone, the documentation alone, an ow
 	sh scripts/newcomer.sh
 
 bench: $(VENV)/.bench ## speed and memory against peers (minutes); needs LOGINFER_DATA
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m perf
 
 suite: $(VENV)/.core ## build and audit the benchmarks of the paper in suite/ (minutes); needs LOGINFER_DATA
 	$(BIN)/loginfer suite build --out suite
 	@for folder in suite/LogInfer-*; do $(BIN)/loginfer audit $$folder || exit 1; done
 
 growth: $(VENV)/.bench ## cost against triples, relations and constants (an hour), with plots
-	$(BIN)/python -m benchmarks.growth
+	$(BIN)/python -m perf.growth
 
 clean: ## remove everything that was built
 	rm -rf $(VENV) $(DEMO) suite site build dist

@@ -50,14 +50,7 @@ def _command(path: tuple[str, ...], command: Any) -> Iterator[str]:
     arguments = [p for p in command.params if p.param_type_name == "argument"]
     options = [p for p in command.params if p.param_type_name == "option" and not p.hidden]
     usage = [*path, *(["[OPTIONS]"] if options else []), *(_metavar(p) for p in arguments)]
-    yield from [
-        "",
-        f"{'#' * len(path)} {' '.join(path)}",
-        "",
-        f"`{' '.join(usage)}`",
-        "",
-        _text(command.help),
-    ]
+    yield from ["", f"{'#' * len(path)} {' '.join(path)}", "", f"`{' '.join(usage)}`", "", _text(command.help)]
     if arguments:
         yield from ["", "| argument | meaning |", "|---|---|"]
         for parameter in arguments:

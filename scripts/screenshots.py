@@ -2,7 +2,7 @@
 
     python scripts/screenshots.py SITE OUT [--theme dark] [--width 390]
 
-Uses the browser of the tests, see tests/report/real_browser.py.
+Uses the browser of the tests, see tests/support/real_browser.py.
 """
 
 import argparse
@@ -10,9 +10,9 @@ import json
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "report"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from real_browser import browser, missing, open_page, picture, wait
+from tests.support.real_browser import browser, missing, open_page, picture, wait
 
 # What to call the picture, the pages that will do, and where in the page.
 KINDS = (
@@ -31,9 +31,7 @@ KINDS = (
 
 def main() -> None:
     """Read the command line and take the pictures."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("site", type=Path, help="folder of a report")
     parser.add_argument("out", type=Path, help="folder for the pictures")
     parser.add_argument("--theme", choices=("light", "dark"), default="light")

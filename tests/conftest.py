@@ -42,7 +42,7 @@ def loginfer(capsys):
 @pytest.fixture
 def loads(monkeypatch):
     """Counts how often a stored graph is brought into memory."""
-    from loginfer.engine.sql.stored import StoredGraph
+    from loginfer.engine.sql.session import StoredGraph
 
     counted = []
     load = StoredGraph.triples.func

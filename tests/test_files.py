@@ -8,15 +8,7 @@ import time
 import pytest
 
 from loginfer.errors import InputError, OutputError
-from loginfer.files import (
-    atomic_folder,
-    atomic_path,
-    atomic_write,
-    check_folder,
-    interrupted,
-    reading,
-    recover_folder,
-)
+from loginfer.files import atomic_folder, atomic_path, atomic_write, check_folder, interrupted, reading, recover_folder
 
 
 def test_a_file_appears_only_when_it_is_complete(tmp_path):
@@ -157,10 +149,7 @@ def test_a_folder_is_replaced_as_a_whole_and_only_when_asked_for(tmp_path):
     (tmp_path / "out" / "three").write_text("old")
     with pytest.raises(OutputError, match="--force"):
         write(tmp_path / "out", "new")
-    with (
-        pytest.raises(OutputError, match="precious"),
-        atomic_folder(tmp_path / "out", force=True, may_replace=never),
-    ):
+    with pytest.raises(OutputError, match="precious"), atomic_folder(tmp_path / "out", force=True, may_replace=never):
         pass
     assert content(tmp_path / "out") == {"one": "old", "three": "old"}
     write(tmp_path / "out", "new", force=True)
@@ -249,9 +238,7 @@ def test_killed_at_any_moment_one_whole_folder_can_be_had(tmp_path):
     )
     moments = random.Random(0)
     for _ in range(12):
-        with subprocess.Popen(
-            [sys.executable, "-c", code, str(tmp_path / "out")], stdout=subprocess.PIPE
-        ) as process:
+        with subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "out")], stdout=subprocess.PIPE) as process:
             process.stdout.readline()
             time.sleep(moments.uniform(0, 0.05))
             process.kill()

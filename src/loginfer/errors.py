@@ -16,18 +16,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-__all__ = [
-    "DownloadError",
-    "InputError",
-    "LimitError",
-    "LogInferError",
-    "OutputError",
-    "ParseError",
-    "UnknownNameError",
-    "nearest",
-]
-
-
 # Up to so many known names are all offered where none is near an unknown one.
 MANY = 20
 
@@ -74,13 +62,7 @@ class ParseError(InputError):
     """
 
     def __init__(
-        self,
-        text: str,
-        column: int,
-        expected: str,
-        *,
-        where: str | None = None,
-        hint: str | None = None,
+        self, text: str, column: int, expected: str, *, where: str | None = None, hint: str | None = None
     ) -> None:
         found = repr(text[column - 1 : column + 19]) if column <= len(text) else "the end"
         line = text.replace("\t", " ").replace("\n", " ")

@@ -27,23 +27,6 @@ try:
 except ImportError:  # no such locks on Windows
     fcntl = None  # type: ignore[assignment]
 
-__all__ = [
-    "atomic_folder",
-    "atomic_path",
-    "atomic_write",
-    "beside",
-    "check_folder",
-    "describe_os_error",
-    "interrupted",
-    "locked",
-    "reading",
-    "recover_folder",
-    "refuse_to_overwrite",
-    "remove_leftovers",
-    "sync",
-    "writing",
-]
-
 
 def refuse_to_overwrite(path: Path, force: bool) -> None:
     """Raise `OutputError` if `path` exists and may not be replaced; a device or pipe never may."""
@@ -52,9 +35,7 @@ def refuse_to_overwrite(path: Path, force: bool) -> None:
     if exists and not replaceable:
         raise OutputError(f"`{path}` is a device or a pipe, not a file", hint="give the name of a file")
     if exists and not force:
-        raise OutputError(
-            f"`{path}` exists already", hint="choose another name, or add --force to replace it"
-        )
+        raise OutputError(f"`{path}` exists already", hint="choose another name, or add --force to replace it")
 
 
 @contextlib.contextmanager
@@ -162,9 +143,7 @@ def _refuse_place(target: Path) -> None:
     """Complain if nothing can be made where a folder shall be."""
     real = _real(target)
     if real.is_symlink():
-        raise OutputError(
-            f"`{target}` is a symbolic link that leads nowhere", hint="give the name of a folder"
-        )
+        raise OutputError(f"`{target}` is a symbolic link that leads nowhere", hint="give the name of a folder")
     above = next(folder for folder in real.parents if folder.exists())
     if not above.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, f"`{above}` is no folder")
@@ -173,9 +152,7 @@ def _refuse_place(target: Path) -> None:
 
 
 @contextlib.contextmanager
-def atomic_folder(
-    path: str | Path, *, force: bool = False, may_replace: Callable[[Path], None]
-) -> Iterator[Path]:
+def atomic_folder(path: str | Path, *, force: bool = False, may_replace: Callable[[Path], None]) -> Iterator[Path]:
     """Give a temporary folder beside `path`; on success it becomes `path`, on failure it vanishes.
 
     Parameters
@@ -284,8 +261,7 @@ def locked(target: Path, name: str = "lock") -> Iterator[None]:
         except BlockingIOError as error:
             os.close(handle)
             raise OutputError(
-                f"`{target}` is being written by another run",
-                hint="wait until it has ended, or choose another folder",
+                f"`{target}` is being written by another run", hint="wait until it has ended, or choose another folder"
             ) from error
         except OSError:
             pass  # some network drives have no locks

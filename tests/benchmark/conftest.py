@@ -1,7 +1,7 @@
 """What tests of near misses share: two benchmarks, and their folders. Nobody changes them."""
 
 import pytest
-from near_miss_benchmarks import GIVEN, recipe_of, small_graph, typed_graph
+from tests.support.near_miss_benchmarks import GIVEN, recipe_of, small_graph, typed_graph
 
 from loginfer.benchmark import build, write_benchmark
 

@@ -6,17 +6,26 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_up_benchmarks import family
+from tests.support.made_up_benchmarks import family
 
 from loginfer.benchmark import audit
-from loginfer.benchmark.pipeline import build
+from loginfer.benchmark.benchmark import Benchmark, NegativeSet, Splits
+from loginfer.benchmark.construction.pipeline import build
 from loginfer.benchmark.recipe import Recipe
-from loginfer.benchmark.rule_triples import fits_head, own_conclusions
-from loginfer.benchmark.shortcut_combined import COMBINED, balanced_accuracies, combined_decisions
-from loginfer.benchmark.shortcut_gate import check_limit, gate
-from loginfer.benchmark.shortcut_rules import Decisions, balanced, rule_shares, shortcut_decisions
+from loginfer.benchmark.shortcut_gate import (
+    COMBINED,
+    Decisions,
+    balanced,
+    balanced_accuracies,
+    check_limit,
+    combined_decisions,
+    fits_head,
+    gate,
+    own_conclusions,
+    rule_shares,
+    shortcut_decisions,
+)
 from loginfer.benchmark.shortcuts import SHORTCUTS, shortcut_accuracies
-from loginfer.benchmark.values import Benchmark, NegativeSet, Splits
 from loginfer.errors import InputError
 from loginfer.kg import KnowledgeGraph
 
@@ -121,9 +130,7 @@ def test_the_gate_names_method_shortcut_accuracy_and_rules(small):
         assert exceeded.message.startswith(f"{exceeded.method}: the shortcut `{exceeded.shortcut}` reaches ")
         assert f"for {len(exceeded.over)} of {len(exceeded.rules)} rules" in exceeded.message
         assert f"most for rule {exceeded.rules[0].rule} (" in exceeded.message
-        assert (
-            exceeded.texts[0] == f"rule {exceeded.rules[0].rule}: {small.rules[exceeded.rules[0].rule].rule}"
-        )
+        assert exceeded.texts[0] == f"rule {exceeded.rules[0].rule}: {small.rules[exceeded.rules[0].rule].rule}"
         assert exceeded.as_dict()["rules"][0]["rule"] == exceeded.rules[0].rule
     best = {m: max(d.accuracy for d in shortcut_decisions(small, m).values()) for m in small.negatives}
     assert {e.method for e in found} == {method for method, value in best.items() if value > 0.6}

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 import pytest
-import stand_ins
-from pages import LANGUAGES, PAGES, ROOT, Reader, all_commands, blocks, call_ours, difference, parse
+from tests.support import stand_ins
+from tests.support.pages import LANGUAGES, PAGES, ROOT, Reader, all_commands, blocks, call_ours, difference, parse
 
 WITH_CODE = [page for page in PAGES if blocks(page)]
 
@@ -89,13 +89,11 @@ def test_output_that_a_page_shows_is_compared():
 
 
 def test_a_command_that_fails_where_the_page_shows_success_is_found(tmp_path):
-    from pages import Command
+    from tests.support.pages import Command
 
     with pytest.raises(AssertionError, match="exit code 2"):
         Reader(tmp_path).run(Command("loginfer audit nowhere"))
-    Reader(tmp_path).run(
-        Command("loginfer audit nowhere", ("error: no folder `nowhere`", "hint: check the path"))
-    )
+    Reader(tmp_path).run(Command("loginfer audit nowhere", ("error: no folder `nowhere`", "hint: check the path")))
     assert call_ours(["--version"])[1] == 0
 
 

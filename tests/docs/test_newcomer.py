@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pages import ROOT, parse
+from tests.support.pages import ROOT, parse
 
 SCRIPT = ROOT / "scripts" / "newcomer.sh"
 

@@ -21,7 +21,7 @@ SMALL = {
 @pytest.fixture(scope="session")
 def needs_spark() -> None:
     """Skip where there is no PySpark, or no Java for it."""
-    from loginfer.engine.spark.installed import require_java, require_pyspark
+    from loginfer.engine.spark.session import require_java, require_pyspark
 
     try:
         require_pyspark()
@@ -33,7 +33,7 @@ def needs_spark() -> None:
 @pytest.fixture(scope="session")
 def spark(needs_spark, tmp_path_factory):
     """Spark on two cores of this machine, for all engines that name no other master."""
-    from loginfer.engine.spark import spark_application
+    from loginfer.engine.spark.session import spark_application
 
     with spark_application("local[2]", SMALL, tmp_path_factory.mktemp("spark")):
         yield

@@ -14,9 +14,8 @@ from loginfer.engine.binding import extend
 from loginfer.engine.native.materialise import materialise
 from loginfer.kg import RDF_TYPE, KnowledgeGraph
 from loginfer.kg.lubm import generate_lubm
-from loginfer.logic.rule import Atom, BodyAtom, Inequality, Rule
-from loginfer.logic.rulefile import read_rules
-from loginfer.logic.terms import Constant, Term, Variable
+from loginfer.logic.rule import Atom, BodyAtom, Constant, Inequality, Rule, Term, Variable
+from loginfer.logic.rule_files import read_rules
 
 pytest.importorskip("nmo_python", reason="nemo-python is not installed")
 
@@ -27,7 +26,7 @@ RELATIONS = ["R", "S", "T"]
 
 
 def _peer(name: str) -> ModuleType:
-    path = Path(__file__).parents[2] / "benchmarks" / "peers" / f"{name}.py"
+    path = Path(__file__).parents[2] / "perf" / "peers" / f"{name}.py"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None

@@ -26,9 +26,7 @@ def files(tmp_path_factory):
     rows |= {(f"e{i}", "rdf:type", f"T{i % 3}") for i in range(60)}
     (folder / "graph.tsv").write_text("".join("\t".join(row) + "\n" for row in sorted(rows)))
     columns = dict(zip(("subject", "relation", "object"), zip(*sorted(rows), strict=True), strict=True))
-    pq.write_table(
-        pa.table({name: list(values) for name, values in columns.items()}), folder / "graph.parquet"
-    )
+    pq.write_table(pa.table({name: list(values) for name, values in columns.items()}), folder / "graph.parquet")
     (folder / "rules.txt").write_text(RULES)
     return folder
 
@@ -71,7 +69,7 @@ def engine(request):
 def test_a_large_file_gives_the_same_bytes_and_is_never_loaded(
     files, in_memory, engine, loads, monkeypatch, loginfer, tmp_path, name, recipe
 ):
-    monkeypatch.setattr("loginfer.cli.engines.OUT_OF_CORE_BYTES", 1)
+    monkeypatch.setattr("loginfer.cli.common.OUT_OF_CORE_BYTES", 1)
     scratch = tmp_path / "scratch"
     asked = [*words(files, name, recipe), "--engine", engine, "--scratch", scratch]
     code, _, err = loginfer(*asked, "--out", tmp_path / "out")
@@ -82,7 +80,7 @@ def test_a_large_file_gives_the_same_bytes_and_is_never_loaded(
 
 
 def test_a_mistake_in_a_large_file_is_told_and_nothing_is_left(engine, monkeypatch, loginfer, tmp_path):
-    monkeypatch.setattr("loginfer.cli.engines.OUT_OF_CORE_BYTES", 1)
+    monkeypatch.setattr("loginfer.cli.common.OUT_OF_CORE_BYTES", 1)
     (tmp_path / "graph.tsv").write_text("a\tR\tb\na\tR\n")
     code, out, err = loginfer(
         *("build", tmp_path / "graph.tsv", "-p", "composition", "--engine", engine),
@@ -104,7 +102,7 @@ def test_a_mistake_in_a_large_file_is_told_and_nothing_is_left(engine, monkeypat
     ],
 )
 def test_what_needs_the_graph_in_memory_says_so(files, loads, monkeypatch, loginfer, tmp_path, more, said):
-    monkeypatch.setattr("loginfer.cli.engines.OUT_OF_CORE_BYTES", 1)
+    monkeypatch.setattr("loginfer.cli.common.OUT_OF_CORE_BYTES", 1)
     asked = [*words(files, "graph.tsv", "pattern"), *more, "--engine", "duckdb"]
     code, _, err = loginfer(*asked, "--out", tmp_path / "out")
     assert code == 0, err
@@ -126,7 +124,7 @@ def test_triples_and_derivations_of_a_large_file_are_those_of_one_in_memory(
     apply = ["rules", "apply", files / "graph.tsv", rules, "--include-graph", "--out"]
     expected = loginfer(*explain)
     assert loginfer(*apply, tmp_path / "memory.tsv")[0] == 0
-    monkeypatch.setattr("loginfer.cli.engines.OUT_OF_CORE_BYTES", 1)
+    monkeypatch.setattr("loginfer.cli.common.OUT_OF_CORE_BYTES", 1)
     assert loginfer(*explain, "--engine", "duckdb") == expected
     assert expected[0] == 0
     assert not loads
@@ -137,8 +135,8 @@ def test_triples_and_derivations_of_a_large_file_are_those_of_one_in_memory(
 
 
 def test_a_cluster_that_is_to_read_a_large_file_needs_a_path_for_it(files, monkeypatch, loginfer, tmp_path):
-    monkeypatch.setattr("loginfer.cli.engines.OUT_OF_CORE_BYTES", 1)
-    monkeypatch.setattr("loginfer.cli.engines.engine_running", lambda *given: contextlib.nullcontext())
+    monkeypatch.setattr("loginfer.cli.common.OUT_OF_CORE_BYTES", 1)
+    monkeypatch.setattr("loginfer.cli.common.engine_running", lambda *given: contextlib.nullcontext())
     asked = [*words(files, "graph.tsv", "pattern"), "--engine", "spark", "--master", "spark://far:7077"]
     code, out, err = loginfer(*asked, "--scratch", "hdfs://far/tmp", "--out", tmp_path / "out")
     assert (code, out) == (2, "")

@@ -1,11 +1,11 @@
 """Conclusions in parts are the conclusions, whatever the size of a part."""
 
-import brute_force
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_rules import graphs, rules
+from tests.support import brute_force
+from tests.support.random_rules import graphs, rules
 
 from loginfer.engine import extend, open_engine
 from loginfer.engine.bodies import predicate_names
@@ -45,9 +45,7 @@ def test_small_parts_of_many_conclusions_are_put_together_again(monkeypatch, nam
         assert np.array_equal(np.sort(keys), graph.keys.pack(engine.conclusions(rule, new=new)))
 
 
-@pytest.mark.parametrize(
-    "body", ["(x,R,y), (y,S,z)", "(z,R,y), (x,S,y)", "(x,R,y), (y,S,z), (x,S,w), x != z"]
-)
+@pytest.mark.parametrize("body", ["(x,R,y), (y,S,z)", "(z,R,y), (x,S,y)", "(x,R,y), (y,S,z), (x,S,w), x != z"])
 def test_a_search_that_stops_for_each_part_misses_nothing(monkeypatch, body):
     monkeypatch.setattr(native, "PART", 2**10)
     rng = np.random.default_rng(0)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from itertools import product
 
-import brute_force
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_rules import cases, graphs
+from tests.support import brute_force
+from tests.support.random_rules import cases, graphs
 
 from loginfer.engine.bodies import body_texts
 from loginfer.engine.duckdb import DuckDBEngine
@@ -17,8 +17,7 @@ from loginfer.errors import InputError, LimitError
 from loginfer.kg import KnowledgeGraph
 from loginfer.logic.canonical import canonical
 from loginfer.logic.dialects.arrow import parse_pattern, parse_rule
-from loginfer.logic.instances import instantiate
-from loginfer.logic.patterns import patterns
+from loginfer.logic.patterns import instantiate, patterns
 from loginfer.logic.rule import Pattern, Rule
 
 some = settings(deadline=None, max_examples=40)
@@ -189,10 +188,7 @@ def test_a_product_of_two_sets_is_refused_above_the_limit():
         with pytest.raises(LimitError, match="20 × 20 rows"):
             engine.materialise([rule])
         assert engine.support(rule) == 400
-        assert engine.derives([rule], np.array([[0, 0, 20], [0, 0, 0]], dtype=np.int32)).tolist() == [
-            True,
-            False,
-        ]
+        assert engine.derives([rule], np.array([[0, 0, 20], [0, 0, 0]], dtype=np.int32)).tolist() == [True, False]
         assert len(engine.witnesses(rule, limit=3)) == 3
     with DuckDBEngine(chain(20), max_conclusions=400) as engine:
         assert len(engine.conclusions(rule)) == 400
@@ -217,7 +213,7 @@ def test_a_head_with_a_name_the_graph_does_not_have_is_refused():
 
 
 def test_an_interrupted_query_is_an_interrupt():
-    from loginfer.engine.duckdb.session import translated_errors
+    from loginfer.engine.duckdb import translated_errors
 
     with pytest.raises(KeyboardInterrupt), translated_errors():
         raise RuntimeError("Query interrupted")

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loginfer.engine.duckdb import DuckDBEngine
-from loginfer.engine.duckdb.session import DuckDBSession, translated_errors
+from loginfer.engine.duckdb import DuckDBEngine, DuckDBSession, translated_errors
 from loginfer.errors import InputError, LimitError, OutputError
 from loginfer.kg import KnowledgeGraph
 from loginfer.logic.dialects.arrow import parse_pattern, parse_rule
@@ -57,9 +56,7 @@ def test_files_give_the_ids_and_answers_of_the_graph_in_memory(tmp_path):
         with DuckDBEngine(expected) as other:
             assert np.array_equal(engine.conclusions(COMPOSITION), other.conclusions(COMPOSITION))
             pattern = parse_pattern("(x,_R,y), (x,type,_t) -> (y,type,_t)")
-            assert np.array_equal(
-                engine.rank_bodies(pattern).predicates, other.rank_bodies(pattern).predicates
-            )
+            assert np.array_equal(engine.rank_bodies(pattern).predicates, other.rank_bodies(pattern).predicates)
         assert "triples" not in vars(graph)  # nothing so far needed them in memory
         assert np.array_equal(graph.triples, expected.triples)
         assert graph == expected
@@ -67,9 +64,7 @@ def test_files_give_the_ids_and_answers_of_the_graph_in_memory(tmp_path):
         assert engine.graph == expected
 
 
-names = st.text(
-    st.characters(exclude_characters="\t\n\r\0\ufeff", exclude_categories=["Cs"]), min_size=1, max_size=3
-)
+names = st.text(st.characters(exclude_characters="\t\n\r\0\ufeff", exclude_categories=["Cs"]), min_size=1, max_size=3)
 
 
 @settings(deadline=None, max_examples=10)

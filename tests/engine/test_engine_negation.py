@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import brute_force
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from random_rules import graphs, negations, rules, without_cycles
+from tests.support import brute_force
+from tests.support.random_rules import graphs, negations, rules, without_cycles
 
 from loginfer.engine import Engine, extend
 from loginfer.engine.binding import bind
 from loginfer.engine.duckdb import DuckDBEngine
-from loginfer.engine.native import NativeEngine
+from loginfer.engine.native.engine import NativeEngine
 from loginfer.engine.program import derivation, explain
 from loginfer.errors import InputError, LimitError
 from loginfer.kg import KnowledgeGraph

@@ -8,13 +8,12 @@ import pytest
 from loginfer.engine import BodyTable, Engine, extend
 from loginfer.engine.bodies import predicate_names
 from loginfer.engine.duckdb import DuckDBEngine
-from loginfer.engine.native import NativeEngine
+from loginfer.engine.native.engine import NativeEngine
 from loginfer.kg import KnowledgeGraph, generate_lubm, load_graph
 from loginfer.logic.dialects.arrow import parse_pattern, parse_rule
-from loginfer.logic.instances import instantiate
-from loginfer.logic.patterns import pattern_named
+from loginfer.logic.patterns import instantiate, pattern_named
 from loginfer.logic.rule import Pattern, Rule
-from loginfer.logic.rulefile import read_rules
+from loginfer.logic.rule_files import read_rules
 
 CHAIN = parse_pattern("(x,_R,y), (y,_S,z), (z,_T,w), x != w -> (x,_P,w)")
 TYPED = parse_pattern("(x,type,_t), (x,_R,y), (y,type,_u) -> (y,_R,x)")
@@ -132,14 +131,7 @@ def test_the_materialisation_of_lubm_is_the_same():
 
 def test_both_engines_give_the_same_answers_to_odd_rules():
     graph = KnowledgeGraph.from_names(
-        [
-            ("a", "R", "a"),
-            ("a", "R", "b"),
-            ("b", "R", "c"),
-            ("c", "S", "a"),
-            ("b", "S", "b"),
-            ("a", "type", "T"),
-        ]
+        [("a", "R", "a"), ("a", "R", "b"), ("b", "R", "c"), ("c", "S", "a"), ("b", "S", "b"), ("a", "type", "T")]
     )
     native = NativeEngine(graph)
     with DuckDBEngine(graph) as duckdb:

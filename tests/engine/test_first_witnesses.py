@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import brute_force
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_rules import cases
+from tests.support import brute_force
+from tests.support.random_rules import cases
 
 from loginfer.engine import Engine, extend
-from loginfer.engine.binding import bind
+from loginfer.engine.binding import bind, parts
 from loginfer.engine.bodies import predicate_names
 from loginfer.engine.duckdb import DuckDBEngine
-from loginfer.engine.native import NativeEngine
-from loginfer.engine.parts import parts
+from loginfer.engine.native.engine import NativeEngine
 from loginfer.kg import KnowledgeGraph, Triples, load_graph
 from loginfer.logic.dialects.arrow import parse_rule
-from loginfer.logic.instances import instantiate
-from loginfer.logic.patterns import pattern_named
+from loginfer.logic.patterns import instantiate, pattern_named
 from loginfer.logic.rule import Rule
 
 

@@ -8,19 +8,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_rules import RELATIONS, TYPES, VARIABLES, cases, graphs, rules
+from tests.support.random_rules import RELATIONS, TYPES, VARIABLES, cases, graphs, rules
 
 from loginfer.engine import extend
-from loginfer.engine.duckdb import DuckDBEngine
-from loginfer.engine.duckdb.session import DuckDBSession
-from loginfer.engine.native import NativeEngine
-from loginfer.engine.sql import membership
-from loginfer.engine.sql.membership import Asked, shape_of
+from loginfer.engine.duckdb import DuckDBEngine, DuckDBSession
+from loginfer.engine.native.engine import NativeEngine
+from loginfer.engine.sql import engine as membership
+from loginfer.engine.sql.engine import Asked, shape_of
 from loginfer.kg import RDF_TYPE, KnowledgeGraph
-from loginfer.kg.triples import TripleKeys
+from loginfer.kg.graph import TripleKeys
 from loginfer.logic.dialects.arrow import parse_rule
-from loginfer.logic.rule import Atom, Negation, Rule
-from loginfer.logic.terms import Constant
+from loginfer.logic.rule import Atom, Constant, Negation, Rule
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -93,9 +91,7 @@ def test_twenty_rules_of_two_shapes_take_two_queries(monkeypatch):
     graph = KnowledgeGraph.from_names(names)
     asked = []
     together = membership.derived_together
-    monkeypatch.setattr(
-        membership, "derived_together", lambda *given: asked.append(given) or together(*given)
-    )
+    monkeypatch.setattr(membership, "derived_together", lambda *given: asked.append(given) or together(*given))
     monkeypatch.setattr(membership, "derived_by", None)  # no rule is left over
     with DuckDBEngine(graph) as engine:
         found = engine.derivations(program, graph.triples)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from itertools import product
 
-import brute_force
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from random_rules import graphs
+from tests.support import brute_force
+from tests.support.random_rules import graphs
 
-from loginfer.engine.bodies import predicate_names
+from loginfer.engine.bodies import predicate_names, rank_negated
 from loginfer.engine.duckdb import DuckDBEngine
-from loginfer.engine.native import NativeEngine
-from loginfer.engine.negated_bodies import rank_negated
+from loginfer.engine.native.engine import NativeEngine
 from loginfer.errors import LimitError
 from loginfer.kg import KnowledgeGraph, load_graph
 from loginfer.logic import Rule, canonical_text, instantiate, parse_pattern
@@ -84,7 +83,7 @@ def test_a_negation_that_excludes_nothing_makes_no_body():
 
 
 def test_too_many_bodies_of_several_negations_are_refused(monkeypatch):
-    monkeypatch.setattr("loginfer.engine.negated_bodies.MOST_ROWS", 3)
+    monkeypatch.setattr("loginfer.engine.bodies.MOST_ROWS", 3)
     pattern = parse_pattern("(x,R,y), not (y,_S,z), not (y,_T,w) -> (x,_P,y)")
     graph = KnowledgeGraph.from_names([("a", "R", "b")])
 

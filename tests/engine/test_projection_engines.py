@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import brute_force
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from random_rules import cases
+from tests.support import brute_force
+from tests.support.random_rules import cases
 
 from loginfer.engine import Engine, Projection
 from loginfer.engine.binding import bind
 from loginfer.engine.duckdb import DuckDBEngine
-from loginfer.engine.native import NativeEngine
+from loginfer.engine.native.engine import NativeEngine
 from loginfer.errors import LimitError
 from loginfer.kg import KnowledgeGraph
 from loginfer.logic.dialects.arrow import parse_rule
@@ -60,14 +60,7 @@ def test_both_engines_give_equal_projections(case):
 
 @pytest.fixture(scope="module")
 def graph() -> KnowledgeGraph:
-    links = [
-        ("a", "R", "b"),
-        ("b", "R", "c"),
-        ("c", "S", "a"),
-        ("b", "S", "b"),
-        ("a", "S", "d"),
-        ("a", "R", "a"),
-    ]
+    links = [("a", "R", "b"), ("b", "R", "c"), ("c", "S", "a"), ("b", "S", "b"), ("a", "S", "d"), ("a", "R", "a")]
     return KnowledgeGraph.from_names([*links, ("c", "T", "d"), ("d", "type", "Thing")])
 
 
@@ -109,9 +102,7 @@ def test_a_product_is_what_nothing_but_an_inequality_connects(graph, text, produ
 def star() -> KnowledgeGraph:
     """A hub with 2,000 R-predecessors and as many S-successors."""
     names = [f"E{i:04}" for i in range(2000)]
-    return KnowledgeGraph.from_names(
-        [(name, "R", "Hub") for name in names] + [("Hub", "S", name) for name in names]
-    )
+    return KnowledgeGraph.from_names([(name, "R", "Hub") for name in names] + [("Hub", "S", name) for name in names])
 
 
 @pytest.mark.parametrize("open_engine", ENGINES)

@@ -10,16 +10,15 @@ import pytest
 from loginfer.engine import extend
 from loginfer.engine.bodies import predicate_names
 from loginfer.engine.duckdb import DuckDBEngine
-from loginfer.engine.native import NativeEngine
-from loginfer.engine.native.rank import product
-from loginfer.engine.native.rank.factors import Factor
+from loginfer.engine.native import rank as product
+from loginfer.engine.native.engine import NativeEngine
+from loginfer.engine.native.rank import Factor
 from loginfer.errors import InputError, LimitError
 from loginfer.kg import RDF_TYPE, KnowledgeGraph
 from loginfer.logic.canonical import canonical_text
 from loginfer.logic.dialects.arrow import parse_pattern, parse_rule
-from loginfer.logic.instances import collapses, instantiate, symmetries
-from loginfer.logic.rule import Atom, Rule
-from loginfer.logic.terms import Variable
+from loginfer.logic.patterns import collapses, instantiate, symmetries
+from loginfer.logic.rule import Atom, Rule, Variable
 
 X, Y = Variable("x"), Variable("y")
 
@@ -105,9 +104,7 @@ def test_the_largest_products_of_three_parts_are_the_largest_of_all(monkeypatch:
     monkeypatch.setattr(product, "PRODUCT_ROWS", 60)
     counts = [np.arange(1, 11), np.arange(1, 11), np.array([1, 2, 30, 40])]
     parts = [Factor({i: np.arange(len(c), dtype=np.int32)}, c.astype(np.int64)) for i, c in enumerate(counts)]
-    everything = sorted(
-        (int(a * b * c) for a in counts[0] for b in counts[1] for c in counts[2]), reverse=True
-    )
+    everything = sorted((int(a * b * c) for a in counts[0] for b in counts[1] for c in counts[2]), reverse=True)
     found, complete = product.product(parts, 5)
     assert not complete
     assert len(found) >= 5
@@ -131,9 +128,7 @@ def test_bodies_that_are_one_rule_only_by_chance_are_listed_once(text: str) -> N
     head = None if pattern.head_in_body else "New"
     found = [canonical_text(instantiate(pattern, chosen, head)) for chosen in predicate_names(table, graph)]
     choices = [
-        graph.entities.names(graph.types)
-        if pattern.is_type_template(t)
-        else graph.relations.names(graph.rels)
+        graph.entities.names(graph.types) if pattern.is_type_template(t) else graph.relations.names(graph.rels)
         for t in pattern.templates
     ]
     engine = NativeEngine(extend(graph, [parse_rule("(x,R,y) -> (x,New,y)")]))
@@ -162,9 +157,7 @@ def test_a_negative_number_of_bodies_is_refused(open_engine, graph) -> None:
 
 @pytest.mark.parametrize("open_engine", [NativeEngine, DuckDBEngine])
 @pytest.mark.parametrize("nothing", ["(u,S,v), (v,S,u), u != v", "(<c>,S,<b>)", "(u,Unknown,v)", "x != x"])
-def test_a_product_beside_an_atom_that_nothing_matches_is_no_product(
-    open_engine, graph, nothing: str
-) -> None:
+def test_a_product_beside_an_atom_that_nothing_matches_is_no_product(open_engine, graph, nothing: str) -> None:
     engine = open_engine(graph, max_conclusions=3)
     product_alone = "(x,R,z), (y,R,w)"
     with pytest.raises(LimitError):

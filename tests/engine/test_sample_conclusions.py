@@ -6,23 +6,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_rules import cases
+from tests.support.random_rules import cases
 
 from loginfer.engine import extend, open_engine
-from loginfer.engine.duckdb import DuckDBEngine
-from loginfer.engine.duckdb.hashing import hashed
-from loginfer.engine.duckdb.session import DuckDBSession
-from loginfer.engine.duckdb.slices import SlicedEngine, divided
-from loginfer.engine.native.sampling import first_of_parts
-from loginfer.engine.sql.stored import StoredGraph
-from loginfer.hashing import hash_order, mixed
-from loginfer.kg.triples import TripleKeys
+from loginfer.engine.duckdb import DuckDBEngine, DuckDBSession, SlicedEngine, divided, hashed
+from loginfer.engine.native.engine import first_of_parts
+from loginfer.engine.sql.session import StoredGraph
+from loginfer.kg.graph import TripleKeys
+from loginfer.randomness import hash_order, mixed
 
 
-@given(
-    keys=st.lists(st.integers(0, 2**63 - 1), min_size=1, max_size=50, unique=True),
-    salt=st.integers(0, 2**64 - 1),
-)
+@given(keys=st.lists(st.integers(0, 2**63 - 1), min_size=1, max_size=50, unique=True), salt=st.integers(0, 2**64 - 1))
 @settings(max_examples=60, deadline=None)
 def test_duckdb_hashes_as_we_do(keys, salt):
     session = DuckDBSession()

@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_up_benchmarks import family
+from tests.support.made_up_benchmarks import family
 
-from loginfer.benchmark.pipeline import build
+from loginfer.benchmark.benchmark import POSITIONS, SOURCES, Benchmark
+from loginfer.benchmark.construction.pipeline import build
 from loginfer.benchmark.recipe import Recipe
-from loginfer.benchmark.values import POSITIONS, SOURCES, Benchmark
 from loginfer.evaluation.breakdown import GIVEN, breakdown
-from loginfer.evaluation.classification import COUNTS, METRICS, classification, confusion
-from loginfer.evaluation.groups import Rows, group_metrics
+from loginfer.evaluation.metrics import COUNTS, METRICS, Rows, classification, confusion, group_metrics
 from loginfer.evaluation.thresholds import Thresholds
 from loginfer.evaluation.values import LabelledScores, Predictions
 from loginfer.kg import KnowledgeGraph
@@ -47,9 +46,7 @@ row = st.tuples(st.integers(0, 3).map(float), st.booleans(), st.sets(st.integers
 @settings(max_examples=30)
 def test_the_metrics_of_groups_are_those_of_their_rows(positive, negative):
     def columns(part):
-        return np.array([s for s, _, _ in part], dtype=float), np.array(
-            [said for _, said, _ in part], dtype=bool
-        )
+        return np.array([s for s, _, _ in part], dtype=float), np.array([said for _, said, _ in part], dtype=bool)
 
     (p, said_p), (n, said_n) = columns(positive), columns(negative)
     rows = Rows(p, n, said_p, said_n)
@@ -100,9 +97,7 @@ def random_predictions(made: Benchmark, method: str) -> Predictions:
     def drawn(split):
         sizes = len(made.positives[split]), len(negatives[split])
         # Few distinct values, so that there are many ties.
-        return LabelledScores(
-            *(rng.integers(2 - label, 10 - label, n) * 1.0 for label, n in enumerate(sizes))
-        )
+        return LabelledScores(*(rng.integers(2 - label, 10 - label, n) * 1.0 for label, n in enumerate(sizes)))
 
     return Predictions(method, drawn("valid"), drawn("test"))
 

@@ -39,9 +39,7 @@ def test_recall_of_a_depth_is_that_of_its_positives():
     told = breakdown(made, predictions, thresholds)["depths"]
     predicted = thresholds.predict(made.positives.test, splits["test"].positive)
     wrong = thresholds.predict(made.negatives["pa"].splits.test, splits["test"].negative)
-    depth = {
-        tuple(t): d for t, d in zip(made.provenance.triples.tolist(), made.provenance.depth, strict=True)
-    }
+    depth = {tuple(t): d for t, d in zip(made.provenance.triples.tolist(), made.provenance.depth, strict=True)}
     of = np.array([depth[tuple(t)] for t in made.positives.test.tolist()])
     for name, part in told.items():
         own = predicted[of == int(name)]
@@ -56,7 +54,7 @@ def test_a_benchmark_of_one_step_has_no_depths():
 
 
 def test_a_card_of_the_report_tells_the_depths():
-    from loginfer.report.cards import _depth_facts
+    from loginfer.report.pages.benchmarks import _depth_facts
 
     made = benchmark(3)
     counts = np.bincount(made.provenance.depth)[1:].tolist()

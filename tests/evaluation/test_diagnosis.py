@@ -8,15 +8,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from brute_force import facts, one_step
-from made_up_benchmarks import family
+from tests.support.brute_force import facts, one_step
+from tests.support.made_up_benchmarks import family
 
-from loginfer.benchmark.negatives.undesired import undesired
-from loginfer.benchmark.oracle import Oracle
-from loginfer.benchmark.pipeline import build
+from loginfer.benchmark.benchmark import Benchmark, Splits
+from loginfer.benchmark.construction.pipeline import build
+from loginfer.benchmark.program import undesired
 from loginfer.benchmark.recipe import Recipe
-from loginfer.benchmark.shortcuts import SHORTCUTS, shortcut
-from loginfer.benchmark.values import Benchmark, Splits
+from loginfer.benchmark.shortcuts import SHORTCUTS, Oracle, shortcut
 from loginfer.engine import open_engine
 from loginfer.evaluation.diagnosis import Diagnosis, diagnose
 from loginfer.evaluation.thresholds import Thresholds, fit_thresholds
@@ -60,9 +59,7 @@ def scored(made: Benchmark, score) -> Predictions:
     return Predictions(
         method,
         *(
-            LabelledScores(
-                np.asarray(score(made.positives[s]), float), np.asarray(score(negatives[s]), float)
-            )
+            LabelledScores(np.asarray(score(made.positives[s]), float), np.asarray(score(negatives[s]), float))
             for s in ("valid", "test")
         ),
     )
@@ -250,9 +247,7 @@ def test_negatives_that_follow_from_the_rules_are_left_out():
     made = people(SIMPLE, 16, 0.2, "rb", k2=60, min_new=1, protocol="paper")
     found = diagnose(made, scored(made, oracle(made)), HALF)
     derived = one_step(made.program, facts(made.graph))
-    assert (
-        found.derivable == sum(t in derived for t in made.graph.names(made.negatives["rb"].splits.test)) > 0
-    )
+    assert found.derivable == sum(t in derived for t in made.graph.names(made.negatives["rb"].splits.test)) > 0
     assert any("follow" in line and "left out" in line for line in found.summary())
     assert all(known.predicted == 0 for rule in found.rules for known in rule.shortcuts)
 

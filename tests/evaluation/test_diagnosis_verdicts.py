@@ -7,9 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loginfer.evaluation.correlation import spearman
-from loginfer.evaluation.diagnosis import Diagnosis
-from loginfer.evaluation.verdicts import Shortcut, diagnose_rule
+from loginfer.evaluation.diagnosis import Diagnosis, Shortcut, diagnose_rule, spearman
 
 
 def verdict(conclusions, predicted, *shortcuts):

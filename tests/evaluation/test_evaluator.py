@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_up_benchmarks import family
-from near_miss_benchmarks import recipe_of, small_graph
 from sklearn import metrics as sk
+from tests.support.made_up_benchmarks import family
+from tests.support.near_miss_benchmarks import recipe_of, small_graph
 
 from loginfer.benchmark import build
 from loginfer.errors import InputError, OutputError, UnknownNameError
 from loginfer.evaluation import Evaluator, evaluate, load_run
-from loginfer.evaluation.classification import METRICS
+from loginfer.evaluation.metrics import METRICS
 
 KEYS = ["valid_pos", "valid_neg", "test_pos", "test_neg"]
 
@@ -260,10 +260,7 @@ def test_what_is_no_dictionary_is_told_the_keys():
         ([[0.5], [0.5]], ("shape (2, 1), not (2,)", "reshape(-1)")),
         ([[[0.5], [0.5]]], ("shape (1, 2, 1), not (2,)",)),
         ([[0.5], [0.5, 1]], ("test_pos: list that is no array of numbers",)),
-        (
-            [0.5, float("nan")],
-            ("1 of 2 scores is not finite", "the first is nan, in place 1, for (dée, hears of"),
-        ),
+        ([0.5, float("nan")], ("1 of 2 scores is not finite", "the first is nan, in place 1, for (dée, hears of")),
         ([float("inf")] * 2, ("2 of 2 scores are not finite", "the first is inf, in place 0")),
         (["0.5", "1"], ("no array of numbers", "dtype is <U3")),
         ([0.5, "1"], ("no array of numbers",)),

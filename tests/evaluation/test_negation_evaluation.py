@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from loginfer.benchmark import Recipe, build
-from loginfer.benchmark.values import Benchmark
+from loginfer.benchmark.benchmark import Benchmark
 from loginfer.errors import InputError
 from loginfer.evaluation import evaluate
 from loginfer.evaluation.rule_recovering import rule_recovery

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rankings import CandidateTable, Table, as_lists, by_definition, made, scored_benchmarks
+from tests.support.rankings import CandidateTable, Table, as_lists, by_definition, made, scored_benchmarks
 
 from loginfer.errors import InputError, LimitError, UnknownNameError
 from loginfer.evaluation.ranking import left_out, rank

@@ -4,7 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from rankings import as_lists, made
+from tests.support.rankings import as_lists, made
 
 from loginfer.evaluation.ranking import rank
 
@@ -83,9 +83,7 @@ def test_a_scorer_of_triples_is_asked_for_blocks_within_the_limit_too(large):
 
 def test_the_memory_of_a_process_stays_near_the_limit():
     ids = np.arange(20_000)
-    benchmark = made(
-        np.stack([ids, ids % 2, (ids + 1) % 20_000], axis=1), test=[(i, 0, i) for i in range(200)]
-    )
+    benchmark = made(np.stack([ids, ids % 2, (ids + 1) % 20_000], axis=1), test=[(i, 0, i) for i in range(200)])
     rank(HashedCandidates(), benchmark)  # compiles, and builds what is kept
     limit = 2**20
     tracemalloc.start()

@@ -5,10 +5,10 @@ import warnings
 
 import numpy as np
 import pytest
-from rankings import CandidateTable, made
+from tests.support.rankings import CandidateTable, made
 
+from loginfer.evaluation.metrics import ranking_metrics
 from loginfer.evaluation.ranking import rank
-from loginfer.evaluation.ranking_metrics import ranking_metrics
 from loginfer.evaluation.values import TIES, Ranks
 
 
@@ -135,11 +135,7 @@ def test_figures_are_those_of_pykeen_on_the_same_scores(pykeen, seed, levels):
                 assert figures[f"hits@{k}_{ending}"] == pytest.approx(
                     theirs.get_metric(f"{side}.{tie}.hits_at_{k}"), abs=1e-6
                 )
-        assert figures["c_mrr"] == pytest.approx(
-            theirs.get_metric(f"both.{tie}.mean_reciprocal_rank"), abs=1e-6
-        )
-        assert figures["c_mr"] == pytest.approx(
-            theirs.get_metric(f"both.{tie}.arithmetic_mean_rank"), rel=1e-6
-        )
+        assert figures["c_mrr"] == pytest.approx(theirs.get_metric(f"both.{tie}.mean_reciprocal_rank"), abs=1e-6)
+        assert figures["c_mr"] == pytest.approx(theirs.get_metric(f"both.{tie}.arithmetic_mean_rank"), rel=1e-6)
     amri = theirs.get_metric("both.realistic.adjusted_arithmetic_mean_rank_index")
     assert ours["c_amri"] == pytest.approx(amri, abs=1e-5)

@@ -2,18 +2,17 @@
 
 import numpy as np
 import pytest
-from made_up_benchmarks import family
+from tests.support.made_up_benchmarks import family
 
 from loginfer.engine import extend, open_engine
 from loginfer.errors import InputError
 from loginfer.evaluation import rule_recovery
-from loginfer.evaluation.rule_recovering import CONFIDENCES
-from loginfer.evaluation.rule_recovery_contained import contained
+from loginfer.evaluation.rule_recovering import CONFIDENCES, contained
 from loginfer.kg import KnowledgeGraph
 from loginfer.logic import ScoredRule, parse_rule, subrules_of
-from loginfer.logic.terms import Constant
+from loginfer.logic.rule import Constant
+from loginfer.systems.rules.mined import MinedRules, RuleTable
 from loginfer.systems.rules.texts import path_rule
-from loginfer.systems.rules.values import MinedRules, RuleTable
 
 RELATIONS = ["likes", "knows", "hates", "sees", "hears", "feels"]
 GRAPH = KnowledgeGraph.from_names([("ann", r, "bob") for r in RELATIONS] + [("bob", "rdf:type", "Fan")])
@@ -82,9 +81,7 @@ def test_random_heads_are_seeded_and_never_the_right_one():
     assert 0.15 < found.figures.eps_ent_random_heads < 0.35
     assert found.rules[0].random_heads == found.figures.eps_ent_random_heads
     assert rule_recovery(rules, mined, GRAPH, draws=200) == found
-    others = {
-        rule_recovery(rules, mined, GRAPH, draws=20, seed=s).figures.eps_ent_random_heads for s in range(9)
-    }
+    others = {rule_recovery(rules, mined, GRAPH, draws=20, seed=s).figures.eps_ent_random_heads for s in range(9)}
     assert len(others) > 1
     everything = [scored(f"(x,likes,y) -> (x,<{r}>,y)") for r in RELATIONS]
     assert rule_recovery(rules, everything, GRAPH).figures.eps_ent_random_heads == 1

@@ -2,21 +2,20 @@
 
 import dataclasses
 import json
-from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from made_up_benchmarks import family
-from run_systems import Learner, Plain
+from tests.support import SUPPORT
+from tests.support.made_up_benchmarks import family
+from tests.support.run_systems import Learner, Plain
 
 from loginfer.errors import InputError, OutputError
 from loginfer.evaluation import Wanted, evaluate, load_run, score_run
-from loginfer.evaluation.contender import contender, contender_of
-from loginfer.evaluation.identity import benchmark_sum
-from loginfer.evaluation.predictions import predict
-from loginfer.evaluation.running import run_contender
+from loginfer.evaluation.evaluating import contender, contender_of
+from loginfer.evaluation.runs import benchmark_sum, run_contender
 from loginfer.evaluation.tables import read_labelled, read_predictions, read_ranks, write_predictions
+from loginfer.evaluation.values import predict
 
 BENCHMARK = family()
 WANTED = Wanted(protocols=("filtered", "given", "unfiltered"))
@@ -64,9 +63,7 @@ def test_predictions_tell_names_splits_labels_and_scores(tmp_path):
     for split in ("valid", "test"):
         scores = getattr(made.outcome.predictions, split)
         sides = (BENCHMARK.positives[split], BENCHMARK.negatives["pa"].splits[split])
-        for triples, values, label in zip(
-            sides, (scores.positive, scores.negative), (True, False), strict=True
-        ):
+        for triples, values, label in zip(sides, (scores.positive, scores.negative), (True, False), strict=True):
             for names, score in zip(BENCHMARK.graph.names(triples), values.tolist(), strict=True):
                 keys = ("subject", "relation", "object", "split", "label", "score")
                 expected.append(dict(zip(keys, (*names, split, label, score), strict=True)))
@@ -119,7 +116,7 @@ def test_scoring_again_with_another_threshold_changes_what_depends_on_it(tmp_pat
 
 
 def test_the_weights_of_a_run_give_its_scorer_back(tmp_path, monkeypatch):
-    monkeypatch.chdir(Path(__file__).parent)
+    monkeypatch.chdir(SUPPORT)
     ready = contender("run_systems:Learner", BENCHMARK, {"steps": "3"}, seed=5)
     made = run_contender(ready, BENCHMARK, "pa", WANTED, tmp_path / "run")
     stored = load_run(tmp_path / "run")
@@ -190,17 +187,13 @@ def test_an_existing_run_stays_unless_replacing_is_asked_for(tmp_path):
 
 
 def test_a_benchmark_is_the_same_whatever_it_is_called_and_another_with_one_triple_less():
-    from loginfer.benchmark.values import Splits
+    from loginfer.benchmark.benchmark import Splits
 
     assert benchmark_sum(dataclasses.replace(BENCHMARK, name="other", notes=())) == benchmark_sum(family())
     p = BENCHMARK.positives
     less = dataclasses.replace(BENCHMARK, positives=Splits(p.train, p.valid, p.test[1:]))
-    moved = dataclasses.replace(
-        BENCHMARK, positives=Splits(p.train, p.valid[:0], np.vstack([p.valid, p.test]))
-    )
-    others = {
-        benchmark_sum(b) for b in (BENCHMARK, less, moved, family(types=False), family(methods=("pa",)))
-    }
+    moved = dataclasses.replace(BENCHMARK, positives=Splits(p.train, p.valid[:0], np.vstack([p.valid, p.test])))
+    others = {benchmark_sum(b) for b in (BENCHMARK, less, moved, family(types=False), family(methods=("pa",)))}
     assert len(others) == 5
 
 

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.support import SUPPORT
 
 from loginfer.evaluation import load_run
 
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIG
 
 KILLS = int(os.environ.get("LOGINFER_KILLS", "0"))
 PROGRAM = [sys.executable, "-c", "from loginfer.cli import main; main()"]
-HERE = Path(__file__).parent
+HERE = SUPPORT
 # Whoever waits for a run that hangs shall not wait for ever.
 LONGEST = 120.0
 
@@ -60,14 +61,10 @@ def command(system: str, benchmark: Path, out: Path) -> list[str]:
             "--ranking", "given", "--no-diagnosis", "--out", str(out)]  # fmt: skip
 
 
-def kill_at_a_random_moment(
-    words: list[str], folder: Path, moment: random.Random, sign: str, wait: float
-) -> bool:
+def kill_at_a_random_moment(words: list[str], folder: Path, moment: random.Random, sign: str, wait: float) -> bool:
     """Start the program and kill it some time after a file appears; return whether it was still running."""
     delay = moment.uniform(0, wait)
-    program = subprocess.Popen(
-        [*PROGRAM, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=HERE
-    )
+    program = subprocess.Popen([*PROGRAM, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=HERE)
     started = time.monotonic()
     while program.poll() is None and not (folder / sign).exists() and time.monotonic() < started + LONGEST:
         time.sleep(0.0005)

@@ -6,16 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_up_benchmarks import family
-from run_systems import Learner, Plain
+from tests.support.made_up_benchmarks import family
+from tests.support.run_systems import Learner, Plain
 
 from loginfer.errors import InputError, OutputError
 from loginfer.evaluation import Wanted, load_run
-from loginfer.evaluation.array_files import read_arrays, write_arrays
-from loginfer.evaluation.contender import contender_of
-from loginfer.evaluation.running import run_contender
-from loginfer.evaluation.watching import RunWatch
-from loginfer.evaluation.work import Work, open_work
+from loginfer.evaluation.evaluating import contender_of
+from loginfer.evaluation.resuming import RunWatch, Work, open_work, read_arrays, write_arrays
+from loginfer.evaluation.runs import run_contender
 from loginfer.files import beside, locked
 from loginfer.systems.interface import Checkpoint
 
@@ -72,7 +70,7 @@ MOMENTS = [
     (Work, "keep_ranks", 0, True),
     (Work, "keep_ranks", 0, False),
     ("loginfer.evaluation.evaluating", "measure", 0, True),
-    ("loginfer.evaluation.running", "write_run", 0, True),
+    ("loginfer.evaluation.runs", "write_run", 0, True),
 ]
 
 
@@ -177,9 +175,7 @@ def test_another_threshold_is_no_other_request(tmp_path, monkeypatch):
     assert made.measures.thresholds.value == 0.25
 
 
-def test_with_force_an_unfinished_run_goes_on_and_the_old_one_stays_until_it_is_done(
-    tmp_path, monkeypatch, expected
-):
+def test_with_force_an_unfinished_run_goes_on_and_the_old_one_stays_until_it_is_done(tmp_path, monkeypatch, expected):
     run(tmp_path / "run", Learner(seed=9))
     old = content(tmp_path / "run")
     with monkeypatch.context() as patch:
@@ -196,7 +192,7 @@ def test_with_force_an_unfinished_run_goes_on_and_the_old_one_stays_until_it_is_
 def test_what_is_left_beside_a_finished_run_is_cleared_away(tmp_path, monkeypatch, expected):
     with monkeypatch.context() as patch:
         # The run is in its place, and the process dies before it has tidied up.
-        stop_at(patch, __import__("loginfer.evaluation.running", fromlist=["x"]), "write_run")
+        stop_at(patch, __import__("loginfer.evaluation.runs", fromlist=["x"]), "write_run")
         with pytest.raises(Stop):
             run(tmp_path / "run")
     assert content(tmp_path / "run") == expected
@@ -215,9 +211,9 @@ def test_two_programs_do_not_work_on_the_same_run(tmp_path):
 @pytest.mark.parametrize("when", ["checkpoint", "trained", "predictions", "the end"])
 def test_a_full_disk_is_one_clear_message_and_loses_nothing(tmp_path, monkeypatch, expected, when):
     names = {
-        "checkpoint": ("loginfer.evaluation.array_files.dump_arrays", 4),
-        "trained": ("loginfer.evaluation.array_files.dump_arrays", 20),
-        "predictions": ("loginfer.evaluation.work.write_predictions", 0),
+        "checkpoint": ("loginfer.evaluation.resuming.dump_arrays", 4),
+        "trained": ("loginfer.evaluation.resuming.dump_arrays", 20),
+        "predictions": ("loginfer.evaluation.resuming.write_predictions", 0),
         "the end": ("loginfer.evaluation.runs.write_predictions", 0),
     }
     target, after = names[when]

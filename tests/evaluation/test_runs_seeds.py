@@ -6,12 +6,12 @@ import statistics
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_up_benchmarks import family
-from run_systems import Learner
+from tests.support.made_up_benchmarks import family
+from tests.support.run_systems import Learner
 
 from loginfer.errors import InputError, OutputError
 from loginfer.evaluation import Wanted, load_run
-from loginfer.evaluation.contender import contender_of
+from loginfer.evaluation.evaluating import contender_of
 from loginfer.evaluation.seeds import run_seeds, summarise
 
 BENCHMARK = family()
@@ -34,12 +34,7 @@ def content(folder):
 
 def test_each_seed_is_a_complete_run_and_the_summary_their_mean(tmp_path):
     found = seeds(tmp_path / "runs")
-    assert sorted(p.name for p in (tmp_path / "runs").iterdir()) == [
-        "seed-0",
-        "seed-1",
-        "seed-2",
-        "summary.json",
-    ]
+    assert sorted(p.name for p in (tmp_path / "runs").iterdir()) == ["seed-0", "seed-1", "seed-2", "summary.json"]
     assert json.loads((tmp_path / "runs" / "summary.json").read_text()) == found
     runs = [load_run(tmp_path / "runs" / f"seed-{seed}").as_dict() for seed in range(3)]
     for name in ("roc_auc", "accuracy"):
@@ -84,14 +79,7 @@ def test_the_interval_is_students(values):
     from scipy import stats
 
     answers = [
-        {
-            "system": "s",
-            "benchmark": "b",
-            "seed": i,
-            "threshold": None,
-            "metrics": {"accuracy": v},
-            "ranking": {},
-        }
+        {"system": "s", "benchmark": "b", "seed": i, "threshold": None, "metrics": {"accuracy": v}, "ranking": {}}
         for i, v in enumerate(values)
     ]
     found = summarise(answers)
@@ -108,14 +96,7 @@ def test_the_interval_is_students(values):
 
 
 def test_one_seed_has_no_interval_and_undefined_figures_stay_undefined():
-    one = {
-        "system": "s",
-        "benchmark": "b",
-        "seed": 3,
-        "threshold": 0.5,
-        "metrics": {"accuracy": 1.0},
-        "ranking": {},
-    }
+    one = {"system": "s", "benchmark": "b", "seed": 3, "threshold": 0.5, "metrics": {"accuracy": 1.0}, "ranking": {}}
     found = summarise([one])
     assert found["interval"]["metrics"]["accuracy"] is None
     assert found["metrics"]["accuracy"] == 1.0

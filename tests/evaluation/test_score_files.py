@@ -9,11 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_up_benchmarks import family
+from tests.support.made_up_benchmarks import family
 
 from loginfer.errors import InputError, OutputError
-from loginfer.evaluation.predictions import labelled_triples
 from loginfer.evaluation.score_files import export_queries, queries, read_scores
+from loginfer.evaluation.values import labelled_triples
 
 BENCHMARK = family()
 
@@ -31,9 +31,7 @@ TRIPLES = triples()
 
 
 def lines(scores) -> str:
-    return "".join(
-        "\t".join((*names, str(score))) + "\n" for names, score in zip(TRIPLES, scores, strict=True)
-    )
+    return "".join("\t".join((*names, str(score))) + "\n" for names, score in zip(TRIPLES, scores, strict=True))
 
 
 def read(tmp_path, text: str, name: str = "scores.tsv"):
@@ -71,12 +69,10 @@ def test_queries_are_all_labelled_triples_once_in_the_order_of_their_names(tmp_p
 def test_a_triple_that_is_positive_in_one_set_and_negative_in_another_is_asked_once():
     import dataclasses
 
-    from loginfer.benchmark.values import NegativeSet, Splits
+    from loginfer.benchmark.benchmark import NegativeSet, Splits
 
     test = BENCHMARK.positives.test
-    odd = dataclasses.replace(
-        BENCHMARK, negatives={"pa": NegativeSet("pa", Splits(test[:0], test[:0], test))}
-    )
+    odd = dataclasses.replace(BENCHMARK, negatives={"pa": NegativeSet("pa", Splits(test[:0], test[:0], test))})
     assert len(queries(odd, "pa")) == len(test) + len(BENCHMARK.positives.valid)
 
 
@@ -153,8 +149,7 @@ def test_a_triple_that_is_scored_twice_is_refused_even_with_the_same_score(tmp_p
 
 
 @pytest.mark.parametrize(
-    ("score", "said"),
-    [("NaN", "not finite"), ("inf", "not finite"), ("high", "no number"), ("", "no number")],
+    ("score", "said"), [("NaN", "not finite"), ("inf", "not finite"), ("high", "no number"), ("", "no number")]
 )
 def test_scores_that_are_no_finite_numbers_are_shown_with_their_lines(tmp_path, score, said):
     text = lines([0.5, score, *range(2, len(TRIPLES))])
@@ -212,9 +207,7 @@ def test_what_is_wrong_with_a_parquet_file_is_told_by_column_and_row(tmp_path):
         tmp_path, **{**whole, "subject": scores and [1] * len(scores)}, score=scores
     )
     missing = [0.5, None, *scores[2:]]
-    assert "column `score` has 1 empty cell (null), the first in row 2" in parquet(
-        tmp_path, **whole, score=missing
-    )
+    assert "column `score` has 1 empty cell (null), the first in row 2" in parquet(tmp_path, **whole, score=missing)
     assert "row 2: " in parquet(tmp_path, **whole, score=[0.5, float("nan"), *scores[2:]])
     assert "no number" in parquet(tmp_path, **whole, score=[[1.0]] * len(scores))
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_up_benchmarks import family
+from tests.support.made_up_benchmarks import family
 
 from loginfer.errors import InputError, UnknownNameError
 from loginfer.evaluation.thresholds import CRITERIA, Thresholds, fit_threshold, fit_thresholds
@@ -42,9 +42,7 @@ def best_gaps(positive, negative, criterion):
     gaps = list(itertools.pairwise(edges))
     # A score reaches the threshold that it equals: the upper edge of a gap stands for all of the gap.
     found = [quality(high if high in values else math.inf, positive, negative, criterion) for _, high in gaps]
-    return [
-        gap for gap, value in zip(gaps, found, strict=True) if value == pytest.approx(max(found), abs=1e-12)
-    ]
+    return [gap for gap, value in zip(gaps, found, strict=True) if value == pytest.approx(max(found), abs=1e-12)]
 
 
 def joined(gaps):
@@ -159,9 +157,7 @@ def with_valid(benchmark, positives, negatives, method="pa"):
     return replace(
         benchmark,
         positives=replace(benchmark.positives, valid=np.array(positives, dtype=np.int32)),
-        negatives={
-            method: replace(made, splits=replace(made.splits, valid=np.array(negatives, dtype=np.int32)))
-        },
+        negatives={method: replace(made, splits=replace(made.splits, valid=np.array(negatives, dtype=np.int32)))},
     )
 
 

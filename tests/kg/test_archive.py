@@ -8,7 +8,7 @@ import zipfile
 import pytest
 
 from loginfer.errors import InputError, LimitError
-from loginfer.kg.archive import ArchiveLimits, Member, is_archive, read_archive
+from loginfer.kg.formats.base import ArchiveLimits, Member, is_archive, read_archive
 
 
 def tar_of(path, *entries, mode="w"):

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from loginfer.errors import DownloadError, OutputError
-from loginfer.kg.download import Attempts, download, sha256_of
+from loginfer.kg.catalogue import Attempts, download, sha256_of
 
 CONTENT = bytes(range(256)) * 2_000  # half a megabyte, so that it takes many reads
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -166,9 +166,7 @@ def test_a_server_that_ignores_ranges_sends_everything_again(server, target):
     assert server.behaviour.asked == [None, "bytes=100000-"]
 
 
-@pytest.mark.parametrize(
-    "lie", [f"bytes 0-{len(CONTENT) - 1}/{len(CONTENT)}", "bytes 5-9/10", "", "nonsense"]
-)
+@pytest.mark.parametrize("lie", [f"bytes 0-{len(CONTENT) - 1}/{len(CONTENT)}", "bytes 5-9/10", "", "nonsense"])
 def test_another_part_than_asked_for_is_not_appended(server, target, lie):
     server.behaviour.content_range = lie or " "
     server.behaviour.break_after = [100_000]
@@ -187,8 +185,7 @@ def test_a_range_the_server_cannot_serve_makes_it_start_over(server, target):
 
 
 @pytest.mark.parametrize(
-    ("length", "asked"),
-    [(1_000, ["bytes=1000-", None]), (len(CONTENT), [None]), (len(CONTENT) + 1, [None])],
+    ("length", "asked"), [(1_000, ["bytes=1000-", None]), (len(CONTENT), [None]), (len(CONTENT) + 1, [None])]
 )
 def test_an_old_part_of_something_else_does_not_spoil_the_download(server, target, length, asked):
     target.parent.mkdir()
@@ -226,14 +223,14 @@ def test_without_a_network_there_is_one_attempt_only(target, monkeypatch):
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
     monkeypatch.setattr("socket.getaddrinfo", unknown)
-    monkeypatch.setattr("loginfer.kg.download.time.sleep", lambda wait: pytest.fail("it waited"))
+    monkeypatch.setattr("loginfer.kg.catalogue.time.sleep", lambda wait: pytest.fail("it waited"))
     with pytest.raises(DownloadError, match=r"not known .* after 1 attempt\)"):
         get("http://nowhere.invalid/graph.tar.gz", target, attempts=Attempts(limit=6))
 
 
 def test_waiting_between_attempts_doubles(server, target, monkeypatch):
     waits = []
-    monkeypatch.setattr("loginfer.kg.download.time.sleep", waits.append)
+    monkeypatch.setattr("loginfer.kg.catalogue.time.sleep", waits.append)
     server.behaviour.statuses = [500, 502, 503, 504]
     get(server.address, target, attempts=Attempts(limit=5, wait=0.5, timeout=5.0))
     assert waits == [0.5, 1.0, 2.0, 4.0]

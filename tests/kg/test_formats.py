@@ -20,17 +20,16 @@ from hypothesis import strategies as st
 
 from loginfer.errors import InputError, OutputError, UnknownNameError
 from loginfer.kg import KnowledgeGraph
-from loginfer.kg.load import ReadOptions, formats, read_graph, write_graph
-from loginfer.kg.scan import chunks
+from loginfer.kg.formats import scan as chunks
+from loginfer.kg.formats.base import ReadOptions
+from loginfer.kg.load import formats, read_graph, write_graph
 
 SKIP = ReadOptions(on_error="skip")
 GRAPH = KnowledgeGraph.from_names(
     [("a", "r", "b"), ("b", "r", "c"), ("é", "/x/y", "a b"), ("a", "s", "a"), ("日本", "type", "T")]
 )
 ENDINGS = [".tsv", ".txt", ".nt", ".ttl", ".parquet"]
-column = st.text(
-    st.characters(exclude_categories=["Cs"], exclude_characters="\t\n\r\0\ufeff"), min_size=1, max_size=5
-)
+column = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\t\n\r\0\ufeff"), min_size=1, max_size=5)
 rows = st.lists(st.tuples(column, column, column), min_size=1, max_size=12)
 
 
@@ -111,9 +110,7 @@ def test_progress_is_told(tmp_path, ending):
     mark=st.booleans(),
     blank=st.sampled_from(["", "  "]),
 )
-def test_columns_are_read_whatever_their_order_and_line_ends(
-    tmp_path_factory, triples, order, end, last, mark, blank
-):
+def test_columns_are_read_whatever_their_order_and_line_ends(tmp_path_factory, triples, order, end, last, mark, blank):
     path = tmp_path_factory.getbasetemp() / "columns.tsv"
     lines = ["\t".join(triple["sro".index(c)] for c in order) for triple in triples]
     text = ("\ufeff" if mark else "") + (end + blank + end).join(lines) + (end if last else "")
@@ -236,8 +233,7 @@ def test_names_that_columns_cannot_hold_are_refused(tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    "columns",
-    [("subject", "relation", "object"), ("s", "p", "o"), ("Head", "Relation", "Tail"), ("h", "r", "t")],
+    "columns", [("subject", "relation", "object"), ("s", "p", "o"), ("Head", "Relation", "Tail"), ("h", "r", "t")]
 )
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int16(), pa.string())])
 def test_parquet_columns_are_known_by_several_names_and_kinds(tmp_path, columns, kind):
@@ -292,11 +288,7 @@ def openke(folder: Path, **files: str) -> Path:
 
 def test_openke_triples_are_head_tail_relation(tmp_path):
     graph = read_graph(openke(tmp_path)).graph
-    assert named(graph) == [
-        ("ann", "likes", "cy"),
-        ("bob smith", "knows", "ann"),
-        ("cy", "knows", "bob smith"),
-    ]
+    assert named(graph) == [("ann", "likes", "cy"), ("bob smith", "knows", "ann"), ("cy", "knows", "bob smith")]
     assert named(read_graph(tmp_path / "test2id.txt").graph) == [("cy", "knows", "bob smith")]
 
 
@@ -313,10 +305,7 @@ def test_openke_folders_come_back_as_they_went(tmp_path_factory, triples):
     ("files", "message"),
     [
         ({"train2id": "2\n0 1 0\n"}, "the first line says 2 triples, found 1"),
-        (
-            {"train2id": "1\n0 1 9\n"},
-            "triple 1, `0 1 9`, has a number without a name(.|\n)*head, tail, relation",
-        ),
+        ({"train2id": "1\n0 1 9\n"}, "triple 1, `0 1 9`, has a number without a name(.|\n)*head, tail, relation"),
         ({"train2id": "1\n0 1 x\n"}, "line 2: expected three numbers"),
         ({"train2id": "1\n0 1\n"}, "line 2: expected three numbers"),
         ({"train2id": "1\n0 1 0 0\n"}, "line 2: expected three numbers"),
@@ -349,9 +338,7 @@ def test_openke_files_need_each_other(tmp_path):
 
 
 @pytest.mark.parametrize("below", ["", "data/"])
-@pytest.mark.parametrize(
-    "names", [["train.txt", "valid.txt", "test.txt"], ["Train.TSV", "dev.tsv.gz", "test.tsv.zst"]]
-)
+@pytest.mark.parametrize("names", [["train.txt", "valid.txt", "test.txt"], ["Train.TSV", "dev.tsv.gz", "test.tsv.zst"]])
 @pytest.mark.parametrize("packed", ["", ".tar", ".tar.gz", ".tgz", ".tar.zst", ".zip"])
 def test_the_union_of_train_valid_and_test_is_the_graph(tmp_path, below, names, packed):
     folder = tmp_path / "kg"
@@ -389,10 +376,7 @@ def archived(folder: Path, path: Path) -> Path:
     ("files", "message"),
     [
         ([], "no graph in folder .*; found nothing"),
-        (
-            ["notes.md", "a.txt", "b.txt"],
-            "found `a.txt`, `b.txt`, `notes.md`(.|\n)*expected train, valid and test",
-        ),
+        (["notes.md", "a.txt", "b.txt"], "found `a.txt`, `b.txt`, `notes.md`(.|\n)*expected train, valid and test"),
         (["train.txt", "train.tsv"], "two train files"),
         (["train.txt", "test.nt"], "different formats: `train.txt`, `test.nt`"),
         (["one/train.txt", "two/train.txt"], "several sets of train/valid/test"),
@@ -532,10 +516,7 @@ def test_a_disk_that_fills_up_leaves_nothing_behind(tmp_path, tmp_path_factory):
 @pytest.mark.data
 @pytest.mark.parametrize(
     ("name", "triples", "entities", "relations", "first"),
-    [
-        ("FB15k-237.tar.gz", 310_116, 14_541, 237, "/m/010016"),
-        ("WN18RR.tar.gz", 93_003, 40_943, 11, "00001740"),
-    ],
+    [("FB15k-237.tar.gz", 310_116, 14_541, 237, "/m/010016"), ("WN18RR.tar.gz", 93_003, 40_943, 11, "00001740")],
 )
 def test_real_graphs_have_their_known_sizes(name, triples, entities, relations, first):
     data = os.environ.get("LOGINFER_DATA")

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from loginfer.errors import InputError
 from loginfer.kg import KnowledgeGraph
-from loginfer.kg.formats.rdf_names import PREFIX, name_of_term, names_of_texts, texts_of_names
-from loginfer.kg.load import ReadOptions, read_graph, write_graph
+from loginfer.kg.formats.base import ReadOptions
+from loginfer.kg.formats.ntriples import PREFIX, name_of_term, names_of_texts, texts_of_names
+from loginfer.kg.load import read_graph, write_graph
 
 SKIP = ReadOptions(on_error="skip")
 characters = st.characters(exclude_categories=["Cs"])
@@ -60,9 +61,7 @@ any_name = st.one_of(
     st.builds('"{}"'.format, st.text(characters, max_size=4)),
     st.builds("_:{}".format, st.text(characters, max_size=4)),
 )
-graphs = st.lists(st.tuples(any_name, any_name, any_name), min_size=1, max_size=8).map(
-    KnowledgeGraph.from_names
-)
+graphs = st.lists(st.tuples(any_name, any_name, any_name), min_size=1, max_size=8).map(KnowledgeGraph.from_names)
 
 
 @settings(max_examples=150, deadline=None)
@@ -187,9 +186,7 @@ stops = st.sampled_from([".", ".", ".", " .", "", "..", ". # comment", ".\r", " 
 good_terms = st.sampled_from(["<a:b>", "<x:y>", '"a"', "_:n", '"é"@fr', '"q\\"uote"'])
 statements = st.builds("".join, st.tuples(gaps, terms, gaps, terms, gaps, terms, gaps, stops))
 nearly_good = st.builds("{} {} {}{}".format, good_terms, good_terms, good_terms, stops)
-other_lines = st.sampled_from(
-    ["", " ", "\r", "# comment", "\t# é", "# x\r<a:> <b:> <c:> .", ".", "@prefix a: <b:> ."]
-)
+other_lines = st.sampled_from(["", " ", "\r", "# comment", "\t# é", "# x\r<a:> <b:> <c:> .", ".", "@prefix a: <b:> ."])
 documents = st.lists(st.one_of(statements, nearly_good, nearly_good, other_lines), max_size=10)
 
 

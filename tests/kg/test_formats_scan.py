@@ -7,16 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loginfer.kg.scan import chunks
-from loginfer.kg.scan.chunks import line_chunks
-from loginfer.kg.scan.names import NameTable, joined, name_order, vocabulary
-from loginfer.kg.scan.numbers import scan_numbers
+from loginfer.kg.formats import scan as chunks
+from loginfer.kg.formats.scan import NameTable, joined, line_chunks, name_order, scan_numbers, vocabulary
 
 # Short alphabets make long common beginnings; zero bytes are where padding could be mistaken for content.
 names = st.lists(
     st.one_of(
-        st.binary(max_size=20),
-        st.lists(st.sampled_from([b"\0", b"a", b"aaaaaaaa", b"\xff"]), max_size=5).map(b"".join),
+        st.binary(max_size=20), st.lists(st.sampled_from([b"\0", b"a", b"aaaaaaaa", b"\xff"]), max_size=5).map(b"".join)
     ),
     max_size=40,
 )
@@ -104,9 +101,7 @@ def test_chunks_are_whole_lines_and_together_the_stream(content, size):
     assert all(piece.endswith(b"\n") for piece in pieces[:-1])
 
 
-number = st.one_of(
-    st.integers(0, 2**31 - 1).map(str), st.sampled_from(["x", "-1", "1.5", str(2**31), "9" * 30, ""])
-)
+number = st.one_of(st.integers(0, 2**31 - 1).map(str), st.sampled_from(["x", "-1", "1.5", str(2**31), "9" * 30, ""]))
 spaces = st.sampled_from([" ", "\t", "  ", " \t"])
 
 

@@ -5,13 +5,11 @@ from hypothesis import strategies as st
 
 from loginfer.errors import LimitError, UnknownNameError
 from loginfer.kg import RDF_TYPE, KnowledgeGraph, Vocabulary, sorted_unique
-from loginfer.kg.index import FORWARD, INVERSE, RelationIndex
-from loginfer.kg.triples import TripleKeys
+from loginfer.kg.graph import FORWARD, INVERSE, RelationIndex, TripleKeys
 
 ENTITIES, RELATIONS = 5, 3
 ids = st.lists(
-    st.tuples(st.integers(0, ENTITIES - 1), st.integers(0, RELATIONS - 1), st.integers(0, ENTITIES - 1)),
-    max_size=40,
+    st.tuples(st.integers(0, ENTITIES - 1), st.integers(0, RELATIONS - 1), st.integers(0, ENTITIES - 1)), max_size=40
 )
 quick = settings(max_examples=60, deadline=None)
 
@@ -46,9 +44,7 @@ def test_keys_keep_the_order_of_triples_and_unpack_to_them(rows):
     triples = np.array(rows, dtype=np.int32).reshape(-1, 3)
     keys = TripleKeys(ENTITIES, RELATIONS)
     assert keys.unpack(keys.pack(triples)).tolist() == triples.tolist()
-    assert np.argsort(keys.pack(triples), kind="stable").tolist() == sorted(
-        range(len(rows)), key=rows.__getitem__
-    )
+    assert np.argsort(keys.pack(triples), kind="stable").tolist() == sorted(range(len(rows)), key=rows.__getitem__)
 
 
 @quick
@@ -61,12 +57,7 @@ def test_contains_tells_members_from_others(rows, asked):
 def test_ids_outside_the_vocabularies_are_in_no_graph():
     # (0, 0, -1) packs to the key before (0, 0, 0), and (0, 1, -1) to that of (0, 0, 4).
     graph = graph_of([(0, 0, 4), (1, 0, 0)])
-    assert graph.contains([(0, 1, -1), (0, 3, 0), (0, 0, 4), (-1, 0, 0)]).tolist() == [
-        False,
-        False,
-        True,
-        False,
-    ]
+    assert graph.contains([(0, 1, -1), (0, 3, 0), (0, 0, 4), (-1, 0, 0)]).tolist() == [False, False, True, False]
 
 
 @pytest.mark.parametrize("row", [(-1, 0, 0), (5, 0, 0), (0, 3, 0), (0, 0, 5)])
@@ -103,9 +94,7 @@ def test_the_index_holds_each_relation_in_both_directions(rows):
         for x in range(ENTITIES):
             forward, inverse = index.pointers(r, FORWARD), index.pointers(r, INVERSE)
             assert index.columns[forward[x] : forward[x + 1]].tolist() == [o for s, o in pairs if s == x]
-            assert index.columns[inverse[x] : inverse[x + 1]].tolist() == sorted(
-                s for s, o in pairs if o == x
-            )
+            assert index.columns[inverse[x] : inverse[x + 1]].tolist() == sorted(s for s, o in pairs if o == x)
     loops = [(s, r) for s, r, o in set(rows) if s == o]
     assert len(index.loops) == len(loops)
 
@@ -184,7 +173,7 @@ def test_an_empty_graph_has_everything_empty():
     others=st.lists(st.integers(0, 40), unique=True).map(sorted),
 )
 def test_sorted_keys_are_merged_and_subtracted_as_sets(keys, others):
-    from loginfer.kg.triples import keys_without, merged_keys
+    from loginfer.kg.graph import keys_without, merged_keys
 
     left, right = np.array(keys, dtype=np.int64), np.array(others, dtype=np.int64)
     assert keys_without(left, right).tolist() == sorted(set(keys) - set(others))

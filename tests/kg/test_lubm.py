@@ -17,11 +17,9 @@ from hypothesis import strategies as st
 
 from loginfer.errors import InputError, OutputError
 from loginfer.kg import RDF_TYPE
-from loginfer.kg.java_random import JavaRandom
 from loginfer.kg.load import read_graph, write_graph
-from loginfer.kg.lubm import LubmCounts, generate_lubm, statements, write_lubm
-from loginfer.kg.lubm_department import ONTOLOGY
-from loginfer.logic.rulefile import read_rules
+from loginfer.kg.lubm import ONTOLOGY, JavaRandom, LubmCounts, generate_lubm, statements, write_lubm
+from loginfer.logic.rule_files import read_rules
 
 # sha256 of the sorted, distinct N-Triples of LUBM(1,0), each line with its line end.
 SHA256 = "d28d8017c82ff50164650690e2e1a600bd7cf07e223bf43b91f666e8545ae0bd"

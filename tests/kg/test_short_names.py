@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loginfer.kg.short_names import LONGEST, middle, short_names, shortened
+from loginfer.kg.vocabulary import LONGEST, middle, short_names, shortened
 
 
 @pytest.mark.parametrize(

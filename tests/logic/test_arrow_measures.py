@@ -3,8 +3,8 @@
 import pytest
 
 from loginfer.logic import parse_rule
-from loginfer.logic.rulefile import format_rules, parse_rules
-from loginfer.logic.scored import ScoredRule
+from loginfer.logic.rule import ScoredRule
+from loginfer.logic.rule_files import format_rules, parse_rules
 
 RULE = parse_rule("(x,r,y), x != y -> (y,s,x)")
 

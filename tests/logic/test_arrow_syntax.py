@@ -1,11 +1,11 @@
 import pytest
 from hypothesis import given, settings
-from logic_strategies import hostile_names, rules
+from tests.support.logic_strategies import hostile_names, rules
 
 from loginfer.errors import InputError, ParseError
 from loginfer.kg import RDF_TYPE
 from loginfer.logic import Atom, Constant, Inequality, Rule, Template, Variable, parse_pattern, parse_rule
-from loginfer.logic.terms import quote
+from loginfer.logic.rule import quote
 
 X, Y, Z = Variable("x"), Variable("y"), Variable("z")
 
@@ -72,10 +72,7 @@ def test_a_relation_called_type_is_written_in_brackets():
 
 
 def test_a_prefix_is_expanded_where_it_is_declared_and_else_part_of_the_name():
-    assert parse_rule("(x,ub:p,y) -> (y,q:r,x)", prefixes={"ub": "http://u#"}).relations == (
-        "http://u#p",
-        "q:r",
-    )
+    assert parse_rule("(x,ub:p,y) -> (y,q:r,x)", prefixes={"ub": "http://u#"}).relations == ("http://u#p", "q:r")
 
 
 def test_a_fact_has_an_empty_body():

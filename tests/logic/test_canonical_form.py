@@ -3,7 +3,7 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from logic_strategies import equivalent_by_definition, rules, small_rules
+from tests.support.logic_strategies import equivalent_by_definition, rules, small_rules
 
 from loginfer.logic import Inequality, Rule, Variable, canonical, canonical_text, equivalent, parse_rule
 
@@ -14,9 +14,7 @@ def disguised(rule, rng):
     rng.shuffle(names)
     renaming = {v: Variable(name) for v, name in zip(rule.variables, names, strict=True)}
     body = [part.rename(renaming) for part in rule.body]
-    body = [
-        Inequality(p.right, p.left) if isinstance(p, Inequality) and rng.random() < 0.5 else p for p in body
-    ]
+    body = [Inequality(p.right, p.left) if isinstance(p, Inequality) and rng.random() < 0.5 else p for p in body]
     if body:
         body.append(rng.choice(body))
     rng.shuffle(body)
@@ -61,8 +59,7 @@ SYMMETRIC = {
     "pairs": ", ".join(f"(x{i},R,y{i})" for i in range(8)) + " -> (c1,S,c2)",
     "cube": ", ".join(f"(x{i},R,x{i ^ b})" for i in range(8) for b in (1, 2, 4)) + " -> (c1,S,c2)",
     "two cycles": ", ".join(f"(x{i},R,x{(i + 1) % 4 + (i // 4) * 4})" for i in range(8)) + " -> (c1,S,c2)",
-    "tournament": ", ".join(f"(x{i},R,x{(i + d) % 7})" for i in range(7) for d in (1, 2, 4))
-    + " -> (c1,S,c2)",
+    "tournament": ", ".join(f"(x{i},R,x{(i + d) % 7})" for i in range(7) for d in (1, 2, 4)) + " -> (c1,S,c2)",
 }
 
 
@@ -77,8 +74,7 @@ def test_many_interchangeable_variables_are_no_problem(name):
 def test_a_cycle_of_eight_differs_from_two_of_four():
     eight = parse_rule(", ".join(f"(x{i},R,x{(i + 1) % 8})" for i in range(8)) + " -> (<c1>,S,<c2>)")
     fours = parse_rule(
-        ", ".join(f"(x{i},R,x{(i + 1) % 4 + i // 4 * 4})".replace("x8", "x4") for i in range(8))
-        + " -> (<c1>,S,<c2>)"
+        ", ".join(f"(x{i},R,x{(i + 1) % 4 + i // 4 * 4})".replace("x8", "x4") for i in range(8)) + " -> (<c1>,S,<c2>)"
     )
     assert not equivalent(eight, fours)
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from logic_strategies import friendly_names, hostile_names, rules
+from tests.support.logic_strategies import friendly_names, hostile_names, rules
 
 from loginfer.errors import InputError, ParseError, UnknownNameError
 from loginfer.logic import (
@@ -244,8 +244,6 @@ def test_anyburls_word_for_a_loop_is_read_as_one():
 def test_nemo_itself_reads_what_is_written_for_it():
     nemo = pytest.importorskip("nmo_python")
     lubm = read_rules("lubm-107").rules
-    awkward = parse_rule(
-        "(x,_hypernym,00260881), (x,/a./b,y), x != y, (y,type,<C>) -> (x,type,http://a.b/c#d)"
-    )
+    awkward = parse_rule("(x,_hypernym,00260881), (x,/a./b,y), x != y, (y,type,<C>) -> (x,type,http://a.b/c#d)")
     fact = parse_rule(' -> (<x>,says,"hello"@en)')
     nemo.load_string(format_rules([*lubm, awkward, fact], "nemo"))

@@ -1,7 +1,7 @@
 """Entailment where it is easy to get wrong: each case with the reason for its answer."""
 
 import pytest
-from entailment_definition import check_derivation
+from tests.support.entailment_definition import check_derivation
 
 import loginfer
 from loginfer.errors import InputError
@@ -218,9 +218,7 @@ def test_path_rules_may_be_given_as_arrays():
     assert not ask.entails(parse_rule("(x,S,y) -> (x,R,ann)"))
     (step,) = ask.derivation(parse_rule("(x,R,y), (z,S,y) -> (x,T,z)"))
     assert str(step.rule) == "(x,R,a1), (y,S,a1) -> (x,T,y)"
-    both = Entailment.of_table(
-        [1], [[0]], relations=["R", "S"], others=[parse_rule("(x,S,y), x != y -> (y,T,x)")]
-    )
+    both = Entailment.of_table([1], [[0]], relations=["R", "S"], others=[parse_rule("(x,S,y), x != y -> (y,T,x)")])
     assert both.entails(parse_rule("(x,R,y), x != y -> (y,T,x)"))
     assert not both.entails(parse_rule("(x,R,y) -> (y,T,x)"))
     assert not Entailment.of_table([], [], relations=["R"]).entails(parse_rule("(x,R,y) -> (y,R,x)"))
@@ -232,10 +230,7 @@ def test_path_rules_may_be_given_as_arrays():
         ({"head": [5], "body": [[0]]}, "`head` is not between 0 and 1"),
         ({"head": [0], "body": [[4]]}, "`body` is not between -1 and 3"),
         ({"head": [0], "body": [[0]], "variables": [1]}, "no `head_constant`"),
-        (
-            {"head": [0], "body": [[0]], "variables": [1], "head_constant": [1]},
-            "`head_constant` is not between",
-        ),
+        ({"head": [0], "body": [[0]], "variables": [1], "head_constant": [1]}, "`head_constant` is not between"),
         ({"head": [0], "body": [[0]], "variables": [0, 0]}, "`variables` has 2 rows, `head` has 1"),
     ],
 )

@@ -2,15 +2,14 @@
 
 import numpy as np
 import pytest
-from entailment_definition import check_derivation, entailed_on_all_small_graphs
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from logic_strategies import small_rules
+from tests.support.entailment_definition import check_derivation, entailed_on_all_small_graphs
+from tests.support.logic_strategies import small_rules
 
 from loginfer.kg import RDF_TYPE
 from loginfer.logic import Atom, Constant, Inequality, Rule, Variable
-from loginfer.logic.entailment import Entailment
-from loginfer.logic.entailment_paths import PathRules
+from loginfer.logic.entailment import Entailment, PathRules
 
 few = small_rules(max_parts=3, variables=3)
 
@@ -42,9 +41,7 @@ def in_two_steps(draw):
     program = [Rule(rule.body, middle), last]
     if more and both and draw(st.booleans()):
         left, right = more[0].terms
-        program.append(
-            Rule([part.rename({left: right}) for part in then.body], then.head.rename({left: right}))
-        )
+        program.append(Rule([part.rename({left: right}) for part in then.body], then.head.rename({left: right})))
     return rule, program
 
 
@@ -165,11 +162,7 @@ def test_arrays_mean_what_the_same_rules_mean_one_by_one(table, others, rule):
 def test_path_rules_are_recognised_among_rules(table):
     arrays = [np.asarray(table[c], dtype="i4") for c in ("head_constant", "end_constant", "body")]
     paths = PathRules(
-        np.asarray(table["head"], dtype="i4"),
-        np.asarray(table["variables"], dtype="i1"),
-        *arrays,
-        RELATIONS,
-        CONSTANTS,
+        np.asarray(table["head"], dtype="i4"), np.asarray(table["variables"], dtype="i1"), *arrays, RELATIONS, CONSTANTS
     )
     rules = [paths.rule(i) for i in range(len(paths))]
     found, others = PathRules.of(rules)
@@ -198,9 +191,7 @@ def test_many_rules_that_feed_each_other_derive_the_same_either_way(seed):
     }
     ask = Entailment.of_table(relations=names, constants=CONSTANTS, **table)
     columns = [np.asarray(table[c], "i4") for c in ("head_constant", "end_constant", "body")]
-    paths = PathRules(
-        np.asarray(table["head"], "i4"), np.asarray(table["variables"], "i1"), *columns, names, CONSTANTS
-    )
+    paths = PathRules(np.asarray(table["head"], "i4"), np.asarray(table["variables"], "i1"), *columns, names, CONSTANTS)
     program = [paths.rule(i) for i in range(size)]
     plain = Entailment(program, compiled=False)
     x, y, z = Variable("x"), Variable("y"), Variable("z")

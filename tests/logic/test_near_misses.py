@@ -2,11 +2,11 @@
 
 import pytest
 from hypothesis import given
-from logic_strategies import small_rules
+from tests.support.logic_strategies import small_rules
 
 from loginfer.logic import Rule, canonical_text, instantiate, parse_rule, pattern_named
-from loginfer.logic.near_misses import EDITS, Edit, edits_of, is_own_complement, near_miss, tears_apart
 from loginfer.logic.rule import Atom, Inequality
+from loginfer.logic.subrules import EDITS, Edit, edits_of, is_own_complement, near_miss, tears_apart
 
 
 def told(rule):
@@ -44,13 +44,7 @@ def all_of(*parts):
         # Without (x,R,y) the other two share no variable.
         ("cup", ["replace 0", "reverse 0", *all_of(1, 2)]),
         # Without (y,S,z) nothing would bind z in the inequality.
-        (
-            "fork",
-            [
-                *(f"{kind} {part}" for part in range(3) for kind in ("replace", "reverse")),
-                "drop-inequality 3",
-            ],
-        ),
+        ("fork", [*(f"{kind} {part}" for part in range(3) for kind in ("replace", "reverse")), "drop-inequality 3"]),
         ("nonmonotonic-hierarchy", ["replace 0", "reverse 0", "drop 1"]),
     ],
 )
@@ -159,11 +153,7 @@ def test_no_edit_is_forgotten(rule):
     found = edits_of(rule)
     for place, part in enumerate(rule.body):
         if isinstance(part, Atom) and Edit("reverse", place) not in found:
-            turned = (
-                *rule.body[:place],
-                Atom(part.object, part.relation, part.subject),
-                *rule.body[place + 1 :],
-            )
+            turned = (*rule.body[:place], Atom(part.object, part.relation, part.subject), *rule.body[place + 1 :])
             new = canonical_text(Rule(turned, rule.head)) != canonical_text(rule)
             assert rule.head in turned or not new
         kind = "drop-inequality" if isinstance(part, Inequality) else "drop"

@@ -7,7 +7,7 @@ from itertools import combinations, product
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from logic_strategies import equivalent_by_definition, friendly_names, rules, small_rules
+from tests.support.logic_strategies import equivalent_by_definition, friendly_names, rules, small_rules
 
 from loginfer.errors import InputError, ParseError
 from loginfer.logic import (
@@ -39,9 +39,7 @@ EXAMPLE = parse_rule("(x,R,y), not (y,S,z), x != y -> (x,T,y)")
 # -- syntax ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "text", ["not (y,S,z)", "not(y,S,z)", "¬(y,S,z)", "¬ (y,S,z)", "!(y,S,z)", "! (y,S,z)"]
-)
+@pytest.mark.parametrize("text", ["not (y,S,z)", "not(y,S,z)", "¬(y,S,z)", "¬ (y,S,z)", "!(y,S,z)", "! (y,S,z)"])
 def test_a_negated_atom_can_be_written_in_several_ways(text):
     rule = parse_rule(f"(x,R,y), {text}, x != y -> (x,T,y)")
     assert rule == EXAMPLE
@@ -53,9 +51,7 @@ def test_what_is_printed_is_read_back(rule):
     assert parse_rule(str(rule)) == rule
 
 
-@pytest.mark.parametrize(
-    "name", [d.name for d in dialects() if d.read_statement and d.name not in ("anyburl", "amie")]
-)
+@pytest.mark.parametrize("name", [d.name for d in dialects() if d.read_statement and d.name not in ("anyburl", "amie")])
 @given(rule=rules(names=friendly_names, relations=friendly_names, negations=2))
 def test_dialects_that_know_negation_keep_it(name, rule):
     dialect = dialect_named(name)
@@ -64,9 +60,7 @@ def test_dialects_that_know_negation_keep_it(name, rule):
 
 def test_each_dialect_has_its_own_word_for_no():
     rule = parse_rule("(x,R,y), not (y,S,z), not (y,type,C), not (x,Q,y) -> (x,T,y)")
-    written = {
-        name: dialect_named(name).write(rule) for name in ("datalog", "nemo", "rdfox", "sparql", "sql")
-    }
+    written = {name: dialect_named(name).write(rule) for name in ("datalog", "nemo", "rdfox", "sparql", "sql")}
     assert "not 'S'(Y,_), not 'C'(Y), not 'Q'(X,Y)" in written["datalog"]
     assert "~S(?y, ?z), ~C(?y), ~Q(?x, ?y)" in written["nemo"]
     assert "NOT EXISTS ?z IN ([?y, <S>, ?z])" in written["rdfox"]
@@ -147,9 +141,7 @@ def test_canonical_forms_are_equal_exactly_for_equivalent_rules(left, right):
 def test_names_of_existential_variables_do_not_count():
     one = parse_rule("(x,R,y), not (y,S,z), not (y,S,w) -> (x,T,y)")
     assert canonical_text(one) == "(x,R,y), not (y,S,z) -> (x,T,y)"
-    assert not equivalent(
-        parse_rule("(x,R,y), not (z,S,z) -> (x,T,y)"), parse_rule("(x,R,y), not (z,S,w) -> (x,T,y)")
-    )
+    assert not equivalent(parse_rule("(x,R,y), not (z,S,z) -> (x,T,y)"), parse_rule("(x,R,y), not (z,S,w) -> (x,T,y)"))
 
 
 @settings(max_examples=60)
@@ -192,14 +184,9 @@ def test_templates_under_a_negation_are_templates():
     pattern = pattern_named("nmhier")
     assert pattern.name == "nonmonotonic-hierarchy"
     assert [t.name for t in pattern.templates] == ["_R", "_S"]
-    assert str(instantiate(pattern, ["likes", "hates"], "knows")) == (
-        "(x,likes,y), not (y,hates,z) -> (x,knows,y)"
-    )
+    assert str(instantiate(pattern, ["likes", "hates"], "knows")) == ("(x,likes,y), not (y,hates,z) -> (x,knows,y)")
     assert symmetries(pattern) == ((0, 1),)
-    assert symmetries(parse_pattern("(x,_R,y), not (y,_S,z), not (y,_T,z2) -> (x,_R,y)")) == (
-        (0, 1, 2),
-        (0, 2, 1),
-    )
+    assert symmetries(parse_pattern("(x,_R,y), not (y,_S,z), not (y,_T,z2) -> (x,_R,y)")) == ((0, 1, 2), (0, 2, 1))
     typed = parse_pattern("(x,_R,y), not (y,type,_t) -> (x,_P,y)")
     assert typed.is_type_template(typed.templates[1])
 
@@ -266,13 +253,9 @@ def test_strata_are_found_exactly_if_there_are_levels(data):
 
     def fits(levels: dict[str, int]) -> bool:
         return all(
-            levels[str(rule.head.relation)] >= levels[str(atom.relation)]
-            for rule in made
-            for atom in rule.atoms
+            levels[str(rule.head.relation)] >= levels[str(atom.relation)] for rule in made for atom in rule.atoms
         ) and all(
-            levels[str(rule.head.relation)] > levels[str(n.atom.relation)]
-            for rule in made
-            for n in rule.negations
+            levels[str(rule.head.relation)] > levels[str(n.atom.relation)] for rule in made for n in rule.negations
         )
 
     possible = any(fits(dict(zip(names, levels, strict=True))) for levels in product(range(4), repeat=3))

@@ -3,7 +3,7 @@ from itertools import permutations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from logic_strategies import equivalent_by_definition
+from tests.support.logic_strategies import equivalent_by_definition
 
 from loginfer.errors import InputError, ParseError, UnknownNameError
 from loginfer.logic import (
@@ -33,8 +33,7 @@ def test_table_1_is_here():
         "composition: (x,_R,y), (y,_S,z) -> (x,_T,z)",
         "intersection: (x,_R,y), (x,_S,y) -> (x,_T,y)",
         "triangle: (x,_R,y), (x,_S,z), (y,_T,z), x != y, x != z, y != z -> (x,_P,y)",
-        "diamond: (x,_R,y), (x,_S,z), (y,_T,w), (z,_P,w), "
-        "x != y, x != z, x != w, y != z, y != w, z != w -> (x,_Q,y)",
+        "diamond: (x,_R,y), (x,_S,z), (y,_T,w), (z,_P,w), x != y, x != z, x != w, y != z, y != w, z != w -> (x,_Q,y)",
     ]
 
 
@@ -113,9 +112,7 @@ def test_an_instance_has_names_in_the_places_of_templates():
     rule = instantiate(pattern_named("composition"), ["p", "q"], head="r")
     assert rule == parse_rule("(x,<p>,y), (y,<q>,z) -> (x,<r>,z)")
     assert (
-        instantiate(
-            pattern_named("composition"), {Template("_S"): "q", Template("_R"): "p", Template("_T"): "r"}
-        )
+        instantiate(pattern_named("composition"), {Template("_S"): "q", Template("_R"): "p", Template("_T"): "r"})
         == rule
     )
     typed = instantiate(parse_pattern("(x,type,_t) -> (x,type,_s)"), ["Cat"], "Animal")

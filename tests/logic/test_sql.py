@@ -8,7 +8,7 @@ import pytest
 from loginfer.kg import RDF_TYPE
 from loginfer.logic import Atom, Constant, Inequality, Rule, Variable
 from loginfer.logic.dialects.arrow import parse_pattern, parse_rule
-from loginfer.logic.sql import Layout, atom_factor, body_to_sql, join, quote_identifier, quote_text
+from loginfer.logic.dialects.queries import Layout, atom_factor, body_to_sql, join, quote_identifier, quote_text
 
 x, y = Variable("x"), Variable("y")
 
@@ -45,10 +45,7 @@ def test_a_body_reads_like_sql():
 
 @pytest.mark.parametrize("name", NASTY)
 def test_no_name_can_leave_its_quotes(name):
-    rule = Rule(
-        [Atom(x, name, Constant(name)), Inequality(x, Constant(name + name))],
-        Atom(x, name, Constant(name)),
-    )
+    rule = Rule([Atom(x, name, Constant(name)), Inequality(x, Constant(name + name))], Atom(x, name, Constant(name)))
     triples = [("s", name, name), ("s", name, "other"), (name + name, name, name)]
     assert run(body_to_sql(rule), triples) == [("s",)]
 
@@ -74,9 +71,7 @@ def test_a_rule_without_body_has_one_empty_witness():
 
 
 def test_a_relation_can_have_a_table_of_its_own():
-    layout = Layout(
-        table_of=lambda name: f'read_parquet("r={name}")', write_constant=lambda name: f"id({name})"
-    )
+    layout = Layout(table_of=lambda name: f'read_parquet("r={name}")', write_constant=lambda name: f"id({name})")
     rule = parse_rule("(x,R,y), (y,S,Anna) -> (x,R,y)")
     assert body_to_sql(rule, layout) == (
         'SELECT t0.s AS "x", t0.o AS "y"\n'

@@ -3,7 +3,7 @@ from itertools import combinations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from logic_strategies import equivalent_by_definition, small_rules
+from tests.support.logic_strategies import equivalent_by_definition, small_rules
 
 from loginfer.errors import InputError, LimitError
 from loginfer.logic import (

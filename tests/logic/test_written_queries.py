@@ -4,7 +4,7 @@ import pyoxigraph as ox
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from logic_strategies import small_rules
+from tests.support.logic_strategies import small_rules
 
 from loginfer.logic import Variable, body_to_sparql, dialect_named, parse_rule
 

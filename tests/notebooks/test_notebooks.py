@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from notebook_runner import NOTEBOOKS, install_kernel, run, shown
+from tests.support.notebook_runner import NOTEBOOKS, install_kernel, run, shown
 
 pytest.importorskip("ipykernel")
 pytest.importorskip("nbclient")

@@ -7,18 +7,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_up_benchmarks import family
-from near_miss_benchmarks import recipe_of, small_graph
+from tests.support.made_up_benchmarks import family
+from tests.support.near_miss_benchmarks import recipe_of, small_graph
 
 import loginfer
 from loginfer.benchmark import audit, build, explain_triple
 from loginfer.benchmark.auditing.report import Audit, Example, Finding
 from loginfer.evaluation import evaluate, load_run
 from loginfer.logic import parse_pattern, parse_rule
-from loginfer.logic.rule import Atom, Inequality, Negation, Rule
-from loginfer.logic.rule_html import prose
-from loginfer.logic.terms import Constant, Variable
-from loginfer.markup import Markup, element, fragment, table
+from loginfer.logic.rule import Atom, Constant, Inequality, Negation, Rule, Variable, prose
+from loginfer.notebook import Markup, element, fragment, table
 
 EVIL = "<script>alert('x')</script>&\"`"
 X, Y, Z = map(Variable, "xyz")
@@ -74,11 +72,7 @@ def evil():
     rule = Rule((Atom(X, EVIL, Y), Negation(Atom(Y, f"<{EVIL}", Z))), Atom(X, f"http://x.org/{EVIL}", Y))
     rules = tuple(dataclasses.replace(known, rule=rule, pattern=EVIL) for known in made.rules)
     return dataclasses.replace(
-        made,
-        name=EVIL,
-        rules=rules,
-        notes=(EVIL, f"`{EVIL}`"),
-        graph=loginfer.KnowledgeGraph.from_names(triples),
+        made, name=EVIL, rules=rules, notes=(EVIL, f"`{EVIL}`"), graph=loginfer.KnowledgeGraph.from_names(triples)
     )
 
 
@@ -155,10 +149,7 @@ def test_relations_with_the_same_last_part_are_told_apart():
 
 
 def test_a_pattern_shows_its_templates():
-    assert (
-        read(parse_pattern("(x,_R,y), (y,type,_t) -> (x,_S,y)")).text
-        == "(x, _R, y), (y, type, _t) → (x, _S, y)"
-    )
+    assert read(parse_pattern("(x,_R,y), (y,type,_t) -> (x,_S,y)")).text == "(x, _R, y), (y, type, _t) → (x, _S, y)"
 
 
 def test_a_rule_with_nothing_but_a_head_is_shown():
@@ -256,9 +247,7 @@ def test_an_audit_shows_its_verdict_findings_shortcuts_and_checks(benchmark):
 
 
 def test_errors_and_examples_of_an_audit_are_escaped():
-    finding = Finding(
-        EVIL, "error", 2, f"wrong: {EVIL}", (Example(EVIL, EVIL), Example("t", None, (EVIL,) * 3))
-    )
+    finding = Finding(EVIL, "error", 2, f"wrong: {EVIL}", (Example(EVIL, EVIL), Example("t", None, (EVIL,) * 3)))
     made = Audit(EVIL, (finding, Finding("quiet", "note", 1, "x")), (EVIL,), {EVIL: EVIL}, {EVIL: {EVIL: {}}})
     found = read(made)
     assert "not ok" in found.text

@@ -3,17 +3,12 @@
 from pathlib import Path
 
 import pytest
-from made_up_benchmarks import family
+from tests.support.made_up_benchmarks import family
 
 SMALL_METHODS = ("pa", "qg")
 
 # System, settings, seed.
-SMALL_SYSTEMS = (
-    ("simpbl", {}, 0),
-    ("transe", {"epochs": 1}, 0),
-    ("transe", {"epochs": 1}, 1),
-    ("oracle", {}, 0),
-)
+SMALL_SYSTEMS = (("simpbl", {}, 0), ("transe", {"epochs": 1}, 0), ("transe", {"epochs": 1}, 1), ("oracle", {}, 0))
 
 
 @pytest.fixture(scope="session")

@@ -2,12 +2,12 @@ import itertools
 
 import numpy as np
 import pytest
-from made_up_benchmarks import family
+from tests.support.made_up_benchmarks import family
 
 from loginfer.errors import InputError
 from loginfer.systems import configure, find_system, settings_of, training_view
 from loginfer.systems.interface import POSITIONS, CandidateScorer
-from loginfer.systems.tuning import known_graph, tuned_settings
+from loginfer.systems.registry import known_graph, tuned_settings
 
 SHORTCUTS = ["relation-name", "subject-popularity", "object-popularity", "adjacent", "other-relation"]
 
@@ -20,9 +20,7 @@ def all_triples(benchmark):
 
 def fitted(name, benchmark, **settings):
     system = configure(find_system(name).load(), settings)
-    return system.fit(
-        benchmark if getattr(system, "sees_everything", False) else training_view(benchmark, "pa")
-    )
+    return system.fit(benchmark if getattr(system, "sees_everything", False) else training_view(benchmark, "pa"))
 
 
 @pytest.mark.parametrize("index", ["train", "train+valid"])

@@ -73,8 +73,7 @@ def test_a_class_is_found_in_a_module_of_the_current_folder(folder):
 def test_a_module_of_the_current_folder_may_import_another_one_late(folder):
     folder("mine_helper", "x = 3\n")
     folder(
-        "mine_late",
-        "class Mine:\n    def fit(self, _):\n        import mine_helper\n        return mine_helper.x\n",
+        "mine_late", "class Mine:\n    def fit(self, _):\n        import mine_helper\n        return mine_helper.x\n"
     )
     assert find_system("mine_late:Mine").load()().fit(None) == 3
 

@@ -4,7 +4,7 @@ from typing import Literal
 import pytest
 
 from loginfer.errors import InputError, UnknownNameError
-from loginfer.systems.settings import check_settings, configure, setting, settings_of
+from loginfer.systems.registry import check_settings, configure, setting, settings_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,9 +40,7 @@ def test_a_class_of_ones_own_needs_no_declarations():
 
 
 def test_an_unknown_setting_comes_with_the_nearest_one():
-    with pytest.raises(
-        UnknownNameError, match=r"unknown setting of Learner `siz`\n  hint: did you mean `size`"
-    ):
+    with pytest.raises(UnknownNameError, match=r"unknown setting of Learner `siz`\n  hint: did you mean `size`"):
         configure(Learner, {"siz": "3"})
 
 

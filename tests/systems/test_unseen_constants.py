@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_benchmark_audit_faults import random_graph
+from tests.support.faults import random_graph
 
 from loginfer.benchmark import Benchmark, Recipe, build
 from loginfer.errors import InputError
 from loginfer.evaluation import evaluate
 from loginfer.evaluation.ranking import rank
-from loginfer.systems.unseen import able_systems
+from loginfer.systems.interface import able_systems
 
 RULES = ("(x,helps,y) -> (y,likes,x)", "(x,meets,y), (y,knows,z) -> (x,adores,z)")
 BOUND = ("transe", "rotate", "complex", "distmult", "boxe", "r-gcn")
@@ -37,9 +37,7 @@ def test_the_oracle_is_right_and_simpbl_looks_into_the_context_graph(benchmark):
     seen = benchmark.context.triples
     involved = {(int(c), int(r)) for s, r, o in seen for c in (s, o)}
     found = evaluate(benchmark, "simpbl", protocols=(), threshold=0.5).outcome.predictions.test
-    expected = [
-        (int(s), int(r)) in involved and (int(o), int(r)) in involved for s, r, o in benchmark.positives.test
-    ]
+    expected = [(int(s), int(r)) in involved and (int(o), int(r)) in involved for s, r, o in benchmark.positives.test]
     assert found.positive.astype(bool).tolist() == expected
     assert any(expected)
 

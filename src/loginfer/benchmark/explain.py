@@ -1,31 +1,326 @@
-"""The story of one triple: which sets it is in, which rules derive it, or how it became a negative."""
+"""Why a triple is there.
+
+The story of one triple of a benchmark, as a value.
+
+The whole derivation of a triple that follows in several steps.
+
+What becomes of a rule's body when its variables have values.
+
+The story of one triple: which sets it is in, which rules derive it, or how it became a negative.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.benchmark.auditing.near_misses import told_near_miss
-from loginfer.benchmark.negatives.undesired import sub_rule
-from loginfer.benchmark.noise import KINDS
-from loginfer.benchmark.rounds import Rounds
-from loginfer.benchmark.step_story import depth_of, steps_to
-from loginfer.benchmark.story import Derivation, Names, NegativeStory, TripleStory
-from loginfer.benchmark.values import EDITS, POSITIONS, SOURCES, Benchmark, Origins
-from loginfer.benchmark.witness_story import Witness
+from loginfer.benchmark.auditing.negatives import told_near_miss
+from loginfer.benchmark.benchmark import POSITIONS, SOURCES, Benchmark, Origins
+from loginfer.benchmark.construction.noise import KINDS
+from loginfer.benchmark.program import Rounds, sub_rule
 from loginfer.engine import Engine, open_engine_in
 from loginfer.engine.binding import relation_of
 from loginfer.errors import InputError
 from loginfer.kg import KnowledgeGraph
-from loginfer.logic.rule import Rule
-from loginfer.logic.terms import Term, Variable
+from loginfer.logic.rule import Atom, BodyAtom, Negation, Rule, Term, Variable
+from loginfer.logic.subrules import EDITS
 
-__all__ = ["explain_triple"]
+Names: TypeAlias = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a rule's body under a witness.
+
+    Parameters
+    ----------
+    text
+        The atom, inequality or negation, as in the rule.
+    holds
+        Whether it is true in K; None if the witness leaves one of its variables open.
+    kept
+        Whether the sub-rule keeps it, or the near miss leaves it as it is.
+    triple
+        The triple that an atom becomes, or one that a negation denies although it is there; None for another
+        part, or with an open variable.
+    absent
+        Of a negation: what it denies, with variables like `?z` where there is no value.
+    """
+
+    text: str
+    holds: bool | None
+    kept: bool = True
+    triple: Names | None = None
+    absent: Names | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """A rule that derives the triple, with one witness.
+
+    Parameters
+    ----------
+    rule
+        Place of the rule in the benchmark's rules, counted from 0.
+    text
+        The rule.
+    witness
+        Names of constants by variable.
+    premises
+        The premise triples, in the order of the body.
+    missing
+        Those of them that are missing from P_train on purpose.
+    absent
+        What the rule denies: there is no such triple, whatever stands for a variable like `?z`.
+    """
+
+    rule: int
+    text: str
+    witness: dict[str, str]
+    premises: tuple[Names, ...]
+    missing: tuple[Names, ...] = ()
+    absent: tuple[Names, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A triple on the way to one that follows in several steps.
+
+    Parameters
+    ----------
+    triple
+        Its names.
+    depth
+        In how many steps it follows.
+    derivation
+        A rule and a witness by which it does.
+    """
+
+    triple: Names
+    depth: int
+    derivation: Derivation
+
+
+@dataclass(frozen=True, slots=True)
+class NegativeStory:
+    """How a triple became a negative.
+
+    Parameters
+    ----------
+    method, split
+        Whose negative it is.
+    source
+        `relevance`, `position`, `sub-rule`, `object` or `near-miss`; None if that is not known.
+    position
+        What was replaced: `subject`, `object` or `either`; None if nothing was, or it is not known.
+    replaced
+        A positive that it differs from in that position only.
+    rule
+        The rule whose sub-rule or near miss concludes it, as a place in the benchmark's rules.
+    sub_rule
+        The sub-rule.
+    witness
+        A witness of the sub-rule.
+    parts
+        All parts of the whole rule's body under that witness.
+    near_miss
+        The near miss of the rule that concludes it, with `witness` and `parts` as above.
+    edit
+        What was done to the rule: `replace`, `reverse`, `drop` or `drop-inequality`.
+    edited, instead
+        The part of the body to which that was done, and what stands there instead; None if nothing does.
+    put
+        The triple that `instead` becomes under the witness.
+    """
+
+    method: str
+    split: str
+    source: str | None = None
+    position: str | None = None
+    replaced: Names | None = None
+    rule: int | None = None
+    sub_rule: str | None = None
+    witness: dict[str, str] | None = None
+    parts: tuple[Part, ...] = ()
+    near_miss: str | None = None
+    edit: str | None = None
+    edited: str | None = None
+    instead: str | None = None
+    put: Names | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TripleStory:
+    """Everything a benchmark knows about a triple.
+
+    Parameters
+    ----------
+    triple
+        Its names.
+    sets
+        The sets it is in: `K`, `P_train`, `P_valid`, `P_test`, `N_train of pa`, …; empty if in none.
+    conclusion
+        Whether it is one of the conclusions that were distributed; None if that is not known.
+    derivations
+        The rules that derive it in one step, with witnesses.
+    source
+        What they derive it from: `K`, or `P_train` where K is not known, or `P_all` for what only follows
+        from that. None without derivations.
+    negatives
+        How it became a negative, for each set of negatives it is in.
+    reason
+        Why no rule derives it; None if one does, or the rules are not known.
+    noise
+        What is wrong with it on purpose: `flipped-positive`, `flipped-negative`, `missing`; None if nothing.
+    depth
+        Where conclusions follow in several steps: in how many this one does; None if it does not.
+    steps
+        What follows on the way to it, from K on; the last is the triple itself.
+    """
+
+    triple: Names
+    sets: tuple[str, ...]
+    conclusion: bool | None
+    derivations: tuple[Derivation, ...] = ()
+    source: str | None = None
+    negatives: tuple[NegativeStory, ...] = ()
+    reason: str | None = None
+    noise: str | None = None
+    depth: int | None = None
+    steps: tuple[Step, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the story as plain values, ready for JSON; depth and steps only where they are known."""
+        found = asdict(self)
+        if self.depth is None:
+            del found["depth"], found["steps"]
+        return found
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        from loginfer.benchmark.notebook import story_fragment
+
+        return story_fragment(self)
+
+
+Ids = tuple[int, int, int]
+
+
+def depth_of(rounds: Rounds, triple: Ids) -> int:
+    """Return in how many steps a triple follows: 0 in K, -1 if it does not."""
+    return int(rounds.depths(np.array([triple], dtype=np.int32))[0])
+
+
+def steps_to(
+    rounds: Rounds, triple: Ids, derivation: Callable[[int, npt.NDArray[np.int32]], Derivation]
+) -> tuple[Step, ...]:
+    """Return what follows on the way to a triple, each with the first rule and witness, by depth.
+
+    Parameters
+    ----------
+    rounds
+        What follows from K, step by step.
+    triple
+        Ids of a triple that follows.
+    derivation
+        Tells of a rule, by its place, and a witness.
+    """
+    graph = rounds.kg
+    found: dict[Ids, Step] = {}
+    pending = [triple]
+    while pending:
+        asked = pending.pop()
+        depth = depth_of(rounds, asked)
+        if asked in found or depth < 1:
+            continue
+        row = np.array([asked], dtype=np.int32)
+        place = int(rounds.derivations(row).rule[0])
+        witness = rounds.over(depth).witnesses(rounds.rules[place], limit=1, conclusion=asked).values[0]
+        told = derivation(place, witness)
+        (names,) = graph.names(row)
+        found[asked] = Step(names, depth, told)
+        pending += [(graph.entity_id(s), graph.relation_id(r), graph.entity_id(o)) for s, r, o in told.premises]
+    return tuple(found[ids] for ids in sorted(found, key=lambda ids: (found[ids].depth, ids)))
+
+
+class Witness:
+    """What the variables of a rule stand for."""
+
+    def __init__(self, graph: KnowledgeGraph, rule: Rule, values: npt.NDArray[np.int32]) -> None:
+        self._graph = graph
+        self._values: dict[Term, int] = dict(zip(rule.variables, values.tolist(), strict=True))
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Names of constants by variable."""
+        return {str(term): self._graph.entities[value] for term, value in self._values.items()}
+
+    def _name(self, term: Term) -> str | None:
+        if not isinstance(term, Variable):
+            return term.name
+        return self._graph.entities[self._values[term]] if term in self._values else None
+
+    def triple(self, part: BodyAtom) -> Names | None:
+        """Return the triple that an atom becomes; None for an inequality, or with an open variable."""
+        if not isinstance(part, Atom):
+            return None
+        subject, object_ = self._name(part.subject), self._name(part.object)
+        relation = relation_of(part, self._graph)
+        name = str(part.relation) if relation < 0 else self._graph.relations[relation]
+        return None if subject is None or object_ is None else (subject, name, object_)
+
+    def part(self, part: BodyAtom, graph: KnowledgeGraph, rule: Rule, kept: bool) -> Part:
+        """Return a part of a rule's body under this witness."""
+        holds = self.holds(part, graph, rule)
+        if not isinstance(part, Negation):
+            return Part(str(part), holds, kept, self.triple(part))
+        denied = self.denied(part, graph) if holds is False else None
+        return Part(str(part), holds, kept, denied, self.written(part))
+
+    def written(self, negation: Negation) -> Names:
+        """Return a negated atom as names, with variables like `?z` where there is no value."""
+        subject, object_ = (self._name(term) or f"?{term.name}" for term in negation.terms)
+        relation = relation_of(negation.atom, self._graph)
+        name = str(negation.atom.relation) if relation < 0 else self._graph.relations[relation]
+        return subject, name, object_
+
+    def denied(self, negation: Negation, graph: KnowledgeGraph) -> Names | None:
+        """Return the first triple of a graph that a negation denies; None if there is none."""
+        relation = relation_of(negation.atom, graph)
+        found = graph.triples[graph.triples[:, 1] == relation]
+        for column, term in zip((0, 2), negation.terms, strict=True):
+            name = self._name(term)
+            if name is not None:
+                place = graph.entities.get(name)
+                found = found[found[:, column] == (-1 if place is None else place)]
+        if negation.atom.subject == negation.atom.object:
+            found = found[found[:, 0] == found[:, 2]]
+        return graph.names(found[:1])[0] if len(found) else None
+
+    def holds(self, part: BodyAtom, graph: KnowledgeGraph, rule: Rule) -> bool | None:
+        """Say whether a part of a rule is true; None with an open variable."""
+        if isinstance(part, Negation):
+            own = rule.existential(part)
+            is_open = any(v not in self._values and v not in own for v in part.variables)
+            return None if is_open else self.denied(part, graph) is None
+        if not isinstance(part, Atom):
+            left, right = (self._name(term) for term in part.terms)
+            return None if left is None or right is None else left != right
+        triple = self.triple(part)
+        if triple is None:
+            return None
+        subject, object_ = graph.entities.get(triple[0]), graph.entities.get(triple[2])
+        relation = relation_of(part, graph)
+        if subject is None or object_ is None or relation < 0:
+            return False
+        return bool(graph.contains([[subject, relation, object_]])[0])
+
 
 # From which all conclusions of several steps follow in one: K, and what follows from it in fewer steps.
 _BEFORE = "what follows from K"
@@ -59,9 +354,7 @@ def explain_triple(
 
 def _ids(graph: KnowledgeGraph, triple: Sequence[str] | Sequence[int]) -> tuple[int, int, int]:
     if len(triple) != 3:
-        raise InputError(
-            f"a triple has three parts, not {len(triple)}", hint="give subject, relation, object"
-        )
+        raise InputError(f"a triple has three parts, not {len(triple)}", hint="give subject, relation, object")
     s, r, o = triple
     sizes = (len(graph.entities), len(graph.relations), len(graph.entities))
     ids = (
@@ -79,12 +372,7 @@ class _Teller:
     """Tells the story of one triple."""
 
     def __init__(
-        self,
-        benchmark: Benchmark,
-        triple: tuple[int, int, int],
-        limit: int,
-        engine: str,
-        stack: contextlib.ExitStack,
+        self, benchmark: Benchmark, triple: tuple[int, int, int], limit: int, engine: str, stack: contextlib.ExitStack
     ) -> None:
         self.given = benchmark
         self.benchmark = benchmark.clean
@@ -308,9 +596,7 @@ class _Teller:
             return story  # no rule or no edit: the folder is wrong, which an audit finds
         number, kind, part, _ = told
         rule = self.benchmark.program[number]
-        story = replace(
-            story, rule=number, near_miss=str(edited), edit=EDITS[kind], edited=str(rule.body[part])
-        )
+        story = replace(story, rule=number, near_miss=str(edited), edit=EDITS[kind], edited=str(rule.body[part]))
         if not EDITS[kind].startswith("drop"):
             story = replace(story, instead=str(edited.body[part]))
         over = self._over(self._premises_from)

@@ -1,4 +1,13 @@
-"""The recipe of a benchmark: everything that, with the graph, determines its bytes."""
+"""Recipe: declared once with setting().
+
+The settings of a recipe that say which candidates become rules, and in how many steps they conclude.
+
+Checks of the recipe's settings for benchmarks that are noisy or inductive.
+
+The recipe of a benchmark: everything that, with the graph, determines its bytes.
+
+Which settings need the whole graph in memory, also where an engine would leave it in files.
+"""
 
 from __future__ import annotations
 
@@ -6,28 +15,140 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
+from math import inf
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from loginfer.benchmark.choice_settings import Head, Measure, Select, check_choice, check_depth
-from loginfer.benchmark.recipe_variants import check_variants
 from loginfer.errors import InputError, UnknownNameError
 from loginfer.files import atomic_write, reading
 
-__all__ = [
-    "MATCHES",
-    "METHODS",
-    "PROTOCOLS",
-    "Match",
-    "Method",
-    "Protocol",
-    "Recipe",
-    "parse_ratio",
-    "read_recipe",
-    "read_settings",
-    "refuse_unknown",
-    "write_recipe",
-]
+# Which candidates of a pattern become rules.
+#   support   those with the largest support
+#   random    any, each as likely as the others
+#   interval  any whose measure lies in an interval
+Select = Literal["support", "random", "interval"]
+# What an interval is about (see `measures`).
+Measure = Literal["support", "confidence", "overlap"]
+# Where the predicate of a head comes from that the body does not determine.
+#   drawn  any predicate that the body does not have
+#   best   the one with the largest confidence
+Head = Literal["drawn", "best"]
+
+SELECTS: tuple[Select, ...] = get_args(Select)
+MEASURES: tuple[Measure, ...] = get_args(Measure)
+HEADS: tuple[Head, ...] = get_args(Head)
+
+# Depths are stored in 8 bits.
+MOST_STEPS = 100
+
+
+def check_choice(recipe: Recipe) -> None:
+    """Complain about settings of the choice of rules that make no sense.
+
+    Raises
+    ------
+    InputError
+        With what to do about it.
+    """
+    for key, known, what in (
+        ("select", SELECTS, "way to select rules"),
+        ("select_by", MEASURES, "measure to select rules by"),
+        ("head", HEADS, "way to find heads"),
+    ):
+        value = getattr(recipe, key)
+        if value not in known:
+            raise UnknownNameError(what, str(value), known)
+    if not isinstance(recipe.interval, str | None):
+        raise InputError(f"`interval` must be a text, not {recipe.interval!r}", hint='write it like "0.1:0.5"')
+    if recipe.rules is not None and (recipe.select != "support" or recipe.head != "drawn"):
+        raise InputError("`select` and `head` are for patterns", hint="given rules are all taken as they are")
+    if recipe.select == "interval" and recipe.interval is None:
+        raise InputError("`select` asks for an interval, but there is none", hint='add interval = "0.1:0.5"')
+    if recipe.select != "interval" and (recipe.interval is not None or recipe.select_by != "support"):
+        raise InputError(
+            '`interval` and `select_by` are for `select = "interval"`',
+            hint='set select = "interval", or leave them out',
+        )
+    if recipe.interval is not None:
+        low, high = parse_interval(recipe.interval)
+        if recipe.select_by != "support" and (low > 1 or high < 0):
+            raise InputError(f"no {recipe.select_by} lies in `{recipe.interval}`", hint="it is between 0 and 1")
+
+
+def check_depth(recipe: Recipe) -> None:
+    """Complain about settings of benchmarks of several steps that make no sense.
+
+    Raises
+    ------
+    InputError
+        With what to do about it.
+    """
+    for key, least, most in (("depth", 1, MOST_STEPS), ("max_triples", 1, None)):
+        value = getattr(recipe, key)
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise InputError(f"`{key}` must be a whole number, not {value!r}")
+        if value < least or (most is not None and value > most):
+            bounds = f"at least {least}" if most is None else f"between {least} and {most}"
+            raise InputError(f"`{key}` must be {bounds}, but is {value}")
+    if recipe.depth > 1 and (recipe.inductive or recipe.flipped or recipe.missing):
+        raise InputError(
+            "a benchmark of several steps is neither noisy nor inductive", hint="leave out `depth`, or the others"
+        )
+
+
+def parse_interval(text: str) -> tuple[float, float]:
+    """Return the two ends of an interval such as `0.1:0.5`; `0.1:` and `:0.5` are open to one side.
+
+    Raises
+    ------
+    InputError
+        For a text that is no interval, or an empty one.
+    """
+    low, colon, high = (piece.strip() for piece in text.partition(":"))
+    hint = "write it like 0.1:0.5, 100:2000 or 0.5:"
+    try:
+        ends = (float(low) if low else -inf, float(high) if high else inf)
+    except ValueError as error:
+        raise InputError(f"`{text}` is no interval", hint=hint) from error
+    if not colon or not (low or high) or any(end != end for end in ends):
+        raise InputError(f"`{text}` is no interval", hint=hint)
+    if ends[0] > ends[1]:
+        raise InputError(f"nothing lies in the interval `{text}`", hint="exchange its two ends")
+    return ends
+
+
+def share_of(share: float, size: int) -> int:
+    """Return how many a share of so many is, rounded down: 0.29 of 100 is 29."""
+    return int(Fraction(str(share)) * size)
+
+
+def check_variants(recipe: Recipe) -> None:
+    """Complain about settings of noise and of inductive benchmarks that make no sense."""
+    for key, most in (("flipped", 0.5), ("missing", 1), ("inductive_share", 1)):
+        value = getattr(recipe, key)
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            raise InputError(f"`{key}` must be a number, not {value!r}")
+        if not 0 <= value < most:
+            hint = "as many wrong labels as right ones say nothing" if key == "flipped" else None
+            raise InputError(f"`{key}` must be a share from 0 to below {most}, not {value}", hint=hint)
+    if not isinstance(recipe.inductive, bool):
+        raise InputError(f"`inductive` must be true or false, not {recipe.inductive!r}")
+    if recipe.inductive and recipe.inductive_share == 0:
+        raise InputError("`inductive_share` is 0: no constants are left for test")
+    if not recipe.inductive and recipe.inductive_share != 0.2:
+        raise InputError("`inductive_share` is for inductive benchmarks", hint="set inductive = true")
+    if not (recipe.flipped or recipe.missing):
+        return
+    if len(recipe.negatives) > 1:
+        raise InputError(
+            f"a benchmark with noise has the negatives of one method, not of {', '.join(recipe.negatives)}",
+            hint="labels are exchanged between P_train and N_train: build one benchmark a method",
+        )
+    if recipe.inductive:
+        raise InputError(
+            "a benchmark is either noisy or inductive, not both", hint="leave out `inductive`, or the noise"
+        )
+
 
 Method = Literal["rb", "pa", "qg", "rc", "nm"]
 Protocol = Literal["paper", "sound"]
@@ -273,9 +394,7 @@ def parse_ratio(text: str) -> tuple[Fraction, Fraction, Fraction]:
     except (ValueError, ZeroDivisionError) as error:
         raise InputError(f"`{text}` is no ratio", hint="write it like 8:1:1") from error
     if len(parts) != 3 or min(parts) <= 0:
-        raise InputError(
-            f"the ratio `{text}` must have three positive parts", hint="train, valid and test, like 8:1:1"
-        )
+        raise InputError(f"the ratio `{text}` must have three positive parts", hint="train, valid and test, like 8:1:1")
     total = sum(parts, Fraction(0))
     whole = all(part.denominator == 1 for part in parts)
     if not whole and total != 1:
@@ -307,3 +426,20 @@ def write_recipe(recipe: Recipe, path: str | Path, *, force: bool = False) -> No
 
     with atomic_write(path, force=force) as stream:
         stream.write(tomli_w.dumps(recipe.as_dict()))
+
+
+# Methods that compare with every triple of train.
+_METHODS = ("rc", "nm")
+
+
+def settings_in_memory(recipe: Recipe) -> list[str]:
+    """Return the settings of a recipe that bring the whole graph into memory, as the command line has them.
+
+    All others leave a graph that is in a database there.
+    """
+    found = [f"negatives {method}" for method in recipe.negatives if method in _METHODS]
+    found += [name for name in ("flipped", "missing", "inductive") if getattr(recipe, name)]
+    # The overlap of rules, and the best heads, are measured on all triples.
+    found += [f"select {recipe.select}"] if recipe.select != "support" else []
+    found += [f"head {recipe.head}"] if recipe.head != "drawn" else []
+    return [f"--{name}" for name in found]

@@ -1,15 +1,248 @@
-"""The gate: which shortcuts do better on a benchmark than they may, and on which rules that rests."""
+"""Which shortcuts do too well, and on which rules.
+
+Which test triples belong to which rule: its conclusions, and the negatives that stand against it.
+
+On which rules a shortcut rests: its accuracy rule by rule.
+
+Each test triple counts once in all. A conclusion that several rules derive is shared equally between them. So
+is a negative that several rules may own; rules without a conclusion in test take no part in that unless all
+of them are such. What the rules contribute to a shortcut's accuracy beyond a half then adds up to what
+it has, less what triples without any rule contribute.
+
+The gate: which shortcuts do better on a benchmark than they may, and on which rules that rests.
+
+All shortcuts at once: what somebody could reach who knows no rule and combines what they see.
+
+The features of a triple (x, R, y) are the scores of the shortcuts, and adjacency by direction. A logistic
+model over them, their squares and products is fitted on P_valid and N_valid. Then each relation with enough
+labelled triples gets a linear correction of its own: a constant may be popular for one relation and not for
+another. No rule is looked at, and no pair of relations.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from loginfer.benchmark.shortcut_rules import RuleShare, most_important, rule_shares, shortcut_decisions
-from loginfer.benchmark.values import Benchmark
-from loginfer.errors import InputError
+import numpy as np
+import numpy.typing as npt
 
-__all__ = ["Exceeded", "check_limit", "gate"]
+from loginfer.benchmark.benchmark import Benchmark
+from loginfer.benchmark.shortcuts import SHORTCUTS, fit_cut, fitted_shortcut, shortcut
+from loginfer.engine.binding import relation_of
+from loginfer.errors import InputError
+from loginfer.kg import KnowledgeGraph, Triples
+from loginfer.kg.graph import distinct_keys, member, places_of
+from loginfer.logic.rule import Atom, Constant
+
+Counts = npt.NDArray[np.int64]
+Pairs = tuple[Counts, Counts]  # group, row
+
+
+def negatives_of(benchmark: Benchmark, method: str | None) -> Triples:
+    """Return N_test of a method; nothing for None."""
+    if method is None:
+        return np.empty((0, 3), dtype=np.int32)
+    return benchmark.negatives[method].splits.test
+
+
+def own_conclusions(benchmark: Benchmark) -> Pairs:
+    """Return which rule concludes which triple of P_test: places in the rules, places in P_test.
+
+    Sorted by rule, then triple; empty where that is not known.
+    """
+    known = benchmark.provenance
+    if known is None:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    keys = benchmark.graph.keys
+    test = keys.pack(benchmark.positives.test)
+    found, places = places_of(test, keys.pack(known.triples))
+    inside = found[known.conclusion] & (known.rule >= 0) & (known.rule < len(benchmark.rules))
+    rule, row = known.rule[inside].astype(np.int64), places[known.conclusion[inside]]
+    order = np.lexsort((row, rule))
+    return rule[order], row[order]
+
+
+def fits_head(head: Atom, graph: KnowledgeGraph, triples: Triples) -> npt.NDArray[np.bool_]:
+    """Return bool[n]: which triples could be conclusions of a rule with this head, by its names."""
+    fits = triples[:, 1] == relation_of(head, graph)
+    for column, term in ((0, head.subject), (2, head.object)):
+        if isinstance(term, Constant):
+            found = graph.entities.get(term.name)
+            fits &= triples[:, column] == (-1 if found is None else found)
+    if head.subject == head.object:
+        fits &= triples[:, 0] == triples[:, 2]
+    return np.asarray(fits)
+
+
+def rule_triples(benchmark: Benchmark, method: str | None) -> Pairs:
+    """Return which rule has which row: its conclusions in P_test, its negatives in N_test.
+
+    Rows of negatives come after those of P_test. A negative belongs to the rule that its origin names. Where
+    that names none, it belongs to every rule whose head it fits.
+    """
+    rule, row = own_conclusions(benchmark)
+    negatives = negatives_of(benchmark, method)
+    origins = None if method is None else benchmark.negatives[method].origins.get("test")
+    recorded = np.full(len(negatives), -1) if origins is None else origins.rule
+    # Rules that share a head share the negatives that fit it.
+    others = np.flatnonzero(recorded < 0)
+    by_head: dict[Atom, Counts] = {}
+    groups, rows = [rule], [row]
+    offset = len(benchmark.positives.test)
+    for place, known in enumerate(benchmark.rules):
+        head = known.rule.head
+        if head not in by_head:
+            by_head[head] = others[fits_head(head, benchmark.graph, negatives[others])]
+        groups.append(np.full(len(by_head[head]), place, dtype=np.int64))
+        rows.append(by_head[head] + offset)
+    own = np.flatnonzero((recorded >= 0) & (recorded < len(benchmark.rules)))
+    groups.append(recorded[own].astype(np.int64))
+    rows.append(own + offset)
+    return np.concatenate(groups), np.concatenate(rows)
+
+
+# So many rules of a shortcut are named; the others are counted.
+NAMED = 3
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """What a shortcut says about P_test and N_test.
+
+    Parameters
+    ----------
+    positive, negative
+        bool[|P_test|], bool[|N_test|]: which triples it calls true.
+    """
+
+    positive: Mask
+    negative: Mask
+
+    @property
+    def right(self) -> Mask:
+        """bool[|P_test| + |N_test|]: where it is right, positives first."""
+        return np.concatenate([self.positive, ~self.negative])
+
+    @property
+    def accuracy(self) -> float:
+        """The share of triples on which it is right."""
+        return float(self.right.mean())
+
+
+def balanced(decisions: Decisions) -> float:
+    """Return the balanced accuracy: the mean of the shares of positives and of negatives that are right."""
+    return float((decisions.positive.mean() + (~decisions.negative).mean()) / 2)
+
+
+def shortcut_decisions(benchmark: Benchmark, method: str) -> dict[str, Decisions]:
+    """Return what each shortcut says about test, with the cut that is best on valid.
+
+    The same shortcuts as in `shortcut_accuracies`; nothing without test.
+    """
+    positives, negatives = benchmark.positives.test, benchmark.negatives[method].splits.test
+    if not len(positives) or not len(negatives):
+        return {}
+    found = {}
+    for name in SHORTCUTS:
+        fitted = fitted_shortcut(name, benchmark, method)
+        if fitted is not None:
+            scorer, cut = fitted
+            said = (cut.predict(scorer.scores(triples)) for triples in (positives, negatives))
+            found[name] = Decisions(*said)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class RuleShare:
+    """How a shortcut does on the test triples of one rule.
+
+    Parameters
+    ----------
+    rule
+        Its place in the benchmark's rules, from 0.
+    triples
+        How many test triples are its own; shared ones count in part.
+    accuracy
+        The share of them on which the shortcut is right.
+    contribution
+        What they add to the shortcut's accuracy beyond a half.
+    """
+
+    rule: int
+    triples: float
+    accuracy: float
+    contribution: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "rule": self.rule,
+            "triples": round(self.triples, 6),
+            "accuracy": round(self.accuracy, 6),
+            "contribution": round(self.contribution, 6),
+        }
+
+
+def rule_shares(
+    benchmark: Benchmark, method: str, decisions: Mapping[str, Decisions]
+) -> dict[str, tuple[RuleShare, ...]]:
+    """Return for each shortcut how it does rule by rule, those that contribute most first.
+
+    Parameters
+    ----------
+    benchmark
+        The benchmark.
+    method
+        Whose negatives.
+    decisions
+        What the shortcuts say, see `shortcut_decisions`.
+
+    Returns
+    -------
+    dict
+        Rules without a test triple are left out. Nothing for a benchmark whose rules are not known.
+    """
+    rule, row = rule_triples(benchmark, method)
+    weight = _weights(benchmark, rule, row)
+    rule, row, weight = rule[weight > 0], row[weight > 0], weight[weight > 0]
+    triples = np.bincount(rule, weight, minlength=len(benchmark.rules))
+    there = np.flatnonzero(triples)
+    found = {}
+    for name, said in decisions.items():
+        right = np.bincount(rule, weight * said.right[row], minlength=len(benchmark.rules))
+        shares = [
+            RuleShare(
+                place,
+                float(triples[place]),
+                float(right[place] / triples[place]),
+                float((right[place] - triples[place] / 2) / len(said.right)),
+            )
+            for place in there.tolist()
+        ]
+        found[name] = tuple(sorted(shares, key=lambda share: (-round(share.contribution, 12), share.rule)))
+    return found
+
+
+def most_important(shares: Sequence[RuleShare], number: int = NAMED) -> tuple[RuleShare, ...]:
+    """Return the rules that contribute most to a shortcut's accuracy, of those that contribute anything."""
+    return tuple(share for share in shares[:number] if share.contribution > 0)
+
+
+def _weights(benchmark: Benchmark, rule: npt.NDArray[np.int64], row: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """Return float64[m]: how much of each pair's triple belongs to its rule; 1 for each triple in all."""
+    size = len(benchmark.positives.test)
+    concluding = np.zeros(len(benchmark.rules), dtype=bool)
+    concluding[rule[row < size]] = True
+    rows = int(row.max(initial=-1)) + 1
+    among = np.bincount(row, concluding[rule], minlength=rows)
+    # Where no rule of a negative has a conclusion in test, all of its rules share it.
+    taking = np.where(among[row] > 0, concluding[rule], True)
+    shares = np.bincount(row, taking, minlength=rows)
+    return np.asarray(taking / shares[row])
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +339,7 @@ def gate(benchmark: Benchmark, limit: float) -> list[Exceeded]:
         exceeded = []
         for name, said in above.items():
             named = tuple(
-                f"rule {share.rule}: {benchmark.rules[share.rule].rule}"
-                for share in most_important(shares[name])
+                f"rule {share.rule}: {benchmark.rules[share.rule].rule}" for share in most_important(shares[name])
             )
             exceeded.append(Exceeded(method, name, said.accuracy, limit, shares[name], named))
         found += sorted(exceeded, key=lambda known: (-known.accuracy, known.shortcut))
@@ -116,3 +348,114 @@ def gate(benchmark: Benchmark, limit: float) -> list[Exceeded]:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.1f} %".replace(".0 %", " %")
+
+
+# How the tables call it.
+COMBINED = "combined"
+
+# A relation with fewer labelled triples in valid has no correction of its own.
+LEAST = 30
+# How strongly weights are drawn to 0, in triples: of the common model, of a relation's correction.
+RIDGE, RIDGE_OF_RELATION = 1.0, 5.0
+# Steps of Newton's method; far more than it needs with these penalties.
+STEPS = 30
+
+Floats = npt.NDArray[np.float64]
+
+
+def balanced_accuracies(benchmark: Benchmark, method: str) -> dict[str, float]:
+    """Return the balanced accuracy on test of every shortcut and of all of them combined.
+
+    Nothing without test; without valid only shortcuts that need no fitting.
+    """
+    decisions = shortcut_decisions(benchmark, method)
+    together = combined_decisions(benchmark, method)
+    if together is not None:
+        decisions[COMBINED] = together
+    return {name: balanced(said) for name, said in decisions.items()}
+
+
+def combined_decisions(benchmark: Benchmark, method: str) -> Decisions | None:
+    """Return what the combined shortcut says about test; None without valid or without test.
+
+    Parameters
+    ----------
+    benchmark
+        The benchmark.
+    method
+        Whose negatives.
+    """
+    positives, negatives = benchmark.positives, benchmark.negatives[method].splits
+    sets = (positives.valid, negatives.valid, positives.test, negatives.test)
+    if not all(len(triples) for triples in sets):
+        return None
+    triples = np.vstack(sets)
+    labelled = len(positives.valid) + len(negatives.valid)
+    truth = (np.arange(labelled) < len(positives.valid)).astype(np.float64)
+    features = _standardised(_features(benchmark, method, triples), labelled)
+    scores = _fitted(_with_products(features), truth, np.zeros(len(triples)), RIDGE)
+    relations, of = np.unique(triples[:, 1], return_inverse=True)
+    linear = np.column_stack([np.ones(len(triples)), features])
+    for relation in range(len(relations)):
+        mine = np.flatnonzero(of.ravel() == relation)
+        known = mine[mine < labelled]
+        if len(known) >= LEAST:
+            scores[mine] = _fitted(linear[mine], truth[known], scores[mine], RIDGE_OF_RELATION)
+    cut = fit_cut(scores[:labelled][truth == 1], scores[:labelled][truth == 0])
+    said = cut.predict(scores[labelled:])
+    return Decisions(said[: len(positives.test)], said[len(positives.test) :])
+
+
+def _features(benchmark: Benchmark, method: str, triples: Triples) -> Floats:
+    """Return float64[n, f]: the scores of all shortcuts, popularity by its logarithm, and two directions."""
+    columns = []
+    for name in SHORTCUTS:
+        scores = shortcut(name, benchmark, method).scores(triples)
+        columns.append(np.log1p(scores) if name.endswith("popularity") else scores)
+    kg = benchmark.graph if benchmark.kg is None else benchmark.kg
+    size = len(kg.entities)
+    pairs = distinct_keys(kg.triples[:, 0].astype(np.int64) * size + kg.triples[:, 2])
+    for first, second in ((0, 2), (2, 0)):
+        found = member(pairs, triples[:, first].astype(np.int64) * size + triples[:, second])
+        columns.append(found.astype(np.float64))
+    return np.column_stack(columns)
+
+
+def _standardised(features: Floats, labelled: int) -> Floats:
+    """Return features with mean 0 and deviation 1 on the labelled triples; constant ones become 0."""
+    mean, spread = features[:labelled].mean(axis=0), features[:labelled].std(axis=0)
+    return np.asarray((features - mean) / np.where(spread > 0, spread, np.inf))
+
+
+def _with_products(features: Floats) -> Floats:
+    first, second = np.triu_indices(features.shape[1])
+    return np.column_stack([np.ones(len(features)), features, features[:, first] * features[:, second]])
+
+
+def _fitted(columns: Floats, truth: Floats, offset: Floats, ridge: float) -> Floats:
+    """Fit a logistic model on the first triples, whose truth is known, and return all log odds.
+
+    Parameters
+    ----------
+    columns
+        float64[n, c], those with a known truth first.
+    truth
+        float64[m]: 1 or 0.
+    offset
+        float64[n]: log odds to start from, which the model corrects.
+    ridge
+        The penalty of squared weights.
+    """
+    known, start = columns[: len(truth)], offset[: len(truth)]
+    weights = np.zeros(columns.shape[1])
+    for _ in range(STEPS):
+        odds = np.clip(known @ weights + start, -30, 30)
+        share = 1 / (1 + np.exp(-odds))
+        slope = known.T @ (truth - share) - ridge * weights
+        curve = (known * (share * (1 - share))[:, None]).T @ known + ridge * np.eye(len(weights))
+        step = np.linalg.solve(curve, slope)
+        # A step that overshoots is damped: the penalised likelihood then never falls for long.
+        weights += step / max(1.0, float(np.abs(step).max()) / 5)
+        if np.abs(step).max() < 1e-8:
+            break
+    return np.asarray(np.clip(columns @ weights + offset, -60, 60))

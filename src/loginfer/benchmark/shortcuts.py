@@ -1,43 +1,30 @@
-"""Shortcut baselines: classifiers that know no rule, to show what a benchmark gives away for free.
+"""Shortcut scorers and the oracle, once, with score().
+
+Shortcut baselines: classifiers that know no rule, to show what a benchmark gives away for free.
 
 Each looks at P_train (or at K, where that is known) and gives every triple a score. The score says nothing
 about truth by itself: which side of which threshold is called positive is fitted on P_valid and N_valid, and
 the accuracy is counted on P_test and N_test. A benchmark on which one of them does well can be passed
 without inference.
+
+The oracle: it knows the rules, and predicts what they derive from P_train.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.benchmark.lookup import member, places_of
-from loginfer.benchmark.values import Benchmark
+from loginfer.benchmark.benchmark import Benchmark
+from loginfer.benchmark.program import everything_entailed
+from loginfer.engine import Engine
 from loginfer.kg import KnowledgeGraph, Triples
-from loginfer.kg.triples import distinct_keys
-
-__all__ = [
-    "BINARY",
-    "SHORTCUTS",
-    "Adjacent",
-    "Cut",
-    "ObjectPopularity",
-    "OtherRelation",
-    "RelationName",
-    "Scorer",
-    "SimpBL",
-    "SubjectPopularity",
-    "accuracy",
-    "counts_from",
-    "fit_cut",
-    "fitted_shortcut",
-    "shortcut",
-    "shortcut_accuracies",
-]
+from loginfer.kg.graph import distinct_keys, member, places_of
+from loginfer.logic.rule import Rule
 
 Scores = npt.NDArray[np.float64]
 Keys = npt.NDArray[np.int64]
@@ -134,9 +121,7 @@ class OtherRelation:
 
     def __init__(self, kg: KnowledgeGraph) -> None:
         self._kg = kg
-        self._pairs, self._relations = np.unique(
-            _pairs(kg.triples, 0, 2, len(kg.entities)), return_counts=True
-        )
+        self._pairs, self._relations = np.unique(_pairs(kg.triples, 0, 2, len(kg.entities)), return_counts=True)
 
     def scores(self, triples: Triples) -> Scores:
         """Return 1 where another relation holds, 0 elsewhere."""
@@ -171,9 +156,7 @@ class SimpBL:
         subject = self.involves(triples[:, 0], triples[:, 1])
         return (subject & self.involves(triples[:, 2], triples[:, 1])).astype(np.float64)
 
-    def involves(
-        self, constants: npt.NDArray[np.int32], relations: npt.NDArray[np.int32]
-    ) -> npt.NDArray[np.bool_]:
+    def involves(self, constants: npt.NDArray[np.int32], relations: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
         """Return for each constant and relation whether a known triple involves both."""
         return member(self._involved, constants.astype(np.int64) * self._size + relations)
 
@@ -343,3 +326,78 @@ def fitted_shortcut(name: str, benchmark: Benchmark, method: str) -> tuple[Score
     if not labelled:
         return scorer, Cut(0.5)
     return scorer, fit_cut(scorer.scores(positives), scorer.scores(negatives))
+
+
+def oracle_of(benchmark: Benchmark, engine: Engine, rules: Sequence[Rule]) -> Oracle | DeepOracle:
+    """Return the oracle of a benchmark: where conclusions follow in several steps, it takes them all.
+
+    Parameters
+    ----------
+    benchmark
+        The benchmark.
+    engine, rules
+        As for `Oracle`.
+    """
+    if benchmark.recipe is None or benchmark.depth == 1:
+        return Oracle(engine, rules)
+    return DeepOracle(engine, rules, benchmark.recipe.max_triples)
+
+
+class DeepOracle:
+    """Scores 1 for triples of M_R(P_train), 0 for others.
+
+    Parameters
+    ----------
+    engine, rules
+        As for `Oracle`.
+    max_triples
+        Give up when more triples follow.
+    """
+
+    def __init__(self, engine: Engine, rules: Sequence[Rule], max_triples: int) -> None:
+        graph = engine.graph
+        closure = everything_entailed(engine, rules, max_triples)
+        self._true = graph.with_triples(np.vstack([graph.triples, closure.triples]))
+
+    def scores(self, triples: Triples) -> npt.NDArray[np.float64]:
+        """Return 1 for triples that follow, 0 for others."""
+        return self._true.contains(triples).astype(np.float64)
+
+
+class Oracle:
+    """Scores 1 for triples of T_R(P_train), 0 for others.
+
+    Parameters
+    ----------
+    engine
+        An engine over P_train, whose vocabularies hold every name of the rules' heads.
+    rules
+        R.
+    """
+
+    def __init__(self, engine: Engine, rules: Sequence[Rule]) -> None:
+        self._engine = engine
+        self._rules = tuple(rules)
+
+    def scores(self, triples: Triples) -> npt.NDArray[np.float64]:
+        """Return 1 for triples that the rules derive, 0 for others."""
+        return self._engine.derives(self._rules, triples).astype(np.float64)
+
+
+def oracle_accuracy(oracle: Oracle | DeepOracle, benchmark: Benchmark, method: str) -> dict[str, Any]:
+    """Return how well the oracle does on test with one method's negatives.
+
+    Returns
+    -------
+    dict
+        `accuracy`, `recall` and `false_positive_rate`; None for a figure that has no triples.
+    """
+    positives = oracle.scores(benchmark.positives.test)
+    negatives = oracle.scores(benchmark.negatives[method].splits.test)
+    size = len(positives) + len(negatives)
+    right = int(positives.sum()) + len(negatives) - int(negatives.sum())
+    return {
+        "accuracy": right / size if size else None,
+        "recall": float(positives.mean()) if len(positives) else None,
+        "false_positive_rate": float(negatives.mean()) if len(negatives) else None,
+    }

@@ -1,5 +1,7 @@
 """The command line: one thin layer over all rooms."""
 
+from __future__ import annotations
+
 from loginfer.cli.app import main
 
 __all__ = ["main"]

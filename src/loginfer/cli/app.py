@@ -10,20 +10,16 @@ from typing import Annotated
 import typer
 
 from loginfer._version import __version__
-from loginfer.cli import kg, rules, suite, systems
-from loginfer.cli.audit import audit
+from loginfer.cli import build as suite
+from loginfer.cli import evaluate as systems
+from loginfer.cli import kg, rules
+from loginfer.cli.audit import audit, explain
 from loginfer.cli.build import build
-from loginfer.cli.evaluate import evaluate
-from loginfer.cli.explain import explain
-from loginfer.cli.export import export
+from loginfer.cli.evaluate import evaluate, score
 from loginfer.cli.mine import mine
-from loginfer.cli.report import report
-from loginfer.cli.reproduce import reproduce
-from loginfer.cli.score import score
+from loginfer.cli.report import export, report, reproduce
 from loginfer.errors import LogInferError
 from loginfer.files import describe_os_error
-
-__all__ = ["app", "main"]
 
 INTERRUPTED = 130
 INTERRUPTION = "interrupted; nothing was left half-written"
@@ -39,9 +35,7 @@ app = typer.Typer(
 )
 app.add_typer(kg.app, name="kg")
 app.add_typer(rules.app, name="rules")
-app.command(
-    epilog="Example:  loginfer build wn18rr --pattern triangle --negatives qg --k1 20 --out wn-trian"
-)(build)
+app.command(epilog="Example:  loginfer build wn18rr --pattern triangle --negatives qg --k1 20 --out wn-trian")(build)
 app.add_typer(suite.app, name="suite")
 app.command(epilog="Example:  loginfer audit wn-trian --json")(audit)
 app.command(epilog="Example:  loginfer explain wn-trian 00003316 _instance_hypernym 00836788")(explain)
@@ -50,9 +44,9 @@ app.add_typer(systems.app, name="systems")
 app.command(epilog="Example:  loginfer evaluate wn-trian --system transe --set epochs=20 --out run")(evaluate)
 app.command(epilog="Example:  loginfer score run --threshold relation")(score)
 app.command(epilog="Example:  loginfer mine wn18rr --miner exact --max-length 2 --out rules.tsv")(mine)
-app.command(
-    epilog="Example:  loginfer reproduce --tables lubm --systems simpbl,transe,oracle --seeds 1 --out again"
-)(reproduce)
+app.command(epilog="Example:  loginfer reproduce --tables lubm --systems simpbl,transe,oracle --seeds 1 --out again")(
+    reproduce
+)
 app.command(epilog="Example:  loginfer report runs benchmarks --out site")(report)
 
 

@@ -1,72 +1,225 @@
-"""`loginfer build`: make a benchmark from a graph and patterns or rules."""
+"""Loginfer build, suite (options generated from Recipe).
+
+Options of `loginfer build` for the choice of rules and for conclusions of several steps.
+
+Options of `loginfer build` for noisy and inductive benchmarks, and what is printed about them.
+
+The gate of `build`, `suite` and `audit`: shortcuts must not do better than a limit.
+
+`loginfer build`: make a benchmark from a graph and patterns or rules.
+
+`loginfer suite`: the 37 benchmarks of the paper.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from loginfer.cli.choice import (
-    DepthOption,
-    HeadOption,
-    IntervalOption,
-    MaxTriplesOption,
-    SelectByOption,
-    SelectOption,
-    depth_given,
-    depth_rows,
-)
 from loginfer.cli.common import (
-    ForceOption,
-    JsonOption,
-    TypePredicateOption,
-    console,
-    counted,
-    note,
-    print_json,
-    progress_bar,
-    table,
-)
-from loginfer.cli.engines import (
     EngineName,
     EngineOption,
+    ForceOption,
+    JsonOption,
     MasterOption,
     MemoryOption,
     ScratchOption,
     SparkConfOption,
+    TypePredicateOption,
+    console,
+    counted,
     engine_options,
     graph_to_build_from,
-)
-from loginfer.cli.gate import (
-    MaxShortcutOption,
-    StrictOption,
-    check_gate,
-    gate_answer,
-    shortcuts_above,
-    stop_at_gate,
-)
-from loginfer.cli.variants import (
-    FlippedOption,
-    InductiveOption,
-    InductiveShareOption,
-    MissingOption,
-    variant_lines,
+    note,
+    print_json,
+    progress_bar,
+    table,
 )
 from loginfer.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from loginfer.benchmark import Recipe
+    from loginfer.benchmark import Benchmark, Recipe
+    from loginfer.benchmark.shortcut_gate import Exceeded
+    from loginfer.engine import Progress
 
-__all__ = ["ProtocolOption", "RecipeOption", "SeedOption", "build", "recipe_settings"]
+
+SelectOption = Annotated[
+    str | None,
+    typer.Option(
+        "--select",
+        help="Which rules of a pattern: support (default), those with the largest; random; or interval.",
+        show_default=False,
+    ),
+]
+SelectByOption = Annotated[
+    str | None,
+    typer.Option(
+        "--select-by", help="What the interval is about: support (default), confidence or overlap.", show_default=False
+    ),
+]
+IntervalOption = Annotated[
+    str | None, typer.Option("--interval", metavar="LOW:HIGH", help="For --select interval, such as 0.1:0.5 or 100:.")
+]
+HeadOption = Annotated[
+    str | None,
+    typer.Option(
+        "--head",
+        help="Heads that the body leaves open: drawn (default), or best, with the largest confidence.",
+        show_default=False,
+    ),
+]
+DepthOption = Annotated[
+    str | None,
+    typer.Option(
+        "--depth", metavar="N", help="Conclusions follow in up to N steps (or 1..N); 1 by default.", show_default=False
+    ),
+]
+MaxTriplesOption = Annotated[
+    int | None,
+    typer.Option(
+        "--max-triples",
+        help="With --depth: give up when more triples follow; 20,000,000 by default.",
+        show_default=False,
+    ),
+]
+
+
+def depth_given(text: str | None) -> int | None:
+    """Return the depth that a text such as `3` or `1..3` asks for."""
+    if text is None:
+        return None
+    first, dots, last = text.partition("..")
+    hint = "write --depth 3 or --depth 1..3"
+    try:
+        least, most = (1, int(first)) if not dots else (int(first), int(last))
+    except ValueError as error:
+        raise InputError(f"`{text}` is no depth", where="--depth", hint=hint) from error
+    if least != 1:
+        raise InputError(f"the depths `{text}` do not begin with 1", where="--depth", hint=hint)
+    return most
+
+
+def depth_rows(manifest: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, int]]]:
+    """Yield for each depth how many conclusions each split has; nothing for a benchmark of one step."""
+    for depth, sizes in manifest.get("depths", {}).items():
+        yield f"    at depth {depth}", sizes
+
+
+FlippedOption = Annotated[
+    float | None,
+    typer.Option(
+        "--flipped", help="Noise: share of train's conclusions that change places with negatives.", show_default=False
+    ),
+]
+MissingOption = Annotated[
+    float | None,
+    typer.Option("--missing", help="Noise: share of premises that are removed from train.", show_default=False),
+]
+InductiveOption = Annotated[
+    bool | None,
+    typer.Option("--inductive", help="Test has constants of its own, and a context graph that tells of them."),
+]
+InductiveShareOption = Annotated[
+    float | None,
+    typer.Option(
+        "--inductive-share", help="Inductive: share of constants for test; 0.2 by default.", show_default=False
+    ),
+]
+
+
+def variant_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what a manifest tells of noise or of a context graph."""
+    if (noise := manifest.get("noise")) is not None:
+        yield (
+            f"noise: {noise['flipped-positive']:,} conclusions of train are negatives, "
+            f"{noise['flipped-negative']:,} negatives positives, {noise['missing']:,} premises missing"
+        )
+        reached, wanted = noise["reached"]["test"], manifest["positives"]["test"]
+        if wanted:
+            yield f"from train as it is the rules themselves derive {reached / wanted:.1%} of test"
+    if (sides := manifest.get("inductive")) is not None:
+        yield (
+            f"inductive: {sides['constants']['test']:,} constants of test, not among the "
+            f"{sides['constants']['train']:,} of train; context graph of {sides['context']:,} triples"
+        )
+
+
+MaxShortcutOption = Annotated[
+    float | None,
+    typer.Option(
+        "--max-shortcut",
+        help="Warn of shortcuts with a larger accuracy on test: a share such as 0.6, above 0.5.",
+        show_default=False,
+    ),
+]
+StrictOption = Annotated[bool, typer.Option("--strict", help="With --max-shortcut: fail instead (exit code 1).")]
+
+
+def check_gate(limit: float | None, strict: bool) -> None:
+    """Complain now, before the work, about a limit that makes no sense, or strictness about nothing."""
+    from loginfer.benchmark.shortcut_gate import check_limit
+
+    if limit is not None:
+        check_limit(limit, where="--max-shortcut")
+    elif strict:
+        raise InputError("--strict is about shortcuts", hint="add --max-shortcut, such as 0.6")
+
+
+def shortcuts_above(benchmark: Benchmark, limit: float | None, progress: Progress | None = None) -> list[Exceeded]:
+    """Return the shortcuts above the limit; none without a limit."""
+    from loginfer.benchmark.shortcut_gate import gate
+
+    if limit is None:
+        return []
+    if progress:
+        progress("measuring shortcuts", 0, None)
+    return gate(benchmark, limit)
+
+
+def stop_at_gate(above: Sequence[Exceeded], limit: float | None, json: bool, match: Sequence[str] = ()) -> None:
+    """Say which shortcuts do too well, and end with exit code 1.
+
+    Parameters
+    ----------
+    above
+        The shortcuts.
+    limit
+        How well they may do.
+    json
+        Whether programs are to be told.
+    match
+        On which shortcuts near misses are matched already.
+    """
+    for exceeded in above:
+        note(f"error: {exceeded.message}")
+    hint = "`--negatives nm` draws near misses, which shortcuts hardly tell from conclusions"
+    if all(exceeded.method == "nm" for exceeded in above):
+        hint = "`--match popularity,adjacency` matches near misses to the conclusions"
+        if match:
+            hint = "choose other rules, another seed or a higher limit: near misses are matched already"
+    note(f"nothing was written\n  hint: {hint}")
+    if json:
+        print_json({"path": None, **gate_answer(limit, above)})
+    raise typer.Exit(1)
+
+
+def gate_answer(limit: float | None, above: Sequence[Exceeded]) -> dict[str, Any]:
+    """Return what programs are told; nothing without a limit."""
+    if limit is None:
+        return {}
+    return {"max_shortcut": {"limit": limit, "exceeded": [known.as_dict() for known in above]}}
+
 
 RecipeOption = Annotated[
-    Path | None,
-    typer.Option("--recipe", help="A TOML file with settings; options on the command line come before it."),
+    Path | None, typer.Option("--recipe", help="A TOML file with settings; options on the command line come before it.")
 ]
 ProtocolOption = Annotated[
     str | None,
@@ -96,14 +249,11 @@ def build(
         typer.Option("--pattern", "-p", help="A named pattern or its text; give several for a mixture."),
     ] = None,
     rules: Annotated[
-        str | None,
-        typer.Option("--rules", "-r", help="Instead of patterns: a rule file, lubm-107 or lubm-19, a rule."),
+        str | None, typer.Option("--rules", "-r", help="Instead of patterns: a rule file, lubm-107 or lubm-19, a rule.")
     ] = None,
     negatives: Annotated[
         list[str] | None,
-        typer.Option(
-            "--negatives", "-n", help="rb, pa (default), qg, rc or nm; give several for several sets."
-        ),
+        typer.Option("--negatives", "-n", help="rb, pa (default), qg, rc or nm; give several for several sets."),
     ] = None,
     match: Annotated[
         str | None,
@@ -117,25 +267,20 @@ def build(
         int | None, typer.Option("--k1", help="Rules per pattern; 20 by default.", show_default=False)
     ] = None,
     k2: Annotated[
-        int | None,
-        typer.Option("--k2", help="Conclusions per rule at most; 2,000 by default.", show_default=False),
+        int | None, typer.Option("--k2", help="Conclusions per rule at most; 2,000 by default.", show_default=False)
     ] = None,
     ratio: Annotated[
-        str | None,
-        typer.Option("--ratio", help="Train : valid : test; 8:1:1 by default.", show_default=False),
+        str | None, typer.Option("--ratio", help="Train : valid : test; 8:1:1 by default.", show_default=False)
     ] = None,
     protocol: ProtocolOption = None,
     min_new: Annotated[
         int | None,
         typer.Option(
-            "--min-new",
-            help="sound: pass over rules with fewer new conclusions; 10 by default.",
-            show_default=False,
+            "--min-new", help="sound: pass over rules with fewer new conclusions; 10 by default.", show_default=False
         ),
     ] = None,
     materialised: Annotated[
-        bool | None,
-        typer.Option("--materialised", help="sound: no negative follows in any number of steps."),
+        bool | None, typer.Option("--materialised", help="sound: no negative follows in any number of steps.")
     ] = None,
     min_support: Annotated[
         int | None, typer.Option("--min-support", help="Only bodies with at least this support.")
@@ -154,8 +299,7 @@ def build(
     ] = None,
     seed: SeedOption = None,
     name: Annotated[
-        str | None,
-        typer.Option("--name", help="What to call it; by default after graph and patterns."),
+        str | None, typer.Option("--name", help="What to call it; by default after graph and patterns.")
     ] = None,
     flipped: FlippedOption = None,
     missing: MissingOption = None,
@@ -181,9 +325,9 @@ def build(
     """
     from loginfer.benchmark import build as build_benchmark
     from loginfer.benchmark import write_benchmark
-    from loginfer.benchmark.folder import check_graph, check_output
-    from loginfer.benchmark.graph_in_memory import settings_in_memory
-    from loginfer.benchmark.pipeline import check_recipe
+    from loginfer.benchmark.construction.pipeline import check_recipe
+    from loginfer.benchmark.folder.folder import check_graph, check_output
+    from loginfer.benchmark.recipe import settings_in_memory
 
     if out is None:
         raise InputError("no folder to build in", hint="add --out FOLDER")
@@ -293,3 +437,142 @@ def recipe_settings(file: Path | None, **given: Any) -> Settings:
     if "rules" in chosen and "patterns" not in chosen:
         values.pop("patterns", None)
     return Settings(values | chosen, str(file) if file else None)
+
+
+app = typer.Typer(help="The suite: all benchmarks of the paper.", no_args_is_help=True)
+
+OnlyOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--only",
+        help="Only benchmarks whose name matches, e.g. 'WN-*' or 'FB-*-qg'; repeatable. '*-nm' and '*-nmm' "
+        "bring near misses, plain and matched, which the paper does not have.",
+    ),
+]
+
+# What a recipe may say about the whole suite; the rest is the paper's.
+GENERAL = ("protocol", "seed", "ratio", "min_new", "materialised")
+
+
+@app.command("list", epilog="Example:  loginfer suite list --only 'FB-*'")
+def list_suite(only: OnlyOption = None, json: JsonOption = False) -> None:
+    """List the benchmarks of the suite with the paper's sizes."""
+    from loginfer.benchmark.construction.suite import select
+
+    chosen = select(only or ())
+    if json:
+        print_json(
+            [
+                {
+                    "name": entry.name,
+                    "kg": entry.group.kg,
+                    "pattern": entry.group.pattern,
+                    "rules": entry.group.rules,
+                    "k1": entry.group.k1,
+                    "k2": entry.group.k2,
+                    "negatives": entry.method,
+                    **({"match": list(entry.match)} if entry.match else {}),
+                    "in_paper": entry.in_paper,
+                    "paper": dict(entry.group.paper),
+                }
+                for entry in chosen
+            ]
+        )
+        return
+    numbers = ("k1", "k2", "train", "valid", "test")
+    shown = table("benchmark", "graph", "pattern or rules", *numbers, numbers=numbers)
+    for entry in chosen:
+        group = entry.group
+        sizes = [f"{group.paper[s]:,}" for s in ("train", "valid", "test")]
+        made_of = group.pattern or group.rules or ""
+        shown.add_row(entry.name, group.kg, made_of, str(group.k1), f"{group.k2:,}", *sizes)
+    console().print(shown)
+    paper, random = (sum(e.in_paper for e in chosen), sum(e.method == "rc" for e in chosen))
+    others = len(chosen) - paper - random
+    console().print(
+        f"{counted(paper, 'benchmark')} of the paper"
+        + (f", and {random} with random corruption that it compares with them" if random else "")
+        + (f", and {others} with near misses that it does not have" if others else "")
+    )
+
+
+@app.command("build", epilog="Example:  loginfer suite build --only 'WN-*' --out suite")
+def build_suite(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the benchmarks' folders.")],
+    only: OnlyOption = None,
+    protocol: ProtocolOption = None,
+    seed: SeedOption = None,
+    recipe: RecipeOption = None,
+    max_shortcut: MaxShortcutOption = None,
+    strict: StrictOption = False,
+    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Processes; by default one per core.", min=1)] = None,
+    engine: EngineOption = EngineName.native,
+    force: ForceOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Build the benchmarks of the paper; those that are there already are kept, so it can be resumed."""
+    from loginfer.benchmark.construction import suite
+    from loginfer.benchmark.folder.folder import check_output
+
+    check_gate(max_shortcut, strict)
+    chosen = suite.select(only or ())
+    settings = recipe_settings(recipe, protocol=protocol, seed=seed)
+    for key in settings.values:
+        if key not in GENERAL:
+            raise InputError(
+                f"`{key}` is fixed by the suite",
+                where=settings.where,
+                hint=f"a recipe for the suite may set {', '.join(GENERAL)}",
+            )
+    for entry in chosen:
+        entry.recipe(settings.values)  # a wrong setting is told before any work
+    missing = next((entry.name for entry in chosen if not (out / entry.name).exists()), None)
+    if missing:
+        check_output(out / missing)
+    done = 0
+
+    def report(built: suite.Built) -> None:
+        nonlocal done
+        done += 1
+        note(f"[{done}/{len(chosen)}] {built.name} {built.state}{': ' + built.error if built.error else ''}")
+        for warning in built.warnings:
+            note(f"warning: {built.name}, {warning}")
+
+    results = suite.build_suite(
+        out,
+        chosen,
+        settings=settings.values,
+        engine=engine.value,
+        jobs=jobs or os.cpu_count() or 1,
+        force=force,
+        max_shortcut=max_shortcut,
+        strict=strict,
+        report=report,
+    )
+    suite.write_summary(out, results)
+    rows = suite.summary(results)
+    if json:
+        print_json(rows)
+    else:
+        _print_summary(rows)
+        note(f"this summary is in {out / 'SUITE.md'}")
+    if any(built.state == "failed" for built in results):
+        raise typer.Exit(1)
+
+
+def _print_summary(rows: list[dict[str, Any]]) -> None:
+    sizes = ("train", "valid", "test")
+    shown = table("benchmark", "rules", *sizes, "paper", "difference", numbers=("rules", *sizes, "paper", "difference"))
+    reasons: dict[str, str] = {}
+    for row in rows:
+        paper = " / ".join(f"{row['paper'][s]:,}" for s in sizes)
+        if not row["built"]:
+            shown.add_row(row["name"], "failed", "", "", "", paper, "")
+            continue
+        ours = [f"{row['positives'][s]:,}" for s in sizes]
+        shown.add_row(row["name"], str(row["rules"]), *ours, paper, f"{100 * row['difference']:+.1f} %")
+        if row["reason"]:
+            reasons.setdefault(row["name"].rsplit("-", 1)[0], row["reason"])
+    console().print(shown)
+    for name, reason in reasons.items():
+        console().print(f"{name}: {reason}")

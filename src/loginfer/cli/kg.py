@@ -27,8 +27,6 @@ from loginfer.cli.common import (
 )
 from loginfer.errors import UnknownNameError
 
-__all__ = ["app"]
-
 app = typer.Typer(help="Knowledge graphs: list, show, convert, fetch, generate.", no_args_is_help=True)
 
 

@@ -1,26 +1,32 @@
-"""`loginfer mine`: find rules in a benchmark's training triples, or in a graph."""
+"""Loginfer mine.
+
+`loginfer mine`: find rules in a benchmark's training triples, or in a graph.
+
+Mining that is watched: progress and the best rules so far, snapshots, and Ctrl-C.
+"""
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from loginfer.cli.common import ForceOption, JsonOption, counted, note, open_kg, print_json
+from loginfer.cli.common import ForceOption, JsonOption, console, counted, note, on_terminal, open_kg, print_json
 from loginfer.errors import InputError, UnknownNameError
 from loginfer.files import atomic_write, refuse_to_overwrite
 
 if TYPE_CHECKING:
     from loginfer.benchmark import Benchmark
+    from loginfer.kg import KnowledgeGraph
+    from loginfer.logic.rule import ScoredRule, ZeroRule
     from loginfer.systems.registry import Entry
-    from loginfer.systems.rules.mining import Miner, Mining
-    from loginfer.systems.rules.values import MinedRules
+    from loginfer.systems.rules.mined import MinedRules, Miner, Mining
 
-__all__ = ["mine"]
 
 INTERRUPTED = 130
 KIND = "rule miner"
@@ -41,18 +47,13 @@ def mine(
             show_default=False,
         ),
     ],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="The file to write the rules to.", show_default=False)
-    ],
-    miner: Annotated[
-        str, typer.Option("--miner", "-m", help="exact, anyburl, rulen, contrast or external.")
-    ] = "exact",
+    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write the rules to.", show_default=False)],
+    miner: Annotated[str, typer.Option("--miner", "-m", help="exact, anyburl, rulen, contrast or external.")] = "exact",
     max_length: Annotated[
         int | None, typer.Option("--max-length", help="Atoms in a body, at most.", show_default=False)
     ] = None,
     min_support: Annotated[
-        int | None,
-        typer.Option("--min-support", help="Correct predictions, at least.", show_default=False),
+        int | None, typer.Option("--min-support", help="Correct predictions, at least.", show_default=False)
     ] = None,
     min_confidence: Annotated[
         float | None, typer.Option("--min-confidence", help="Confidence, at least.", show_default=False)
@@ -62,39 +63,25 @@ def mine(
     ] = None,
     steps: Annotated[
         int | None,
-        typer.Option(
-            "--steps", help="Anytime miners: so many steps, the same rules each time.", show_default=False
-        ),
+        typer.Option("--steps", help="Anytime miners: so many steps, the same rules each time.", show_default=False),
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option("--seed", help="Seed of all randomness; 0 by default.", min=0)
-    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed of all randomness; 0 by default.", min=0)] = None,
     set: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set", metavar="KEY=VALUE", help="Any setting of the miner; repeatable. See `systems show`."
-        ),
+        typer.Option("--set", metavar="KEY=VALUE", help="Any setting of the miner; repeatable. See `systems show`."),
     ] = None,
     negatives: Annotated[
-        str | None,
-        typer.Option("--negatives", "-n", help="Whose negatives a miner may see, if there are several."),
+        str | None, typer.Option("--negatives", "-n", help="Whose negatives a miner may see, if there are several.")
     ] = None,
     to: Annotated[
         str | None,
-        typer.Option(
-            "--to", help="anyburl or arrow; by default anyburl if it can hold the rules.", show_default=False
-        ),
+        typer.Option("--to", help="anyburl or arrow; by default anyburl if it can hold the rules.", show_default=False),
     ] = None,
     snapshots: Annotated[
-        str | None,
-        typer.Option("--snapshots", help="Also write the rules after so many seconds, e.g. 10,50,100."),
+        str | None, typer.Option("--snapshots", help="Also write the rules after so many seconds, e.g. 10,50,100.")
     ] = None,
-    jar: Annotated[
-        Path | None, typer.Option("--jar", help="With --miner external: an AnyBURL jar to run.")
-    ] = None,
-    rules: Annotated[
-        Path | None, typer.Option("--rules", help="With --miner external: a rule file to read.")
-    ] = None,
+    jar: Annotated[Path | None, typer.Option("--jar", help="With --miner external: an AnyBURL jar to run.")] = None,
+    rules: Annotated[Path | None, typer.Option("--rules", help="With --miner external: a rule file to read.")] = None,
     force: ForceOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -102,8 +89,7 @@ def mine(
 
     Ctrl-C ends the mining; the rules found so far are written.
     """
-    from loginfer.cli.mining import watched
-    from loginfer.systems.settings import configure
+    from loginfer.systems.registry import configure
 
     entry = _miner_named(miner)
     if seconds is not None and steps is not None:
@@ -148,11 +134,7 @@ def mine(
     else:
         _print(answer, found, benchmark)
     if interrupted:
-        kept = (
-            f"the {counted(len(found), 'rule')} found so far: {out}"
-            if len(found)
-            else "no rule was found yet"
-        )
+        kept = f"the {counted(len(found), 'rule')} found so far: {out}" if len(found) else "no rule was found yet"
         note(f"mining was interrupted; {kept}")
         raise typer.Exit(INTERRUPTED)
 
@@ -171,12 +153,10 @@ def _miner_named(name: str) -> Entry:
     raise UnknownNameError("miner", name, [entry.name for entry in miners], where="--miner")
 
 
-def _settings(
-    entry: Entry, options: Mapping[str, Any], pairs: list[str], snapshots: Sequence[float]
-) -> dict[str, Any]:
+def _settings(entry: Entry, options: Mapping[str, Any], pairs: list[str], snapshots: Sequence[float]) -> dict[str, Any]:
     """Return the settings that options and --set give; what the miner does not have is refused."""
     from loginfer.cli.evaluate import settings_given
-    from loginfer.systems.settings import settings_of
+    from loginfer.systems.registry import settings_of
 
     known = settings_of(entry.load())
     found: dict[str, Any] = settings_given(pairs)
@@ -198,9 +178,7 @@ def _settings(
         found["seconds"] = f"{snapshots[-1]:g}"
     limit = float(found["seconds"]) if timed and _is_number(found.get("seconds")) else None
     if snapshots and limit is not None and snapshots[-1] > limit:
-        raise InputError(
-            f"there is no snapshot at {snapshots[-1]:g} s of a mining of {limit:g} s", where="--snapshots"
-        )
+        raise InputError(f"there is no snapshot at {snapshots[-1]:g} s of a mining of {limit:g} s", where="--snapshots")
     return found
 
 
@@ -226,8 +204,8 @@ def _snapshots(text: str | None) -> list[float]:
 
 def _opened(source: str, negatives: str | None, *, compares: bool) -> Benchmark:
     """Return what may be seen of a benchmark, or a graph as one."""
-    from loginfer.systems.rules.mining import as_benchmark
-    from loginfer.systems.view import choose_method, training_view
+    from loginfer.systems.interface import choose_method, training_view
+    from loginfer.systems.rules.mined import as_benchmark
 
     if _is_benchmark(Path(source)):
         from loginfer.benchmark import load_benchmark
@@ -243,9 +221,7 @@ def _opened(source: str, negatives: str | None, *, compares: bool) -> Benchmark:
         raise _no_negatives(f"`{source}` is a graph without any")
     if negatives is not None:
         raise InputError(
-            f"`{source}` is a graph and has no negatives",
-            where="--negatives",
-            hint="give a benchmark's folder",
+            f"`{source}` is a graph and has no negatives", where="--negatives", hint="give a benchmark's folder"
         )
     graph = open_kg(source).graph
     if not len(graph):
@@ -262,7 +238,7 @@ def _no_negatives(why: str) -> InputError:
 
 def _is_benchmark(path: Path) -> bool:
     """Say whether this is a folder with training triples; test triples beside them are never mined."""
-    from loginfer.benchmark.layout import Role, roles
+    from loginfer.benchmark.folder.manifest import Role, roles
 
     try:
         names = [file.name for file in path.iterdir()] if path.is_dir() else []
@@ -304,15 +280,8 @@ def _lines(found: MinedRules, benchmark: Benchmark, to: str | None) -> tuple[str
 
 
 def _answer(
-    entry: Entry,
-    found: MinedRules,
-    seconds: float,
-    out: Path,
-    interrupted: bool,
-    snapshots: list[str],
-    mining: Mining,
+    entry: Entry, found: MinedRules, seconds: float, out: Path, interrupted: bool, snapshots: list[str], mining: Mining
 ) -> dict[str, Any]:
-    from loginfer.cli.mining import by_length
 
     answer: dict[str, Any] = {
         "miner": entry.name,
@@ -331,8 +300,7 @@ def _answer(
 
 def _print(answer: Mapping[str, Any], found: MinedRules, benchmark: Benchmark) -> None:
     from loginfer.cli.common import console, table
-    from loginfer.cli.mined import print_rules
-    from loginfer.cli.mining import best_rules, by_shape
+    from loginfer.cli.rules import print_rules
 
     shown = table("rules", "", numbers=("rules",))
     for shape, count in by_shape(found).items():
@@ -342,3 +310,187 @@ def _print(answer: Mapping[str, Any], found: MinedRules, benchmark: Benchmark) -
         print_rules(best_rules(found, benchmark.graph, BEST), short=True)
     where = f", written to {answer['out']}" if answer["out"] else ""
     print(f"{counted(len(found), 'rule')} in {answer['seconds']:.1f} s{where}")
+
+
+# Seconds between two looks at the rules on a terminal.
+PAUSE = 1.0
+# However many rules there are, looking at them takes one of so many seconds at most.
+SPARING = 10
+# Seconds before the first line where nobody looks; the pauses between lines double up to the longest.
+FIRST_LINE, LONGEST_PAUSE = 5.0, 60.0
+# So many of the best rules are shown while mining.
+MINING_BEST = 5
+
+
+def watched(
+    miner: Miner,
+    benchmark: Benchmark,
+    snapshots: Sequence[float] = (),
+    keep: Callable[[float, MinedRules], None] | None = None,
+) -> tuple[Mining, bool]:
+    """Mine, and show how it goes on; return the mining, and whether Ctrl-C ended it.
+
+    Parameters
+    ----------
+    miner
+        What mines.
+    benchmark
+        What it may see.
+    snapshots
+        Seconds after which the rules are kept.
+    keep
+        Called with the seconds and the rules.
+    """
+    started = time.monotonic()
+    left = list(snapshots)
+    with _shown(benchmark.graph) as tell:
+        mining = miner.begin(benchmark)
+        try:
+            going = True
+            while going:
+                going = mining.advance()
+                elapsed = time.monotonic() - started
+                while keep is not None and left and (elapsed >= left[0] or not going):
+                    keep(left.pop(0), mining.rules())
+                tell(mining, elapsed)
+        except (KeyboardInterrupt, SystemError) as error:
+            # One that came in the way of a compiled kernel is the cause of a SystemError.
+            if not _caused_by_interruption(error):
+                raise
+            return mining, True
+    return mining, False
+
+
+def _caused_by_interruption(error: BaseException | None) -> bool:
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
+# -- what is shown meanwhile -----------------------------------------------------------------------
+
+
+def _shown(graph: KnowledgeGraph) -> _Lines | _Screen:
+    return _Screen(graph) if on_terminal(sys.stderr) else _Lines()
+
+
+class _Lines:
+    """A line now and then, where nobody looks."""
+
+    def __init__(self) -> None:
+        self._pause = self._next = FIRST_LINE
+
+    def __enter__(self) -> _Lines:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def __call__(self, mining: Mining, elapsed: float) -> None:
+        if elapsed < self._next:
+            return
+        note(f"{elapsed:.0f} s: {_progress(mining)}, {counted(len(mining.rules()), 'rule')} found")
+        self._pause = min(2 * self._pause, LONGEST_PAUSE)
+        self._next = elapsed + self._pause
+
+
+class _Screen:
+    """A bar, the number of rules, and the best of them, on a terminal."""
+
+    def __init__(self, graph: KnowledgeGraph) -> None:
+        from rich.live import Live
+
+        self._graph = graph
+        self._live = Live(console=console(stderr=True), transient=True, auto_refresh=False)
+        self._next = 0.0
+
+    def __enter__(self) -> _Screen:
+        self._live.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._live.__exit__(*error)
+
+    def __call__(self, mining: Mining, elapsed: float) -> None:
+        if elapsed < self._next:
+            return
+        before = time.monotonic()
+        self._live.update(self._drawn(mining, elapsed), refresh=True)
+        self._next = elapsed + max(PAUSE, SPARING * (time.monotonic() - before))
+
+    def _drawn(self, mining: Mining, elapsed: float) -> Any:
+        from rich.console import Group
+        from rich.padding import Padding
+        from rich.progress_bar import ProgressBar
+        from rich.text import Text
+
+        from loginfer.cli.rules import rule_text
+
+        found = mining.rules()
+        _, done, total = mining.progress()
+        lines: list[Any] = [
+            Text(f"{_progress(mining)}; {counted(len(found), 'rule')} found; {elapsed:.0f} s"),
+            Padding(ProgressBar(total=total, completed=done, width=60, pulse=total is None), 0),
+        ]
+        for rule in best_rules(found, self._graph, MINING_BEST):
+            text = f"  {rule.confidence or 0:.4f}  {rule_text(rule, short=True)}"
+            lines.append(Text(text, overflow="ellipsis", no_wrap=True))
+        return Group(*lines)
+
+
+def _progress(mining: Mining) -> str:
+    what, done, total = mining.progress()
+    return f"{what} {done:,}" if total is None else f"{what} {done:,} of {total:,}"
+
+
+# -- what was found --------------------------------------------------------------------------------
+
+
+def best_rules(found: MinedRules, graph: KnowledgeGraph, count: int) -> list[ScoredRule | ZeroRule]:
+    """Return the best rules, by confidence, then by correct predictions."""
+    import numpy as np
+
+    from loginfer.systems.rules.texts import path_rule
+
+    paths = found.paths
+    places = np.arange(len(paths))
+    if len(paths) > count:
+        # Only those are put in order that can be among the best.
+        least = np.partition(paths.confidence, len(paths) - count)[len(paths) - count]
+        places = np.flatnonzero(paths.confidence >= least)
+    places = places[paths.take(places).best_first][:count]
+    rules: list[ScoredRule | ZeroRule] = [path_rule(paths, place, graph) for place in places.tolist()]
+    others = sorted(found.others, key=lambda rule: (-(rule.confidence or 0), -(rule.correct or 0)))[:count]
+    return sorted([*rules, *others], key=lambda rule: -(rule.confidence or 0))[:count]
+
+
+def by_length(found: MinedRules) -> dict[str, int]:
+    """Return how many rules there are with so many atoms in the body."""
+    import numpy as np
+
+    lengths = [*found.paths.length.tolist(), *(len(scored.rule.atoms) for scored in found.others)]
+    return {str(n): int(count) for n, count in zip(*np.unique(lengths, return_counts=True), strict=True)}
+
+
+def by_shape(found: MinedRules) -> dict[str, int]:
+    """Return how many rules there are of each shape and length, in words."""
+    import numpy as np
+
+    from loginfer.systems.rules.mined import BOTH, NONE
+
+    paths = found.paths
+    shapes = {
+        "h(X,Y), closed path": paths.variables == BOTH,
+        "h(X,c), path that ends in a constant": (paths.variables != BOTH) & (paths.end_constant != NONE),
+        "h(X,c), open path": (paths.variables != BOTH) & (paths.end_constant == NONE) & (paths.length > 0),
+        "h(X,c), empty body": paths.length == 0,
+    }
+    counts: dict[str, int] = {}
+    for shape, chosen in shapes.items():
+        for length in np.unique(paths.length[chosen]).tolist():
+            atoms = "" if length == 0 else f" of length {length}"
+            counts[f"{shape}{atoms}"] = int(np.count_nonzero(chosen & (paths.length == length)))
+    for length in sorted({len(scored.rule.atoms) for scored in found.others}):
+        number = sum(len(scored.rule.atoms) == length for scored in found.others)
+        counts[f"other shapes, {counted(length, 'atom')}"] = number
+    return counts

@@ -1,14 +1,27 @@
-"""`loginfer report`: runs as pages to look at, or as tables for a paper."""
+"""Loginfer report, export, reproduce.
+
+`loginfer report`: runs as pages to look at, or as tables for a paper.
+
+`loginfer export`: write a benchmark in the format of another program.
+
+`loginfer reproduce`: the paper's experiments, run again, its tables beside ours.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from loginfer.cli.common import ForceOption, JsonOption, counted, note, print_json, progress_bar
+from loginfer.cli.audit import FolderArgument
+from loginfer.cli.common import ForceOption, JsonOption, console, counted, note, print_json, progress_bar, table
 from loginfer.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -16,9 +29,8 @@ if TYPE_CHECKING:
 
     from loginfer.engine import Progress
     from loginfer.report.collection import Cell, Collection
-    from loginfer.report.material import Options
-
-__all__ = ["report"]
+    from loginfer.report.facts import Options
+    from loginfer.reproduction import Outcome, Plan, Step
 
 
 class Format(StrEnum):
@@ -34,40 +46,31 @@ def report(
     paths: Annotated[
         list[Path],
         typer.Argument(
-            metavar="PATHS...",
-            help="Folders with runs and their benchmarks, however deep.",
-            show_default=False,
+            metavar="PATHS...", help="Folders with runs and their benchmarks, however deep.", show_default=False
         ),
     ],
     out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="The site's folder; with --to md, latex or csv a file."),
+        Path | None, typer.Option("--out", "-o", help="The site's folder; with --to md, latex or csv a file.")
     ] = None,
     to: Annotated[
         Format, typer.Option("--to", help="site: pages with plots. md, latex, csv: tables alone.")
     ] = Format.site,
     metric: Annotated[
         list[str] | None,
-        typer.Option(
-            "--metric", help="For tables: balanced_accuracy (default), roc_auc, c_mrr, …; repeatable."
-        ),
+        typer.Option("--metric", help="For tables: balanced_accuracy (default), roc_auc, c_mrr, …; repeatable."),
     ] = None,
     protocol: Annotated[
         str, typer.Option("--protocol", help="For tables of ranking metrics: filtered, given or unfiltered.")
     ] = "filtered",
     compare: Annotated[
-        bool,
-        typer.Option("--compare", help="Compare two runs: PATHS are the two, and their benchmark if wanted."),
+        bool, typer.Option("--compare", help="Compare two runs: PATHS are the two, and their benchmark if wanted.")
     ] = False,
     title: Annotated[str, typer.Option("--title", help="Title of the site.")] = "LogInfer report",
     audits: Annotated[
         bool, typer.Option("--audit/--no-audit", help="Audit the benchmarks for their cards (seconds each).")
     ] = True,
     recovery: Annotated[
-        bool,
-        typer.Option(
-            "--recovery/--no-recovery", help="Compare mined rules with the benchmarks' (seconds a run)."
-        ),
+        bool, typer.Option("--recovery/--no-recovery", help="Compare mined rules with the benchmarks' (seconds a run).")
     ] = True,
     explorer: Annotated[
         int, typer.Option("--explorer", help="Test triples of each benchmark to explore, at most.", min=0)
@@ -81,7 +84,7 @@ def report(
     rules and shortcuts, ranking, and an explorer of single triples. Give the benchmarks' folders too, if they
     are not beside the runs: cards, rules and witnesses come from them.
     """
-    from loginfer.report.material import Options
+    from loginfer.report.facts import Options
 
     if to is Format.site and out is None:
         raise InputError("where should the site go?", hint="add --out FOLDER, or --to md for tables alone")
@@ -97,7 +100,7 @@ def report(
 
 
 def _site(paths: list[Path], out: Path, options: Options, *, compare: bool, force: bool, json: bool) -> None:
-    from loginfer.report.material import Material
+    from loginfer.report.facts import Material
     from loginfer.report.site import check_site, write_site
 
     check_site(out, force=force)
@@ -121,9 +124,7 @@ def _site(paths: list[Path], out: Path, options: Options, *, compare: bool, forc
     print(f"open {start}")
 
 
-def _tables(
-    paths: list[Path], to: Format, metrics: list[str], protocol: str, out: Path | None, force: bool
-) -> None:
+def _tables(paths: list[Path], to: Format, metrics: list[str], protocol: str, out: Path | None, force: bool) -> None:
     from loginfer.files import atomic_write
     from loginfer.report.tables import result_table, to_csv, to_latex, to_markdown
 
@@ -192,3 +193,229 @@ def _known_metric(found: Collection, name: str, protocol: str) -> tuple[str, str
         return plain, protocol
     known = {key for metrics in first for key in metrics["metrics"]} | ranking
     raise UnknownNameError("metric", name, sorted(known), where="--metric")
+
+
+def export(
+    folder: FolderArgument,
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to", help="pykeen, libkge, openke, rotate, rdf, parquet, huggingface or anyburl.", show_default=False
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", help="The new folder.", show_default=False)],
+    method: Annotated[
+        list[str] | None,
+        typer.Option("--method", help="Negatives of this method only; may be repeated.", show_default=False),
+    ] = None,
+    force: ForceOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Write a benchmark in the format of another program.
+
+    Files are named and laid out as that program expects; negatives, which most do not know, lie beside them
+    in files of the same kind. `export.json` in the new folder has counts and checksums.
+    """
+    from loginfer.benchmark.export.export import check_export, export_benchmark
+
+    check_export(to, out, force=force)
+    about = export_benchmark(folder, to, out, methods=method or None, force=force)
+    if json:
+        print_json({"path": str(out), **about})
+        return
+    _print_figures(about)
+    for text in about["notes"]:
+        note(f"note: {text}")
+    console().print(f"written to {out}: {counted(len(about['files']) + 1, 'file')} for {about['to']}")
+
+
+def _print_figures(about: Mapping[str, Any]) -> None:
+    splits = ("train", "valid", "test")
+    shown = table("", *splits, numbers=splits)
+    rows = [("positives", about["positives"])]
+    rows += [(f"negatives {method}", sizes) for method, sizes in about["negatives"].items()]
+    for label, sizes in rows:
+        shown.add_row(label, *(f"{sizes[split]:,}" for split in splits))
+    if "context" in about:
+        shown.add_row("context graph", "", "", f"{about['context']:,}")
+    sizes = f"{counted(about['entities'], 'entity', 'entities')}, {counted(about['relations'], 'relation')}"
+    console().print(f"{about['benchmark']}: {sizes}")
+    console().print(shown)
+
+
+def reproduce(
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder for benchmarks, runs, results, tables and the report.")
+    ] = None,
+    tables: Annotated[
+        str,
+        typer.Option(
+            "--tables",
+            help="Tables of the paper: fb-wn, lubm, negatives, rules, sizes. Beside it: evidence, which "
+            "holds systems and shortcuts against near misses.",
+        ),
+    ] = "fb-wn,lubm,negatives,rules,sizes",
+    systems: Annotated[
+        str | None,
+        typer.Option(
+            "--systems",
+            help="Systems, separated by commas; by default the paper's nine, exact, contrast and oracle.",
+            show_default=False,
+        ),
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option("--only", help="Only benchmarks whose name matches, e.g. 'WN-*'; repeatable.")
+    ] = None,
+    seeds: Annotated[int, typer.Option("--seeds", help="Runs of each system in which chance plays a part.", min=1)] = 3,
+    protocol: Annotated[
+        str | None,
+        typer.Option(
+            "--protocol",
+            help="How benchmarks are built: paper (default) or sound (default for evidence, which needs it).",
+            show_default=False,
+        ),
+    ] = None,
+    budget: Annotated[
+        str, typer.Option("--budget", help="full: the settings as shipped. quick: a third of the training.")
+    ] = "quick",
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", help="Cells at a time; by default one per core.", min=1)
+    ] = None,
+    show_plan: Annotated[
+        bool, typer.Option("--plan", help="Only show the cells, and how long they should take.")
+    ] = False,
+    force: ForceOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Run the paper's experiments again, and put its figures and ours side by side.
+
+    Builds the benchmarks that are needed, runs each system on each of them, and writes every table, a file of
+    results for each cell, and REPORT.md with the paper's findings one by one. What is done is kept: the same
+    command goes on where it was, and more tables, systems or seeds can be added. A cell that fails does not
+    stop the others.
+    """
+    from loginfer import reproduction
+
+    made = reproduction.plan(
+        tables=_words(tables),
+        systems=_words(systems or ""),
+        only=only or (),
+        seeds=seeds,
+        protocol=None if protocol is None else protocol.strip().casefold(),
+        budget=budget,
+    )
+    jobs = jobs or os.cpu_count() or 1
+    if show_plan:
+        _show_plan(made, jobs, json)
+        return
+    if out is None:
+        raise InputError("nowhere to write to", hint="add --out FOLDER, or --plan to see only what would be done")
+    commands, folder = reproduction.Commands(), reproduction.Folder(out)
+    with _resumable(out), _terminable():
+        outcomes = reproduction.run(
+            made, out, command=commands, stop=commands.stop, jobs=jobs, force=force, tell=_tell,
+            milestone=lambda: reproduction.write_report(folder),
+        )  # fmt: skip
+        written = reproduction.write_report(folder)
+    failed = [outcome for outcome in outcomes if outcome.state == "failed"]
+    if json:
+        print_json(_answer(outcomes, written))
+    else:
+        _print_failures(failed)
+        done = counted(len(outcomes) - len(failed), "cell")
+        print(f"{done} of {len(outcomes):,}; the report is {out / 'REPORT.md'}")
+    if failed:
+        raise typer.Exit(1)
+
+
+def _words(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _tell(step: Step) -> None:
+    from loginfer.reproduction.plan import in_words
+
+    left = f"; about {in_words(step.remaining)} left" if step.remaining else ""
+    note(f"[{step.done}/{step.all}] {step.what}{left}")
+
+
+@contextlib.contextmanager
+def _resumable(out: Path) -> Iterator[None]:
+    """Say after Ctrl-C that nothing is lost."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        note(f"what is done so far is kept in {out}: the same command goes on from there")
+        raise
+
+
+@contextlib.contextmanager
+def _terminable() -> Iterator[None]:
+    """Let a polite request to end work like Ctrl-C: the processes of the cells must end too."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+# -- answers ----------------------------------------------------------------------------------------
+
+
+def _show_plan(plan: Plan, jobs: int, json: bool) -> None:
+    from loginfer.reproduction.plan import in_words
+
+    if json:
+        print_json(
+            {
+                "benchmarks": [entry.name for entry in plan.entries],
+                "cells": [
+                    {"system": c.system, "benchmark": c.benchmark, "seed": c.seed,
+                     "settings": dict(c.settings), "compare_rules": c.analyse,
+                     "cpu_seconds": round(c.seconds, 1)}
+                    for c in plan.cells
+                ],
+                "cpu_seconds": round(plan.seconds, 1),
+                "jobs": jobs,
+                "seconds": round(plan.seconds / jobs, 1),
+            }
+        )  # fmt: skip
+        return
+    numbers = ("cells", "expected")
+    shown = table("benchmark", "systems", *numbers, numbers=numbers)
+    for entry in plan.entries:
+        cells = [cell for cell in plan.cells if cell.benchmark == entry.name]
+        names = ", ".join(name for name in plan.request.systems if any(c.system == name for c in cells))
+        shown.add_row(entry.name, names, str(len(cells)), in_words(sum(c.seconds for c in cells)))
+    console().print(shown)
+    console().print(
+        f"{counted(len(plan.cells), 'cell')} on {counted(len(plan.entries), 'benchmark')}: "
+        f"{in_words(plan.seconds)} of CPU time, about {in_words(plan.seconds / jobs)} "
+        f"with {counted(jobs, 'job')}"
+    )
+
+
+def _answer(outcomes: Sequence[Outcome], written: dict[str, Any]) -> dict[str, Any]:
+    cells = [
+        {"system": o.cell.system, "benchmark": o.cell.benchmark, "seed": o.cell.seed, "state": o.state,
+         **({"reason": o.reason, "hint": o.hint} if o.state == "failed" else {})}
+        for o in outcomes
+    ]  # fmt: skip
+    return {"cells": cells, **written}
+
+
+def _print_failures(failed: Sequence[Outcome]) -> None:
+    """Say what failed; the same reason once for all cells that it holds for."""
+    reasons: dict[tuple[str, str | None], list[str]] = {}
+    for outcome in failed:
+        reasons.setdefault((outcome.reason, outcome.hint), []).append(outcome.cell.label)
+    for (reason, hint), labels in reasons.items():
+        more = f" and {counted(len(labels) - 1, 'more cell')}" if len(labels) > 1 else ""
+        note(f"failed: {labels[0]}{more}: {reason}" + (f"\n  hint: {hint}" if hint else ""))

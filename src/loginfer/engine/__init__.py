@@ -6,20 +6,12 @@ from contextlib import AbstractContextManager, ExitStack
 from typing import TYPE_CHECKING, Any
 
 from loginfer.engine.binding import extend
-from loginfer.engine.interface import (
-    BodyTable,
-    Derivations,
-    Engine,
-    Materialisation,
-    Progress,
-    Projection,
-    Witnesses,
-)
+from loginfer.engine.interface import BodyTable, Derivations, Engine, Materialisation, Progress, Projection, Witnesses
 from loginfer.errors import UnknownNameError
 from loginfer.kg import KnowledgeGraph
 
 if TYPE_CHECKING:
-    from loginfer.engine.sql.stored import StoredGraph
+    from loginfer.engine.sql.session import StoredGraph
 
 __all__ = [
     "ENGINES",
@@ -34,6 +26,7 @@ __all__ = [
     "open_engine",
     "open_engine_in",
 ]
+
 
 ENGINES = ("native", "duckdb", "spark")
 
@@ -52,12 +45,12 @@ def open_engine(graph: KnowledgeGraph, name: str = "native", **options: Any) -> 
         Options of the engine, such as `memory_limit="4GB"` for DuckDB or `master="local[2]"` for Spark.
     """
     if not graph.in_memory:
-        from loginfer.engine.sql.stored import StoredGraph
+        from loginfer.engine.sql.session import StoredGraph
 
         if isinstance(graph, StoredGraph):
             return _over_stored(graph)
     if name == "native":
-        from loginfer.engine.native import NativeEngine
+        from loginfer.engine.native.engine import NativeEngine
 
         return NativeEngine(graph, **options)
     if name == "duckdb":
@@ -65,7 +58,7 @@ def open_engine(graph: KnowledgeGraph, name: str = "native", **options: Any) -> 
 
         return DuckDBEngine(graph, **options)
     if name == "spark":
-        from loginfer.engine.spark import SparkEngine
+        from loginfer.engine.spark.engine import SparkEngine
 
         return SparkEngine(graph, **options)
     raise UnknownNameError("engine", name, ENGINES)
@@ -89,10 +82,10 @@ def open_engine_in(stack: ExitStack, graph: KnowledgeGraph, name: str = "native"
 
 def _over_stored(graph: StoredGraph) -> Engine:
     """Return an engine over the database that a graph is in."""
-    from loginfer.engine.duckdb.session import DuckDBSession
+    from loginfer.engine.duckdb import DuckDBSession
 
     if isinstance(graph.session, DuckDBSession):
-        from loginfer.engine.duckdb.slices import SlicedEngine
+        from loginfer.engine.duckdb import SlicedEngine
 
         return SlicedEngine(graph, graph.session)
     from loginfer.engine.sql.engine import SqlEngine

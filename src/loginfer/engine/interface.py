@@ -13,8 +13,6 @@ from loginfer.engine.binding import BoundAtom
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.logic.rule import Pattern, Rule
 
-__all__ = ["BodyTable", "Derivations", "Engine", "Materialisation", "Progress", "Projection", "Witnesses"]
-
 # Called with what is being done, how much of it is done, and how much there is (None: unknown).
 Progress: TypeAlias = Callable[[str, int, int | None], None]
 
@@ -93,8 +91,7 @@ class Projection:
         `values` are those of its variable; without any, only their number counts, which is 0 or 1.
         """
         left, right = (
-            values if term >= 0 else np.full(len(values), ~term, dtype=np.int32)
-            for term in (head.subject, head.object)
+            values if term >= 0 else np.full(len(values), ~term, dtype=np.int32) for term in (head.subject, head.object)
         )
         return cls(left, right)
 
@@ -233,9 +230,7 @@ class Engine(Protocol):
         """
         ...
 
-    def witnesses(
-        self, rule: Rule, *, limit: int | None = None, conclusion: Sequence[int] | None = None
-    ) -> Witnesses:
+    def witnesses(self, rule: Rule, *, limit: int | None = None, conclusion: Sequence[int] | None = None) -> Witnesses:
         """Return the first `limit` witnesses, all of them or those of one conclusion triple."""
         ...
 

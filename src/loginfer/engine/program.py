@@ -10,15 +10,10 @@ import numpy as np
 from loginfer.engine.binding import ABSENT, bind, relation_of
 from loginfer.engine.interface import Engine, Materialisation, Progress
 from loginfer.kg import KnowledgeGraph, Triples
-from loginfer.logic.rule import Atom, Rule
-from loginfer.logic.terms import Term, Variable
-
-__all__ = ["Explanation", "Reason", "derivation", "explain", "one_step"]
+from loginfer.logic.rule import Atom, Rule, Term, Variable
 
 
-def one_step(
-    engine: Engine, rules: Sequence[Rule], *, new: bool = True, progress: Progress | None = None
-) -> Triples:
+def one_step(engine: Engine, rules: Sequence[Rule], *, new: bool = True, progress: Progress | None = None) -> Triples:
     """Return the one-step application T_R(K), sorted; with `new`, T_R(K) ∖ K."""
     keys = engine.graph.keys
     derived = np.empty(0, dtype=np.int64)
@@ -170,9 +165,7 @@ def derivation(
         if depth not in engines:
             earlier = closure.triples[closure.depth < depth]
             engines[depth] = open_engine(graph.with_more(earlier), engine)
-        step = explain(
-            engines[depth], rules, keys.unpack(np.array([key], dtype=np.int64))[0].tolist(), limit=1
-        )
+        step = explain(engines[depth], rules, keys.unpack(np.array([key], dtype=np.int64))[0].tolist(), limit=1)
         step = Explanation(step.triple, False, step.reasons[:1])
         steps[key] = step
         for premise in step.reasons[0].premises:

@@ -1,4 +1,9 @@
-"""The metrics of the parts of a test set: per relation, per rule, per pattern, per kind of negative."""
+"""Figures of parts.
+
+The metrics of test conclusions by depth: in how many steps they follow.
+
+The metrics of the parts of a test set: per relation, per rule, per pattern, per kind of negative.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +11,42 @@ from typing import Any
 
 import numpy as np
 
-from loginfer.benchmark.rule_triples import Pairs, negatives_of, rule_triples
-from loginfer.benchmark.values import EDITS, POSITIONS, SOURCES, Benchmark, Origins
-from loginfer.evaluation.depths import by_depth
-from loginfer.evaluation.groups import Rows, group_metrics
+from loginfer.benchmark.benchmark import POSITIONS, SOURCES, Benchmark, Origins
+from loginfer.benchmark.shortcut_gate import Pairs, negatives_of, rule_triples
+from loginfer.evaluation.metrics import Rows, group_metrics
 from loginfer.evaluation.thresholds import Thresholds
 from loginfer.evaluation.values import Counts, Predictions
+from loginfer.kg.graph import places_of
 from loginfer.logic.rule import Atom, Negation
+from loginfer.logic.subrules import EDITS
 
-__all__ = ["GIVEN", "breakdown", "labelled_rows", "negative_kinds"]
+
+def by_depth(benchmark: Benchmark, rows: Rows) -> dict[str, dict[str, Any]]:
+    """Return the metrics of the positives of each depth against all negatives; none for a single step.
+
+    Parameters
+    ----------
+    benchmark
+        The benchmark.
+    rows
+        P_test and N_test with scores and predictions.
+    """
+    known = benchmark.provenance
+    if known is None or not known.deep:
+        return {}
+    keys = benchmark.graph.keys
+    found, places = places_of(keys.pack(known.triples), keys.pack(benchmark.positives.test))
+    own = np.flatnonzero(found)
+    depths, group = np.unique(known.depth[places[own]], return_inverse=True)
+    against = np.arange(rows.positives, rows.positives + rows.negatives)
+    made = group_metrics(
+        rows,
+        np.concatenate([group.ravel().astype(np.int64), np.repeat(np.arange(len(depths)), rows.negatives)]),
+        np.concatenate([own, np.tile(against, len(depths))]),
+        len(depths),
+    )
+    return {str(depth): metrics for depth, metrics in zip(depths.tolist(), made, strict=True)}
+
 
 # What stands for the pattern of rules that were given.
 GIVEN = "given"
@@ -130,9 +162,7 @@ def _kinds(benchmark: Benchmark, method: str | None, rows: Rows) -> dict[str, di
         return {}
     names, own = known
     group = np.concatenate([np.repeat(np.arange(len(names)), rows.positives), own])
-    row = np.concatenate(
-        [np.tile(np.arange(rows.positives), len(names)), np.arange(rows.negatives) + rows.positives]
-    )
+    row = np.concatenate([np.tile(np.arange(rows.positives), len(names)), np.arange(rows.negatives) + rows.positives])
     made = group_metrics(rows, group, row, len(names))
     return {
         name: {"false_positive_rate": metrics["fp"] / (metrics["fp"] + metrics["tn"]), **metrics}

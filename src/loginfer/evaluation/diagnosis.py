@@ -1,4 +1,30 @@
-"""Diagnosis: which rules a system learned, which it replaced by a shortcut, and which baseline it follows.
+"""What was learned.
+
+Whether a system learned a rule, or something simpler that the rule's conclusions do not tell from it.
+
+A shortcut of a rule says true to all conclusions of the rule, and to more. A system that learned the shortcut
+shows it on the shortcut's witnesses: negatives to which the shortcut says true. What a verdict needs:
+
+    not testable    fewer than `LEAST` conclusions in P_test
+    not learned     recall of the rule's conclusions below `HALF`
+    in part         recall below `HIGH`; or some false-positive rate above `LOW`, but none from `HALF` on
+    shortcut        recall from `HIGH` on, and some false-positive rate from `HALF` on: the simplest such one
+    untested        recall from `HIGH` on, all rates at most `LOW`, but a shortcut that had to be tested has
+                    fewer than `LEAST` witnesses: either the rule was learned or that shortcut
+    learned         recall from `HIGH` on, all rates at most `LOW`, all that had to be tested was
+
+Rates of shortcuts with fewer than `LEAST` witnesses do not count.
+
+Which negatives each shortcut of a rule says true to.
+
+The shortcuts of a rule are its sub-rules in R⁻. To be learned for sure, a rule must be told from the simplest
+of them: those of which no other keeps fewer atoms. Sub-rules that forget inequalities only are looked at, but
+there need not be any witness of those. A rule that has no sub-rule with fewer atoms, such as a symmetry, must
+be told from its head's relation alone, and from the baselines of the audit that say true to its conclusions.
+
+How far a system's scores follow the shortcut baselines of the audit.
+
+Diagnosis: which rules a system learned, which it replaced by a shortcut, and which baseline it follows.
 
 For each rule of R: the recall of its conclusions in P_test, and for each of its sub-rules in R⁻ the
 false-positive rate on the sub-rule's witnesses in N_test. It does not matter how the negatives were drawn: an
@@ -9,38 +35,353 @@ Negatives that follow from the rules themselves, as they may under the protocol 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.benchmark.negatives.undesired import kept_masks
-from loginfer.benchmark.rule_triples import Pairs, fits_head, negatives_of, own_conclusions
-from loginfer.benchmark.shortcuts import BINARY, shortcut
-from loginfer.benchmark.values import Benchmark, BenchmarkRule
+from loginfer.benchmark.auditing.coverage import SubRules, by_atoms, concluded
+from loginfer.benchmark.benchmark import Benchmark, BenchmarkRule
+from loginfer.benchmark.program import kept_masks, sub_rule
+from loginfer.benchmark.shortcut_gate import Pairs, fits_head, negatives_of, own_conclusions
+from loginfer.benchmark.shortcuts import BINARY, SHORTCUTS, shortcut, shortcut_accuracies
 from loginfer.engine import Engine, open_engine_in
 from loginfer.errors import LimitError
-from loginfer.evaluation.correlation import baseline_correlations
 from loginfer.evaluation.thresholds import Thresholds
-from loginfer.evaluation.values import Predictions
-from loginfer.evaluation.verdicts import (
-    HALF,
-    HIGH,
-    LEAST,
-    LOW,
-    VERDICTS,
-    RuleDiagnosis,
-    Verdict,
-    diagnose_rule,
-)
-from loginfer.evaluation.witnesses import Negatives, head_shortcuts, sub_rule_shortcuts
+from loginfer.evaluation.values import Predictions, Scores
+from loginfer.kg import Triples
+from loginfer.logic.rule import Rule
 
-__all__ = ["Diagnosis", "diagnose"]
+LEAST = 5
+LOW, HALF, HIGH = 0.2, 0.5, 0.8
+
+Verdict = Literal["learned", "untested", "shortcut", "in part", "not learned", "not testable"]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+
+# sub-rule   a rule of R⁻
+# relation   says true to whatever fits the head
+# baseline   one of the audit's shortcut baselines, for triples that fit the head
+ShortcutKind = Literal["sub-rule", "relation", "baseline"]
+
+
+@dataclass(frozen=True, slots=True)
+class Shortcut:
+    """Something simpler than a rule that a system may have learned instead.
+
+    Parameters
+    ----------
+    kind
+        What kind of shortcut it is.
+    text
+        A sub-rule as text, or what else it says.
+    size
+        Number of ≠-free atoms and of all parts of the body: how simple it is.
+    witnesses
+        Negatives to which it says true although they do not follow from the rules.
+    predicted
+        How many of them the system predicts.
+    needed
+        Whether the rule does not count as learned unless this is tested.
+    variants
+        How many sub-rules of the same atoms it stands for: they differ in inequalities that none of the
+        negatives tells apart.
+    """
+
+    kind: ShortcutKind
+    text: str
+    size: tuple[int, int]
+    witnesses: int
+    predicted: int
+    needed: bool
+    variants: int = 1
+
+    @property
+    def rate(self) -> float | None:
+        """The false-positive rate on its witnesses; None without any."""
+        return self.predicted / self.witnesses if self.witnesses else None
+
+    @property
+    def tested(self) -> bool:
+        """Whether there are enough witnesses to tell."""
+        return self.witnesses >= LEAST
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "shortcut": self.text,
+            "kind": self.kind,
+            "variants": self.variants,
+            "witnesses": self.witnesses,
+            "predicted": self.predicted,
+            "false_positive_rate": self.rate,
+            "tested": self.tested,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class RuleDiagnosis:
+    """What a system made of one rule.
+
+    Parameters
+    ----------
+    rule, pattern
+        The rule as text, and its pattern; None if the rule was given.
+    conclusions, predicted
+        Its conclusions in P_test, and how many of them the system predicts.
+    shortcuts
+        What it may have learned instead, simplest first.
+    sub_rules
+        How many rules of R⁻ came from it.
+    verdict
+        The verdict.
+    instead
+        With the verdict `shortcut`, the shortcut; with `untested`, the simplest that had to be tested.
+    """
+
+    rule: str
+    pattern: str | None
+    conclusions: int
+    predicted: int
+    shortcuts: tuple[Shortcut, ...]
+    sub_rules: int
+    verdict: Verdict
+    instead: Shortcut | None = None
+
+    @property
+    def recall(self) -> float | None:
+        """The share of its conclusions that the system predicts; None without any."""
+        return self.predicted / self.conclusions if self.conclusions else None
+
+    @property
+    def text(self) -> str:
+        """The verdict in words."""
+        instead = "" if self.instead is None else self.instead.text
+        return {
+            "learned": "learned the rule",
+            "untested": f"learned the rule or the shortcut {instead}, which no negatives test",
+            "shortcut": f"learned the shortcut {instead}",
+            "in part": "learned in part",
+            "not learned": "not learned",
+            "not testable": "too few conclusions in test to tell",
+        }[self.verdict]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON values, without shortcuts that have no witness unless they had to be tested."""
+        return {
+            "rule": self.rule,
+            "pattern": self.pattern,
+            "verdict": self.verdict,
+            "text": self.text,
+            "conclusions": self.conclusions,
+            "predicted": self.predicted,
+            "recall": self.recall,
+            "sub_rules": self.sub_rules,
+            "shortcuts": [known.as_dict() for known in self.shortcuts if known.witnesses or known.needed],
+        }
+
+
+def diagnose_rule(
+    rule: str, pattern: str | None, conclusions: int, predicted: int, shortcuts: Sequence[Shortcut], sub_rules: int
+) -> RuleDiagnosis:
+    """Judge one rule (see the head of this file); the arguments are those of `RuleDiagnosis`."""
+    ordered = tuple(sorted(shortcuts, key=lambda known: (*known.size, -(known.rate or 0), known.text)))
+    verdict, instead = _judge(conclusions, predicted, ordered)
+    return RuleDiagnosis(rule, pattern, conclusions, predicted, ordered, sub_rules, verdict, instead)
+
+
+def _judge(conclusions: int, predicted: int, shortcuts: tuple[Shortcut, ...]) -> tuple[Verdict, Shortcut | None]:
+    if conclusions < LEAST:
+        return "not testable", None
+    recall = predicted / conclusions
+    if recall < HALF:
+        return "not learned", None
+    if recall < HIGH:
+        return "in part", None
+    rates = {known: known.rate or 0 for known in shortcuts if known.tested}
+    for known, rate in rates.items():
+        if rate >= HALF:
+            return "shortcut", known
+    if any(rate > LOW for rate in rates.values()):
+        return "in part", None
+    for known in shortcuts:
+        if known.needed and not known.tested:
+            return "untested", known
+    return "learned", None
+
 
 Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Negatives:
+    """The negatives that fit a rule's head and do not follow from the rules.
+
+    Parameters
+    ----------
+    triples
+        int32[n, 3].
+    predicted
+        bool[n], which of them the system predicts.
+    baselines
+        By name, bool[n]: to which of them each baseline says true.
+    """
+
+    triples: Triples
+    predicted: Mask
+    baselines: Mapping[str, Mask]
+
+
+def sub_rule_shortcuts(engine: Engine, rule: Rule, masks: Sequence[int], negatives: Negatives) -> list[Shortcut]:
+    """Return the sub-rules of a rule with their witnesses.
+
+    Parameters
+    ----------
+    engine
+        An engine over P_train.
+    rule
+        The rule.
+    masks
+        Its sub-rules in R⁻, as masks of the parts that are kept.
+    negatives
+        Negatives that fit its head.
+
+    Returns
+    -------
+    list
+        One for all sub-rules that keep the same atoms and have the same witnesses: the shortest of them.
+    """
+    found: list[Shortcut] = []
+    simpler: list[int] = []
+    groups = by_atoms(rule, masks)  # fewest atoms first
+    for group in groups:
+        atoms = group.atoms.bit_count()
+        fewer = atoms < len(rule.body) - len(rule.inequalities)
+        minimal = fewer and not any(group.atoms & few == few for few in simpler)
+        simpler.append(group.atoms)
+        for kept, variants, derived in _apart(engine, group, negatives.triples):
+            found.append(
+                Shortcut(
+                    "sub-rule",
+                    str(sub_rule(rule, kept)),
+                    (atoms, kept.bit_count()),
+                    int(derived.sum()),
+                    int((derived & negatives.predicted).sum()),
+                    # Of one atoms' sub-rules it is enough to test the shortest.
+                    minimal and kept == min(group.masks, key=_shortest),
+                    variants,
+                )
+            )
+    return found
+
+
+def _apart(engine: Engine, group: SubRules, triples: Triples) -> Iterator[tuple[int, int, Mask]]:
+    """Yield the sub-rules that the triples tell apart: one, how many are like it, and its witnesses."""
+    known = concluded(engine, group, triples)
+    columns, same = np.zeros((1, 0), dtype=bool), np.zeros(len(group.masks), dtype=np.int64)
+    if len(known.others):
+        columns, same = np.unique(known.by.T, axis=0, return_inverse=True)
+        same = same.ravel()
+    for place, column in enumerate(columns):
+        alike = [group.masks[i] for i in np.flatnonzero(same == place).tolist()]
+        derived = known.every.copy()
+        derived[known.others[column]] = True
+        yield min(alike, key=_shortest), len(alike), derived
+
+
+def _shortest(mask: int) -> tuple[int, int]:
+    return mask.bit_count(), mask
+
+
+def head_shortcuts(
+    rule: Rule, negatives: Negatives, conclusions: Mapping[str, Mask], *, needed: bool
+) -> list[Shortcut]:
+    """Return what a system may have learned that knows a rule's head, but nothing of its body.
+
+    Parameters
+    ----------
+    rule
+        The rule.
+    negatives
+        Negatives that fit its head.
+    conclusions
+        By baseline, to which of the rule's conclusions in P_test it says true. A baseline that does not say
+        so to nearly all of them is no shortcut of this rule.
+    needed
+        Whether the rule must be told from these.
+    """
+    everything = np.ones(len(negatives.triples), dtype=bool)
+    head = str(rule.head)
+    candidates = [("relation", f"every {head}", everything)]
+    candidates += [
+        ("baseline", f"{name} -> {head}", negatives.baselines[name])
+        for name, said in conclusions.items()
+        if len(said) and said.mean() >= HIGH
+    ]
+    return [
+        Shortcut(
+            "relation" if kind == "relation" else "baseline",
+            text,
+            (0, place),
+            int(said.sum()),
+            int((said & negatives.predicted).sum()),
+            needed,
+        )
+        for place, (kind, text, said) in enumerate(candidates)
+    ]
+
+
+def baseline_correlations(benchmark: Benchmark, predictions: Predictions) -> dict[str, dict[str, Any]]:
+    """Compare the scores of P_test and N_test with those of each shortcut baseline.
+
+    On a benchmark that a baseline solves, a perfect system follows it, too. Whether it does so within the
+    positives and within the negatives says more, where the baseline tells those apart.
+
+    Returns
+    -------
+    dict
+        For each baseline, as JSON values: `correlation`, `within_positives` and `within_negatives`
+        (Spearman's ρ; None where one of the two is constant) and the `accuracy` of the baseline itself on
+        test (None if it cannot be fitted, for want of valid). Empty without negatives.
+    """
+    method = predictions.method
+    if method is None:
+        return {}
+    positives, negatives = benchmark.positives.test, benchmark.negatives[method].splits.test
+    own = predictions.test
+    accuracies = shortcut_accuracies(benchmark, method)
+    found = {}
+    for name in SHORTCUTS:
+        baseline = shortcut(name, benchmark, method)
+        true, false = baseline.scores(positives), baseline.scores(negatives)
+        everything = np.concatenate([own.positive, own.negative])
+        found[name] = {
+            "correlation": spearman(everything, np.concatenate([true, false])),
+            "within_positives": spearman(own.positive, true),
+            "within_negatives": spearman(own.negative, false),
+            "accuracy": accuracies[name]["accuracy"] if name in accuracies else None,
+        }
+    return found
+
+
+def spearman(a: Scores, b: Scores) -> float | None:
+    """Return Spearman's rank correlation, equal values sharing their mean rank; None if one is constant."""
+    if not len(a):
+        return None
+    x, y = _centred_ranks(a), _centred_ranks(b)
+    spread = float(x @ x) * float(y @ y)
+    if not spread:
+        return None
+    return float(np.clip(float(x @ y) / np.sqrt(spread), -1, 1))
+
+
+def _centred_ranks(values: Scores) -> npt.NDArray[np.float64]:
+    """Return twice the mean ranks, less their mean: whole numbers, so that constant values give zeros."""
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    doubled = 2 * np.cumsum(count) - count
+    return np.asarray((doubled[place.ravel()] - len(values)).astype(np.float64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +465,7 @@ class Diagnosis:
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
-        from loginfer.evaluation.evaluation_html import diagnosis_fragment
+        from loginfer.evaluation.notebook import diagnosis_fragment
 
         return diagnosis_fragment(self.as_dict())
 
@@ -144,11 +485,7 @@ def _s(count: int) -> str:
 
 
 def diagnose(
-    benchmark: Benchmark,
-    predictions: Predictions,
-    thresholds: Thresholds,
-    *,
-    engine: Engine | None = None,
+    benchmark: Benchmark, predictions: Predictions, thresholds: Thresholds, *, engine: Engine | None = None
 ) -> Diagnosis:
     """Say which rules a system learned, and which shortcuts.
 
@@ -176,9 +513,7 @@ def diagnose(
 class _Look:
     """The test triples with all that is asked about them once for all rules."""
 
-    def __init__(
-        self, benchmark: Benchmark, predictions: Predictions, thresholds: Thresholds, engine: Engine
-    ) -> None:
+    def __init__(self, benchmark: Benchmark, predictions: Predictions, thresholds: Thresholds, engine: Engine) -> None:
         self._benchmark, self._engine = benchmark, engine
         positives, negatives = benchmark.positives.test, negatives_of(benchmark, predictions.method)
         true = engine.derives(benchmark.program, negatives)
@@ -214,9 +549,7 @@ class _Look:
         rule, rows = known.rule, self._rows[place]
         fits = np.flatnonzero(fits_head(rule.head, self._benchmark.graph, self._negatives))
         negatives = Negatives(
-            self._negatives[fits],
-            self._wrong[fits],
-            {name: said[fits] for name, said in self._on_negatives.items()},
+            self._negatives[fits], self._wrong[fits], {name: said[fits] for name, said in self._on_negatives.items()}
         )
         shortcuts = sub_rule_shortcuts(self._engine, rule, self._masks[place], negatives)
         needed = not any(found.needed for found in shortcuts)
@@ -224,10 +557,5 @@ class _Look:
             said = {name: mask[rows] for name, mask in self._on_positives.items()}
             shortcuts += head_shortcuts(rule, negatives, said, needed=needed)
         return diagnose_rule(
-            str(rule),
-            known.pattern,
-            len(rows),
-            int(self._right[rows].sum()),
-            shortcuts,
-            len(self._masks[place]),
+            str(rule), known.pattern, len(rows), int(self._right[rows].sum()), shortcuts, len(self._masks[place])
         )

@@ -1,4 +1,8 @@
-"""An evaluator for scripts: arrays of scores in, a dictionary of metrics out.
+"""For scripts.
+
+What a script chooses for its evaluator; mistakes are told by the names of the arguments.
+
+An evaluator for scripts: arrays of scores in, a dictionary of metrics out.
 
 It asks for scores in the order of the benchmark's triples, which it gives, and computes the figures of
 `loginfer evaluate` from them.
@@ -6,33 +10,77 @@ It asks for scores in the order of the benchmark's triples, which it gives, and 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
-from loginfer.benchmark.values import Benchmark
-from loginfer.errors import InputError
-from loginfer.evaluation.classification import METRICS
+from loginfer.benchmark.benchmark import Benchmark
+from loginfer.errors import InputError, LogInferError
 from loginfer.evaluation.evaluating import Evaluation, Outcome, evaluate_scores
-from loginfer.evaluation.evaluator_choices import chosen_method, wanted_figures, words_of_a_script
-from loginfer.evaluation.measures import Wanted
-from loginfer.evaluation.predictions import labelled_triples, predict
-from loginfer.evaluation.score_arrays import checked_scores
-from loginfer.evaluation.score_functions import scorer_of
+from loginfer.evaluation.metrics import METRICS, Wanted
+from loginfer.evaluation.score_files import checked_scores, scorer_of
 from loginfer.evaluation.thresholds import Criterion
-from loginfer.evaluation.values import LabelledScores, Predictions, Protocol, Scores, Tie
+from loginfer.evaluation.values import LabelledScores, Predictions, Protocol, Scores, Tie, labelled_triples, predict
 from loginfer.kg import Triples
-from loginfer.systems.interface import Scorer
+from loginfer.systems.interface import Scorer, choose_method
 
-__all__ = ["Evaluator"]
+# What arguments are called on the command line.
+_ARGUMENTS = {
+    "--criterion": "criterion",
+    "--negatives": "method",
+    "--ranking": "protocols",
+    "--threshold": "threshold",
+    "--tie": "tie",
+}
+
+
+@contextlib.contextmanager
+def words_of_a_script() -> Iterator[None]:
+    """Tell an error with the name of the argument that it is about."""
+    try:
+        yield
+    except LogInferError as error:
+        error.where = _ARGUMENTS.get(error.where or "", error.where)
+        raise
+
+
+def wanted_figures(threshold: Any, criterion: Any, protocols: Any, tie: Any) -> Wanted:
+    """Return which figures a script asks for; what is no name or number is told like a wrong one."""
+    if isinstance(threshold, bool) or not isinstance(threshold, str | Real):
+        raise InputError(
+            f"a threshold is a number, `global` or `relation`, not {type(threshold).__name__}", where="threshold"
+        )
+    if not isinstance(protocols, Iterable):
+        raise InputError(
+            f"protocols come as a list, not as {type(protocols).__name__}",
+            where="protocols",
+            hint=f"give some of {', '.join(f'`{known}`' for known in get_args(Protocol))}, or ()",
+        )
+    asked: Any = (protocols,) if isinstance(protocols, str) else tuple(map(str, protocols))
+    names: Any = (str(criterion), str(tie))
+    number_or_name = threshold if isinstance(threshold, str) else float(threshold)
+    return Wanted(number_or_name, names[0], asked, names[1], diagnosis=False)
+
+
+def chosen_method(benchmark: Benchmark, method: str | None) -> str | None:
+    """Return whose negatives are meant; None if the benchmark has none."""
+    known = tuple(benchmark.negatives)
+    if method is None and len(known) > 1:
+        raise InputError(
+            f"{benchmark.name} has negatives by {', '.join(known)}",
+            where="method",
+            hint=f"choose, e.g. Evaluator(benchmark, method={known[0]!r})",
+        )
+    return choose_method(benchmark, None if method is None else str(method))
+
 
 # The ranking figures that `eval` gives, behind the name of the protocol.
-_RANKING = tuple(
-    f"{of}_{figure}" for of in "cr" for figure in ("mrr", "hits@1", "hits@3", "hits@10", "mr", "amri")
-)
+_RANKING = tuple(f"{of}_{figure}" for of in "cr" for figure in ("mrr", "hits@1", "hits@3", "hits@10", "mr", "amri"))
 
 
 class Evaluator:
@@ -85,9 +133,7 @@ class Evaluator:
         """
         found: dict[str, Triples] = {}
         for split in ("valid", "test"):
-            found[f"{split}_pos"], found[f"{split}_neg"] = labelled_triples(
-                self.benchmark, self.method, split
-            )
+            found[f"{split}_pos"], found[f"{split}_neg"] = labelled_triples(self.benchmark, self.method, split)
         return found
 
     def names(self) -> dict[str, list[tuple[str, str, str]]]:
@@ -155,9 +201,7 @@ class Evaluator:
 
         if out is not None:
             check_run(out, force=force)
-        wanted = Wanted(
-            self._wanted.threshold, self._wanted.criterion, self._wanted.protocols, self._wanted.tie
-        )
+        wanted = Wanted(self._wanted.threshold, self._wanted.criterion, self._wanted.protocols, self._wanted.tie)
         made = self._evaluated(scores, score, wanted, name)
         if out is not None:
             request = request_of(made.contender, self.benchmark, self.method, wanted)
@@ -179,8 +223,8 @@ class Evaluator:
     def _ranked(
         self, said: Predictions, scorer: Scorer, wanted: Wanted, name: str, settings: Mapping[str, Any]
     ) -> Evaluation:
-        from loginfer.evaluation.contender import Contender
-        from loginfer.evaluation.measures import measure
+        from loginfer.evaluation.evaluating import Contender
+        from loginfer.evaluation.metrics import measure
         from loginfer.evaluation.ranking import left_out, rank
 
         protocols = wanted.protocols

@@ -1,9 +1,17 @@
-"""Section 5.4: which rules of a benchmark mined rules entail, beside what chance would entail.
+"""Were the rules found.
+
+Which rules of a benchmark were mined as they are, up to renaming and atom order: ε_cont.
+
+What the analysis of mined rules says, as values.
+
+Section 5.4: which rules of a benchmark mined rules entail, beside what chance would entail.
 
 Mined rules are taken as plain Datalog, as the files say and as the paper does: variables may stand for the
 same entity, although AnyBURL and RuleN apply their rules to different ones only. Zero rules are no Datalog
 rules and are passed over. Each share stands beside its controls, because a large rule set entails nearly
 anything: a single step instead of the closure, and the same bodies with random heads.
+
+Mined rules for the analysis: from a rule file in any dialect, or from the run of a miner.
 """
 
 from __future__ import annotations
@@ -11,27 +19,242 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from loginfer.benchmark.randomness import generator
-from loginfer.errors import InputError, LimitError
-from loginfer.evaluation.rule_recovery_contained import contained
-from loginfer.evaluation.rule_recovery_values import (
-    LearnedSubRule,
-    RecoveredRule,
-    RecoveryFigures,
-    RuleRecovery,
-)
+from loginfer.benchmark.benchmark import Benchmark
+from loginfer.engine.binding import relation_named
+from loginfer.errors import InputError, LimitError, LogInferError
 from loginfer.kg import RDF_TYPE, KnowledgeGraph
-from loginfer.logic.entailment import Entailment
-from loginfer.logic.rule import Atom, Rule
-from loginfer.logic.scored import ScoredRule
+from loginfer.logic.canonical import canonical_text
+from loginfer.logic.dialects import dialect_named
+from loginfer.logic.entailment import Entailment, PathRules
+from loginfer.logic.entailment_plain import Step
+from loginfer.logic.rule import Atom, Constant, Rule, ScoredRule
+from loginfer.logic.rule_files import SHIPPED, dialect_of, parse_rules, read_rules
 from loginfer.logic.subrules import SubRule, subrules_of
-from loginfer.logic.terms import Constant
-from loginfer.systems.rules.values import NONE, MinedRules, RuleTable
+from loginfer.randomness import generator
+from loginfer.systems.rules.mined import LONGEST, NONE, MinedRules, RuleTable
+from loginfer.systems.rules.texts import Skipped, mined_from, read_path_rules
 
-__all__ = ["CONFIDENCES", "DRAWS", "rule_recovery"]
+# Any odd number will do: rows with the same product are compared in full.
+_MULTIPLIER = np.int64(0x9E3779B97F4A7C15 - (1 << 64))
+
+
+def contained(rules: Sequence[Rule], mined: MinedRules, graph: KnowledgeGraph) -> list[bool]:
+    """Return which rules are among the mined ones, up to variable renaming and atom order.
+
+    A path rule has one row in a table: its path starts at the head's subject. So rows are compared, and
+    canonical texts only for rules of other shapes.
+    """
+    rows = [_row(rule, graph) for rule in rules]
+    known = _rows_among(mined.paths, [row for row in rows if row is not None])
+    texts = {canonical_text(scored.rule) for scored in mined.others}
+    return [
+        row in known or (bool(texts) and canonical_text(rule) in texts) for rule, row in zip(rules, rows, strict=True)
+    ]
+
+
+def _row(rule: Rule, graph: KnowledgeGraph) -> tuple[int, ...] | None:
+    """Return the row of a table that a rule would be; None for other shapes and names nobody has mined."""
+    paths, others = PathRules.of([rule])
+    if others:
+        return None
+    relations = [relation_named(name, graph) for name in paths.relations]
+    constants = [graph.entities.get(name) for name in paths.constants]
+    if min(relations) < 0 or None in constants:
+        return None
+
+    def constant(code: int) -> int:
+        found = None if code == NONE else constants[code]
+        return NONE if found is None else found
+
+    steps = [NONE if c == NONE else 2 * relations[c // 2] + c % 2 for c in paths.body[0].tolist()]
+    ends = constant(int(paths.head_constant[0])), constant(int(paths.end_constant[0]))
+    return (relations[int(paths.head[0])], int(paths.variables[0]), *ends, *steps)
+
+
+def _rows_among(paths: RuleTable, wanted: Sequence[tuple[int, ...]]) -> set[tuple[int, ...]]:
+    """Return those rows that a table has."""
+    columns = [paths.head, paths.variables, paths.head_constant, paths.end_constant, *paths.body.T]
+    rows = np.array(wanted, dtype=np.int32).reshape(-1, 4 + LONGEST)
+    places = np.flatnonzero(np.isin(_mixed(columns), _mixed(list(rows.T))))
+    found = {tuple(row) for row in np.column_stack([column[places] for column in columns]).tolist()}
+    return found.intersection(wanted)
+
+
+def _mixed(columns: Sequence[npt.NDArray[np.integer]]) -> npt.NDArray[np.int64]:
+    mixed = np.zeros(len(columns[0]), dtype=np.int64)
+    for column in columns:
+        mixed = mixed * _MULTIPLIER + column
+    return mixed
+
+
+# found      the rule itself was mined, up to renaming and atom order
+# entailed   it follows from what was mined
+# missed     it does not
+# undecided  it depends on too many constants of the mined rules, or the rule has a negation
+Status = Literal["found", "entailed", "missed", "undecided"]
+
+
+@dataclass(frozen=True)
+class LearnedSubRule:
+    """A sub-rule of a benchmark rule, in R⁻.
+
+    Parameters
+    ----------
+    rule
+        The sub-rule.
+    entailed
+        Whether the mined rules entail it; None if that was not decided.
+    """
+
+    rule: Rule
+    entailed: bool | None
+
+
+@dataclass(frozen=True)
+class RecoveredRule:
+    """What became of one rule of a benchmark.
+
+    Parameters
+    ----------
+    rule
+        The rule.
+    found
+        Whether it was mined, up to renaming and atom order.
+    entailed
+        Whether the mined rules entail it; None if that was not decided.
+    single_step
+        Whether one application of one mined rule is enough.
+    random_heads
+        Share of the draws in which its body with a random head is entailed; None if there is no other head.
+    derivation
+        How it follows, rule by rule; empty if it does not.
+    subrules
+        Its sub-rules in R⁻: those that are entailed were learned instead of it, or with it.
+    """
+
+    rule: Rule
+    found: bool
+    entailed: bool | None
+    single_step: bool
+    random_heads: float | None
+    derivation: tuple[Step, ...]
+    subrules: tuple[LearnedSubRule, ...]
+
+    @property
+    def status(self) -> Status:
+        """In one word: found, entailed, missed or undecided."""
+        if self.found:
+            return "found"
+        if self.entailed is None:
+            return "undecided"
+        return "entailed" if self.entailed else "missed"
+
+    @property
+    def shortcuts(self) -> tuple[Rule, ...]:
+        """The sub-rules that are entailed and have no entailed sub-rule themselves: all others follow."""
+        learned = [(frozenset(s.rule.body), s.rule) for s in self.subrules if s.entailed]
+        return tuple(rule for body, rule in learned if not any(other < body for other, _ in learned))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        return {
+            "rule": str(self.rule),
+            "status": self.status,
+            "found": self.found,
+            "entailed": self.entailed,
+            "single_step": self.single_step,
+            "random_heads": self.random_heads,
+            "derivation": [
+                {
+                    "rule": str(step.rule),
+                    "premises": [str(premise) for premise in step.premises],
+                    "conclusion": str(step.conclusion),
+                }
+                for step in self.derivation
+            ],
+            "subrules": [{"rule": str(s.rule), "entailed": s.entailed} for s in self.subrules],
+        }
+
+
+@dataclass(frozen=True)
+class RecoveryFigures:
+    """The shares for all mined rules, or for those of some confidence. None stands for a share of nothing.
+
+    Parameters
+    ----------
+    confidence
+        The least confidence of the rules; None for all of them.
+    mined
+        How many mined rules there are.
+    eps_ent
+        ε_ent, the share of benchmark rules that are entailed.
+    eps_cont
+        ε_cont, the share that was mined, up to renaming and atom order.
+    eps_ent_single_step
+        The share that follows by one application of one rule.
+    eps_ent_random_heads
+        ε_ent with random heads, the mean over all draws.
+    subrules_entailed
+        The share of R⁻ that is entailed.
+    undecided
+        Questions of all kinds that were not decided; they count as not entailed.
+    """
+
+    confidence: float | None
+    mined: int
+    eps_ent: float
+    eps_cont: float
+    eps_ent_single_step: float
+    eps_ent_random_heads: float | None
+    subrules_entailed: float | None
+    undecided: int
+
+
+@dataclass(frozen=True)
+class RuleRecovery:
+    """What mined rules say about the rules of a benchmark.
+
+    Parameters
+    ----------
+    figures
+        The shares for all mined rules.
+    by_confidence
+        The same for rules of some confidence, ascending.
+    rules
+        Rule by rule.
+    subrules
+        How many sub-rules R⁻ has.
+    draws, seed
+        Of random heads.
+    """
+
+    figures: RecoveryFigures
+    by_confidence: tuple[RecoveryFigures, ...]
+    rules: tuple[RecoveredRule, ...]
+    subrules: int
+    draws: int
+    seed: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything as plain values, shares as fractions."""
+        figures = dict(vars(self.figures))
+        figures.pop("confidence")
+        return {
+            **figures,
+            "benchmark_rules": len(self.rules),
+            "subrules": self.subrules,
+            "draws": self.draws,
+            "seed": self.seed,
+            "by_confidence": [dict(vars(figures)) for figures in self.by_confidence],
+            "rules": [rule.as_dict() for rule in self.rules],
+        }
+
 
 # Rules of at least these confidences are looked at by themselves.
 CONFIDENCES = (0.0, 0.05, 0.1, 0.5)
@@ -190,8 +413,7 @@ class _Answers:
 
     def _ask(self, rules: Sequence[Rule], larger: Sequence[bool | None] | None) -> list[bool | None]:
         return [
-            False if larger is not None and larger[i] is False else self._decided(rule)
-            for i, rule in enumerate(rules)
+            False if larger is not None and larger[i] is False else self._decided(rule) for i, rule in enumerate(rules)
         ]
 
     def _decided(self, rule: Rule) -> bool | None:
@@ -221,9 +443,7 @@ class _Answers:
         answers: list[list[bool | None]] = []
         for place, (rule, heads) in enumerate(zip(self.asked.rules, self.asked.random_heads, strict=True)):
             larger = [None] * len(heads) if self._larger is None else self._larger.random_heads[place]
-            open_ = list(
-                dict.fromkeys(h for h, known in zip(heads, larger, strict=True) if known is not False)
-            )
+            open_ = list(dict.fromkeys(h for h, known in zip(heads, larger, strict=True) if known is not False))
             if rule.negations:
                 answers.append([None] * len(heads))
                 continue
@@ -299,3 +519,101 @@ def _confident(mined: MinedRules, least: float) -> MinedRules:
     others = [s for s in mined.others if s.confidence is None or s.confidence >= least]
     kept = mined.paths.take(np.asarray(mined.paths.confidence >= least))
     return replace(mined, paths=kept, others=tuple(others))
+
+
+def read_mined(
+    source: str | Path, benchmark: Benchmark, *, dialect: str | None = None, on_error: Literal["fail", "skip"] = "fail"
+) -> tuple[MinedRules, list[str]]:
+    """Read mined rules, and say what was left out.
+
+    Rules with names that the benchmark does not have are left out: by themselves they never apply to the
+    body of a benchmark rule.
+
+    Parameters
+    ----------
+    source
+        A rule file, a shipped rule set, or the folder of a run whose system writes down rules.
+    benchmark
+        Gives the ids.
+    dialect
+        Of the file; detected by default.
+    on_error
+        What to do with lines that are no rule.
+
+    Returns
+    -------
+    MinedRules, list of str
+        The rules without zero rules, and notes for the user.
+
+    Raises
+    ------
+    InputError
+        If nothing is left, or a line is no rule.
+    """
+    path = Path(source)
+    if path.is_dir():
+        mined, skipped = _of_run(path, benchmark), Skipped()
+    else:
+        mined, skipped = _of_file(str(source), benchmark, dialect, on_error)
+    if skipped.malformed and on_error == "fail":
+        raise InputError(
+            skipped.malformed[0],
+            hint=f"{_lines(len(skipped.malformed))} no rule; --on-error skip leaves such lines out",
+        )
+    notes = [f"left out {count:,} of the mined rules: {reason}, e.g. {skipped.examples[reason]}"
+             for reason, count in skipped.counts.items()]  # fmt: skip
+    if skipped.malformed:
+        notes.append(f"skipped what is no rule: {_lines(len(skipped.malformed))}, e.g. {skipped.malformed[0]}")
+    has_body = mined.paths.body[:, 0] != NONE
+    zero = int((~has_body).sum())
+    if zero:
+        notes.append(f"left out {zero:,} zero rules: without a body they are no Datalog rules")
+    kept = MinedRules(mined.paths.take(has_body), mined.others, mined.distinct)
+    if not len(kept):
+        raise InputError(
+            f"`{source}` holds no rule that could be used",
+            hint="; ".join(notes) or "it is empty, or all of it is comments",
+        )
+    return kept, notes
+
+
+def _lines(count: int) -> str:
+    return "1 line is" if count == 1 else f"{count:,} lines are"
+
+
+def _of_file(
+    source: str, benchmark: Benchmark, dialect: str | None, on_error: Literal["fail", "skip"]
+) -> tuple[MinedRules, Skipped]:
+    name = dialect_named(dialect).name if dialect else _dialect_of(source)
+    if name == "anyburl" and Path(source).exists():
+        return read_path_rules(source, benchmark.graph, distinct=False)
+    return mined_from(read_rules(source, dialect, on_error), benchmark.graph, distinct=False)
+
+
+def _dialect_of(source: str) -> str:
+    path = Path(source)
+    if not path.exists():
+        return "arrow" if source in SHIPPED else ""  # `read_rules` says what is wrong
+    return dialect_of(path)
+
+
+def _of_run(path: Path, benchmark: Benchmark) -> MinedRules:
+    """Return the rules that a run has kept."""
+    from loginfer.evaluation.resuming import read_arrays
+    from loginfer.evaluation.runs import WEIGHTS, load_run
+    from loginfer.systems.rules.mined import from_arrays
+
+    run = load_run(path)
+    run.check_benchmark(benchmark)
+    weights = path / WEIGHTS
+    hint = "give a rule file, or the run of a rule miner"
+    if not weights.exists():
+        raise InputError(f"`{path}` has kept no rules: {run.system} writes nothing down", hint=hint)
+    arrays = read_arrays(weights)[0]
+    if "intercepts" in arrays:  # of `contrast`, which keeps its rules as text
+        text = arrays["rules"].tobytes().decode("utf-8")
+        return mined_from(parse_rules(text, "arrow", path=str(weights)), benchmark.graph, distinct=False)[0]
+    try:
+        return from_arrays(arrays)
+    except LogInferError as error:
+        raise InputError(f"`{path}` has kept no rules: {run.system} learns something else", hint=hint) from error

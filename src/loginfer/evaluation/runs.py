@@ -1,4 +1,10 @@
-"""The folder of a run: written so that it is complete or not there, verified when it is read.
+"""The folder of a run.
+
+How long a run took, how much memory, on what: all that may differ between two equal runs.
+
+What makes two benchmarks the same, wherever they lie and whatever they are called.
+
+The folder of a run: written so that it is complete or not there, verified when it is read.
 
 manifest.json        what ran on what, with the sums of the files below
 curve.json           the learning curve, one object a row
@@ -9,32 +15,107 @@ predictions.parquet  the score of every labelled triple
 ranks.parquet        where every test triple stands
 weights.safetensors  the learned weights, if the system can write them down
 timing.json          seconds, memory, machine: the only file that differs from run to run
+
+Running a system on a benchmark into a folder, resumably.
+
+Scoring a run again: every figure from its predictions and ranks, without training.
 """
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import hashlib
 import json
-from collections.abc import Mapping
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from loginfer._version import __version__
-from loginfer.benchmark.manifest import FileSum, as_json, file_sum
-from loginfer.benchmark.values import Benchmark
+from loginfer.benchmark.benchmark import Benchmark
+from loginfer.benchmark.folder.manifest import FileSum, as_json, file_sum
 from loginfer.errors import InputError, LogInferError, OutputError
-from loginfer.evaluation.array_files import dump_arrays, read_arrays
-from loginfer.evaluation.contender import Contender, contender
-from loginfer.evaluation.evaluating import Evaluation, answer
-from loginfer.evaluation.identity import benchmark_sum
-from loginfer.evaluation.measures import Measures, Wanted
-from loginfer.evaluation.tables import read_labelled, read_ranks, write_predictions, write_ranks
-from loginfer.evaluation.timing import timing
+from loginfer.evaluation.evaluating import Contender, Evaluation, answer, contender, evaluate_contender
+from loginfer.evaluation.metrics import Measures, Wanted, measure
+from loginfer.evaluation.resuming import CHECKPOINT_SECONDS, Progress, dump_arrays, open_work, read_arrays
+from loginfer.evaluation.tables import read_labelled, read_predictions, read_ranks, write_predictions, write_ranks
 from loginfer.evaluation.values import Predictions, Ranks
-from loginfer.files import atomic_folder, beside, check_folder, interrupted, reading
+from loginfer.files import atomic_folder, beside, check_folder, interrupted, locked, reading, recover_folder
 from loginfer.systems.interface import Scorer
 
-__all__ = ["FORMAT", "FORMAT_VERSION", "Run", "check_run", "load_run", "request_of", "write_run"]
+# Libraries whose versions matter, if they were used.
+_LIBRARIES = ("numpy", "numba", "pyarrow", "sklearn", "torch")
+
+
+def timing(seconds: Mapping[str, float], cpu_seconds: float, resumed: bool) -> dict[str, Any]:
+    """Return times, memory and machine as JSON values.
+
+    Parameters
+    ----------
+    seconds, cpu_seconds
+        How long each step took, and how much processor time they took together.
+    resumed
+        Whether a part of the work was done by an earlier process, which is not counted.
+    """
+    return {
+        "seconds": {what: round(spent, 3) for what, spent in seconds.items()},
+        "cpu_seconds": round(cpu_seconds, 3),
+        "resumed": resumed,
+        "peak_memory_bytes": peak_memory(),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "machine": platform.machine(),
+        "cores": os.cpu_count(),
+        "versions": {
+            name: getattr(sys.modules[name], "__version__", None) for name in _LIBRARIES if name in sys.modules
+        },
+    }
+
+
+def peak_memory() -> int | None:
+    """Return the most memory that this process has used so far, in bytes; None where nobody counts it."""
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def benchmark_sum(benchmark: Benchmark) -> str:
+    """Return the sha256 of a benchmark's names, triples and rules."""
+    digest = hashlib.sha256()
+
+    def add(what: str, *arrays: npt.NDArray[Any]) -> None:
+        digest.update(f"\0{what}\0".encode())
+        for array in arrays:
+            digest.update(f"{len(array)}\0".encode())
+            little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+            digest.update(np.ascontiguousarray(little).view(np.uint8).data if array.size else b"")
+
+    graph = benchmark.graph
+    add("entities", graph.entities.data, graph.entities.offsets)
+    add("relations", graph.relations.data, graph.relations.offsets)
+    digest.update(f"\0type\0{graph.type_predicate or ''}".encode())
+    for split, triples in benchmark.positives.items():
+        add(split, triples)
+    for method, made in sorted(benchmark.negatives.items()):
+        for split, triples in made.splits.items():
+            add(f"{split} {method}", triples)
+    if benchmark.context is not None:
+        add("context", benchmark.context.triples)
+    for known in benchmark.rules:
+        digest.update(f"\0rule\0{known.rule}".encode())
+    return digest.hexdigest()
+
 
 FORMAT = "loginfer-run"
 FORMAT_VERSION = 1
@@ -52,9 +133,7 @@ TIMING = "timing.json"
 _OURS = (MANIFEST, CURVE, THRESHOLDS, METRICS, DIAGNOSIS, PREDICTIONS, RANKS, WEIGHTS, TIMING)
 
 
-def request_of(
-    contender: Contender, benchmark: Benchmark, method: str | None, wanted: Wanted
-) -> dict[str, Any]:
+def request_of(contender: Contender, benchmark: Benchmark, method: str | None, wanted: Wanted) -> dict[str, Any]:
     """Return all that decides what a system will say: what an unfinished run must agree with to go on."""
     code = contender.code
     return {
@@ -124,12 +203,7 @@ def write_run(
 def _documents(evaluation: Evaluation) -> dict[str, Any]:
     figures = evaluation.measures.as_dict()
     diagnosis, thresholds = figures.pop("diagnosis"), figures.pop("thresholds")
-    return {
-        CURVE: evaluation.outcome.curve,
-        THRESHOLDS: thresholds,
-        METRICS: figures,
-        DIAGNOSIS: diagnosis,
-    }
+    return {CURVE: evaluation.outcome.curve, THRESHOLDS: thresholds, METRICS: figures, DIAGNOSIS: diagnosis}
 
 
 def _manifest(
@@ -228,7 +302,7 @@ class Run:
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
-        from loginfer.evaluation.evaluation_html import evaluation_fragment
+        from loginfer.evaluation.notebook import evaluation_fragment
 
         return evaluation_fragment(self.as_dict())
 
@@ -291,8 +365,7 @@ class Run:
         known = self.manifest["request"]["benchmark"]
         if benchmark_sum(benchmark) != known["sha256"]:
             raise InputError(
-                f"`{self.path}` is not about this {benchmark.name}: triples or rules of {known['name']} "
-                "were others",
+                f"`{self.path}` is not about this {benchmark.name}: triples or rules of {known['name']} were others",
                 hint="give the benchmark that the run was made with",
             )
 
@@ -343,10 +416,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
             folder.stat()
             raise InputError(f"`{folder}` is a file, not the folder of a run")
     if not path.exists():
-        raise InputError(
-            f"`{folder}` is no run: it has no `{MANIFEST}`",
-            hint=_MADE,
-        )
+        raise InputError(f"`{folder}` is no run: it has no `{MANIFEST}`", hint=_MADE)
     with reading(path):
         text = path.read_bytes()
     try:
@@ -386,10 +456,128 @@ def _check_manifest(manifest: dict[str, Any], path: Path) -> None:
 
 def _has(found: Any, **kinds: Any) -> bool:
     """Say whether something is an object with values of these types."""
-    return isinstance(found, dict) and all(
-        key in found and isinstance(found[key], kind) for key, kind in kinds.items()
-    )
+    return isinstance(found, dict) and all(key in found and isinstance(found[key], kind) for key, kind in kinds.items())
 
 
 _MADE = "a run is what `loginfer evaluate … --out FOLDER` writes"
 _AGAIN = "get the folder again, or run it again"
+
+
+def run_contender(
+    contender: Contender,
+    benchmark: Benchmark,
+    method: str | None,
+    wanted: Wanted,
+    path: str | Path,
+    *,
+    force: bool = False,
+    progress: Progress | None = None,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    tell: Callable[[str], None] | None = None,
+    weights: bool = True,
+) -> Evaluation:
+    """Evaluate a system and write the run's folder; a run that was killed goes on where it was.
+
+    Parameters
+    ----------
+    contender, benchmark, method, wanted
+        Who, on what, with whose negatives, and which figures.
+    path
+        The run's folder.
+    force
+        Replace an existing run, or an unfinished one for another request.
+    progress
+        Who shows how far the work is.
+    checkpoint_seconds
+        How often a checkpoint is due while learning.
+    tell
+        Told when an unfinished run goes on.
+    weights
+        Keep what was learned; without it a run can be scored again, but not asked anything new.
+
+    Raises
+    ------
+    OutputError
+        If the folder exists, is being written by another program, or an unfinished run of another request is
+        there.
+    """
+    target = Path(path)
+    request = request_of(contender, benchmark, method, wanted)
+    recover_folder(target)
+    try:
+        check_run(target, force=force)
+    except OutputError:
+        _tidy(target, request)
+        raise
+    with open_work(target, request, force=force) as work:
+        check_run(target, force=force)
+        if work.resumed and tell is not None:
+            tell(f"going on with the unfinished run for {target}")
+        evaluation = evaluate_contender(
+            contender, benchmark, method, wanted,
+            work=work, progress=progress, checkpoint_seconds=checkpoint_seconds,
+        )  # fmt: skip
+        write_run(evaluation, request, target, wanted=wanted, force=force, resumed=work.resumed, weights=weights)
+    return evaluation
+
+
+def _tidy(target: Path, request: Mapping[str, Any]) -> None:
+    """Remove what is left beside a run that was killed after it was complete."""
+    left = beside(target, "run")
+    if not left.exists():
+        return
+    with contextlib.suppress(LogInferError):
+        finished = load_run(target, verify=False).manifest["request"]
+        if finished == json.loads(as_json(request)):
+            with locked(target, "run-lock"):
+                shutil.rmtree(left, ignore_errors=True)
+
+
+def wanted_then(run: Run, **changed: Any) -> Wanted:
+    """Return which figures were wanted when the run was made, with changes.
+
+    Parameters
+    ----------
+    run
+        The run.
+    changed
+        Fields of `Wanted`; None leaves one as it was.
+    """
+    then = run.manifest["wanted"]
+    wanted = Wanted(
+        threshold=then["threshold"],
+        criterion=then["criterion"],
+        protocols=tuple(run.manifest["request"]["protocols"]),
+        tie=then["tie"],
+        diagnosis=then["diagnosis"],
+    )
+    return dataclasses.replace(wanted, **{key: value for key, value in changed.items() if value is not None})
+
+
+def score_run(run: Run, wanted: Wanted | None = None, benchmark: Benchmark | None = None) -> Measures:
+    """Compute every figure of a run again.
+
+    Parameters
+    ----------
+    run
+        The run.
+    wanted
+        Which figures; by default those of the run.
+    benchmark
+        The run's benchmark. Without it there are no breakdowns by rule, pattern and kind of negative and no
+        diagnosis, since the run holds labelled triples only.
+
+    Raises
+    ------
+    InputError
+        If the benchmark is not the one of the run.
+    """
+    wanted = wanted or wanted_then(run)
+    notes = [str(note) for note in run.manifest.get("notes", ())]
+    if benchmark is None:
+        labelled, predictions = run.labelled()
+        labelled = dataclasses.replace(labelled, name=run.benchmark)
+        return measure(labelled, predictions, run.ranks(), wanted, notes=notes)
+    run.check_benchmark(benchmark)
+    predictions = read_predictions(run.path / PREDICTIONS, benchmark, run.method)
+    return measure(benchmark, predictions, run.ranks(), wanted, notes=notes)

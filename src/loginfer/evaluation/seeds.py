@@ -7,18 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from loginfer.benchmark.manifest import as_json
-from loginfer.benchmark.values import Benchmark
+from loginfer.benchmark.benchmark import Benchmark
+from loginfer.benchmark.folder.manifest import as_json
 from loginfer.errors import InputError, LogInferError, OutputError
-from loginfer.evaluation.contender import Contender
-from loginfer.evaluation.evaluating import evaluate_contender
-from loginfer.evaluation.measures import Wanted
-from loginfer.evaluation.running import run_contender
-from loginfer.evaluation.runs import Run, load_run, request_of
-from loginfer.evaluation.work import differences
+from loginfer.evaluation.evaluating import Contender, evaluate_contender
+from loginfer.evaluation.metrics import Wanted
+from loginfer.evaluation.resuming import differences
+from loginfer.evaluation.runs import Run, load_run, request_of, run_contender
 from loginfer.files import atomic_write, recover_folder
-
-__all__ = ["CONFIDENCE", "SUMMARY", "check_alike", "run_seeds", "seed_runs", "summarise"]
 
 # If a figure is distributed normally over all seeds, its mean lies in the interval with this probability.
 CONFIDENCE = 0.95

@@ -14,24 +14,13 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.benchmark.tables import TRIPLE_COLUMNS, NameColumns, coded, row_groups, word_type, write_parts
-from loginfer.benchmark.values import Benchmark, NegativeSet, Splits
+from loginfer.benchmark.benchmark import Benchmark, NegativeSet, Splits
+from loginfer.benchmark.folder.tables import TRIPLE_COLUMNS, NameColumns, coded, row_groups, word_type, write_parts
 from loginfer.errors import InputError
-from loginfer.evaluation.predictions import labelled_triples
-from loginfer.evaluation.values import PROTOCOLS, LabelledScores, Predictions, Ranks, Scores
+from loginfer.evaluation.values import PROTOCOLS, LabelledScores, Predictions, Ranks, Scores, labelled_triples
 from loginfer.files import reading
 from loginfer.kg import KnowledgeGraph, Triples, Vocabulary
 from loginfer.systems.interface import POSITIONS
-
-__all__ = [
-    "PREDICTION_COLUMNS",
-    "RANK_COLUMNS",
-    "read_labelled",
-    "read_predictions",
-    "read_ranks",
-    "write_predictions",
-    "write_ranks",
-]
 
 # Splits that have predictions; nobody asks about what was learned from.
 SCORED = ("valid", "test")
@@ -61,17 +50,13 @@ def write_predictions(predictions: Predictions, benchmark: Benchmark, stream: IO
     import pyarrow as pa
 
     names = NameColumns(benchmark)
-    schema = pa.schema(
-        [*names.fields(), ("split", word_type()), ("label", pa.bool_()), ("score", pa.float64())]
-    )
+    schema = pa.schema([*names.fields(), ("split", word_type()), ("label", pa.bool_()), ("score", pa.float64())])
 
     def parts() -> Iterator[list[Any]]:
         for s, split in enumerate(SCORED):
             scores: LabelledScores = getattr(predictions, split)
             labelled = labelled_triples(benchmark, predictions.method, split)
-            for triples, values, label in zip(
-                labelled, (scores.positive, scores.negative), (True, False), strict=True
-            ):
+            for triples, values, label in zip(labelled, (scores.positive, scores.negative), (True, False), strict=True):
                 for start, stop in row_groups(len(triples)):
                     yield [
                         *names.columns(triples[start:stop]),
@@ -135,15 +120,11 @@ def read_predictions(path: Path, benchmark: Benchmark, method: str | None) -> Pr
         for wanted, there in zip(mine, theirs, strict=True):
             ids = [entities[there[:, 0]], relations[there[:, 1]], entities[there[:, 2]]]
             if not np.array_equal(wanted, np.stack(ids, axis=1)):
-                raise InputError(
-                    f"the predictions are not about the triples of {benchmark.name}", where=str(path)
-                )
+                raise InputError(f"the predictions are not about the triples of {benchmark.name}", where=str(path))
     return predictions
 
 
-def read_labelled(
-    path: Path, method: str | None, type_predicate: str | None
-) -> tuple[Benchmark, Predictions]:
+def read_labelled(path: Path, method: str | None, type_predicate: str | None) -> tuple[Benchmark, Predictions]:
     """Read predictions without the benchmark: the labelled triples alone, as a benchmark, and their scores.
 
     Ids follow the order of the names, so that the triples come in the same order as in the whole benchmark.

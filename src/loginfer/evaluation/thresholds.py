@@ -14,13 +14,11 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 import numpy.typing as npt
 
+from loginfer.benchmark.benchmark import Benchmark
 from loginfer.benchmark.shortcuts import counts_from
-from loginfer.benchmark.values import Benchmark
 from loginfer.errors import InputError, UnknownNameError
 from loginfer.evaluation.values import Counts, Predictions, Scores
 from loginfer.kg import Triples, Vocabulary
-
-__all__ = ["CRITERIA", "KINDS", "Criterion", "Kind", "Thresholds", "fit_threshold", "fit_thresholds"]
 
 # What a threshold is chosen for.
 Criterion = Literal["accuracy", "f1", "balanced_accuracy"]
@@ -31,9 +29,7 @@ Kind = Literal["global", "relation"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
-def fit_threshold(
-    positive: npt.ArrayLike, negative: npt.ArrayLike, criterion: Criterion = "accuracy"
-) -> float:
+def fit_threshold(positive: npt.ArrayLike, negative: npt.ArrayLike, criterion: Criterion = "accuracy") -> float:
     """Return the best threshold for labelled scores; a score that reaches it counts as true.
 
     Thresholds between the same two neighbouring scores do equally well. Where neighbouring gaps do, too,
@@ -182,10 +178,7 @@ class Thresholds:
 
 
 def fit_thresholds(
-    predictions: Predictions,
-    benchmark: Benchmark,
-    kind: Kind = "global",
-    criterion: Criterion = "accuracy",
+    predictions: Predictions, benchmark: Benchmark, kind: Kind = "global", criterion: Criterion = "accuracy"
 ) -> Thresholds:
     """Choose thresholds on valid.
 

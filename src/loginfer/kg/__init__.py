@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from loginfer.kg.graph import RDF_TYPE, TYPE_NAMES, KnowledgeGraph
-from loginfer.kg.triples import Triples, sorted_unique
+from loginfer.kg.graph import RDF_TYPE, TYPE_NAMES, KnowledgeGraph, Triples, sorted_unique
 from loginfer.kg.vocabulary import Vocabulary
 
 __all__ = [
@@ -45,7 +44,7 @@ def load_graph(
         Name of the type predicate; recognised by default.
     """
     from loginfer.kg.catalogue import open_graph
-    from loginfer.kg.load import ReadOptions
+    from loginfer.kg.formats.base import ReadOptions
 
     options = ReadOptions(format=format, on_error=on_error, columns=columns, type_predicate=type_predicate)
     return open_graph(name_or_path, options).graph

@@ -1,20 +1,233 @@
-"""The knowledge graph as a value."""
+"""KnowledgeGraph, packed triples, the one adjacency index, look-ups.
+
+Sets of triples as arrays: int32[n, 3], subject, relation, object, sorted and unique.
+
+Adjacency per relation, in both directions.
+
+The knowledge graph as a value.
+
+Looking up many keys in a sorted list of keys.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.errors import UnknownNameError
-from loginfer.kg.index import RelationIndex
-from loginfer.kg.triples import TripleKeys, Triples, distinct_keys, sorted_unique
+from loginfer.errors import LimitError, UnknownNameError
 from loginfer.kg.vocabulary import Vocabulary
 
-__all__ = ["RDF_TYPE", "TYPE_NAMES", "KnowledgeGraph"]
+Triples: TypeAlias = npt.NDArray[np.int32]
+
+_BLOCK = 2**15
+
+
+@dataclass(frozen=True, slots=True)
+class TripleKeys:
+    """Triples packed into one int64 each, in the order of subject, relation, object.
+
+    key = (s · relations + r) · entities + o. Sorting, merging and look-ups on keys are several times
+    faster than on rows.
+
+    Parameters
+    ----------
+    entities, relations
+        Sizes of the vocabularies.
+    """
+
+    entities: int
+    relations: int
+
+    def __post_init__(self) -> None:
+        if self.entities * self.entities * self.relations >= 2**63 or self.entities >= 2**31:
+            raise LimitError(
+                f"a graph of {self.entities:,} entities and {self.relations:,} relations is too large for 64-bit keys",
+                hint="this is over a hundred million entities; split the graph",
+            )
+
+    def pack(self, triples: Triples) -> npt.NDArray[np.int64]:
+        """Return int64[n], one key a triple."""
+        keys = triples[:, 0].astype(np.int64)
+        keys *= self.relations
+        keys += triples[:, 1]
+        keys *= self.entities
+        keys += triples[:, 2]
+        return keys
+
+    def unpack(self, keys: npt.NDArray[np.int64]) -> Triples:
+        """Return int32[n, 3], the triples behind the keys."""
+        triples = np.empty((len(keys), 3), dtype=np.int32)
+        for start in range(0, len(keys), _BLOCK):  # temporaries stay in the cache
+            part = keys[start : start + _BLOCK]
+            out = triples[start : start + _BLOCK]
+            # Division by one number is vectorised, divmod is not.
+            rest = part // self.entities
+            out[:, 2] = part - rest * self.entities
+            subjects = rest // self.relations
+            out[:, 0] = subjects
+            out[:, 1] = rest - subjects * self.relations
+        return triples
+
+
+def sorted_unique(triples: Triples, keys: TripleKeys) -> Triples:
+    """Return the distinct triples in order, always as a new array."""
+    if triples.ndim != 2 or triples.shape[1] != 3:
+        raise ValueError(f"triples must have the shape (n, 3), not {triples.shape}")
+    if len(triples) == 0:
+        return triples.copy()
+    for column, size in enumerate((keys.entities, keys.relations, keys.entities)):
+        if triples[:, column].min() < 0 or triples[:, column].max() >= size:
+            raise ValueError("triples hold ids outside the vocabularies")
+    packed = keys.pack(triples)
+    if (packed[1:] > packed[:-1]).all():
+        return np.array(triples, dtype=np.int32, order="C")
+    return keys.unpack(distinct_keys(packed))
+
+
+def distinct_keys(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the distinct keys in ascending order; `keys` is sorted in place."""
+    keys.sort()
+    fresh = keys[1:] != keys[:-1]
+    if fresh.all():
+        return keys
+    return np.concatenate([keys[:1], keys[1:][fresh]])
+
+
+def keys_without(keys: npt.NDArray[np.int64], others: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the keys that are not among others; both ascending and distinct."""
+    if not len(keys) or not len(others):
+        return keys
+    few, many = (keys, others) if len(keys) <= len(others) else (others, keys)
+    places = np.searchsorted(many, few)
+    places[places == len(many)] = 0
+    common = many[places] == few
+    if few is keys:
+        return np.asarray(keys[~common])
+    return np.delete(keys, places[common])
+
+
+def merged_keys(*parts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the distinct keys of several arrays in ascending order."""
+    keys = np.concatenate(parts)
+    keys.sort(kind="stable")  # ascending runs are merged, not sorted again
+    fresh = np.ones(len(keys), dtype=bool)
+    fresh[1:] = keys[1:] != keys[:-1]
+    return keys if fresh.all() else keys[fresh]
+
+
+FORWARD: Literal[0] = 0
+INVERSE: Literal[1] = 1
+
+# Dense row pointers kept for reuse take at most this much; beyond it they are made anew.
+POINTER_CACHE_BYTES = 256 * 2**20
+
+BLOCK = 2**15
+
+
+class RelationIndex:
+    """For each relation its pairs sorted by subject and, once more, by object.
+
+    `columns` is int32[2n]: first the objects of all triples in the order (relation, subject, object), then
+    the subjects in the order (relation, object, subject). `offsets` says where a relation's part of the
+    first half begins; its part of the second half is n further on. `pointers(r, direction)` are row
+    pointers straight into `columns`:
+
+        R-successors of x    = columns[p[x]:p[x + 1]] with p = pointers(R, FORWARD), ascending
+        R-predecessors of y  = columns[p[y]:p[y + 1]] with p = pointers(R, INVERSE), ascending
+
+    Kernels therefore take one array of values and a stack of row pointers, whatever relations a rule has.
+
+    Parameters
+    ----------
+    triples
+        int32[n, 3], sorted and unique.
+    entities, relations
+        Sizes of the vocabularies.
+    """
+
+    def __init__(self, triples: npt.NDArray[np.int32], entities: int, relations: int) -> None:
+        self.entities = entities
+        self.relations = relations
+        self.size = len(triples)
+        if 2 * self.size >= 2**31:
+            raise LimitError(
+                f"{self.size:,} triples are too many for 32-bit row pointers",
+                hint="use the engine that works out of memory (--engine duckdb)",
+            )
+        counts = np.bincount(triples[:, 1], minlength=relations)
+        self.offsets = np.zeros(relations + 1, dtype=np.int64)
+        np.cumsum(counts, out=self.offsets[1:])
+        # Triples come sorted by (s, r, o): one stable sort by r gives (r, s, o). Numbers of 16 bits are
+        # sorted in linear time.
+        narrow = np.uint16 if relations <= 2**16 else np.int32
+        by_subject = np.argsort(triples[:, 1].astype(narrow), kind="stable")
+        self.subjects = np.ascontiguousarray(triples[by_subject, 0])
+        objects = np.ascontiguousarray(triples[by_subject, 2])
+        # (r, o, s) packed into one number each: sorting numbers is faster than sorting places.
+        key = np.repeat(np.arange(relations, dtype=np.int64), counts)
+        key *= entities
+        key += objects
+        key *= entities
+        key += self.subjects
+        key.sort()
+        self.inverse_objects = np.empty(self.size, dtype=np.int32)
+        self.columns = np.empty(2 * self.size, dtype=np.int32)
+        self.columns[: self.size] = objects
+        for start in range(0, self.size, BLOCK):
+            part = slice(start, min(start + BLOCK, self.size))
+            pairs = key[part] // entities
+            self.columns[self.size + part.start : self.size + part.stop] = key[part] - pairs * entities
+            self.inverse_objects[part] = pairs - pairs // entities * entities
+        for array in (self.offsets, self.subjects, self.inverse_objects, self.columns):
+            array.setflags(write=False)
+        self._pointers: dict[tuple[int, int], npt.NDArray[np.int32]] = {}
+
+    @property
+    def objects(self) -> npt.NDArray[np.int32]:
+        """int32[n], objects in the order (relation, subject, object), beside `subjects`."""
+        return self.columns[: self.size]
+
+    @property
+    def inverse_subjects(self) -> npt.NDArray[np.int32]:
+        """int32[n], subjects in the order (relation, object, subject), beside `inverse_objects`."""
+        return self.columns[self.size :]
+
+    def pairs(self, relation: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """Return subjects and objects of one relation, sorted by subject, then object."""
+        part = slice(int(self.offsets[relation]), int(self.offsets[relation + 1]))
+        return self.subjects[part], self.objects[part]
+
+    def inverse_pairs(self, relation: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """Return objects and subjects of one relation, sorted by object, then subject."""
+        part = slice(int(self.offsets[relation]), int(self.offsets[relation + 1]))
+        return self.inverse_objects[part], self.inverse_subjects[part]
+
+    def pointers(self, relation: int, direction: int) -> npt.NDArray[np.int32]:
+        """Return int32[entities + 1]: row pointers of one relation into `columns`."""
+        found = self._pointers.get((relation, direction))
+        if found is not None:
+            return found
+        start, end = int(self.offsets[relation]), int(self.offsets[relation + 1])
+        rows = (self.subjects if direction == FORWARD else self.inverse_objects)[start:end]
+        made = np.empty(self.entities + 1, dtype=np.int32)
+        made[0] = 0
+        np.cumsum(np.bincount(rows, minlength=self.entities), out=made[1:])
+        made += start + (self.size if direction == INVERSE else 0)
+        made.setflags(write=False)
+        if (len(self._pointers) + 1) * made.nbytes <= POINTER_CACHE_BYTES:
+            self._pointers[relation, direction] = made
+        return made
+
+    @cached_property
+    def loops(self) -> npt.NDArray[np.int64]:
+        """int64[m], places in `subjects` and `objects` of the triples (x, R, x)."""
+        return np.flatnonzero(self.subjects == self.objects)
+
 
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 
@@ -49,12 +262,7 @@ class KnowledgeGraph:
     in_memory = True
 
     def __init__(
-        self,
-        entities: Vocabulary,
-        relations: Vocabulary,
-        triples: npt.ArrayLike,
-        *,
-        type_predicate: str | None = None,
+        self, entities: Vocabulary, relations: Vocabulary, triples: npt.ArrayLike, *, type_predicate: str | None = None
     ) -> None:
         self.entities = entities
         self.relations = relations
@@ -65,9 +273,7 @@ class KnowledgeGraph:
         self.type_relation = _find_type_relation(relations, type_predicate)
 
     @classmethod
-    def from_names(
-        cls, triples: Iterable[Sequence[str]], *, type_predicate: str | None = None
-    ) -> KnowledgeGraph:
+    def from_names(cls, triples: Iterable[Sequence[str]], *, type_predicate: str | None = None) -> KnowledgeGraph:
         """Make a graph of (subject, relation, object) names."""
         rows = [(s, r, o) for s, r, o in triples]
         entities = Vocabulary.of([name for s, _, o in rows for name in (s, o)])
@@ -75,12 +281,7 @@ class KnowledgeGraph:
         entity_id = {name: i for i, name in enumerate(entities)}
         relation_id = {name: i for i, name in enumerate(relations)}
         ids = [(entity_id[s], relation_id[r], entity_id[o]) for s, r, o in rows]
-        return cls(
-            entities,
-            relations,
-            np.array(ids, dtype=np.int32).reshape(-1, 3),
-            type_predicate=type_predicate,
-        )
+        return cls(entities, relations, np.array(ids, dtype=np.int32).reshape(-1, 3), type_predicate=type_predicate)
 
     @classmethod
     def from_keys(
@@ -212,20 +413,14 @@ class KnowledgeGraph:
     def names(self, triples: npt.ArrayLike) -> list[tuple[str, str, str]]:
         """Return triples of ids as triples of names."""
         ids = np.asarray(triples).reshape(-1, 3)
-        columns = (
-            self.entities.names(ids[:, 0]),
-            self.relations.names(ids[:, 1]),
-            self.entities.names(ids[:, 2]),
-        )
+        columns = (self.entities.names(ids[:, 0]), self.relations.names(ids[:, 1]), self.entities.names(ids[:, 2]))
         return list(zip(*columns, strict=True))
 
     # -- other graphs ---------------------------------------------------------------------------
 
     def with_triples(self, triples: npt.ArrayLike) -> KnowledgeGraph:
         """Return a graph over the same vocabularies with other triples."""
-        return KnowledgeGraph(
-            self.entities, self.relations, triples, type_predicate=self.type_predicate or ""
-        )
+        return KnowledgeGraph(self.entities, self.relations, triples, type_predicate=self.type_predicate or "")
 
     def with_more(self, triples: Triples) -> KnowledgeGraph:
         """Return a graph over the same vocabularies that has these triples as well."""
@@ -295,3 +490,34 @@ def _runs(ascending: Ids) -> Ids:
 def _readonly(array: T) -> T:
     array.setflags(write=False)
     return array
+
+
+Keys = npt.NDArray[np.int64]
+
+
+def member(known: Keys, wanted: Keys) -> npt.NDArray[np.bool_]:
+    """Return bool[n]: which of the wanted keys are among the known ones, which are sorted."""
+    return places_of(known, wanted)[0]
+
+
+def places_of(known: Keys, wanted: Keys) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
+    """Return bool[n], int64[n]: which of the wanted keys are among the known ones, and where."""
+    if not len(known):
+        return np.zeros(len(wanted), dtype=bool), np.zeros(len(wanted), dtype=np.int64)
+    places = np.searchsorted(known, wanted)
+    places[places == len(known)] = 0
+    return known[places] == wanted, places
+
+
+def grouped(*columns: npt.NDArray[np.int64]) -> list[tuple[tuple[int, ...], npt.NDArray[np.int64]]]:
+    """Return the places at which the columns have the same values, by these values, in ascending order."""
+    if not len(columns[0]):
+        return []
+    order = np.lexsort(columns[::-1])
+    rows = np.stack(columns, axis=1)[order]
+    starts = np.flatnonzero(np.concatenate([[True], (rows[1:] != rows[:-1]).any(axis=1)]))
+    stops = [*starts[1:].tolist(), len(order)]
+    return [
+        (tuple(values), order[start:stop])
+        for values, start, stop in zip(rows[starts].tolist(), starts.tolist(), stops, strict=True)
+    ]

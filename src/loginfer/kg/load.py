@@ -1,25 +1,177 @@
-"""The doors of the house: graphs come in by `read_graph` and go out by `write_graph`."""
+"""Read_graph, write_graph.
+
+The formats there are, and which one a file has.
+
+A new format is one file in this folder with a reader and a writer, and a line here.
+
+A graph in several files: a folder or an archive with train, valid and test.
+
+The doors of the house: graphs come in by `read_graph` and go out by `write_graph`.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import shutil
 import tempfile
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from loginfer.errors import InputError, OutputError
+from loginfer.errors import InputError, OutputError, UnknownNameError
 from loginfer.files import atomic_path, describe_os_error, reading, refuse_to_overwrite
-from loginfer.kg.archive import is_archive
-from loginfer.kg.formats.folder import archive_sources, folder_sources
-from loginfer.kg.formats.interface import Format, Loaded, Progress, ReadOptions, ReadReport
+from loginfer.kg.formats.base import (
+    Format,
+    Loaded,
+    Progress,
+    ReadOptions,
+    ReadReport,
+    Source,
+    compressed,
+    is_archive,
+    read_archive,
+    split_compression,
+)
+from loginfer.kg.formats.ntriples import NTRIPLES
 from loginfer.kg.formats.openke import ENTITIES, OPENKE, RELATIONS, with_names
-from loginfer.kg.formats.registry import FORMATS, format_by_ending, format_by_name, sniff
-from loginfer.kg.formats.source import Source, compressed
+from loginfer.kg.formats.parquet import PARQUET
+from loginfer.kg.formats.tsv import TSV
+from loginfer.kg.formats.turtle import TURTLE
 from loginfer.kg.graph import KnowledgeGraph
 
-__all__ = ["Loaded", "ReadOptions", "ReadReport", "check_output", "formats", "read_graph", "write_graph"]
+# Where endings overlap, the longer one comes first.
+FORMATS = (OPENKE, TSV, NTRIPLES, TURTLE, PARQUET)
+
+OTHER_RDF = (".nq", ".trig", ".rdf", ".owl", ".xml", ".jsonld", ".n3")
+
+
+def format_by_name(name: str) -> Format:
+    """Return a format by its name; the error lists the nearest ones."""
+    for known in FORMATS:
+        if known.name == name.lower():
+            return known
+    names = [known.name for known in FORMATS]
+    error = UnknownNameError("format", name, names)
+    error.hint = error.hint or "known are " + ", ".join(names)
+    raise error
+
+
+def format_by_ending(name: str) -> Format | None:
+    """Return the format that a file's name stands for, compressed or not."""
+    plain = split_compression(name.lower())[0]
+    for known in FORMATS:
+        if plain.endswith(known.endings):
+            return known
+    return None
+
+
+def sniff(source: Source) -> Format:
+    """Guess the format of a file with an unknown ending by its first lines."""
+    if source.file_name.endswith(OTHER_RDF):
+        raise InputError(f"`{source.name}` is RDF in a format that is not read", hint="convert it to N-Triples (.nt)")
+    if source.content is None and not source.path.is_file():
+        raise InputError(f"`{source.name}` is a pipe, read only once", hint="give its format (--format)")
+    with source.open() as (stream, _):
+        head = stream.read(4096)
+    if head.startswith(b"PAR1"):
+        return PARQUET
+    text = head.removeprefix(b"\xef\xbb\xbf").decode(errors="replace")
+    for line in text.splitlines():
+        words = line.split("#", 1)[0].strip() if line.lstrip().startswith("#") else line.strip()
+        if not words:
+            continue
+        if words.lower().startswith(("@prefix", "@base", "prefix ", "base ")):
+            return TURTLE
+        if words.startswith(("<", "_:")) and words.endswith("."):
+            return NTRIPLES
+        if line.count("\t") == 2:
+            return TSV
+        break
+    raise InputError(
+        f"cannot tell the format of `{source.name}`",
+        hint="give it (--format), or a name that ends in "
+        + ", ".join(ending for known in FORMATS for ending in known.endings),
+    )
+
+
+# The parts of a split data set, in the order in which they are read, by the names people give them.
+PARTS = {"train": "train", "valid": "valid", "validation": "valid", "dev": "valid", "test": "test"}
+ORDER = ("train", "valid", "test")
+LISTED = 10
+
+
+def folder_sources(folder: Path) -> tuple[Format, list[Source]]:
+    """Find the files of a graph in a folder, or in the one sub-folder that has them."""
+    with reading(folder):
+        files = sorted(path for path in folder.iterdir() if path.is_file())
+        for below in sorted(path for path in folder.iterdir() if path.is_dir()):
+            files += sorted(path for path in below.iterdir() if path.is_file())
+    sources = [(path.relative_to(folder).as_posix(), Source.of(path)) for path in files]
+    return _choose(sources, f"folder `{folder}`")
+
+
+def archive_sources(path: Path) -> tuple[Format, list[Source]]:
+    """Find the files of a graph in an archive."""
+    members = read_archive(path, wanted=lambda name: _usable(name) and format_by_ending(name) is not None)
+    sources = [(m.name, Source(f"{path}:{m.name}", Path(m.name), m.content or b"")) for m in members]
+    return _choose(sources, f"archive `{path}`")
+
+
+def _usable(name: str) -> bool:
+    """Leave out hidden files and what the Mac's archiver adds."""
+    return not any(part.startswith(".") or part == "__MACOSX" for part in PurePosixPath(name).parts)
+
+
+def _choose(found: Sequence[tuple[str, Source]], what: str) -> tuple[Format, list[Source]]:
+    folders: dict[str, dict[str, Source]] = {}
+    for name, source in found:
+        path = PurePosixPath(name)
+        if _usable(name) and len(path.parts) <= 2 and format_by_ending(name) is not None:
+            folders.setdefault(str(path.parent), {})[path.name] = source
+    complete = [choice for files in folders.values() if (choice := _parts(files, what)) is not None]
+    if len(complete) == 1:
+        return complete[0]
+    single = [source for files in folders.values() for source in files.values()]
+    if not complete and len(single) == 1:
+        known = format_by_ending(single[0].path.name)
+        if known is not None and known is not OPENKE:
+            return known, single
+    names = [f"`{name}`" for name, _ in found if _usable(name)]
+    listed = ", ".join(names[:LISTED]) + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
+    trouble = "several sets of train/valid/test" if complete else "no graph"
+    raise InputError(
+        f"{trouble} in {what}; found " + (listed or "nothing"),
+        hint="expected train, valid and test (.txt, .tsv, .nt, .ttl, .parquet; also .gz, .zst), "
+        f"or {ENTITIES}, {RELATIONS} and train2id.txt, at the top or in one sub-folder",
+    )
+
+
+def _parts(files: dict[str, Source], what: str) -> tuple[Format, list[Source]] | None:
+    """Return the files of one folder that make up a graph, or None if there is no train file."""
+    by_name = {source.file_name: source for source in files.values()}
+    if ENTITIES in by_name and RELATIONS in by_name and "train2id.txt" in by_name:
+        triples = [by_name[f"{p}2id.txt"] for p in PARTS if f"{p}2id.txt" in by_name]
+        return OPENKE, [by_name[ENTITIES], by_name[RELATIONS], *triples]
+    parts: dict[str, Source] = {}
+    for _, source in sorted(files.items()):
+        part = PARTS.get(PurePosixPath(source.file_name).stem)
+        if part is not None:
+            if part in parts:
+                raise InputError(
+                    f"two {part} files in {what}: `{parts[part].path.name}` and `{source.path.name}`",
+                    hint="keep one of them, or give the file",
+                )
+            parts[part] = source
+    if "train" not in parts:
+        return None
+    chosen = [parts[part] for part in ORDER if part in parts]
+    formats = {known.name: known for s in chosen if (known := format_by_ending(s.path.name)) is not None}
+    if len(formats) > 1:
+        raise InputError(
+            f"the files in {what} have different formats: " + ", ".join(f"`{s.path.name}`" for s in chosen),
+            hint="convert them to one format first",
+        )
+    return next(iter(formats.values())), chosen
 
 
 def formats() -> list[Format]:
@@ -27,9 +179,7 @@ def formats() -> list[Format]:
     return list(FORMATS)
 
 
-def read_graph(
-    path: str | Path, options: ReadOptions | None = None, progress: Progress | None = None
-) -> Loaded:
+def read_graph(path: str | Path, options: ReadOptions | None = None, progress: Progress | None = None) -> Loaded:
     """Read a graph from a file, a folder or an archive.
 
     Parameters
@@ -94,16 +244,13 @@ def _sources(path: Path, options: ReadOptions) -> tuple[Format, list[Source]]:
     if known is OPENKE:
         if source.file_name in (ENTITIES, RELATIONS):
             raise InputError(
-                f"`{path}` holds names, not triples",
-                hint=f"give `{path.parent}`, or a file such as train2id.txt",
+                f"`{path}` holds names, not triples", hint=f"give `{path.parent}`, or a file such as train2id.txt"
             )
         return known, with_names(source)
     return known, [source]
 
 
-def write_graph(
-    graph: KnowledgeGraph, path: str | Path, *, format: str | None = None, force: bool = False
-) -> None:
+def write_graph(graph: KnowledgeGraph, path: str | Path, *, format: str | None = None, force: bool = False) -> None:
     """Write a graph to a file, or to a folder for OpenKE; nobody ever sees half of it.
 
     Parameters
@@ -173,8 +320,7 @@ def _write_folder(
         if error.errno is None:
             raise
         raise OutputError(
-            f"cannot write `{target}`: {describe_os_error(error)}",
-            hint="free some space or choose another place",
+            f"cannot write `{target}`: {describe_os_error(error)}", hint="free some space or choose another place"
         ) from error
     finally:
         if temporary is not None:

@@ -1,33 +1,39 @@
 """Rules and patterns: the rule language of the paper, without any data."""
 
+from __future__ import annotations
+
 from loginfer.logic.canonical import canonical, canonical_text, equivalent
 from loginfer.logic.dialects import Dialect, detect, dialect_named, dialects
 from loginfer.logic.dialects.arrow import parse_rule
-from loginfer.logic.dialects.sparql import body_to_sparql
+from loginfer.logic.dialects.queries import body_to_sparql
 from loginfer.logic.entailment import Entailment, entails
-from loginfer.logic.instances import collapses, collapses_onto, instantiate, symmetries
 from loginfer.logic.patterns import (
     FURTHER_NAMES,
     PATTERN_NAMES,
     all_patterns,
+    collapses,
+    collapses_onto,
+    instantiate,
     parse_pattern,
     pattern_named,
     patterns,
+    symmetries,
 )
-from loginfer.logic.rule import Atom, Inequality, Negation, Pattern, Rule
-from loginfer.logic.rulefile import (
-    SHIPPED,
-    RuleFile,
+from loginfer.logic.rule import (
+    Atom,
+    Constant,
+    Inequality,
+    Negation,
+    Pattern,
+    Rule,
     ScoredRule,
+    Template,
+    Variable,
     ZeroRule,
-    format_rules,
-    parse_rules,
-    read_rules,
-    write_rules,
 )
+from loginfer.logic.rule_files import SHIPPED, RuleFile, format_rules, parse_rules, read_rules, write_rules
 from loginfer.logic.stratification import stratified
 from loginfer.logic.subrules import SubRule, subrules, subrules_of
-from loginfer.logic.terms import Constant, Template, Variable
 
 __all__ = [
     "FURTHER_NAMES",

@@ -14,10 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import count, permutations
 from typing import TypeAlias, TypeVar
 
-from loginfer.logic.rule import Atom, BodyAtom, Inequality, Negation, Pattern, Rule
-from loginfer.logic.terms import Constant, Template, Term, Variable
-
-__all__ = ["canonical", "canonical_text", "equivalent"]
+from loginfer.logic.rule import Atom, BodyAtom, Constant, Inequality, Negation, Pattern, Rule, Template, Term, Variable
 
 Clause = TypeVar("Clause", Rule, Pattern)
 
@@ -45,9 +42,7 @@ def canonical(rule: Clause) -> Clause:
     numbers: dict[Term, int] = {v: i for i, v in enumerate(rule.variables)}
     everything: tuple[BodyAtom, ...] = (*rule.body, rule.head)
     hidden = {v for negation in rule.negations for v in rule.existential(negation)}
-    others = sorted(
-        {_term_key(t) for part in everything for t in part.terms if t not in numbers and t not in hidden}
-    )
+    others = sorted({_term_key(t) for part in everything for t in part.terms if t not in numbers and t not in hidden})
     predicates = sorted({_predicate_key(atom) for atom in rule})
     term_codes = {key: ~i for i, key in enumerate(others)}
     predicate_codes = {key: i for i, key in enumerate(predicates)}
@@ -211,9 +206,7 @@ def labellings(links: Sequence[Link], limit: int) -> list[dict[int, int]] | None
     """
     present = sorted({end for _, *ends in links for end in ends if end >= 0})
     numbers = {end: i for i, end in enumerate(present)}
-    parts = [
-        (kind, 0, numbers.get(first, first), numbers.get(second, second)) for kind, first, second in links
-    ]
+    parts = [(kind, 0, numbers.get(first, first), numbers.get(second, second)) for kind, first, second in links]
     found: list[list[int]] = []
     waiting = [_refine(parts, [0] * len(present))]
     while waiting:

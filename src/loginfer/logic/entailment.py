@@ -1,4 +1,8 @@
-"""Entailment of a rule by rules: what materialisation on canonical instances decides.
+"""Does M entail r; also for a million path rules.
+
+Path rules as arrays: the input for entailment by very many mined rules.
+
+Entailment of a rule by rules: what materialisation on canonical instances decides.
 
 M entails r if every graph that is closed under M satisfies r; in other words, if on no graph the
 materialisation of M makes r's body true and leaves its head out.
@@ -15,23 +19,195 @@ and looks again only where such a pair is identified: two variables, or a variab
 these is the start of the same search. Without inequalities in M a single instance is enough, whatever
 inequalities r has: those only say which instances count, and if the first one is not allowed (x != x),
 none is and r says nothing.
+
+Entailment by very many rules: bit matrices over the few elements of a canonical instance.
+
+Rules with constants in their heads bring elements into an instance that it did not have, and through them
+everything might follow from everything: thousands of constants, and facts between any two of them. So
+constants are let in only as they are needed:
+
+1. Leave out every fact about a constant that the instance does not have. What follows now, follows.
+2. Let one element ★ stand for all other constants. That is a homomorphism, so all that follows has its image
+   among what follows now: a goal that does not follow now, does not follow.
+3. Otherwise a derivation of the goal uses ★. Let the constants of its rules in as elements of their own and
+   go back to 1. It uses at least one that was not yet in: without ★ it would have been found in step 1.
+
+So this ends, and with the right answer. But it may take as many rounds as there are constants; with more than
+some tens of them the question is given up as undecided.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol, TypeAlias
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from loginfer.errors import InputError, LimitError
-from loginfer.logic.entailment_closure import PlainProver
-from loginfer.logic.entailment_instances import Instance, Step, undecided, used_inequalities
-from loginfer.logic.entailment_paths import BOTH, NONE, PathRules
-from loginfer.logic.rule import Atom, Rule
+from loginfer.logic.entailment_plain import Instance, PlainProver, Step, derivation, undecided, used_inequalities
+from loginfer.logic.rule import Atom, Constant, Inequality, Rule, Term, Variable
 
-__all__ = ["Entailment", "Instance", "Step", "entails"]
+Ids: TypeAlias = npt.NDArray[np.int32]
+
+# No constant, no further atom.
+NONE = -1
+# Which places of the head are variables.
+BOTH, SUBJECT, OBJECT = 0, 1, 2
+# Atoms in a body, at most, of rules that are given as rules.
+LONGEST = 3
+
+
+@dataclass(frozen=True)
+class PathRules:
+    """Rules whose bodies are paths, as codes.
+
+    Parameters
+    ----------
+    head
+        int32[m], the head's relation R.
+    variables
+        int8[m]: BOTH for h(X,Y), where the path leads from X to Y; SUBJECT for h(X,c) and OBJECT for h(c,X),
+        where it starts at X.
+    head_constant, end_constant
+        int32[m]: c, and the constant at the end of the path of h(X,c) or h(c,X); NONE where there is none.
+    body
+        int32[m, k], directed relations 2·R + d: with d = 0 a step goes from subject to object, with d = 1
+        from object to subject. NONE behind the last. A row without any is no rule and is passed over.
+    relations, constants
+        The names.
+    """
+
+    head: Ids
+    variables: npt.NDArray[np.int8]
+    head_constant: Ids
+    end_constant: Ids
+    body: Ids
+    relations: Sequence[str]
+    constants: Sequence[str]
+    texts: Callable[[int], Rule] | None = None
+
+    def __post_init__(self) -> None:
+        size = len(self.head)
+        for name in ("variables", "head_constant", "end_constant", "body"):
+            if len(getattr(self, name)) != size:
+                raise InputError(f"`{name}` has {len(getattr(self, name))} rows, `head` has {size}")
+        if not size:
+            return
+        for name, limit, least in (
+            ("head", len(self.relations), 0),
+            ("body", 2 * len(self.relations), NONE),
+            ("variables", OBJECT + 1, BOTH),
+            ("head_constant", len(self.constants), NONE),
+            ("end_constant", len(self.constants), NONE),
+        ):
+            column = getattr(self, name)
+            if column.size and (int(column.min()) < least or int(column.max()) >= limit):
+                raise InputError(f"a code in `{name}` is not between {least} and {limit - 1}")
+        if bool(((self.variables != BOTH) & (self.head_constant == NONE)).any()):
+            raise InputError("a rule with one variable in its head has no `head_constant`")
+
+    def __len__(self) -> int:
+        return len(self.head)
+
+    def rule(self, place: int) -> Rule:
+        """Return one of the rules."""
+        if self.texts is not None:
+            return self.texts(place)
+        path = [int(code) for code in self.body[place] if code >= 0]
+        inner = [Variable(f"a{i}") for i in range(1, len(path))]
+        nodes: list[Term] = [Variable("x"), *inner, Variable("y")]
+        variables = int(self.variables[place])
+        end = int(self.end_constant[place])
+        if variables != BOTH and end >= 0:
+            nodes[-1] = Constant(self.constants[end])
+        body = []
+        for step, code in enumerate(path):
+            ends = (nodes[step], nodes[step + 1]) if code % 2 == 0 else (nodes[step + 1], nodes[step])
+            body.append(Atom(ends[0], self.relations[code // 2], ends[1]))
+        other: Term = nodes[-1] if variables == BOTH else Constant(self.constants[int(self.head_constant[place])])
+        subject, object_ = (other, nodes[0]) if variables == OBJECT else (nodes[0], other)
+        return Rule(body, Atom(subject, self.relations[int(self.head[place])], object_))
+
+    @classmethod
+    def of(cls, rules: Iterable[Rule]) -> tuple[PathRules, list[Rule]]:
+        """Return the path rules among some, of up to three atoms, and the others."""
+        relations: dict[str, int] = {}
+        constants: dict[str, int] = {}
+        rows: list[list[int]] = []
+        kept: list[Rule] = []
+        others: list[Rule] = []
+
+        def constant(term: Term | None) -> int:
+            return NONE if term is None else constants.setdefault(term.name, len(constants))
+
+        for rule in rules:
+            found = _as_path(rule)
+            if found is None:
+                others.append(rule)
+                continue
+            variables, path, head_constant, end = found
+            codes = [2 * relations.setdefault(r, len(relations)) + d for r, d in path]
+            codes += [NONE] * (LONGEST - len(codes))
+            head = relations.setdefault(str(rule.head.relation), len(relations))
+            rows.append([head, variables, constant(head_constant), constant(end), *codes])
+            kept.append(rule)
+        table = np.array(rows, dtype=np.int32).reshape(-1, 4 + LONGEST)
+        head_, kinds, heads, ends = (np.ascontiguousarray(column) for column in table[:, :4].T)
+        body = np.ascontiguousarray(table[:, 4:])
+        made = cls(head_, kinds.astype(np.int8), heads, ends, body, list(relations), list(constants), kept.__getitem__)
+        return made, others
+
+
+_Path: TypeAlias = tuple[int, list[tuple[str, int]], Term | None, Term | None]
+
+
+def _as_path(rule: Rule) -> _Path | None:
+    """Return variables, directed relations, head constant and end of a path rule; None for other shapes."""
+    if rule.inequalities or rule.negations or not 1 <= len(rule.atoms) <= LONGEST:
+        return None
+    subject, object_ = rule.head.terms
+    if isinstance(subject, Variable):
+        start, other = subject, object_
+    elif isinstance(object_, Variable):
+        start, other = object_, subject
+    else:
+        return None
+    if start == other:
+        return None
+    cyclic = isinstance(other, Variable)
+    walked = _walk(rule, start, other if cyclic else None)
+    if walked is None:
+        return None
+    path, end = walked
+    if cyclic:
+        return (BOTH, path, None, None) if end == other else None
+    return SUBJECT if start == subject else OBJECT, path, other, end if isinstance(end, Constant) else None
+
+
+def _walk(rule: Rule, start: Variable, last: Term | None) -> tuple[list[tuple[str, int]], Term] | None:
+    """Return the path from a variable through all atoms, and where it ends."""
+    remaining = list(rule.atoms)
+    path: list[tuple[str, int]] = []
+    here: Term = start
+    visited: set[Term] = {start}
+    while remaining:
+        fitting = [atom for atom in remaining if here in atom.terms]
+        if len(fitting) != 1 or isinstance(here, Constant) or here == last:
+            return None
+        (atom,) = fitting
+        remaining.remove(atom)
+        direction = 0 if atom.subject == here else 1
+        here = atom.terms[1 - direction]
+        if here in visited:
+            return None
+        visited.add(here)
+        path.append((str(atom.relation), direction))
+    return path, here
+
 
 Prove: TypeAlias = Callable[[Sequence[Atom], Atom], "tuple[Step, ...] | None"]
 
@@ -84,8 +260,6 @@ class Entailment:
         self._size = len(program)
         self._prover: _Prover
         if compiled or (compiled is None and len(program) >= MANY_RULES):
-            from loginfer.logic.entailment_compiled import CompiledProver
-
             self._prover = CompiledProver(*PathRules.of(program))
         else:
             self._prover = PlainProver(program)
@@ -122,8 +296,6 @@ class Entailment:
         others
             Rules of any shape.
         """
-        from loginfer.logic.entailment_compiled import CompiledProver
-
         heads = np.ascontiguousarray(head, dtype=np.int32)
         size = len(heads)
 
@@ -132,9 +304,7 @@ class Entailment:
                 return np.full(size, default, dtype=np.int32)
             return np.ascontiguousarray(values, dtype=np.int32)
 
-        kinds = (
-            np.full(size, BOTH, dtype=np.int8) if variables is None else np.asarray(variables, dtype=np.int8)
-        )
+        kinds = np.full(size, BOTH, dtype=np.int8) if variables is None else np.asarray(variables, dtype=np.int8)
         bodies = np.asarray(body, dtype=np.int32)
         bodies = np.ascontiguousarray(bodies.reshape(size, -1) if size else np.empty((0, 1), dtype=np.int32))
         paths = PathRules(
@@ -259,3 +429,380 @@ def _check(rule: Rule) -> None:
             f"entailment is for rules without negation, not for `{rule}`",
             hint="the test by canonical instances is not complete for negation as failure",
         )
+
+
+# A fact: relation, subject, object.
+Fact: TypeAlias = tuple[int, int, int]
+
+# Elements that a bit matrix has room for, ★ included.
+ROOM = 62
+# What ★ is called; it never leaves this file.
+_STAR = Constant("★")
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A materialisation that has stopped.
+
+    Parameters
+    ----------
+    elements
+        The terms, by number; ★ last if it takes part.
+    missing
+        How many goals were not reached.
+    rows, why, when
+        As `entailment_kernels.close` leaves them.
+    """
+
+    elements: list[Term]
+    missing: int
+    rows: npt.NDArray[np.int64]
+    why: Ids
+    when: Ids
+
+    def has(self, fact: Fact) -> bool:
+        return bool(self.rows[2 * fact[0], fact[1]] >> fact[2] & 1)
+
+
+class CompiledProver:
+    """Derives what follows from a set of facts by path rules and rules of other shapes.
+
+    Parameters
+    ----------
+    paths
+        Path rules.
+    others
+        Rules of any shape.
+    """
+
+    def __init__(self, paths: PathRules, others: Sequence[Rule] = ()) -> None:
+        self._paths = paths
+        self._others = [r for r in others if all(part.left != part.right for part in r.inequalities)]
+        self.has_inequalities = any(rule.inequalities for rule in self._others)
+        self._relations: dict[str, int] = {name: i for i, name in enumerate(paths.relations)}
+        self._extra: dict[str, int] = {}
+        for rule in self._others:
+            for atom in rule:
+                self._relations.setdefault(str(atom.relation), len(self._relations))
+            for name in rule.constants:
+                if self._known_constant(name) is None:
+                    self._extra[name] = len(paths.constants) + len(self._extra)
+        # Whether there may be constants that an instance does not have.
+        self._introduces = bool((paths.variables != BOTH).any()) or any(
+            isinstance(term, Constant) for rule in self._others for term in rule.head.terms
+        )
+
+    # -- questions ---------------------------------------------------------------------------------
+
+    def derive(self, facts: Sequence[Atom], goal: Atom) -> tuple[Step, ...] | None:
+        """Return the steps that lead to a goal, or None if it does not follow.
+
+        Raises
+        ------
+        LimitError
+            If that cannot be decided, see the top of this file.
+        """
+        if goal in facts:
+            return ()
+        if self._has_no_room(facts, [goal]):
+            return self._plain.derive(facts, goal)
+        (found,) = self._settled(facts, [goal], layered=True)
+        if found is None:
+            raise undecided(goal)
+        return self._steps(found, goal) if isinstance(found, _Run) else None
+
+    def holds(self, facts: Sequence[Atom], goals: Sequence[Atom]) -> list[bool | None]:
+        """Return which goals follow; None where that cannot be decided."""
+        if self._has_no_room(facts, goals):
+            return self._plain.holds(facts, goals)
+        asked = [goal for goal in dict.fromkeys(goals) if goal not in facts]
+        found = dict(zip(asked, self._settled(facts, asked), strict=True))
+        answers = {goal: None if run is None else isinstance(run, _Run) for goal, run in found.items()}
+        return [answers.get(goal, True) for goal in goals]
+
+    def one_step(self, facts: Sequence[Atom], goal: Atom) -> Step | None:
+        """Return a step that concludes the goal from the facts alone; the goal must not be one of them."""
+        if self._has_no_room(facts, [goal]):
+            return self._plain.one_step(facts, goal)
+        if str(goal.relation) not in self._relations:
+            return None
+        run = self._run(_terms(facts, [goal]), facts, [goal], single=True)
+        return None if run.missing else self._step(run, self._fact(goal, run.elements))
+
+    def _settled(self, facts: Sequence[Atom], goals: Sequence[Atom], layered: bool = False) -> list[_Run | bool | None]:
+        """Return for each goal a run that reaches it; False if none can; None if that is not decided.
+
+        With `layered`, its derivations are not deeper than they need be, which takes longer.
+        """
+        answers: dict[Atom, _Run | bool | None] = dict.fromkeys(goals, False)
+        open_ = [goal for goal in goals if str(goal.relation) in self._relations]
+        elements = _terms(facts, goals)
+        while open_:
+            run = self._run(elements, facts, open_, layered=layered)
+            reached = self._reached(run, open_)
+            answers.update(dict.fromkeys(reached, run))
+            open_ = [goal for goal in open_ if goal not in reached]
+            if not open_ or not self._introduces:
+                break
+            open_ = self._reached(self._run(elements, facts, open_, star=True), open_)
+            if not open_:
+                break
+            if len(elements) == ROOM - 1:
+                answers.update(dict.fromkeys(open_, None))
+                break
+            # For a short derivation, few constants need be let in.
+            run = self._run(elements, facts, open_[:1], star=True, layered=True)
+            elements = [*elements, *self._let_in(run, open_[0], elements)][: ROOM - 1]
+        return [answers[goal] for goal in goals]
+
+    def _let_in(self, run: _Run, goal: Atom, elements: Sequence[Term]) -> list[Term]:
+        """Return the constants outside that the derivation of a goal with ★ uses."""
+        rules = [step.rule for step in self._steps(run, goal)]
+        used = dict.fromkeys(Constant(name) for rule in rules for name in rule.constants)
+        return [constant for constant in used if constant not in elements]
+
+    def _reached(self, run: _Run, goals: Sequence[Atom]) -> list[Atom]:
+        return [goal for goal in goals if run.has(self._fact(goal, run.elements))]
+
+    # -- materialisation ---------------------------------------------------------------------------
+
+    def _run(
+        self,
+        elements: list[Term],
+        facts: Sequence[Atom],
+        goals: Sequence[Atom],
+        *,
+        star: bool = False,
+        single: bool = False,
+        layered: bool = False,
+    ) -> _Run:
+        from loginfer.logic.entailment_kernels import close
+
+        relations = len(self._relations)
+        numbers = {term: i for i, term in enumerate(elements)}
+        known = [f for f in facts if str(f.relation) in self._relations]
+        place = self._place
+        inside = [(code, i) for term, i in numbers.items() if (code := self._constant(term)) is not None]
+        for code, i in inside:
+            place[code] = i
+        n = len(elements) + star
+        rows = np.zeros((2 * relations, n), dtype=np.int64)
+        derived = np.zeros_like(rows) if layered else rows
+        why = np.empty((relations, n, n), dtype=np.int32)
+        when = np.empty((relations, n, n), dtype=np.int32)
+        cyclic, open_, ends, general = self._indexes
+        starts_only = star and not inside and self._one_atom
+        if starts_only:
+            open_, ends = self._starred
+        missing = close(
+            cyclic,
+            open_,
+            ends,
+            general,
+            len(self._paths),
+            place,
+            n - 1 if star else -1,
+            n,
+            self._coded(known, numbers),
+            self._coded(goals, numbers),
+            rows,
+            derived,
+            why,
+            when,
+            star or bool(inside),
+            starts_only,
+            single,
+            layered,
+        )
+        for code, _ in inside:
+            place[code] = -1
+        return _Run([*elements, _STAR] if star else elements, int(missing), derived, why, when)
+
+    def _coded(self, atoms: Sequence[Atom], numbers: dict[Term, int]) -> Ids:
+        rows = [(self._relations[str(a.relation)], numbers[a.subject], numbers[a.object]) for a in atoms]
+        return np.array(rows, dtype=np.int32).reshape(-1, 3)
+
+    @cached_property
+    def _place(self) -> Ids:
+        return np.full(len(self._paths.constants) + len(self._extra) + 1, -1, dtype=np.int32)
+
+    @cached_property
+    def _indexes(self) -> tuple[Any, ...]:
+        from loginfer.logic.entailment_kernels import index_paths
+
+        paths = self._paths
+        has_body = paths.body[:, 0] != NONE if paths.body.shape[1] else np.zeros(len(paths), dtype=bool)
+        cyclic = paths.variables == BOTH
+        body = np.ascontiguousarray(paths.body, dtype=np.int32)
+        indexes = [
+            index_paths(paths.head, body, np.flatnonzero(which & has_body).astype(np.int32), len(self._relations))
+            for which in (cyclic, ~cyclic)
+        ]
+        return (*indexes, self._ends(indexes[1][3]), self._general())
+
+    @cached_property
+    def _starred(self) -> tuple[Any, Any]:
+        """Return index and ends of acyclic rules for runs in which ★ is the only constant.
+
+        Rules that differ in their constants only say the same there: one of each kind is enough.
+        """
+        from loginfer.logic.entailment_kernels import index_paths
+
+        paths = self._paths
+        acyclic = np.flatnonzero((paths.variables != BOTH) & (paths.body[:, 0] != NONE))
+        what = paths.head[acyclic].astype(np.int64) * 4 + 2 * (paths.variables[acyclic] - 1)
+        what = (what + (paths.end_constant[acyclic] >= 0)) * 2 * len(self._relations)
+        first = np.unique(what + paths.body[acyclic, 0], return_index=True)[1]
+        chosen = np.sort(acyclic[first]).astype(np.int32)
+        index = index_paths(paths.head, paths.body, chosen, len(self._relations))
+        return index, self._ends(index[3])
+
+    def _ends(self, chosen: Ids) -> tuple[Any, Any, Any]:
+        paths = self._paths
+        return paths.variables[chosen], paths.head_constant[chosen], paths.end_constant[chosen]
+
+    @cached_property
+    def _one_atom(self) -> bool:
+        """Whether the bodies of all acyclic rules have one atom."""
+        acyclic = self._paths.variables != BOTH
+        return not bool((self._paths.body[acyclic, 1:] != NONE).any())
+
+    def _general(self) -> tuple[Ids, Ids, Ids, Ids, Ids]:
+        """Return the other rules as arrays, see `entailment_kernels.close`."""
+        heads: list[tuple[int, int, int, int]] = []
+        offsets = [0]
+        parts: list[tuple[int, int, int, int]] = []
+        listed: dict[int, list[int]] = defaultdict(list)
+        for number, rule in enumerate(self._others):
+            codes: dict[Term, int] = {variable: i for i, variable in enumerate(rule.variables)}
+
+            def code(term: Term, codes: dict[Term, int] = codes) -> int:
+                return codes[term] if isinstance(term, Variable) else ~self._code(term)
+
+            for part in rule.body:
+                ends = [code(term) for term in part.terms]
+                if isinstance(part, Inequality) and max(ends) < 0:
+                    continue  # two constants: they differ, or the rule would not be here
+                relation = self._relations[str(part.relation)] if isinstance(part, Atom) else -1
+                parts.append((relation, ends[0], ends[1], max(*ends, -1)))
+            offsets.append(len(parts))
+            head = self._relations[str(rule.head.relation)]
+            heads.append((head, code(rule.head.subject), code(rule.head.object), len(codes)))
+            own = {self._relations[str(atom.relation)] for atom in rule.atoms} or {len(self._relations)}
+            for relation in own:
+                listed[relation].append(number)
+        by_relation = np.cumsum([0, *(len(listed[r]) for r in range(len(self._relations) + 1))])
+        rules = [number for r in range(len(self._relations) + 1) for number in listed[r]]
+        return (
+            np.array(heads, dtype=np.int32).reshape(-1, 4),
+            np.array(offsets, dtype=np.int32),
+            np.array(parts, dtype=np.int32).reshape(-1, 4),
+            by_relation.astype(np.int32),
+            np.array(rules, dtype=np.int32),
+        )
+
+    # -- names -------------------------------------------------------------------------------------
+
+    @cached_property
+    def _constants(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self._paths.constants)}
+
+    def _known_constant(self, name: str) -> int | None:
+        look = getattr(self._paths.constants, "get", None)  # a vocabulary finds names without a dictionary
+        found = look(name) if look is not None else self._constants.get(name)
+        return self._extra.get(name) if found is None else found
+
+    def _constant(self, term: Term) -> int | None:
+        return self._known_constant(term.name) if isinstance(term, Constant) else None
+
+    def _code(self, term: Term) -> int:
+        code = self._constant(term)
+        if code is None:
+            raise KeyError(term)
+        return code
+
+    def _fact(self, atom: Atom, elements: list[Term]) -> Fact:
+        relation = self._relations[str(atom.relation)]
+        return relation, elements.index(atom.subject), elements.index(atom.object)
+
+    def _atom(self, fact: Fact, elements: list[Term]) -> Atom:
+        return Atom(elements[fact[1]], self._relation_names[fact[0]], elements[fact[2]])
+
+    @cached_property
+    def _relation_names(self) -> list[str]:
+        return list(self._relations)
+
+    def _rule(self, number: int) -> Rule:
+        return self._paths.rule(number) if number < len(self._paths) else self._others[number - len(self._paths)]
+
+    # -- derivations -------------------------------------------------------------------------------
+
+    def _steps(self, run: _Run, goal: Atom) -> tuple[Step, ...]:
+        known: dict[Atom, Step | None] = {}
+        found: dict[Fact, Step] = {}
+        waiting = [self._fact(goal, run.elements)]
+        facts: set[Fact] = set()
+        while waiting:
+            fact = waiting.pop()
+            if fact in facts:
+                continue
+            facts.add(fact)
+            if run.why[fact] >= 0:
+                found[fact] = self._step(run, fact)
+                waiting += [self._fact(premise, run.elements) for premise in found[fact].premises]
+        for fact in sorted(facts, key=lambda f: (int(run.when[f]), f)):
+            known[self._atom(fact, run.elements)] = found.get(fact)
+        return derivation(known, goal)
+
+    def _step(self, run: _Run, fact: Fact) -> Step:
+        """Return how a fact was derived, from facts that were there before."""
+        rule = self._rule(int(run.why[fact]))
+        numbers = {term: i for i, term in enumerate(run.elements)}
+        star = len(run.elements) - 1 if run.elements[-1] is _STAR else -1
+        values: dict[Term, int] = {}
+        for part in (*rule.body, rule.head):
+            for term in part.terms:
+                if isinstance(term, Constant):
+                    # A constant outside takes part in inequalities only: it differs from all elements.
+                    values[term] = numbers.get(term, star)
+        values.update(zip(rule.head.terms, fact[1:], strict=True))
+        for found in self._witnesses(run, rule, 0, values, int(run.when[fact])):
+            if all(_differ(found[p.left], found[p.right], star) for p in rule.inequalities):
+                names: dict[Term, Term] = {term: run.elements[i] for term, i in found.items() if i >= 0}
+                premises = tuple(atom.rename(names) for atom in rule.atoms)
+                return Step(rule, premises, self._atom(fact, run.elements))
+        raise RuntimeError(f"no witness of `{rule}` for a fact that it derived")
+
+    def _witnesses(
+        self, run: _Run, rule: Rule, place: int, values: dict[Term, int], before: int
+    ) -> Iterator[dict[Term, int]]:
+        if place == len(rule.atoms):
+            yield values
+            return
+        atom = rule.atoms[place]
+        relation = self._relations[str(atom.relation)]
+        everyone = range(len(run.elements))
+        for subject in (values[atom.subject],) if atom.subject in values else everyone:
+            known = {**values, atom.subject: subject}
+            for object_ in (known[atom.object],) if atom.object in known else everyone:
+                fact = (relation, subject, object_)
+                if run.has(fact) and run.when[fact] < before:
+                    yield from self._witnesses(run, rule, place + 1, {**known, atom.object: object_}, before)
+
+    # -- instances that are too large for a bit matrix ------------------------------------------------
+
+    def _has_no_room(self, facts: Sequence[Atom], goals: Sequence[Atom]) -> bool:
+        return len(_terms(facts, goals)) >= ROOM
+
+    @cached_property
+    def _plain(self) -> PlainProver:
+        paths = [self._paths.rule(i) for i in range(len(self._paths)) if (self._paths.body[i] >= 0).any()]
+        return PlainProver([*paths, *self._others])
+
+
+def _terms(facts: Sequence[Atom], goals: Sequence[Atom]) -> list[Term]:
+    return list(dict.fromkeys(term for atom in (*facts, *goals) for term in atom.terms))
+
+
+def _differ(left: int, right: int, star: int) -> bool:
+    return left != right or left in (-1, star)

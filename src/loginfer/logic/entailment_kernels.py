@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.compiled import inlined, kernel
-
-__all__ = ["close", "index_paths"]
+from loginfer.kernels import inlined, kernel
 
 Ids = npt.NDArray[np.int32]
 Bits = npt.NDArray[np.int64]
@@ -126,9 +124,7 @@ def _value(term: Any, values: Ids, place: Ids, star: int) -> Any:
 
 
 @inlined
-def _holds_at(
-    level: int, parts: Ids, begin: int, end: int, rows: Bits, values: Ids, place: Ids, star: int
-) -> bool:
+def _holds_at(level: int, parts: Ids, begin: int, end: int, rows: Bits, values: Ids, place: Ids, star: int) -> bool:
     """Say whether the parts of a body hold whose last variable has this number."""
     for p in range(begin, end):
         if parts[p, 3] != level:
@@ -145,16 +141,7 @@ def _holds_at(
 
 @kernel
 def _general(
-    rule: int,
-    heads: Ids,
-    offsets: Ids,
-    parts: Ids,
-    rows: Bits,
-    values: Ids,
-    place: Ids,
-    star: int,
-    n: int,
-    found: Bits,
+    rule: int, heads: Ids, offsets: Ids, parts: Ids, rows: Bits, values: Ids, place: Ids, star: int, n: int, found: Bits
 ) -> bool:
     """Write what a rule of any shape concludes; say whether it concludes anything."""
     found[:n] = 0
@@ -188,9 +175,7 @@ def _general(
 
 
 @kernel
-def _add(
-    head: int, found: Bits, n: int, rule: int, clock: int, rows: Bits, size: Ids, why: Ids, when: Ids
-) -> bool:
+def _add(head: int, found: Bits, n: int, rule: int, clock: int, rows: Bits, size: Ids, why: Ids, when: Ids) -> bool:
     """Add the new ones of what was found to a relation; say whether there were any."""
     added = False
     for i in range(n):

@@ -1,22 +1,21 @@
-"""Inference patterns by name: the seven of the paper's Table 1, and some of the literature that followed."""
+"""Named patterns and their instances.
+
+Inference patterns by name: the seven of the paper's Table 1, and some of the literature that followed.
+
+The instances of a pattern: rules with predicates in the places of its templates.
+"""
 
 from __future__ import annotations
 
-from functools import cache
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
+from itertools import combinations, permutations, product
 
-from loginfer.errors import UnknownNameError
+from loginfer.errors import InputError, UnknownNameError
+from loginfer.logic.canonical import canonical, map_atoms, replace_templates
 from loginfer.logic.dialects import arrow
-from loginfer.logic.rule import Pattern
-
-__all__ = [
-    "FURTHER_NAMES",
-    "PATTERN_NAMES",
-    "SHORT_NAMES",
-    "all_patterns",
-    "parse_pattern",
-    "pattern_named",
-    "patterns",
-]
+from loginfer.logic.rule import Atom, Constant, Negation, Pattern, Rule, Template, Term, Variable
 
 # Table 1, in its order.
 _TEXTS = {
@@ -26,9 +25,7 @@ _TEXTS = {
     "composition": "(x,_R,y), (y,_S,z) -> (x,_T,z)",
     "intersection": "(x,_R,y), (x,_S,y) -> (x,_T,y)",
     "triangle": "(x,_R,y), (x,_S,z), (y,_T,z), x != y, x != z, y != z -> (x,_P,y)",
-    "diamond": (
-        "(x,_R,y), (x,_S,z), (y,_T,w), (z,_P,w), x != y, x != z, x != w, y != z, y != w, z != w -> (x,_Q,y)"
-    ),
+    "diamond": ("(x,_R,y), (x,_S,z), (y,_T,w), (z,_P,w), x != y, x != z, x != w, y != z, y != w, z != w -> (x,_Q,y)"),
 }
 
 # Beyond Table 1: a hierarchy with further premises around its two ends.
@@ -112,3 +109,127 @@ def parse_pattern(text_or_name: str, *, where: str | None = None) -> Pattern:
             error.where = where
             raise
     return arrow.parse_pattern(text_or_name, where=where)
+
+
+def instantiate(pattern: Pattern, predicates: Mapping[Template, str] | Sequence[str], head: str | None = None) -> Rule:
+    """Return the rule with these predicates in place of the pattern's templates.
+
+    Parameters
+    ----------
+    pattern
+        The pattern.
+    predicates
+        Names of relations and types by template, or in the order of `pattern.templates`.
+    head
+        The head's predicate, if its template does not occur in the body; a mapping may hold it instead.
+
+    Raises
+    ------
+    InputError
+        When a template is left without a predicate, or a predicate without a template.
+    """
+    names = _names_by_template(pattern, predicates)
+    missing = pattern.head_template if not pattern.head_in_body else None
+    if head is not None:
+        if missing is None:
+            raise InputError(f"the head of `{pattern}` is determined by its body: `{head}` has no place")
+        if names.get(missing, head) != head:
+            raise InputError(f"two predicates for the head of `{pattern}`: `{names[missing]}` and `{head}`")
+        names[missing] = head
+    elif missing is not None and missing not in names:
+        raise InputError(f"the head of `{pattern}` needs a predicate", hint=f"give one for the template `{missing}`")
+
+    def atom(a: Atom) -> Atom:
+        relation = names[a.relation] if isinstance(a.relation, Template) else a.relation
+        object_: Term = Constant(names[a.object]) if isinstance(a.object, Template) else a.object
+        return Atom(a.subject, relation, object_)
+
+    return Rule(map_atoms(pattern.body, atom), atom(pattern.head))
+
+
+def _names_by_template(pattern: Pattern, predicates: Mapping[Template, str] | Sequence[str]) -> dict[Template, str]:
+    templates = pattern.templates
+    if isinstance(predicates, Mapping):
+        allowed = {*templates, *pattern.head.templates}
+        strange = [t for t in predicates if t not in allowed]
+        lacking = [t for t in templates if t not in predicates]
+        if strange or lacking:
+            culprit = f"no template `{strange[0]}`" if strange else f"no predicate for `{lacking[0]}`"
+            raise InputError(f"{culprit} in `{pattern}`", hint=f"it has {_list(templates)}")
+        return dict(predicates)
+    if isinstance(predicates, str) or len(predicates) != len(templates):
+        count = 1 if isinstance(predicates, str) else len(predicates)
+        raise InputError(
+            f"the body of `{pattern}` has {len(templates)} templates, but {count} predicates are given",
+            hint=f"give one for each of {_list(templates)}, as a list",
+        )
+    return dict(zip(templates, predicates, strict=True))
+
+
+def _list(templates: Sequence[Template]) -> str:
+    return ", ".join(f"`{t}`" for t in templates) or "none"
+
+
+@lru_cache(maxsize=256)
+def symmetries(pattern: Pattern) -> tuple[tuple[int, ...], ...]:
+    """Return the permutations of template places that give an equivalent pattern, sorted.
+
+    Replacing `pattern.templates[i]` by `pattern.templates[p[i]]` throughout, the head included, yields a
+    pattern that is equal up to variable renaming and atom order. Instances whose predicates differ by such
+    a permutation are one candidate rule. A head template that is not in the body stays; relation and type
+    templates are not mixed. The identity is always there.
+    """
+    templates = pattern.templates
+    wanted = canonical(pattern)
+    # Only templates that occur equally often, in the same kind of atom, can be exchanged.
+    uses = Counter((t, type(part)) for part in dict.fromkeys(pattern.body) for t in part.templates)
+    groups: dict[tuple[bool, int, int, bool], list[int]] = {}
+    for place, template in enumerate(templates):
+        counts = uses[template, Atom], uses[template, Negation]
+        kind = (pattern.is_type_template(template), *counts, template == pattern.head_template)
+        groups.setdefault(kind, []).append(place)
+    found = []
+    for choice in product(*(permutations(group) for group in groups.values())):
+        target = dict(zip((i for g in groups.values() for i in g), (i for c in choice for i in c), strict=True))
+        names = {templates[i]: templates[target[i]] for i in range(len(templates))}
+        if canonical(replace_templates(pattern, names)) == wanted:
+            found.append(tuple(target[i] for i in range(len(templates))))
+    return tuple(sorted(found))
+
+
+@lru_cache(maxsize=256)
+def collapses(pattern: Pattern) -> tuple[tuple[int, int], ...]:
+    """Return the pairs of template places whose equality makes two atoms of the body one, sorted.
+
+    Such an instance has a shorter body, that of another pattern; it is not a candidate of this one.
+    """
+    places = {template: i for i, template in enumerate(pattern.templates)}
+    pairs: set[tuple[int, int]] = set()
+    for one, two in combinations(pattern.atoms, 2):
+        if one.templates and two.templates and one.templates != two.templates and _can_coincide(one, two):
+            first, second = sorted((places[one.templates[0]], places[two.templates[0]]))
+            pairs.add((first, second))
+    return tuple(sorted(pairs))
+
+
+@lru_cache(maxsize=256)
+def collapses_onto(pattern: Pattern) -> tuple[tuple[int, str], ...]:
+    """Return the template places, each with a name that makes an atom one with an atom of that name, sorted.
+
+    In (x,_R,y), (x,p,y) that is `p` for `_R`. Such an instance is no candidate either (see `collapses`).
+    """
+    found: set[tuple[int, str]] = set()
+    for one, two in permutations(pattern.atoms, 2):
+        if one.templates and not two.templates and _can_coincide(one, two):
+            name = two.object.name if one.is_type else str(two.relation)
+            found.add((pattern.templates.index(one.templates[0]), name))
+    return tuple(sorted(found))
+
+
+def _can_coincide(one: Atom, two: Atom) -> bool:
+    """Say whether two atoms are one if their predicates are equal."""
+    if one.subject != two.subject or one.is_type != two.is_type:
+        return False
+    if one.is_type:
+        return not isinstance(one.object, Variable) and not isinstance(two.object, Variable)
+    return one.object == two.object

@@ -1,17 +1,113 @@
-"""Atoms, rules and patterns: the rule language of section 2.3, without any data."""
+"""Terms, atoms, rules, patterns; how notebooks show them.
+
+What stands in an atom: variables, constants, templates, and how their names are written.
+
+Atoms, rules and patterns: the rule language of section 2.3, without any data.
+
+A rule with what a miner says about it.
+
+Rules and patterns as HTML: variables, relations and constants set off, full names where one points at.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
-from loginfer.errors import InputError
+from loginfer.errors import InputError, LogInferError
 from loginfer.kg import RDF_TYPE
-from loginfer.logic.terms import Constant, Predicate, Template, Term, Variable, quote
+from loginfer.kg.vocabulary import short_names, shortened
+from loginfer.notebook import Markup, element, fragment, joined
 
-__all__ = ["Atom", "BodyAtom", "Inequality", "Negation", "Pattern", "Rule"]
+# A bare word is a variable if it is one lower-case letter with digits or primes (x, y2, z'), or starts
+# with a question mark. Everything else that stands for a subject or an object is a constant.
+VARIABLE = re.compile(r"[a-z][0-9]*'*\Z|\?[A-Za-z_][A-Za-z0-9_]*\Z")
+TEMPLATE = re.compile(r"_[A-Za-z][0-9]*\Z")
+_VARIABLE_NAME = re.compile(r"[a-z][0-9]*'*\Z|[A-Za-z_][A-Za-z0-9_]*\Z")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Variable:
+    """A variable, by its name: `x`, `y2`, or any identifier behind a question mark (`?person`).
+
+    The question mark is part of the text only; the name is without it.
+    """
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if not _VARIABLE_NAME.match(self.name):
+            raise InputError(
+                f"`{self.name}` cannot be the name of a variable",
+                hint="use letters, digits and underscores: x, y2, person",
+            )
+
+    def __str__(self) -> str:
+        return self.name if VARIABLE.match(self.name) else f"?{self.name}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Constant:
+    """A constant, or a type in the object place of a type atom, by its name in the graph."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return quote(self.name)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Template:
+    """A place in a pattern for any relation (`_R`) or type (`_t`); the underscore is part of the name."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if not TEMPLATE.match(self.name):
+            raise InputError(
+                f"`{self.name}` cannot be the name of a template",
+                hint="a template is an underscore and one letter, with digits if needed: _R, _t2",
+            )
+
+    def __str__(self) -> str:
+        return self.name
+
+
+Term: TypeAlias = Variable | Constant | Template
+Predicate: TypeAlias = str | Template
+
+# What our syntax reads as one bare word: everything up to a space, a bracket, a separator, `->` or `!=`.
+WORD = re.compile(r"""(?:(?!->|!=)[^\s,()<>\[\]{}"\\&|∧≠→?'#])(?:(?!->|!=)[^\s,()<>\[\]{}"\\&|∧≠→])*""")
+# An RDF literal as N-Triples writes it.
+LITERAL = re.compile(r'"(?:[^"\\\n\r]|\\[^\n\r])*"(?:@[A-Za-z]+(?:-[A-Za-z0-9]+)*|\^\^<[^<>"{}|^`\\\s]*>)?(?!["@^])')
+# A name in angle brackets. Inside, these are written with a backslash, so that any name fits on one line.
+BRACKETED = re.compile(r"<((?:[^\\>\n\r]|\\[^\n\r])*)>")
+_ESCAPES = {"\\": "\\\\", ">": "\\>", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+# Words that mean something else than a name where a name may stand.
+RESERVED = frozenset({"type", "a", "rdf:type", "not"})
+
+
+def is_literal(name: str) -> bool:
+    """Say whether a name is an RDF literal as N-Triples writes it; rules carry those as they are."""
+    return LITERAL.fullmatch(name) is not None
+
+
+def quote(name: str) -> str:
+    """Write a name so that the rule parser reads it back: bare where possible, else in < >."""
+    if is_literal(name):
+        return name
+    if (
+        WORD.fullmatch(name)
+        and name not in RESERVED
+        and not name.endswith(".")
+        and not VARIABLE.match(name)
+        and not TEMPLATE.match(name)
+    ):
+        return name
+    return "<" + "".join(_ESCAPES.get(c, c) for c in name) + ">"
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,8 +302,6 @@ class _Clause:
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
-        from loginfer.logic.rule_html import clause_fragment
-
         return clause_fragment(self)  # type: ignore[arg-type]
 
     def __iter__(self) -> Iterator[Atom]:
@@ -314,3 +408,133 @@ class Pattern(_Clause):
 
 def _variables(terms: Iterable[Term]) -> tuple[Variable, ...]:
     return tuple(dict.fromkeys(t for t in terms if isinstance(t, Variable)))
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredRule:
+    """A rule as it stands in a file, with its measures where the file has some.
+
+    Parameters
+    ----------
+    rule
+        The rule.
+    predictions
+        How many pairs the body yields for the head.
+    correct
+        How many of those are in the training set.
+    confidence
+        What the miner makes of the two; for AMIE the standard confidence.
+    extra
+        Further measures by name, as text: those only AMIE has.
+    line
+        The line of the file; not part of equality.
+    """
+
+    rule: Rule
+    predictions: int | None = None
+    correct: int | None = None
+    confidence: float | None = None
+    extra: tuple[tuple[str, str], ...] = ()
+    line: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ZeroRule:
+    """AnyBURL's `h(X,c) <= `: a head that holds of everything.
+
+    It is no Datalog rule, because X is not bound; so it is kept apart from those.
+
+    Parameters
+    ----------
+    head
+        The head, with one variable.
+    predictions, correct, confidence, line
+        As for a `ScoredRule`.
+    """
+
+    head: Atom
+    predictions: int | None = None
+    correct: int | None = None
+    confidence: float | None = None
+    line: int | None = field(default=None, compare=False)
+
+
+# An atom in a sentence; names with brackets, commas or white space in them are left as they are.
+_ATOM = re.compile(r"\(([^\s(),]+),([^\s(),]+),([^\s(),]+)\)")
+
+
+def clause_fragment(clause: Rule | Pattern) -> str:
+    """Return what a notebook shows for a rule or a pattern."""
+    return fragment(clause_markup(clause))
+
+
+def clause_markup(clause: Rule | Pattern) -> Markup:
+    """Return a rule or a pattern; names are short as long as all of them stay different."""
+    parts = (*clause.body, clause.head)
+    names = [str(atom.relation) for atom in clause if not atom.is_type]
+    names += [term.name for part in parts for term in part.terms if isinstance(term, Constant)]
+    short = short_names(names)
+    body = [_part(part, short) for part in clause.body]
+    commas = [piece for made in body for piece in (", ", made)][1:]
+    head = element("span", "→ ", _part(clause.head, short), kind="atom")
+    return element("span", *commas, " ", head, kind="rule")
+
+
+def text_markup(text: str) -> Markup:
+    """Return the text of a rule as a rule, and any other text with its IRIs shortened."""
+    from loginfer.logic import parse_rule
+
+    try:
+        return clause_markup(parse_rule(text))
+    except LogInferError:
+        return prose(text)
+
+
+def prose(text: str) -> Markup:
+    """Return a sentence: IRIs and the names in atoms shortened, what stands between backticks set off."""
+    short = _with_short_atoms(shortened(text))
+    pieces = short.split("`")
+    if len(pieces) % 2 == 0:  # one backtick is somebody's name
+        pieces = [short]
+    made = [element("code", piece) if place % 2 else joined(piece) for place, piece in enumerate(pieces)]
+    return element("span", *made, title=text if short != text else None)
+
+
+def _with_short_atoms(text: str) -> str:
+    """Shorten the paths in atoms, such as those of Freebase, as long as all of them stay different."""
+    atoms = _ATOM.findall(text)
+    if not atoms:
+        return text
+    short = short_names(name for atom in atoms for name in atom)
+    return _ATOM.sub(lambda atom: f"({','.join(short[name] for name in atom.groups())})", text)
+
+
+def triple_markup(triple: tuple[str, str, str]) -> Markup:
+    """Return a triple of names."""
+    subject, relation, object_ = triple
+    short = short_names(triple)
+    places = ((subject, "constant"), (relation, "relation"), (object_, "constant"))
+    made = [_name(name, short[name], kind) for name, kind in places]
+    inside = element("span", "(", made[0], ", ", made[1], ", ", made[2], ")", kind="atom")
+    return element("span", inside, kind="rule")
+
+
+def _part(part: BodyAtom, short: Mapping[str, str]) -> Markup:
+    if isinstance(part, Negation):
+        return element("span", "not ", _part(part.atom, short), kind="atom")
+    if not isinstance(part, Atom):
+        return element("span", _term(part.left, short), " ≠ ", _term(part.right, short), kind="atom")
+    name = str(part.relation)
+    relation = _name(name, "type" if part.is_type else short[name], "relation")
+    inside = joined("(", _term(part.subject, short), ", ", relation, ", ", _term(part.object, short), ")")
+    return element("span", inside, kind="atom")
+
+
+def _term(term: Term, short: Mapping[str, str]) -> Markup:
+    if isinstance(term, Constant):
+        return _name(term.name, short[term.name], "constant")
+    return element("span", str(term), kind="variable" if isinstance(term, Variable) else "relation")
+
+
+def _name(name: str, short: str, kind: str) -> Markup:
+    return element("span", short, kind=kind, title=None if short == name else name)

@@ -13,10 +13,7 @@ from typing import TypeAlias
 
 from loginfer.errors import InputError
 from loginfer.kg import RDF_TYPE, TYPE_NAMES
-from loginfer.logic.rule import Atom, Rule
-from loginfer.logic.terms import Variable
-
-__all__ = ["Predicate", "negated_predicates", "predicate_of", "stratified"]
+from loginfer.logic.rule import Atom, Rule, Variable
 
 # A relation, or the type predicate with a type; None stands for every type.
 Predicate: TypeAlias = tuple[str, str | None]
@@ -99,9 +96,7 @@ def _cycle(needs: dict[Predicate, dict[Predicate, bool]]) -> InputError:
     raise ValueError("no predicate depends on its own negation")
 
 
-def _way(
-    needs: dict[Predicate, dict[Predicate, bool]], start: Predicate, goal: Predicate
-) -> list[Predicate] | None:
+def _way(needs: dict[Predicate, dict[Predicate, bool]], start: Predicate, goal: Predicate) -> list[Predicate] | None:
     """Return a shortest way from one predicate to another along what they depend on."""
     ways: dict[Predicate, list[Predicate]] = {start: [start]}
     queue = [start]

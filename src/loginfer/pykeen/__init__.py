@@ -13,20 +13,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from loginfer.pykeen.datasets import LogInfer, dataset
-    from loginfer.pykeen.inductive import LogInferInductive
-    from loginfer.pykeen.sampler import ExplicitNegativeSampler
-    from loginfer.pykeen.trained import Trained, scorer
+    from loginfer.pykeen.datasets import LogInfer, LogInferInductive, dataset
+    from loginfer.pykeen.negatives import ExplicitNegativeSampler
+    from loginfer.pykeen.scorer import Trained, scorer
 
 __all__ = ["ExplicitNegativeSampler", "LogInfer", "LogInferInductive", "Trained", "dataset", "scorer"]
 
+
 _HOMES = {
-    "ExplicitNegativeSampler": "loginfer.pykeen.sampler",
+    "ExplicitNegativeSampler": "loginfer.pykeen.negatives",
     "LogInfer": "loginfer.pykeen.datasets",
-    "LogInferInductive": "loginfer.pykeen.inductive",
-    "Trained": "loginfer.pykeen.trained",
+    "LogInferInductive": "loginfer.pykeen.datasets",
+    "Trained": "loginfer.pykeen.scorer",
     "dataset": "loginfer.pykeen.datasets",
-    "scorer": "loginfer.pykeen.trained",
+    "scorer": "loginfer.pykeen.scorer",
 }
 
 # What a name needs of PyKEEN besides its data sets.

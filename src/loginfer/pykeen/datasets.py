@@ -1,4 +1,11 @@
-"""Benchmarks as PyKEEN's data sets."""
+"""Benchmarks as data sets.
+
+Benchmarks as PyKEEN's data sets.
+
+Triples with names as PyKEEN has them; the ids are ours.
+
+Inductive benchmarks as PyKEEN's inductive data sets.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +15,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import torch
 from docdata import parse_docdata
 from pykeen.datasets import dataset_resolver
 from pykeen.datasets.base import Dataset
+from pykeen.datasets.inductive.base import InductiveDataset
+from pykeen.triples import TriplesFactory
 
+from loginfer.benchmark.benchmark import Benchmark
 from loginfer.errors import InputError
+from loginfer.kg import Triples
+from loginfer.pykeen.versions import check_version
 
 if TYPE_CHECKING:
     import torch
 
-    from loginfer.benchmark.values import Benchmark
-    from loginfer.pykeen.inductive import LogInferInductive
+    from loginfer.benchmark.benchmark import Benchmark
 
-__all__ = ["LogInfer", "MappedNegatives", "dataset", "facts_of", "negatives_of"]
 
 # What a cache of PyKEEN's holds of a benchmark: where it is.
 _REFERENCE = "loginfer.json"
@@ -77,14 +89,9 @@ class LogInfer(Dataset):
     """
 
     def __init__(
-        self,
-        path: str | Path | Benchmark | None = None,
-        *,
-        create_inverse_triples: bool = False,
-        verify: bool = True,
+        self, path: str | Path | Benchmark | None = None, *, create_inverse_triples: bool = False, verify: bool = True
     ) -> None:
-        from loginfer.benchmark.values import Benchmark
-        from loginfer.pykeen.factories import triples_factories
+        from loginfer.benchmark.benchmark import Benchmark
         from loginfer.pykeen.versions import check_version
 
         check_version()
@@ -163,8 +170,7 @@ def dataset(
     LogInfer or LogInferInductive
         The latter for an inductive benchmark.
     """
-    from loginfer.benchmark.values import Benchmark
-    from loginfer.pykeen.inductive import LogInferInductive
+    from loginfer.benchmark.benchmark import Benchmark
 
     found = benchmark if isinstance(benchmark, Benchmark) else Benchmark.load(benchmark)
     if found.context is not None:
@@ -174,8 +180,6 @@ def dataset(
 
 def negatives_of(benchmark: Benchmark) -> dict[str, MappedNegatives]:
     """Return a benchmark's negatives by method."""
-    from loginfer.pykeen.factories import as_mapped
-
     return {
         method: MappedNegatives(*(as_mapped(triples) for _, triples in made.splits.items()))
         for method, made in benchmark.negatives.items()
@@ -190,3 +194,87 @@ def facts_of(benchmark: Benchmark) -> Mapping[str, Any]:
 # Usually PyKEEN has imported this module for its entry point, and registers the class itself.
 if LogInfer not in dataset_resolver.lookup_dict.values():
     dataset_resolver.register(LogInfer)
+
+
+def as_mapped(triples: Triples) -> torch.Tensor:
+    """Return triples as PyKEEN's `mapped_triples`: int64[n, 3]."""
+    return torch.from_numpy(np.array(triples, dtype=np.int64).reshape(-1, 3))
+
+
+def triples_factories(
+    benchmark: Benchmark, *triples: Triples, create_inverse_triples: bool = False
+) -> list[TriplesFactory]:
+    """Return one factory for each set of triples; the first one alone has inverse triples, if any has.
+
+    The id of a constant, type or relation is its place in the vocabularies of `benchmark.graph`; so every
+    factory knows every name of the benchmark, whether its triples use it or not.
+    """
+    entities = {name: i for i, name in enumerate(benchmark.graph.entities)}
+    relations = {name: i for i, name in enumerate(benchmark.graph.relations)}
+    return [
+        TriplesFactory(
+            as_mapped(chosen),
+            entity_to_id=entities,
+            relation_to_id=relations,
+            create_inverse_triples=create_inverse_triples and place == 0,
+            metadata={"name": benchmark.name},
+        )
+        for place, chosen in enumerate(triples)
+    ]
+
+
+class LogInferInductive(InductiveDataset):
+    """An inductive benchmark: P_train, the context graph and P_test as PyKEEN's factories.
+
+    All factories share the ids of `benchmark.graph`, so each of them knows the constants of both sides, and
+    has triples about its own.
+
+    Parameters
+    ----------
+    benchmark
+        An inductive benchmark.
+    create_inverse_triples
+        Whether P_train and the context graph have inverse triples.
+
+    Attributes
+    ----------
+    transductive_training, inductive_inference, inductive_testing
+        P_train, the context graph and P_test.
+    transductive_validation
+        P_valid, which is about the constants of P_train. PyKEEN expects the constants of the context graph of
+        `inductive_validation`, which is therefore None.
+    negatives, metadata, benchmark
+        As of `LogInfer`.
+    """
+
+    def __init__(self, benchmark: Benchmark, *, create_inverse_triples: bool = True) -> None:
+        check_version()
+        if benchmark.context is None:
+            raise InputError(
+                f"{benchmark.name} is not inductive", hint="loginfer.pykeen.dataset(path) makes its data set"
+            )
+        sets, inverse = benchmark.positives, create_inverse_triples
+        self.benchmark = benchmark
+        self.create_inverse_triples = inverse
+        train, valid = triples_factories(benchmark, sets.train, sets.valid, create_inverse_triples=inverse)
+        context, test = triples_factories(
+            benchmark, benchmark.context.triples, sets.test, create_inverse_triples=inverse
+        )
+        self.transductive_training, self.transductive_validation = train, valid
+        self.inductive_inference, self.inductive_testing = context, test
+        self.inductive_validation = None
+        self.negatives = negatives_of(benchmark)
+        self.metadata = facts_of(benchmark)
+
+    def _summary_rows(self) -> list[tuple[str, int, int, int]]:
+        """Return what PyKEEN's `summarize` shows, which expects an inductive validation factory."""
+        shown = {
+            "Transductive Training": self.transductive_training,
+            "Transductive Validation": self.transductive_validation,
+            "Inductive Inference": self.inductive_inference,
+            "Inductive Testing": self.inductive_testing,
+        }
+        return [
+            (label, factory.num_entities, factory.num_relations, factory.num_triples)
+            for label, factory in shown.items()
+        ]

@@ -11,8 +11,6 @@ from importlib.metadata import PackageNotFoundError, version
 
 from loginfer.errors import LogInferError
 
-__all__ = ["FIRST", "LIMIT", "check_version", "import_pykeen"]
-
 # From the first version, included, to the last one, excluded.
 FIRST, LIMIT = (1, 11), (1, 12)
 
@@ -36,8 +34,7 @@ def check_version() -> None:
     numbers = re.match(r"(\d+)\.(\d+)", found)
     if numbers is None or not FIRST <= (int(numbers[1]), int(numbers[2])) < LIMIT:
         raise LogInferError(
-            f"PyKEEN {found} is not supported: the bridge needs {_range()}",
-            hint=f"pip install 'pykeen{_range()}'",
+            f"PyKEEN {found} is not supported: the bridge needs {_range()}", hint=f"pip install 'pykeen{_range()}'"
         )
 
 

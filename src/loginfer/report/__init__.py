@@ -4,12 +4,13 @@
 >>> write_site(Material(collect(["runs", "benchmarks"])), "site")  # doctest: +SKIP
 """
 
+from __future__ import annotations
+
 from loginfer.report.collection import Cell, Collection, collect
-from loginfer.report.material import Material, Options
+from loginfer.report.facts import Material, Options
 from loginfer.report.paper import paper_figures, paper_sizes, paper_value
 from loginfer.report.site import write_site
-from loginfer.report.table_formats import to_csv, to_latex, to_markdown
-from loginfer.report.tables import result_table
+from loginfer.report.tables import result_table, to_csv, to_latex, to_markdown
 
 __all__ = [
     "Cell",

@@ -1,4 +1,9 @@
-"""What a report is about: all runs and benchmarks under some folders, in order."""
+"""Which runs and benchmarks.
+
+Benchmarks that were read, so that every page maker need not read them again.
+
+What a report is about: all runs and benchmarks under some folders, in order.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +13,62 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from loginfer.benchmark.manifest import FORMAT as BENCHMARK_FORMAT
-from loginfer.benchmark.suite import all_entries
+from loginfer.benchmark.construction.suite import all_entries
+from loginfer.benchmark.folder.manifest import FORMAT as BENCHMARK_FORMAT
 from loginfer.errors import InputError
 from loginfer.evaluation.runs import FORMAT as RUN_FORMAT
 from loginfer.evaluation.runs import Run, load_run
-from loginfer.report.library import Library
 from loginfer.report.paper import SYSTEMS
 
-__all__ = ["Cell", "Collection", "collect"]
+if TYPE_CHECKING:
+    from loginfer.benchmark import Benchmark
+
+
+# Benchmarks are kept while they hold so many triples together: some hundred megabytes.
+MOST_TRIPLES = 20_000_000
+
+
+class Library:
+    """Reads benchmarks, and keeps as many as fit.
+
+    Parameters
+    ----------
+    most
+        How many triples may be kept, all benchmarks together; the one read last always is.
+    """
+
+    def __init__(self, most: int = MOST_TRIPLES) -> None:
+        self._most = most
+        self._kept: dict[Path, Benchmark] = {}
+        self._sums: dict[Path, str] = {}
+
+    def load(self, folder: Path) -> Benchmark:
+        """Return the benchmark in a folder."""
+        from loginfer.benchmark import load_benchmark
+
+        if folder not in self._kept:
+            found = load_benchmark(folder)
+            held = sum(_triples(kept) for kept in self._kept.values())
+            if held + _triples(found) > self._most:
+                self._kept.clear()
+            self._kept[folder] = found
+        return self._kept[folder]
+
+    def sum_of(self, folder: Path) -> str:
+        """Return the sum by which runs know the benchmark in a folder."""
+        from loginfer.evaluation.runs import benchmark_sum
+
+        if folder not in self._sums:
+            self._sums[folder] = benchmark_sum(self.load(folder))
+        return self._sums[folder]
+
+
+def _triples(benchmark: Benchmark) -> int:
+    sets = [benchmark.positives, *(made.splits for made in benchmark.negatives.values())]
+    return sum(sum(splits.sizes.values()) for splits in sets)
+
 
 # Systems that the paper does not have, after its own; others follow by name.
 _MORE_SYSTEMS = ("exact", "contrast", "external", "oracle")
@@ -159,8 +209,7 @@ def collect(
     if not runs:
         shown = ", ".join(f"`{path}`" for path in given)
         raise InputError(
-            f"there is no run in {shown}",
-            hint="make one with `loginfer evaluate BENCH --system NAME --out RUN`",
+            f"there is no run in {shown}", hint="make one with `loginfer evaluate BENCH --system NAME --out RUN`"
         )
     cells = _cells(runs)
     library = Library()
@@ -205,8 +254,7 @@ def _cells(runs: Sequence[Run]) -> list[Cell]:
         seeds = grouped.setdefault((system, benchmark), {})
         if run.seed in seeds:
             raise InputError(
-                f"`{seeds[run.seed].path}` and `{run.path}` are the same: {system} with seed {run.seed} on "
-                f"{benchmark}",
+                f"`{seeds[run.seed].path}` and `{run.path}` are the same: {system} with seed {run.seed} on {benchmark}",
                 hint="give one of them",
             )
         seeds[run.seed] = run
@@ -278,10 +326,7 @@ def _system_order(cell: Cell) -> tuple[int, str]:
 
 
 def _benchmarks(
-    cells: Sequence[Cell],
-    folders: Sequence[tuple[Path, dict[str, Any]]],
-    notes: list[str],
-    library: Library,
+    cells: Sequence[Cell], folders: Sequence[tuple[Path, dict[str, Any]]], notes: list[str], library: Library
 ) -> dict[str, Path]:
     """Find the folder of each benchmark that has runs, by name and then by what is in it."""
     found: dict[str, Path] = {}

@@ -1,21 +1,169 @@
-"""What several pages ask about benchmarks, systems and cells; found out once."""
+"""What page makers work from, found out once.
+
+What page makers work from: the collection, benchmarks that are read once, audits, names of pages.
+
+Names as people read them: IRIs without their namespaces, long names with a gap in the middle.
+
+What several pages ask about benchmarks, systems and cells; found out once.
+
+The figures that people choose from in the menus: metrics of classification, metrics of ranking.
+
+Methods for negatives as the report orders them, and where a run belongs: one group, several methods.
+
+What a page shows of diagnoses: verdicts, rules with their recall, shortcuts with their rates.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import hashlib
+import re
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from loginfer.evaluation.values import Counts
-from loginfer.report.collection import Cell
-from loginfer.report.material import Material
+from loginfer.evaluation.diagnosis import LEAST, VERDICTS
+from loginfer.evaluation.values import PROTOCOLS, Counts
+from loginfer.report.collection import Cell, Collection
+from loginfer.report.paper import benchmark_parts, paper_value
 from loginfer.report.scores import timing_of
+from loginfer.report.values import Rows
 
 if TYPE_CHECKING:
+    from loginfer.benchmark import Benchmark
     from loginfer.systems.registry import Entry
 
-__all__ = ["BenchmarkFacts", "Cost", "benchmark_facts", "cost_of", "entry_of", "ranked_by"]
+
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a report should have in it.
+
+    Parameters
+    ----------
+    title
+        Its title.
+    audits
+        Audit the benchmarks for their cards; takes seconds each.
+    explorer
+        At most so many test triples of a benchmark in the explorer, labelled either way; 0: none.
+    recovery
+        Compare the rules that miners kept with those of the benchmarks; takes seconds each.
+    """
+
+    title: str = "LogInfer report"
+    audits: bool = True
+    explorer: int = 20_000
+    recovery: bool = True
+
+
+@dataclass
+class Material:
+    """What page makers work from.
+
+    Parameters
+    ----------
+    collection
+        The runs.
+    options
+        What is wanted.
+    tell
+        Told what is being made now.
+    """
+
+    collection: Collection
+    options: Options = field(default_factory=Options)
+    tell: Callable[[str], None] = lambda message: None
+
+    def __post_init__(self) -> None:
+        self._audits: dict[str, dict[str, Any] | None] = {}
+        self._made: dict[Hashable, Any] = {}
+        self._slugs = _slugs([*self.collection.systems, *self.collection.benchmark_names])
+
+    def benchmark(self, name: str) -> Benchmark | None:
+        """Return a benchmark by the report's name for it; None if its folder was not given."""
+        folder = self.collection.benchmarks.get(name)
+        return None if folder is None else self.collection.library.load(folder)
+
+    def audit(self, name: str) -> dict[str, Any] | None:
+        """Return the audit of a benchmark, as `loginfer audit --json` prints it; None if there is none."""
+        if name not in self._audits:
+            folder = self.collection.benchmarks.get(name) if self.options.audits else None
+            known = {self.collection.benchmarks.get(other): a for other, a in self._audits.items() if a}
+            if folder is None or folder in known:
+                self._audits[name] = known.get(folder)
+            else:
+                from loginfer.benchmark import audit
+
+                self.tell(f"audit of {name}")
+                self._audits[name] = audit(folder).as_dict()
+        return self._audits[name]
+
+    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """Return what was made under this key before; make it if it was not."""
+        if key not in self._made:
+            self._made[key] = make()
+        return cast(Made, self._made[key])
+
+    def system_page(self, system: str) -> str:
+        """Return the path of a system's page."""
+        return f"systems/{self._slugs[system]}.html"
+
+    def benchmark_page(self, benchmark: str) -> str:
+        """Return the path of a benchmark's page."""
+        return f"benchmarks/{self._slugs[benchmark]}.html"
+
+    def data_file(self, kind: str, *names: str) -> str:
+        """Return the path of a file of data about systems and benchmarks."""
+        return f"data/{kind}/{'-on-'.join(self._slugs.get(name) or slug(name) for name in names)}.js"
+
+
+def slug(name: str) -> str:
+    """Return a name as a part of a file's name: small letters, digits and dashes; never empty."""
+    plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60]
+    return plain or hashlib.sha256(name.encode()).hexdigest()[:12]
+
+
+def _slugs(names: Iterable[str]) -> dict[str, str]:
+    """Name files: like the name where that is unambiguous, else with a part of its sum."""
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for name in names:
+        short = slug(name)
+        if short in taken:
+            short = f"{short}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+        taken.add(short)
+        found[name] = short
+    return found
+
+
+# The name behind the last # or / of an IRI; without one the host.
+_IRI = re.compile(r"<?(?:https?|urn|ftp):[^\s<>\"]*?([^\s<>\"/#:]+)[/#]?>?")
+_IN_TEXT = re.compile(r"<?https?://[^\s,()<>\"]*[#/]([\w.-]+)>?")
+
+
+def last_part(name: str) -> str:
+    """Return an IRI's last part, and any other name as it is."""
+    found = _IRI.fullmatch(name)
+    return found.group(1) if found else name
+
+
+def short_rule(text: str) -> str:
+    """Return the text of a rule with the last parts of its IRIs only."""
+    return _IN_TEXT.sub(r"\1", text)
+
+
+def short_triple(triple: Sequence[str]) -> str:
+    """Return a triple of names as text, IRIs by their last parts."""
+    return f"({', '.join(last_part(name) for name in triple)})"
+
+
+def common_prefix(names: Sequence[str], prefix: str = "LogInfer-") -> str:
+    """Return what all names begin with and labels may leave out: the suite's prefix, or nothing."""
+    shared = len(names) > 0 and all(name.startswith(prefix) and len(name) > len(prefix) for name in names)
+    return prefix if shared else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,3 +240,229 @@ def _cost(cell: Cell) -> Cost:
 
 def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
+
+
+RANKING_METRICS = {
+    "c_mrr": "C-MRR",
+    "r_mrr": "R-MRR",
+    "c_hits@1": "C-Hits@1",
+    "c_hits@10": "C-Hits@10",
+    "r_hits@1": "R-Hits@1",
+    "r_hits@10": "R-Hits@10",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure of a cell.
+
+    Parameters
+    ----------
+    metric
+        Its name in `metrics.json`.
+    title
+        What people read.
+    protocol
+        For a figure of the ranking, whom test triples are ranked against.
+    """
+
+    metric: str
+    title: str
+    protocol: str | None = None
+
+    @property
+    def key(self) -> str:
+        """A word for rows and menus."""
+        return self.metric if self.protocol is None else f"{self.metric} {self.protocol}"
+
+
+CLASSIFICATION = (
+    Figure("balanced_accuracy", "balanced accuracy"),
+    Figure("roc_auc", "ROC AUC"),
+    Figure("accuracy", "accuracy"),
+    Figure("f1", "F1"),
+    Figure("precision", "precision"),
+    Figure("recall", "recall"),
+    Figure("average_precision", "average precision"),
+)
+
+
+def protocols_of(cells: Sequence[Cell]) -> list[str]:
+    """Return the protocols that some run was ranked under; the filtered one, which papers use, first."""
+    there = {protocol for cell in cells for known in cell.metrics for protocol in known["ranking"]}
+    order = sorted(PROTOCOLS, key=lambda protocol: protocol != "filtered")
+    return [protocol for protocol in order if protocol in there]
+
+
+def figures_of(collection: Collection) -> list[Figure]:
+    """Return every figure that some cell has, in the order of the menus."""
+    ranking = [
+        Figure(metric, f"{title}, {protocol}", protocol)
+        for protocol in protocols_of(collection.cells)
+        for metric, title in RANKING_METRICS.items()
+    ]
+    wanted = [*CLASSIFICATION, *ranking]
+    return [f for f in wanted if any(c.values(f.metric, f.protocol) for c in collection.cells)]
+
+
+def paper_figure(cell: Cell, figure: Figure) -> float | None:
+    """Return the paper's value for a figure of a cell; its MRR is held against the filtered protocol."""
+    if figure.protocol not in (None, "filtered"):
+        return None
+    return paper_value(cell.name, cell.first.benchmark, figure.metric)
+
+
+def benchmark_labels(names: Sequence[str]) -> dict[str, str]:
+    """Return short names of benchmarks, without the suite's prefix where all have it."""
+    prefix = common_prefix(names)
+    return {name: name.removeprefix(prefix) for name in names}
+
+
+def rounded(value: float | None) -> float | None:
+    """Return a fraction with the digits that matter, which keeps pages small."""
+    return None if value is None else round(value, 5)
+
+
+def share_text(value: float | None, *, sign: bool = False) -> str:
+    """Return a fraction in percent with one digit."""
+    if value is None:
+        return ""
+    shown = f"{100 * value:{'+' if sign else ''}.1f}"
+    return shown.replace("-", "−") if shown not in ("-0.0", "+0.0") else "0.0"
+
+
+# In the order of the paper, then near misses, plain and matched; others follow by name.
+METHODS = ("rc", "rb", "pa", "qg", "nm", "nmm")
+
+# By graph and pattern, then by method, then by system.
+Groups = dict[str, dict[str, dict[str, Cell]]]
+
+
+def place_of(cell: Cell) -> tuple[str, str | None]:
+    """Return what a cell is grouped by, and its method: the suite has a benchmark for each method."""
+    name = cell.first.benchmark
+    parts = benchmark_parts(name)
+    if parts is not None and (parts[2] == cell.method or (parts[2], cell.method) == ("nmm", "nm")):
+        return f"{parts[0]}-{parts[1]}", parts[2]
+    return name, cell.method
+
+
+def method_order(method: str) -> tuple[int, str]:
+    """Return what methods are sorted by."""
+    return METHODS.index(method) if method in METHODS else len(METHODS), method
+
+
+def grouped(collection: Collection) -> tuple[Groups, list[str]]:
+    """Return the cells by group, method and system, and what was left out."""
+    found: Groups = {}
+    notes: list[str] = []
+    for cell in collection.cells:
+        group, method = place_of(cell)
+        if method is None:
+            continue
+        systems = found.setdefault(group, {}).setdefault(method, {})
+        if cell.system in systems:
+            other = systems[cell.system].benchmark
+            notes.append(f"{cell.system} on {cell.benchmark} is not shown: {other} has the same name and method")
+        else:
+            systems[cell.system] = cell
+
+    def order(item: tuple[str, Any]) -> tuple[int, str]:
+        return method_order(item[0])
+
+    return {group: dict(sorted(methods.items(), key=order)) for group, methods in found.items()}, notes
+
+
+# A name with parts, an IRI or a path, of which the last part is enough; and inequalities, which are not.
+_PARTS = re.compile(r"<?[^\s,()<>\"]*[/#]([^\s,()<>\"/#]+)>?")
+_UNEQUAL = re.compile(r"(?:, )?[^\s,()]+ != [^\s,()]+")
+# Where a rule stands of which no shortcut has enough witnesses: below the axis.
+NO_RATE = -0.08
+# And where one without any support stands on a logarithmic axis: given rules may have none.
+NO_SUPPORT = 0.5
+# What is told of a shortcut: the plot and its rows agree on it.
+SHORTCUT_FIELDS = (
+    "system", "rule", "short", "verdict", "shortcut", "short_cut", "kind", "witnesses", "predicted", "rate",
+)  # fmt: skip
+
+
+@lru_cache(maxsize=20_000)  # each system has the same rules
+def rule_label(text: str, length: int = 300) -> str:
+    """Return a rule for a tooltip: last parts of names, without inequalities, cut if it is still long."""
+    short = _UNEQUAL.sub("", _PARTS.sub(r"\1", text))
+    return short if len(short) <= length else f"{short[: length - 1]}…"
+
+
+def diagnosis_of(cell: Cell) -> Mapping[str, Any]:
+    """Return the diagnosis of a cell's first run; nothing if it has none."""
+    return cell.first.diagnosis() or {}
+
+
+def verdict_rows(found: Iterable[tuple[Cell, Mapping[str, Any]]], labels: Mapping[str, str]) -> Rows:
+    """Return how many rules have which verdict, for each cell with a diagnosis."""
+    rows = [
+        (cell.system, labels[cell.benchmark], verdict, place, diagnosis["verdicts"].get(verdict, 0))
+        for cell, diagnosis in found
+        for place, verdict in enumerate(VERDICTS)
+        if diagnosis.get("verdicts", {}).get(verdict)
+    ]
+    return Rows.of(("system", "benchmark", "verdict", "place", "rules"), rows)
+
+
+def rule_rows(found: Iterable[tuple[Cell, Mapping[str, Any]]], supports: Mapping[str, int] | None) -> dict[str, Any]:
+    """Return each rule with each system of a benchmark; `size` is the support, or the conclusions in test.
+
+    `worst` is the highest false-positive rate on a shortcut with enough witnesses; `shown` and `drawn` say
+    where that and the size are drawn.
+    """
+    rows = []
+    for cell, diagnosis in found:
+        for rule in diagnosis.get("rules", ()):
+            tested = [s["false_positive_rate"] for s in rule["shortcuts"] if s["witnesses"] >= LEAST]
+            worst = max(tested, default=None)
+            size = rule["conclusions"] if supports is None else supports.get(rule["rule"])
+            rows.append(
+                (
+                    cell.system,
+                    rule["rule"],
+                    rule_label(rule["rule"]),
+                    rule["verdict"],
+                    size,
+                    rule["conclusions"],
+                    _rounded(rule["recall"]),
+                    _rounded(worst),
+                    NO_RATE if worst is None else _rounded(worst),
+                    None if size is None else max(size, NO_SUPPORT),
+                )
+            )
+    fields = ("system", "rule", "short", "verdict", "size", "conclusions", "recall", "worst", "shown", "drawn")
+    return Rows.of(fields, rows).packed("system", "rule", "short", "verdict")
+
+
+def shortcut_rows(found: Iterable[tuple[Cell, Mapping[str, Any]]]) -> dict[str, Any]:
+    """Return each shortcut of each rule with each system of a benchmark, those that were learned first."""
+    rows = [
+        (
+            cell.system,
+            rule["rule"],
+            rule_label(rule["rule"]),
+            rule["verdict"],
+            shortcut["shortcut"],
+            rule_label(shortcut["shortcut"]),
+            shortcut["kind"],
+            shortcut["witnesses"],
+            shortcut["predicted"],
+            _rounded(shortcut["false_positive_rate"]),
+        )
+        for cell, diagnosis in found
+        for rule, shortcut in sorted(
+            ((rule, shortcut) for rule in diagnosis.get("rules", ()) for shortcut in rule["shortcuts"]),
+            key=lambda pair: (-(pair[1]["false_positive_rate"] or 0), -pair[1]["witnesses"]),
+        )
+    ]
+    packed = ("system", "rule", "short", "verdict", "shortcut", "short_cut", "kind")
+    return Rows.of(SHORTCUT_FIELDS, rows).packed(*packed)
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)

@@ -1,32 +1,247 @@
-"""What a page shows of the scores of one run: curves, histograms, the learning curve."""
+"""Curves and histograms of a run.
+
+ROC and precision-recall curves: exact, then with as few points as a plot can show.
+
+Both are computed from all scores. Their areas are those of the exact curves: what `roc_auc` and
+`average_precision` of a run say. For the plot, points are taken one after the other, each where what is drawn
+so far is farthest from the exact curve, until nothing is farther than `TOLERANCE` or there are `MOST` points;
+`error` says how far off the drawn curve still is.
+
+Histograms of scores that can be read whatever the scores are: few values, skewed ones, any.
+
+Up to `BINS` different scores have a bar each. Other scores have bins of equal width, with the threshold at
+the edge of one, unless nearly everything would fall into a few of them: then the bins hold about equal
+numbers of triples.
+
+What a page shows of the scores of one run: curves, histograms, the learning curve.
+"""
 
 from __future__ import annotations
 
+import heapq
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
+from loginfer.benchmark.shortcuts import counts_from
 from loginfer.errors import InputError
 from loginfer.evaluation.runs import PREDICTIONS, TIMING, Run
 from loginfer.evaluation.values import Counts, LabelledScores, Scores
 from loginfer.files import reading
-from loginfer.report.curves import Curve, precision_recall, roc
-from loginfer.report.histograms import Bins, bins_of
 from loginfer.report.values import Rows
 
-__all__ = [
-    "NEGATIVE",
-    "POSITIVE",
-    "chosen_step",
-    "curve_rows",
-    "histogram_rows",
-    "learning_rows",
-    "scores_of_test",
-    "threshold_of",
-    "timing_of",
-]
+MOST = 200
+# Half a pixel of a plot of 500 pixels.
+TOLERANCE = 0.001
+
+Fractions = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A curve in the unit square.
+
+    Parameters
+    ----------
+    x, y
+        float64[n], the points, x ascending.
+    area
+        The area under the exact curve.
+    error
+        No point of the exact curve is farther than this from the one that is drawn through the points.
+    """
+
+    x: Fractions
+    y: Fractions
+    area: float
+    error: float
+
+
+def roc(positive: Scores, negative: Scores, *, most: int = MOST) -> Curve | None:
+    """Return the share of positives against the share of negatives from each score on.
+
+    Joined by straight lines, since equal scores count half. None without positives or negatives.
+    """
+    if not len(positive) or not len(negative):
+        return None
+    _, true, false = counts_from(positive, negative)
+    x, y = false[::-1] / len(negative), true[::-1] / len(positive)
+    area = float(np.sum(np.diff(x) * (y[1:] + y[:-1])) / 2)
+    return _drawn(x, y, area, most)
+
+
+def precision_recall(positive: Scores, negative: Scores, *, most: int = MOST) -> Curve | None:
+    """Return the precision against the recall from each score on.
+
+    Joined by steps, up or down first and then to the right, since there is nothing between two scores; the
+    corners of the steps are points of the curve. The area is the average precision. None without positives.
+    """
+    if not len(positive):
+        return None
+    _, true, false = counts_from(positive, negative)
+    true, false = true[-2::-1], false[-2::-1]  # the highest score first; above it nothing is predicted
+    recall, precision = true / len(positive), true / (true + false)
+    before = np.insert(recall[:-1], 0, 0.0)
+    area = float(np.sum((recall - before) * precision))
+    return _drawn(np.stack([before, recall], 1).ravel(), np.repeat(precision, 2), area, most)
+
+
+def _drawn(x: Fractions, y: Fractions, area: float, most: int) -> Curve:
+    kept, error = _farthest_first(x, y, max(most, 2))
+    return Curve(x[kept], y[kept], area, error)
+
+
+def _farthest_first(x: Fractions, y: Fractions, most: int) -> tuple[npt.NDArray[np.int64], float]:
+    """Return which points to keep, and how far what is drawn through them is from the others."""
+    kept = [0, len(x) - 1]
+    gaps: list[tuple[float, int, int, int]] = []  # what is left out: how far at most, where, between which
+
+    def leave(first: int, last: int) -> None:
+        if last - first > 1:
+            away = _away(x, y, first, last)
+            worst = int(away.argmax())
+            heapq.heappush(gaps, (-float(away[worst]), first + 1 + worst, first, last))
+
+    leave(0, len(x) - 1)
+    while gaps and -gaps[0][0] > TOLERANCE and len(kept) < most:
+        _, worst, first, last = heapq.heappop(gaps)
+        kept.append(worst)
+        leave(first, worst)
+        leave(worst, last)
+    return np.unique(np.array(kept, dtype=np.int64)), -gaps[0][0] if gaps else 0.0
+
+
+def _away(x: Fractions, y: Fractions, first: int, last: int) -> Fractions:
+    """Return how far the points between two are from the straight line that joins these."""
+    dx, dy = x[last] - x[first], y[last] - y[first]
+    px, py = x[first + 1 : last] - x[first], y[first + 1 : last] - y[first]
+    square = dx * dx + dy * dy
+    along = np.clip((px * dx + py * dy) / square, 0, 1) if square else np.zeros(len(px))
+    return np.asarray(np.hypot(px - along * dx, py - along * dy))
+
+
+BINS = 40
+# Fewer bins than this, if all held the same, would be as uneven: too few to see anything.
+LEAST_FILLED = 6
+
+Layout = Literal["values", "width", "number"]
+
+
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """Where the scores of a histogram are counted.
+
+    Parameters
+    ----------
+    layout
+        `values`: one for each score; `width`: equally wide; `number`: with about as many scores in each.
+    edges
+        float64[n], where each begins; with `values`, the scores themselves. A score belongs to the last bin
+        that begins at or below it.
+    end
+        The highest score.
+    mark
+        The bin that begins at the threshold: it and all above are predicted. None without a threshold.
+    """
+
+    layout: Layout
+    edges: Scores
+    end: float
+    mark: int | None
+
+    def __len__(self) -> int:
+        return len(self.edges)
+
+    def counts(self, scores: Scores) -> Counts:
+        """Return int64[n], how many scores are in each."""
+        place = np.searchsorted(self.edges, scores, side="right") - 1
+        return np.bincount(place, minlength=len(self)).astype(np.int64)
+
+    def labels(self) -> list[str]:
+        """Return where each begins, with as few digits as tell them apart."""
+        for digits in range(3, 18):
+            found = [f"{edge:.{digits}g}".replace("-", "−") for edge in (self.edges + 0.0).tolist()]
+            if len(set(found)) == len(found):
+                break
+        return found
+
+    @property
+    def told(self) -> str:
+        """What to know about the axis, in a sentence."""
+        return {
+            "values": "The axis has each score that occurs.",
+            "width": "The axis is the score, in bins of equal width; labels say where a bin begins.",
+            "number": "The axis is not even: the scores are skewed, so each bin holds about as many triples "
+            "as the others; labels say where a bin begins.",
+        }[self.layout]
+
+
+def bins_of(parts: Sequence[Scores], threshold: float | None = None, *, bins: int = BINS) -> Bins:
+    """Choose bins for all parts together.
+
+    Parameters
+    ----------
+    parts
+        Scores of the positives and of each kind of negative; at least one score.
+    threshold
+        From which score on a triple is predicted, if there is one for all.
+    bins
+        About how many bins to have.
+    """
+    scores = np.concatenate(list(parts))
+    values = np.unique(scores)
+    end = float(values[-1])
+    if len(values) <= bins:
+        return _marked("values", values, end, threshold)
+    edges = _equal_width(values, threshold, bins)
+    if _filled(edges, scores) >= LEAST_FILLED:
+        return _marked("width", edges, end, threshold)
+    return _marked("number", _equal_number(scores, bins), end, threshold)
+
+
+def _equal_width(values: Scores, threshold: float | None, bins: int) -> Scores:
+    """Return edges that lie at the threshold and at whole steps from it."""
+    low, high = float(values[0]), float(values[-1])
+    step = (high / bins - low / bins) or 1.0
+    if threshold is None or not low < threshold <= high:
+        return np.unique(low + step * np.arange(bins))
+    # Quotients first: the difference of two large numbers may be none.
+    below = int(np.ceil(threshold / step - low / step))
+    above = int(high / step - threshold / step)
+    edges = threshold + step * np.arange(-below, above + 1)
+    edges[0] = min(edges[0], low)  # rounding must not leave the lowest score out
+    return np.unique(edges)
+
+
+def _equal_number(scores: Scores, bins: int) -> Scores:
+    """Return quantiles; a score that many triples share is one edge only."""
+    shares = np.arange(bins) / bins
+    return np.unique(np.quantile(scores, shares, method="inverted_cdf"))
+
+
+def _filled(edges: Scores, scores: Scores) -> float:
+    """Return how many equally full bins would be as uneven as these."""
+    counts = np.bincount(np.searchsorted(edges, scores, side="right") - 1)
+    return float(counts.sum() ** 2 / np.square(counts, dtype=np.float64).sum())
+
+
+def _marked(layout: Layout, edges: Scores, end: float, threshold: float | None) -> Bins:
+    if threshold is None:
+        return Bins(layout, edges, end, None)
+    if layout == "values":
+        place = int(np.searchsorted(edges, threshold, side="left"))
+        if place == len(edges):  # nothing is predicted: an empty bin behind the last score
+            edges = np.append(edges, threshold)
+        return Bins(layout, edges, max(end, threshold), place)
+    if threshold <= edges[0]:  # everything is predicted
+        return Bins(layout, edges, end, 0)
+    edges = np.unique(np.append(edges, threshold))
+    return Bins(layout, edges, max(end, threshold), int(np.searchsorted(edges, threshold)))
+
 
 POSITIVE, NEGATIVE = "positive", "negative"
 

@@ -1,21 +1,131 @@
-"""The report as a folder of pages: no server, no network, nothing that a page loads from elsewhere."""
+"""Pages to a folder.
+
+From values to files: pages by templates that escape everything, data as scripts.
+
+The report as a folder of pages: no server, no network, nothing that a page loads from elsewhere.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
-from importlib import resources
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
+from importlib import import_module, resources
 from pathlib import Path
+from typing import Any
 
 from loginfer._version import __version__
-from loginfer.benchmark.manifest import as_json
-from loginfer.errors import OutputError
+from loginfer.benchmark.folder.manifest import as_json
+from loginfer.errors import InputError, OutputError
 from loginfer.files import atomic_folder, check_folder
-from loginfer.report.material import Material
-from loginfer.report.rendering import Renderer, vega_script
-from loginfer.report.values import DataFile, Page
+from loginfer.report.facts import Material
+from loginfer.report.values import Chart, Column, DataFile, Page
 
-__all__ = ["FORMAT", "check_site", "write_site"]
+_MISSING = "`pip install 'loginfer[report]'` brings what reports need"
+
+# The menu: section, title, page.
+MENU = (
+    ("overview", "Overview", "index.html"),
+    ("benchmarks", "Benchmarks", "benchmarks.html"),
+    ("systems", "Systems", "systems.html"),
+    ("negatives", "Negatives", "negatives.html"),
+    ("learned", "What is learned", "learned.html"),
+    ("rules", "Rules", "rules.html"),
+    ("ranking", "Ranking", "ranking.html"),
+    ("explorer", "Explorer", "explorer.html"),
+)
+
+
+def _needed(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise InputError(f"reports need `{name}`, which is not installed", hint=_MISSING) from error
+
+
+@lru_cache(maxsize=1)
+def vega_script() -> str:
+    """Return Vega, Vega-Lite and Vega-Embed as one script; nothing is loaded from elsewhere."""
+    bundle: str = _needed("vl_convert").javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    licence = "Vega, Vega-Lite and Vega-Embed, copyright University of Washington Interactive Data Lab and others"
+    # In a function of its own, so that none of its short names gets in the way of the page's.
+    return f"/* {licence}; BSD 3-Clause */\n(() => {{ {bundle} }})();\n"
+
+
+def as_script_json(value: Any) -> str:
+    """Return JSON that may stand inside a script element: nothing in it can end the element."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for mark in "<>&\u2028\u2029":
+        text = text.replace(mark, f"\\u{ord(mark):04x}")
+    return text
+
+
+class Renderer:
+    """Writes pages.
+
+    Parameters
+    ----------
+    title
+        The report's title.
+    sections
+        The sections that have a page, for the menu.
+    """
+
+    def __init__(self, title: str, sections: frozenset[str]) -> None:
+        jinja2 = _needed("jinja2")
+        self._environment = jinja2.Environment(
+            loader=jinja2.FunctionLoader(_template),
+            autoescape=True,
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._environment.filters |= {
+            "script_json": lambda value: jinja2.utils.markupsafe.Markup(as_script_json(value)),
+            "share": _share,
+            "number": _number,
+        }
+        self._environment.tests |= {"chart": lambda value: isinstance(value, Chart)}
+        self._environment.globals |= {"cell": _cell, "version": __version__}
+        self._title = title
+        self._menu = [entry for entry in MENU if entry[0] in sections]
+
+    def page(self, page: Page) -> str:
+        """Return a page as HTML."""
+        root = "../" * page.path.count("/")
+        shown: str = self._environment.get_template(page.template).render(
+            page=page, root=root, menu=self._menu, report=self._title, **page.content
+        )
+        return shown
+
+    def data(self, file: DataFile) -> str:
+        """Return a file of data as a script that hands its value to the page."""
+        return f"LogInfer.receive({as_script_json(file.path)},{as_script_json(dict(file.value))});\n"
+
+
+def _template(name: str) -> str:
+    return (resources.files("loginfer.report") / "templates" / name).read_text(encoding="utf-8")
+
+
+def _share(value: float | None, digits: int = 1) -> str:
+    return "" if value is None else f"{100 * value:.{digits}f}"
+
+
+def _number(value: float | int | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:,.3g}" if isinstance(value, float) and abs(value) < 100 else f"{value:,.0f}"
+
+
+def _cell(column: Column, value: Any) -> Mapping[str, Any]:
+    """Return how a table shows a value: its text, what it is sorted by, and an address if it is a link."""
+    if value is None:
+        return {"text": "", "sort": "", "href": None}
+    if column.kind == "link":
+        return {"text": value[0], "sort": value[0], "href": value[1]}
+    text = {"share": _share, "number": _number}.get(column.kind, str)(value)
+    return {"text": text, "sort": value if column.kind in ("share", "number") else text, "href": None}
+
 
 FORMAT = "loginfer-report"
 MARK = "report.json"
@@ -107,6 +217,5 @@ def _may_replace(folder: Path) -> None:
         known = None
     if not isinstance(known, dict) or known.get("format") != FORMAT:
         raise OutputError(
-            f"`{folder}` is not replaced: it is no report",
-            hint="choose another folder, or remove it yourself",
+            f"`{folder}` is not replaced: it is no report", hint="choose another folder, or remove it yourself"
         )

@@ -1,14 +1,282 @@
-"""Tables of results for papers: benchmarks against systems, one metric each, beside the paper's figures."""
+"""Markdown, LaTeX, CSV.
+
+A table for a paper, as a value: what stands in it, before anybody decides how it is written.
+
+Tables as Markdown, as LaTeX and as CSV. Whatever comes from data is escaped.
+
+Tables of results for papers: benchmarks against systems, one metric each, beside the paper's figures.
+"""
 
 from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from loginfer.errors import UnknownNameError
 from loginfer.report.collection import Cell, Collection
 from loginfer.report.paper import METRICS, SYSTEMS, paper_value
-from loginfer.report.table_formats import to_csv, to_latex, to_markdown
-from loginfer.report.table_values import Entry, TableValue, best_in_bold, half_interval
 
-__all__ = ["Entry", "TableValue", "metric_title", "result_table", "to_csv", "to_latex", "to_markdown"]
+# If a figure is distributed normally over all seeds, its mean lies within ± half with this probability.
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What stands at one place of a table: a word, a number, or both.
+
+    Parameters
+    ----------
+    text
+        A word: a name, or why there is no number.
+    value
+        The number, in the unit in which it is shown.
+    half
+        Half the width of its interval.
+    paper
+        The paper's number, shown in brackets.
+    digits
+        Behind the decimal point.
+    bold
+        Whether it stands out.
+    notes
+        Numbers of the table's notes that are about it, from 1.
+    """
+
+    text: str = ""
+    value: float | None = None
+    half: float | None = None
+    paper: float | None = None
+    digits: int = 1
+    bold: bool = False
+    notes: tuple[int, ...] = ()
+
+    @property
+    def is_number(self) -> bool:
+        """Whether there is a number."""
+        return self.value is not None or self.paper is not None
+
+
+@dataclass(frozen=True, slots=True)
+class TableValue:
+    """A table.
+
+    Parameters
+    ----------
+    title
+        What it shows, in one line.
+    header
+        The columns' names.
+    rows
+        One entry for each column in every row.
+    notes
+        Footnotes; entries refer to them by number, from 1. The others are about the whole table.
+    blocks
+        Numbers of the rows before which a new block begins.
+    """
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[Entry, ...], ...]
+    notes: tuple[str, ...] = ()
+    blocks: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.header):
+                raise ValueError(f"a row of {len(row)} entries in a table of {len(self.header)} columns")
+
+    @property
+    def numbers(self) -> tuple[bool, ...]:
+        """Which columns hold numbers."""
+        return tuple(any(row[i].is_number for row in self.rows) for i in range(len(self.header)))
+
+
+def best_in_bold(entries: Sequence[Entry], among: Sequence[bool] | None = None) -> list[Entry]:
+    """Return entries with the largest numbers in bold, as they are shown; one alone is not the best of any.
+
+    Parameters
+    ----------
+    entries
+        The entries that are compared.
+    among
+        Which of them take part; by default all.
+    """
+    chosen = [True] * len(entries) if among is None else among
+    numbers = [
+        round(entry.value, entry.digits)
+        for entry, takes_part in zip(entries, chosen, strict=True)
+        if takes_part and entry.value is not None
+    ]
+    if len(numbers) < 2:
+        return list(entries)
+    best = max(numbers)
+    return [
+        replace(entry, bold=takes_part and entry.value is not None and round(entry.value, entry.digits) == best)
+        for entry, takes_part in zip(entries, chosen, strict=True)
+    ]
+
+
+def half_interval(values: Sequence[float]) -> float | None:
+    """Return half the width of the interval of a mean (Student's t); None for fewer than two values."""
+    from scipy.special import stdtrit
+
+    count = len(values)
+    if count < 2:
+        return None
+    mean = math.fsum(values) / count
+    variance = math.fsum((value - mean) ** 2 for value in values) / (count - 1)
+    return float(stdtrit(count - 1, (1 + CONFIDENCE) / 2)) * math.sqrt(variance / count)
+
+
+# More rows than this do not fit on a page.
+_PAGE = 45
+
+_SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+_LATEX = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#",
+    "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
+    ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}",
+    "ε": r"$\varepsilon$", "⁻": "$^-$", "±": r"$\pm$", "×": r"$\times$", "→": r"$\rightarrow$",
+    "≥": r"$\geq$", "≤": r"$\leq$", "≠": r"$\neq$", "∩": r"$\cap$", "∈": r"$\in$", "−": "$-$",
+    "–": "--", "…": r"\ldots{}", "“": "``", "”": "''",
+}  # fmt: skip
+
+
+# -- Markdown ---------------------------------------------------------------------------------------
+
+
+def to_markdown(table: TableValue) -> str:
+    """Return a table as Markdown, with its title above and its notes below."""
+    rules = ["--:" if number else "---" for number in table.numbers]
+    lines = [f"**{markdown_text(table.title)}**", ""]
+    lines.append("| " + " | ".join(map(markdown_text, table.header)) + " |")
+    lines.append("|" + "|".join(rules) + "|")
+    lines += ["| " + " | ".join(map(_markdown_entry, row)) + " |" for row in table.rows]
+    if table.notes:
+        lines.append("")
+        lines += [f"{number}. {markdown_text(note)}" for number, note in enumerate(table.notes, start=1)]
+    return "\n".join(lines) + "\n"
+
+
+def _markdown_entry(entry: Entry) -> str:
+    shown = markdown_text(_ours(entry))
+    if entry.bold and shown:
+        shown = f"**{shown}**"
+    shown += ",".join(map(str, entry.notes)).translate(_SUPERSCRIPTS)
+    return f"{shown} ({_number(entry.paper, entry.digits)})".strip() if entry.paper is not None else shown
+
+
+def markdown_text(text: str) -> str:
+    """Return a text so that it is read as it stands, in one line."""
+    plain = " ".join(text.split())
+    return re.sub(r"([\\`*_\[\]<>|~$])", r"\\\1", plain.replace("&", "&amp;"))
+
+
+# -- LaTeX ------------------------------------------------------------------------------------------
+
+
+def to_latex(table: TableValue) -> str:
+    """Return a table as LaTeX for the package booktabs, and longtable where it is longer than a page."""
+    columns = "".join("r" if number else "l" for number in table.numbers)
+    header = " & ".join(map(_latex, table.header)) + r" \\"
+    body = []
+    for number, row in enumerate(table.rows):
+        if number in table.blocks and number:
+            body.append(r"\midrule")
+        body.append(" & ".join(map(_latex_entry, row)) + r" \\")
+    notes = [rf"\textsuperscript{{{i}}} {_latex(note)}" for i, note in enumerate(table.notes, start=1)]
+    caption = rf"\caption{{{_latex(table.title)}}}"
+    if len(table.rows) > _PAGE:
+        lines = [rf"\begin{{longtable}}{{{columns}}}", caption + r" \\", r"\toprule", header, r"\midrule"]
+        lines += [r"\endfirsthead", r"\toprule", header, r"\midrule", r"\endhead", r"\bottomrule"]
+        lines += [r"\endfoot", *body, r"\end{longtable}", *_paragraphs(notes)]
+    else:
+        lines = [r"\begin{table}", r"\centering", caption, rf"\begin{{tabular}}{{{columns}}}", r"\toprule"]
+        lines += [header, r"\midrule", *body, r"\bottomrule", r"\end{tabular}", *_paragraphs(notes)]
+        lines.append(r"\end{table}")
+    return "\n".join(lines) + "\n"
+
+
+def _paragraphs(notes: list[str]) -> list[str]:
+    return [rf"\par\footnotesize {note}" for note in notes]
+
+
+def _latex_entry(entry: Entry) -> str:
+    shown = _latex(_ours(entry))
+    if entry.bold and shown:
+        shown = rf"\textbf{{{shown}}}"
+    if entry.notes:
+        shown += rf"\textsuperscript{{{','.join(map(str, entry.notes))}}}"
+    return f"{shown} ({_number(entry.paper, entry.digits)})".strip() if entry.paper is not None else shown
+
+
+def _latex(text: str) -> str:
+    return "".join(_LATEX.get(sign, sign) for sign in " ".join(text.split()))
+
+
+# -- CSV --------------------------------------------------------------------------------------------
+
+
+def to_csv(table: TableValue) -> str:
+    """Return a table for programs: numbers as they are, intervals and the paper's in columns of their own.
+
+    A text that a spreadsheet would take for a formula gets an apostrophe in front.
+    """
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    kinds = [_columns(table, i) for i in range(len(table.header))]
+    writer.writerow([_csv(name + ending) for name, parts in zip(table.header, kinds, strict=True) for ending in parts])
+    for row in table.rows:
+        cells: list[str] = []
+        for entry, parts in zip(row, kinds, strict=True):
+            values = {"": entry.value, " ±": entry.half, " paper": entry.paper}
+            for ending in parts:
+                value = values[ending]
+                word = _csv(entry.text) if ending == "" else ""
+                cells.append(word if value is None else _plain(value, entry.digits + 3))
+        writer.writerow(cells)
+    return stream.getvalue()
+
+
+def _columns(table: TableValue, column: int) -> list[str]:
+    """Return the endings of the columns that one column needs."""
+    entries = [row[column] for row in table.rows]
+    halves = [" ±"] if any(entry.half is not None for entry in entries) else []
+    papers = [" paper"] if any(entry.paper is not None for entry in entries) else []
+    return ["", *halves, *papers]
+
+
+def _plain(value: float, digits: int) -> str:
+    shown = f"{value:.{digits}f}"
+    return shown.rstrip("0").rstrip(".")
+
+
+def _csv(text: str) -> str:
+    plain = " ".join(text.split())
+    return f"'{plain}" if plain[:1] in ("=", "+", "-", "@") else plain
+
+
+# -- what all have in common ------------------------------------------------------------------------
+
+
+def _ours(entry: Entry) -> str:
+    """Return what stands before the paper's number."""
+    if entry.value is None:
+        return entry.text
+    shown = _number(entry.value, entry.digits)
+    if entry.half is not None:
+        shown += f" ± {_number(entry.half, entry.digits)}"
+    return f"{entry.text} {shown}" if entry.text else shown
+
+
+def _number(value: float, digits: int) -> str:
+    return f"{value:,.{digits}f}"
+
 
 # The paper does not say how it ranked; its figures fit this protocol best.
 PAPER_PROTOCOL = "filtered"

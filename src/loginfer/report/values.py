@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Chart", "Choice", "Column", "DataFile", "Grid", "Page", "Picker", "Rows"]
-
 
 @dataclass(frozen=True, slots=True)
 class Rows:

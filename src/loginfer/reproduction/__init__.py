@@ -1,14 +1,12 @@
 """The paper's experiments, run again: which cells, running them, its tables beside ours, its findings."""
 
+from __future__ import annotations
+
 from loginfer.reproduction.claims import Finding, findings
-from loginfer.reproduction.collecting import results, write_results
-from loginfer.reproduction.commands import CommandError, Commands
-from loginfer.reproduction.figures import Figures, PaperFigures, read_figures
-from loginfer.reproduction.folder import Folder, open_folder
-from loginfer.reproduction.planning import Plan, PlannedCell, Request, plan
-from loginfer.reproduction.running import Outcome, Step, run
-from loginfer.reproduction.tabulating import tables
-from loginfer.reproduction.writing import write_report
+from loginfer.reproduction.plan import Plan, PlannedCell, Request, plan
+from loginfer.reproduction.results import Figures, PaperFigures, read_figures, results, write_results
+from loginfer.reproduction.run import CommandError, Commands, Folder, Outcome, Step, open_folder, run
+from loginfer.reproduction.tables import tables, write_report
 
 __all__ = [
     "CommandError",

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from loginfer.systems.interface import CandidateScorer, Scorer, System, Watch
-from loginfer.systems.registry import Entry, find_system, systems
-from loginfer.systems.settings import Setting, configure, setting, settings_of
-from loginfer.systems.tuning import tuned_settings
-from loginfer.systems.view import choose_method, training_view
+from loginfer.systems.interface import CandidateScorer, Scorer, System, Watch, choose_method, training_view
+from loginfer.systems.registry import (
+    Entry,
+    Setting,
+    configure,
+    find_system,
+    setting,
+    settings_of,
+    systems,
+    tuned_settings,
+)
 
 __all__ = [
     "CandidateScorer",

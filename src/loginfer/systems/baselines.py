@@ -10,25 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark import shortcuts
-from loginfer.benchmark.lookup import member, places_of
-from loginfer.benchmark.rounds import everything_entailed
-from loginfer.benchmark.values import Benchmark
+from loginfer.benchmark.benchmark import Benchmark
+from loginfer.benchmark.program import everything_entailed
 from loginfer.engine import open_engine
 from loginfer.errors import InputError
 from loginfer.kg import KnowledgeGraph, Triples
-from loginfer.kg.triples import distinct_keys
+from loginfer.kg.graph import distinct_keys, member, places_of
 from loginfer.systems.interface import POSITIONS, Position
-from loginfer.systems.settings import check_settings, setting
-
-__all__ = [
-    "AdjacentShortcut",
-    "ObjectPopularityShortcut",
-    "Oracle",
-    "OtherRelationShortcut",
-    "RelationNameShortcut",
-    "SimpBL",
-    "SubjectPopularityShortcut",
-]
+from loginfer.systems.registry import check_settings, setting
 
 Ids = npt.NDArray[np.int32]
 Keys = npt.NDArray[np.int64]

@@ -1,8 +1,14 @@
-"""What a system is: it is fitted to a benchmark, and the scorer that comes out gives triples confidences.
+"""System, Scorer, Watch.
+
+What a system is: it is fitted to a benchmark, and the scorer that comes out gives triples confidences.
 
 Two methods are all that anybody's own system needs. What else a built-in one can do — score every candidate
 of a query at once, keep its weights, go on where a killed run stopped — is a small protocol of its own, and
 whoever wants it asks whether it is there.
+
+What a system gets to see of a benchmark.
+
+Which systems can score constants that they have not seen while learning.
 """
 
 from __future__ import annotations
@@ -15,24 +21,10 @@ from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.benchmark.values import Benchmark
+from loginfer.benchmark.benchmark import Benchmark, NegativeSet, Splits
+from loginfer.errors import InputError, UnknownNameError
 from loginfer.kg import Triples
-
-__all__ = [
-    "POSITIONS",
-    "Arrays",
-    "CandidateScorer",
-    "Checkpoint",
-    "FolderWatch",
-    "Position",
-    "Scorer",
-    "Scores",
-    "StoredScorer",
-    "System",
-    "Unwatched",
-    "Watch",
-    "WatchedSystem",
-]
+from loginfer.systems.registry import systems
 
 Scores: TypeAlias = npt.NDArray[np.floating[Any]]
 Arrays: TypeAlias = Mapping[str, npt.NDArray[Any]]
@@ -71,9 +63,7 @@ class System(Protocol):
 class CandidateScorer(Protocol):
     """A scorer that scores all candidates for one position of a triple at once."""
 
-    def score_candidates(
-        self, triples: Triples, position: Position, candidates: npt.NDArray[np.int32]
-    ) -> Scores:
+    def score_candidates(self, triples: Triples, position: Position, candidates: npt.NDArray[np.int32]) -> Scores:
         """Return float[n, c]: the scores of each triple with each candidate in that position.
 
         Equal candidates of equal triples get equal scores, bit by bit, whatever the blocks asked for: ranks
@@ -182,3 +172,77 @@ class WatchedSystem(Protocol):
     def restore(self, benchmark: Benchmark, arrays: Arrays) -> StoredScorer:
         """Return the scorer whose `arrays()` these are."""
         ...
+
+
+def choose_method(benchmark: Benchmark, method: str | None) -> str | None:
+    """Return whose negatives a system is trained and tested with; None if the benchmark has none.
+
+    Raises
+    ------
+    InputError
+        If there are several and none was chosen.
+    """
+    known = tuple(benchmark.negatives)
+    if method is not None:
+        # Names may be given in any case; one that is spelt exactly like this comes first.
+        spelt = sorted(known, key=lambda name: name != method)
+        found = next((name for name in spelt if name.casefold() == method.casefold()), None)
+        if found is None:
+            raise UnknownNameError(f"negatives of {benchmark.name}", method, known, where="--negatives")
+        return found
+    if len(known) > 1:
+        raise InputError(
+            f"{benchmark.name} has negatives by {', '.join(known)}", hint=f"choose, e.g. --negatives {known[0]}"
+        )
+    return known[0] if known else None
+
+
+def only_negatives(benchmark: Benchmark, method: str | None) -> dict[str, NegativeSet]:
+    """Return the negatives of one method by name; nothing for None."""
+    return {} if method is None else {method: benchmark.negatives[method]}
+
+
+def training_view(benchmark: Benchmark, method: str | None) -> Benchmark:
+    """Return what may be seen while learning: train and valid, one method's negatives, no rules.
+
+    Vocabularies stay whole: which constants and relations there are is known beforehand. So does the context
+    graph of an inductive benchmark, which is what is known about test's constants.
+    """
+    negatives = {
+        name: NegativeSet(name, _without_test(made.splits)) for name, made in only_negatives(benchmark, method).items()
+    }
+    positives = _without_test(benchmark.positives)
+    return Benchmark(benchmark.name, benchmark.graph, positives, negatives, context=benchmark.context)
+
+
+def _without_test(splits: Splits) -> Splits:
+    nothing: Triples = np.empty((0, 3), dtype=np.int32)
+    return Splits(splits.train, splits.valid, nothing)
+
+
+# Kinds of systems that learn something about each constant, such as a vector.
+_BOUND = ("embedding", "graph neural network")
+
+
+def able_systems() -> list[str]:
+    """Return the names of the built-in systems that can be evaluated on inductive benchmarks."""
+    return [entry.name for entry in systems() if entry.kind not in (*_BOUND, "plug-in")]
+
+
+def refuse_unseen(benchmark: Benchmark, name: str) -> None:
+    """Complain if a benchmark is inductive and the system learns a vector for each constant.
+
+    Parameters
+    ----------
+    benchmark
+        The benchmark.
+    name
+        The system, as users know it.
+    """
+    if benchmark.context is None:
+        return
+    raise InputError(
+        f"{name} learns a vector for each constant, and {benchmark.name} is inductive: none of its test "
+        "constants is in train",
+        hint=f"systems that can: {', '.join(able_systems())}, and your own (see `benchmark.context`)",
+    )

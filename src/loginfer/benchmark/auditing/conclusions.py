@@ -1,4 +1,9 @@
-"""Checks of the conclusions (Requirement 1): each follows from its rule and premises that training holds."""
+"""Checks of conclusions.
+
+Checks of conclusions that follow in several steps: their depths, and premises that follow before them.
+
+Checks of the conclusions (Requirement 1): each follows from its rule and premises that training holds.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +13,57 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.benchmark.auditing.inductive import inductive_shares
 from loginfer.benchmark.auditing.material import Keys, Material, set_name
 from loginfer.benchmark.auditing.report import CannotCheckError, Example, Problem, error
-from loginfer.benchmark.auditing.steps import late_premises, wrong_depths
-from loginfer.benchmark.lookup import member
-from loginfer.benchmark.values import SPLITS
+from loginfer.benchmark.auditing.variants import inductive_shares
+from loginfer.benchmark.benchmark import SPLITS
 from loginfer.engine.binding import Bound, bind
 from loginfer.kg import KnowledgeGraph, Triples
+from loginfer.kg.graph import member
 
-__all__ = ["derivable", "provenance_covers", "provenance_lists_all_rules", "split_shares", "witnesses"]
+
+def wrong_depths(material: Material) -> Iterator[Problem]:
+    """Each conclusion follows in as many steps as is told, and not in fewer."""
+    provenance = material.provenance
+    if provenance.deep != (material.depth > 1):
+        told = "tells" if provenance.deep else "does not tell"
+        yield error(1, f"provenance {told} in how many steps conclusions follow, against the recipe")
+        return
+    if not provenance.deep:
+        return
+    wrong = np.flatnonzero(material.rounds.depths(provenance.triples) != provenance.depth)
+    if len(wrong):
+        yield error(
+            len(wrong),
+            f"{len(wrong):,} conclusions do not follow in the number of steps that is told",
+            material.examples(provenance.triples[wrong]),
+        )
+
+
+def late_premises(material: Material, pairs: Keys, keys: Keys) -> npt.NDArray[np.bool_]:
+    """Return bool[n]: which premises do not follow in fewer steps than their conclusion.
+
+    Parameters
+    ----------
+    material
+        A benchmark of several steps.
+    pairs
+        int64[n], places in the provenance's list of pairs.
+    keys
+        int64[n], a premise of each; -1 for one with an unknown constant.
+    """
+    provenance, known = material.provenance, keys >= 0
+    depth = np.full(len(keys), -1, dtype=np.int8)
+    depth[known] = material.rounds.depths(material.graph.keys.unpack(keys[known]))
+    return np.asarray((depth < 0) | (depth >= provenance.depth[provenance.conclusion[pairs]]))
+
+
+def new_conclusions(material: Material, number: int) -> int:
+    """Return how many new triples a rule concludes, at all depths that count."""
+    rounds = material.rounds
+    rule = material.rules[number]
+    return sum(len(rounds.over(d).conclusions(rule, new=True)) for d in range(1, rounds.steps + 1))
+
 
 Mask = npt.NDArray[np.bool_]
 
@@ -60,16 +106,12 @@ def provenance_lists_all_rules(material: Material) -> Iterator[Problem]:
     told = np.unique(provenance.conclusion * rules + provenance.rule)
     true = found.triple * rules + found.rule
     for pairs, message in (
-        (
-            np.setdiff1d(told, true),
-            "provenance names a rule for {} conclusions that it does not derive from K",
-        ),
+        (np.setdiff1d(told, true), "provenance names a rule for {} conclusions that it does not derive from K"),
         (np.setdiff1d(true, told), "provenance leaves out a rule for {} conclusions that it derives from K"),
     ):
         if len(pairs):
             examples = [
-                _with_rule(material, provenance.triples[pair // rules], pair % rules)
-                for pair in pairs[:5].tolist()
+                _with_rule(material, provenance.triples[pair // rules], pair % rules) for pair in pairs[:5].tolist()
             ]
             yield error(len(pairs), message.format(f"{len(pairs):,}"), examples)
 
@@ -97,9 +139,7 @@ def derivable(material: Material) -> Iterator[Problem]:
 def witnesses(material: Material) -> Iterator[Problem]:
     """Each recorded witness is one: its premises are in K and P_train, and its conclusion is the triple."""
     provenance = material.provenance
-    wrong_shape, wrong_head, unequal, denied, late = (
-        np.zeros(len(provenance.rule), dtype=bool) for _ in range(5)
-    )
+    wrong_shape, wrong_head, unequal, denied, late = (np.zeros(len(provenance.rule), dtype=bool) for _ in range(5))
     pieces: list[tuple[Keys, Keys]] = []
     for number in np.unique(provenance.rule).tolist():
         pairs = np.flatnonzero(provenance.rule == number)
@@ -234,9 +274,7 @@ def split_shares(material: Material) -> Iterator[Problem]:
         if (np.cumsum(any_) < np.cumsum(shares)).any() or (only > shares).any():
             wrong.append(_shares(number, known.rule, any_, shares))
     if wrong:
-        yield error(
-            len(wrong), f"the conclusions of {len(wrong):,} rules are not split by {recipe.ratio}", wrong
-        )
+        yield error(len(wrong), f"the conclusions of {len(wrong):,} rules are not split by {recipe.ratio}", wrong)
 
 
 def _unknown_to(kg: KnowledgeGraph, triples: Triples) -> Mask:
@@ -251,7 +289,4 @@ def _unknown_to(kg: KnowledgeGraph, triples: Triples) -> Mask:
 
 def _shares(number: int, rule: object, found: Keys, shares: Keys) -> Example:
     has, wanted = (" / ".join(f"{n:,}" for n in part.tolist()) for part in (found, shares))
-    return Example(
-        f"`{rule}` has {has} in train, valid and test; its shares are {wanted}",
-        f"rules.txt, rule {number}",
-    )
+    return Example(f"`{rule}` has {has} in train, valid and test; its shares are {wanted}", f"rules.txt, rule {number}")

@@ -1,10 +1,15 @@
-"""What the checks look at: a benchmark, the lines it was read from, and what is computed once for all."""
+"""What checks look at.
+
+What the checks look at: a benchmark, the lines it was read from, and what is computed once for all.
+
+From a folder as it lies there to what the checks look at.
+"""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,15 +17,15 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.auditing.report import EXAMPLES, CannotCheckError, Example
-from loginfer.benchmark.layout import RULES, Role, file_of
-from loginfer.benchmark.raw import RawFolder
-from loginfer.benchmark.rounds import Rounds
-from loginfer.benchmark.values import Benchmark, BenchmarkRule, NegativeSet, Provenance
+from loginfer.benchmark.benchmark import SPLITS, Benchmark, BenchmarkRule, NegativeSet, Origins, Provenance, Splits
+from loginfer.benchmark.construction.noise import Noise
+from loginfer.benchmark.folder.manifest import RULES, Role, file_of
+from loginfer.benchmark.folder.reading import RawFolder, noise_of
+from loginfer.benchmark.program import Rounds
 from loginfer.engine import Derivations, Engine, Progress, open_engine_in
 from loginfer.kg import KnowledgeGraph, Triples
+from loginfer.kg.graph import distinct_keys
 from loginfer.logic.rule import Rule
-
-__all__ = ["Keys", "Lines", "Material", "set_name"]
 
 Keys = npt.NDArray[np.int64]
 
@@ -114,9 +119,7 @@ class Material:
         """R; a check that needs it cannot be made without."""
         if not self.benchmark.rules:
             known = self.raw is not None and any(p.file == RULES for p in self.raw.problems)
-            raise CannotCheckError(
-                "rules.txt cannot be read" if known else "the rules are not known (no rules.txt)"
-            )
+            raise CannotCheckError("rules.txt cannot be read" if known else "the rules are not known (no rules.txt)")
         return self.benchmark.program
 
     @property
@@ -193,12 +196,7 @@ class Material:
         if recipe is None:
             raise CannotCheckError("the recipe is not known (no manifest.json)")
         return Rounds(
-            self.over_kg,
-            self.rules,
-            recipe.depth,
-            self._engine,
-            max_triples=recipe.max_triples,
-            progress=self.progress,
+            self.over_kg, self.rules, recipe.depth, self._engine, max_triples=recipe.max_triples, progress=self.progress
         )
 
     @property
@@ -268,3 +266,85 @@ class Material:
         """Tell whoever listens what is being done."""
         if self.progress:
             self.progress(what, 0, None)
+
+
+def lines_of(raw: RawFolder) -> dict[tuple[str, str | None], Lines]:
+    """Return what the files of triples hold, by split and method (None for positives)."""
+    # A file with labels appears for positives and for negatives: its lines are in neither complete.
+    return {
+        (file.role.split, file.role.method): Lines(file.name, file.triples, complete=len(file.triples) == file.lines)
+        for file in raw.files
+        if not file.role.context
+    }
+
+
+def benchmark_of(raw: RawFolder) -> Benchmark:
+    """Return the benchmark that a folder holds, as far as it can be read.
+
+    Unlike `load_benchmark` this does not mind a missing file, a repeated line, or a table that contradicts
+    the files.
+    """
+    graph = raw.graph(raw.lines("train"))
+    splits = Splits(graph.triples, *(_set(raw, graph, Role(split)) for split in SPLITS[1:]))
+    noise, negatives = _noise(raw, graph)
+    return Benchmark(
+        name=raw.name,
+        graph=graph,
+        positives=splits,
+        negatives=negatives,
+        rules=raw.rules,
+        provenance=raw.provenance,
+        recipe=raw.recipe,
+        manifest=raw.manifest or {},
+        path=raw.path,
+        context=None if raw.context is None else raw.graph(raw.context),
+        noise=noise,
+    )
+
+
+def _noise(raw: RawFolder, graph: KnowledgeGraph) -> tuple[Noise | None, dict[str, NegativeSet]]:
+    """Return the noise, if it can be read, and the negatives as they lie there."""
+    found = {method: _negatives(raw, graph, method) for method in raw.methods}
+    if raw.noise is None or len(raw.methods) != 1:
+        return None, found
+    noise, noisy = noise_of(raw, raw.noise)
+    origins: dict[str, Origins] = {}
+    for split, triples in noise.negatives.splits.items():
+        told = _origins(raw, graph, noisy.method, split, triples)
+        if told is not None:
+            origins[split] = told
+    return replace(noise, negatives=replace(noise.negatives, origins=origins)), found
+
+
+def _set(raw: RawFolder, graph: KnowledgeGraph, role: Role) -> Triples:
+    keys = graph.keys.pack(raw.lines(role.split, role.method))
+    return graph.keys.unpack(distinct_keys(keys))
+
+
+def _negatives(raw: RawFolder, graph: KnowledgeGraph, method: str) -> NegativeSet:
+    splits = Splits(*(_set(raw, graph, Role(split, method)) for split in SPLITS))
+    origins: dict[str, Origins] = {}
+    for split, triples in splits.items():
+        found = _origins(raw, graph, method, split, triples)
+        if found is not None:
+            origins[split] = found
+    told = (raw.manifest or {}).get("negatives", {}).get(method, {})
+    asked: dict[str, int] = {
+        split: int(told[split]["asked"])
+        for split in SPLITS
+        if isinstance(told.get(split), dict) and isinstance(told[split].get("asked"), int)
+    }
+    return NegativeSet(method, splits, origins, asked, tuple(map(str, told.get("notes", ()))))
+
+
+def _origins(raw: RawFolder, graph: KnowledgeGraph, method: str, split: str, triples: Triples) -> Origins | None:
+    """Return the origins in the order of the triples; None if the table does not tell of exactly these."""
+    if raw.origins is None:
+        return None
+    rows = raw.origins.rows(method, split)
+    told = graph.keys.pack(raw.origins.triples[rows])
+    order: npt.NDArray[np.int64] = np.argsort(told, kind="stable")
+    if not np.array_equal(told[order], graph.keys.pack(triples)):
+        return None
+    found = raw.origins.origins[rows[order]]
+    return found if (found.source >= 0).all() else None

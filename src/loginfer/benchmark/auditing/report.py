@@ -6,19 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-__all__ = [
-    "EXAMPLES",
-    "Audit",
-    "CannotCheckError",
-    "Example",
-    "Finding",
-    "Problem",
-    "Severity",
-    "error",
-    "note",
-    "warning",
-]
-
 Severity = Literal["error", "warning", "note"]
 
 # At most this many examples a finding.
@@ -162,7 +149,7 @@ class Audit:
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
-        from loginfer.benchmark.auditing.report_html import audit_fragment
+        from loginfer.benchmark.notebook import audit_fragment
 
         return audit_fragment(self)
 

@@ -1,28 +1,163 @@
-"""Checks of the rules: readable, of their pattern's shape, all different, counted right, frequent enough."""
+"""Checks of rules.
+
+Checks of rules that were not chosen by their support: their measures are right, and in the interval.
+
+Whether a rule is represented by a pattern (section 2.3), up to variable renaming and atom order.
+
+Checks of the rules: readable, of their pattern's shape, all different, counted right, frequent enough.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import isclose
 
 import numpy as np
 
-from loginfer.benchmark.auditing.choice import wrong_measures
-from loginfer.benchmark.auditing.inductive import sample_size
+from loginfer.benchmark.auditing.conclusions import new_conclusions
 from loginfer.benchmark.auditing.material import Material
 from loginfer.benchmark.auditing.report import CannotCheckError, Example, Problem, error, note, warning
-from loginfer.benchmark.auditing.shapes import predicates, represents
-from loginfer.benchmark.auditing.steps import new_conclusions
-from loginfer.benchmark.complements import connected_otherwise, matched_size
-from loginfer.benchmark.layout import RULES
-from loginfer.benchmark.rules import named_patterns
-from loginfer.benchmark.values import SPLITS, BenchmarkRule
+from loginfer.benchmark.auditing.variants import sample_size
+from loginfer.benchmark.benchmark import SPLITS, BenchmarkRule
+from loginfer.benchmark.construction.rules import concluded, named_patterns, overlap
+from loginfer.benchmark.folder.manifest import RULES
+from loginfer.benchmark.program import connected_otherwise, matched_size
+from loginfer.benchmark.recipe import parse_interval
 from loginfer.engine.bodies import predicate_names
 from loginfer.errors import InputError
 from loginfer.kg import Triples
 from loginfer.logic import canonical_text, parse_pattern
-from loginfer.logic.near_misses import is_own_complement
+from loginfer.logic.rule import Atom, Pattern, Rule, Template, Term, Variable
+from loginfer.logic.subrules import is_own_complement
 
-__all__ = ["equal_rules", "rare_rules", "rule_counts", "rule_shapes", "rules_readable"]
+
+def wrong_measures(material: Material) -> Iterator[Problem]:
+    """Confidence and overlap are what the manifest says of each rule, and where the recipe wants them."""
+    recipe = material.benchmark.recipe
+    if recipe is None or (recipe.select == "support" and recipe.head == "drawn"):
+        return
+    if recipe.inductive:
+        return  # rules are chosen on K, of which the folder holds what is left on the two sides
+    wrong = []
+    for number, known in enumerate(material.known_rules):
+        if (text := _measured(material, known)) is None and recipe.interval is not None:
+            value = getattr(known, recipe.select_by)
+            low, high = parse_interval(recipe.interval)
+            if value is not None and not low <= value <= high:
+                text = f"has the {recipe.select_by} {value:,.4g}, outside {recipe.interval}"
+        if text is not None:
+            wrong.append(Example(f"`{known.rule}` {text}", f"{RULES}, rule {number}"))
+    if wrong:
+        yield error(len(wrong), f"the measures of {len(wrong):,} rules are wrong", wrong)
+
+
+def _measured(material: Material, known: BenchmarkRule) -> str | None:
+    """Say what is wrong with the measures of a rule; None if nothing is."""
+    engine, rule = material.over_kg, known.rule
+    if known.confidence is None:
+        return "has no measures"
+    there = concluded(engine, rule)
+    new = len(engine.conclusions(rule, new=True))
+    if there == 0 or not isclose(known.confidence, 1 - new / there):
+        return f"does not have the confidence {known.confidence:.4g}"
+    found = overlap(engine, rule)
+    if (found is None) != (known.overlap is None) or not isclose(found or 0, known.overlap or 0):
+        return f"does not have the overlap {known.overlap}"
+    return None
+
+
+# Longer bodies are compared as they are written: trying all orders of their atoms would take too long.
+_LONG = 8
+
+
+def represents(pattern: Pattern, rule: Rule) -> bool:
+    """Say whether a rule is the pattern with predicates in the places of its templates.
+
+    The head's predicate must not occur in the body unless the pattern's head says so: such a rule is no
+    candidate.
+    """
+    return predicates(pattern, rule) is not None
+
+
+def predicates(pattern: Pattern, rule: Rule) -> dict[Template, str] | None:
+    """Return the names in the places of a pattern's templates; None for a rule of another shape."""
+    atoms, own = list(dict.fromkeys(pattern.atoms)), list(dict.fromkeys(rule.atoms))
+    if len(atoms) != len(own):
+        return None
+    denied, own_denied = (list(dict.fromkeys(n.atom for n in c.negations)) for c in (pattern, rule))
+    if len(denied) != len(own_denied):
+        return None
+    wanted = {frozenset(part.terms) for part in rule.inequalities}
+    for positive in _matches(atoms, own, _Match({}, {})):
+        found = {frozenset(positive.term(t) for t in part.terms) for part in pattern.inequalities}
+        if found != wanted:
+            continue
+        for match in _matches(denied, own_denied, positive):
+            if _head_fits(pattern, rule, match):
+                return match.names
+    return None
+
+
+class _Match:
+    """Variables of the rule for those of the pattern, one to one, and names for templates."""
+
+    def __init__(self, terms: dict[Term, Term], names: dict[Template, str]) -> None:
+        self.terms = terms
+        self.names = names
+
+    def term(self, term: Term) -> Term:
+        return self.terms.get(term, term)
+
+    def extended(self, atom: Atom, own: Atom) -> _Match | None:
+        """Return the match with this atom's terms and templates added; None if they contradict it."""
+        if atom.is_type != own.is_type:
+            return None
+        terms, names = dict(self.terms), dict(self.names)
+        if not _same(atom.relation, str(own.relation), names):
+            return None
+        for term, given in zip(atom.terms, own.terms, strict=True):
+            if isinstance(term, Template):
+                if isinstance(given, Variable) or not _same(term, given.name, names):
+                    return None
+            elif not isinstance(term, Variable):
+                if term != given:
+                    return None
+            elif not isinstance(given, Variable) or terms.setdefault(term, given) != given:
+                return None
+        return _Match(terms, names) if len(set(terms.values())) == len(terms) else None
+
+
+def _same(predicate: object, name: str, names: dict[Template, str]) -> bool:
+    if isinstance(predicate, Template):
+        return names.setdefault(predicate, name) == name
+    return predicate == name
+
+
+def _matches(atoms: list[Atom], own: list[Atom], match: _Match) -> Iterator[_Match]:
+    if not atoms:
+        yield match
+        return
+    for place, candidate in enumerate(own):
+        extended = match.extended(atoms[0], candidate)
+        if extended is not None:
+            yield from _matches(atoms[1:], own[:place] + own[place + 1 :], extended)
+        if len(own) > _LONG:
+            return
+
+
+def _head_fits(pattern: Pattern, rule: Rule, match: _Match) -> bool:
+    extended = match.extended(pattern.head, rule.head)
+    if extended is None:
+        return False
+    template = pattern.head_template
+    if template is None or template in match.names:
+        return True
+    atoms = [*rule.atoms, *(negation.atom for negation in rule.negations)]
+    if pattern.is_type_template(template):
+        taken = [atom.object for atom in atoms if atom.is_type]
+        return rule.head.object not in taken
+    return rule.head.relation not in [atom.relation for atom in atoms]
+
 
 _NOT_COUNTED = -1  # support, new and sampled of a folder without manifest
 
@@ -111,9 +246,7 @@ def rule_counts(material: Material) -> Iterator[Problem]:
     for number, known in enumerate(rules):
         support = supports[number] if number in supports else material.over_kg.support(known.rule)
         if support != known.support:
-            wrong.append(
-                Example(f"`{known.rule}` has support {support:,}, not {known.support:,}", _where(number))
-            )
+            wrong.append(Example(f"`{known.rule}` has support {support:,}, not {known.support:,}", _where(number)))
             continue
         conclusions = material.over_kg.conclusions(known.rule, new=True)
         new = len(conclusions) if material.depth == 1 else new_conclusions(material, number)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from loginfer.benchmark.benchmark import NegativeSet
 from loginfer.benchmark.negatives.context import Context
 from loginfer.benchmark.recipe import METHODS
-from loginfer.benchmark.values import NegativeSet
 from loginfer.errors import UnknownNameError
 
 __all__ = ["Context", "sample_negatives"]
@@ -22,23 +22,23 @@ def sample_negatives(context: Context, method: str) -> NegativeSet:
         misses.
     """
     if method == "rb":
-        from loginfer.benchmark.negatives.relevance import relevance_based
+        from loginfer.benchmark.negatives.corruption import relevance_based
 
         return relevance_based(context)
     if method == "pa":
-        from loginfer.benchmark.negatives.position import position_aware
+        from loginfer.benchmark.negatives.corruption import position_aware
 
         return position_aware(context)
     if method == "qg":
-        from loginfer.benchmark.negatives.query import query_guided
+        from loginfer.benchmark.negatives.query_guided import query_guided
 
         return query_guided(context)
     if method == "rc":
-        from loginfer.benchmark.negatives.random_object import random_object
+        from loginfer.benchmark.negatives.corruption import random_object
 
         return random_object(context)
     if method == "nm":
-        from loginfer.benchmark.negatives.near_miss import near_misses
+        from loginfer.benchmark.negatives.near_misses import near_misses
 
         return near_misses(context)
     raise UnknownNameError("method for negatives", method, METHODS)

@@ -1,23 +1,78 @@
-"""What all methods for negatives share: K, R, the positives, and what counts as true."""
+"""What all methods share.
+
+Which triples are truly negative.
+
+What all methods for negatives share: K, R, the positives, and what counts as true.
+
+What a method finds for each split, and how that becomes a set of negatives.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from loginfer.benchmark.negation import has_negations, negation_notes
-from loginfer.benchmark.negatives.truth import Truth
+from loginfer.benchmark.benchmark import SOURCES, SPLITS, NegativeSet, Origins, Split, Splits
+from loginfer.benchmark.negatives.spaces import Draw
+from loginfer.benchmark.program import Rounds, has_negations, negation_notes
 from loginfer.benchmark.recipe import Recipe
-from loginfer.benchmark.rounds import Rounds
-from loginfer.benchmark.values import SPLITS, Split, Splits
 from loginfer.engine import Engine, Progress
 from loginfer.kg import KnowledgeGraph, Triples
+from loginfer.kg.graph import TripleKeys, distinct_keys, member
 from loginfer.logic.rule import Rule
 
-__all__ = ["Context"]
+
+class Truth:
+    """What must not be labelled negative.
+
+    Parameters
+    ----------
+    graph
+        Triples that are true: P_all, or the materialisation.
+    engine
+        For protocol `sound`: an engine over P_all; what the rules derive from it in one step is true as well.
+    rules
+        R.
+    before
+        For rules with negations: engines over K and P_train. What follows from them is true as well, even if
+        it does not follow any more when conclusions are added.
+    known
+        For protocol `sound`: P_all. A triple with a predicate that no positive has is no candidate, since
+        that alone would give it away.
+    """
+
+    def __init__(
+        self,
+        graph: KnowledgeGraph,
+        engine: Engine | None = None,
+        rules: Sequence[Rule] = (),
+        known: KnowledgeGraph | None = None,
+        before: Sequence[Engine] = (),
+    ) -> None:
+        self.graph = graph
+        self._engines = [*before] if engine is None else [engine, *before]
+        self._rules = tuple(rules)
+        self._relations = np.zeros(len(graph.relations), dtype=bool)
+        self._relations[slice(None) if known is None else known.preds] = True
+        self._types = np.zeros(len(graph.entities), dtype=bool)
+        self._types[slice(None) if known is None else known.types] = True
+
+    def negative(self, triples: Triples) -> npt.NDArray[np.bool_]:
+        """Return bool[n]: which of these triples may be labelled negative."""
+        possible = ~self.graph.contains(triples)
+        possible &= self._relations[triples[:, 1]]
+        if self.graph.type_relation is not None:
+            possible &= (triples[:, 1] != self.graph.type_relation) | self._types[triples[:, 2]]
+        for engine in self._engines:
+            places = np.flatnonzero(possible)
+            if len(places):
+                possible[places[engine.derives(self._rules, triples[places])]] = False
+        return possible
 
 
 @dataclass(frozen=True)
@@ -107,3 +162,141 @@ class Context:
         if negation_notes(self.rules):
             before.append(self.open_engine(self.seen))
         return Truth(true, self.open_engine(self.everything), self.rules, self.everything, before)
+
+
+# Why there are fewer negatives than asked for.
+ALL = "all candidates that there are"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The negatives of one split.
+
+    Parameters
+    ----------
+    triples
+        int32[n, 3], distinct, in any order.
+    origins
+        Where each came from.
+    why
+        Should there be fewer than asked for: what these are.
+    """
+
+    triples: Triples
+    origins: Origins
+    why: str = ALL
+
+
+def made(
+    source: str,
+    count: int,
+    *,
+    position: npt.NDArray[np.int8] | int = 0,
+    rule: npt.NDArray[np.int32] | int = -1,
+    kept: npt.NDArray[np.int32] | int = 0,
+) -> Origins:
+    """Return the origins of triples from one source.
+
+    Parameters
+    ----------
+    source
+        A name in `SOURCES`.
+    count
+        How many triples there are.
+    position, rule, kept
+        See `Origins`; one value for all, or one for each.
+    """
+
+    # One value for all takes no memory, however many there are.
+    def column(value: npt.ArrayLike, kind: type[np.integer[Any]]) -> npt.NDArray[Any]:
+        return np.broadcast_to(np.asarray(value, dtype=kind), (count,))
+
+    return Origins(
+        column(SOURCES.index(source), np.int8),
+        column(position, np.int8),
+        column(rule, np.int32),
+        column(kept, np.int32),
+        column(0, np.int8),
+        column(-1, np.int32),
+        column(-1, np.int32),
+    )
+
+
+def reason(draw: Draw) -> str:
+    """Return what the triples of a draw that fell short are."""
+    return ALL if draw.exhausted else f"what the first {draw.examined:,} candidates that were looked at had"
+
+
+class Taken:
+    """The negatives that other splits have already.
+
+    Parameters
+    ----------
+    context
+        What negatives are made from.
+    sets
+        The negatives of each split, in any order.
+    """
+
+    def __init__(self, context: Context, sets: Iterable[Triples]) -> None:
+        self._keys = context.kg.keys
+        # One sorted list a split, not one of all: joining them would need all of them a second time.
+        self._packed = [distinct_keys(self._keys.pack(triples)) for triples in sets]
+
+    def contains(self, triples: Triples) -> npt.NDArray[np.bool_]:
+        """Return bool[n]: which of these triples are taken."""
+        wanted = self._keys.pack(triples)
+        found = np.zeros(len(wanted), dtype=bool)
+        for packed in self._packed:
+            found |= member(packed, wanted)
+        return found
+
+
+def in_turn(context: Context, draw_all: Callable[[Sequence[Split]], dict[Split, Found]]) -> dict[Split, Found]:
+    """Draw for train, then valid, then test, as the text does.
+
+    Where candidates are few, train may use up those of the others, and nothing could be evaluated. Under
+    `sound` it then has to stand back: test is drawn first, then valid, and train gets what is left.
+
+    Parameters
+    ----------
+    context
+        What negatives are made from.
+    draw_all
+        Draws for splits one after the other, in the order given.
+    """
+    found = draw_all(SPLITS)
+    short = any(len(found[split].triples) < context.positives.sizes[split] for split in SPLITS[1:])
+    if short and context.recipe.protocol == "sound":
+        found = draw_all(SPLITS[::-1])
+    return found
+
+
+def assemble(
+    context: Context, method: str, found: Mapping[Split, Found], wanted: Mapping[Split, int] | None = None
+) -> NegativeSet:
+    """Return the negatives of the three splits, sorted, with a note on each that fell short.
+
+    As many as positives are wanted, unless `wanted` says otherwise.
+    """
+    sizes = context.positives.sizes if wanted is None else wanted
+    asked = {str(split): size for split, size in sizes.items()}
+    triples: dict[Split, Triples] = {}
+    origins: dict[str, Origins] = {}
+    notes: list[str] = []
+    for split in SPLITS:
+        one = found[split]
+        triples[split], origins[split] = _in_order(one.triples, one.origins, context.kg.keys)
+        if len(one.triples) < asked[split]:
+            notes.append(f"{split} has {len(one.triples):,} negatives instead of {asked[split]:,}, {one.why}")
+    splits = Splits(triples["train"], triples["valid"], triples["test"])
+    return NegativeSet(method, splits, origins, asked, tuple(notes))
+
+
+def _in_order(triples: Triples, origins: Origins, keys: TripleKeys) -> tuple[Triples, Origins]:
+    """Return triples sorted, with their origins; those that are sorted already are not copied."""
+    packed = keys.pack(triples)
+    if (packed[1:] > packed[:-1]).all():
+        return triples, origins
+    order = np.argsort(packed)
+    return triples[order], origins[order]

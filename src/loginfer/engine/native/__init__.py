@@ -1,5 +1,1 @@
-"""The native engine: exact evaluation in memory by compiled kernels."""
-
-from loginfer.engine.native.engine import NativeEngine
-
-__all__ = ["NativeEngine"]
+"""The compiled engine."""

@@ -21,8 +21,6 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.compiled import inlined, kernel
-from loginfer.engine.native.bits import trailing_zeros
 from loginfer.engine.native.plan import (
     ABSENT_END,
     CHILD,
@@ -40,8 +38,7 @@ from loginfer.engine.native.plan import (
     STAMP_LEVEL,
     VARIABLE,
 )
-
-__all__ = ["TOO_MANY", "assemble", "check", "count", "first", "listing", "project", "transpose"]
+from loginfer.kernels import inlined, kernel, trailing_zeros
 
 # A number: a Python int outside, an int64 inside.
 Int: TypeAlias = Any
@@ -232,9 +229,7 @@ def _evaluate(
                     state[node, total] = 0
         if result < 0:
             while True:
-                candidate = _advance(
-                    node, nodes, constraints, differs, pointers, values, starts, terms, state
-                )
+                candidate = _advance(node, nodes, constraints, differs, pointers, values, starts, terms, state)
                 if child >= 0 or candidate < 0:
                     break
                 state[node, total] += 1
@@ -296,9 +291,7 @@ def _all_exist(
     """Say whether this subtree and its siblings all have a witness."""
     exists = np.bool_(True)  # a literal would be compiled for on its own
     while first >= 0:
-        found = _evaluate(
-            first, exists, nodes, constraints, differs, pointers, values, starts, terms, memo, state
-        )
+        found = _evaluate(first, exists, nodes, constraints, differs, pointers, values, starts, terms, memo, state)
         if found == 0:
             return False
         first = nodes[first, SIBLING]
@@ -364,16 +357,7 @@ def check(
         while holds and level < given.shape[1]:
             if nodes[level, CHILD] >= 0:
                 holds = _all_exist(
-                    nodes[level, CHILD],
-                    nodes,
-                    constraints,
-                    differs,
-                    pointers,
-                    values,
-                    starts,
-                    terms,
-                    memo,
-                    state,
+                    nodes[level, CHILD], nodes, constraints, differs, pointers, values, starts, terms, memo, state
                 )
             level += 1
         found[i] = holds
@@ -472,9 +456,7 @@ def project(
                 candidate = np.int64(values[place])
                 state[level, 0] = place + 1
         else:
-            candidate = np.int64(
-                _advance(level, nodes, constraints, differs, pointers, values, starts, terms, state)
-            )
+            candidate = np.int64(_advance(level, nodes, constraints, differs, pointers, values, starts, terms, state))
         if candidate < 0:
             level -= 1
             if level < 0:
@@ -493,16 +475,7 @@ def project(
         terms[nodes[level, VARIABLE]] = candidate
         serial[level] += 1
         if nodes[level, CHILD] >= 0 and not _all_exist(
-            nodes[level, CHILD],
-            nodes,
-            constraints,
-            differs,
-            pointers,
-            values,
-            starts,
-            terms,
-            memo,
-            state,
+            nodes[level, CHILD], nodes, constraints, differs, pointers, values, starts, terms, memo, state
         ):
             continue
         if level == last:
@@ -560,16 +533,7 @@ def listing(
         terms[nodes[level, VARIABLE]] = candidate
         # Looking ahead binds variables, but none of this level or above.
         if nodes[level, CHILD] >= 0 and not _all_exist(
-            nodes[level, CHILD],
-            nodes,
-            constraints,
-            differs,
-            pointers,
-            values,
-            starts,
-            terms,
-            memo,
-            state,
+            nodes[level, CHILD], nodes, constraints, differs, pointers, values, starts, terms, memo, state
         ):
             continue
         if level < trunk - 1:
@@ -608,25 +572,14 @@ def first(
         for level in range(known, known + out.shape[1]):
             _open(level, nodes, constraints, pointers, terms, state)
             while True:
-                candidate = _advance(
-                    level, nodes, constraints, differs, pointers, values, starts, terms, state
-                )
+                candidate = _advance(level, nodes, constraints, differs, pointers, values, starts, terms, state)
                 out[i, level - known] = candidate
                 if candidate < 0:
                     break
                 terms[nodes[level, VARIABLE]] = candidate
                 # Looking ahead binds variables, but none of this level or above.
                 if nodes[level, CHILD] < 0 or _all_exist(
-                    nodes[level, CHILD],
-                    nodes,
-                    constraints,
-                    differs,
-                    pointers,
-                    values,
-                    starts,
-                    terms,
-                    memo,
-                    state,
+                    nodes[level, CHILD], nodes, constraints, differs, pointers, values, starts, terms, memo, state
                 ):
                     break
 
@@ -654,9 +607,7 @@ def assemble(left: Int32, right: Int32, relation: Int, subjects: Int32, objects:
     for i in range(len(left)):
         s = left[i]
         o = right[i]
-        while known < len(subjects) and (
-            subjects[known] < s or (subjects[known] == s and objects[known] < o)
-        ):
+        while known < len(subjects) and (subjects[known] < s or (subjects[known] == s and objects[known] < o)):
             known += 1
         if known < len(subjects) and subjects[known] == s and objects[known] == o:
             continue

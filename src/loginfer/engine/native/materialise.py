@@ -1,4 +1,17 @@
-"""Materialisation: semi-naive evaluation of a program to its fixpoint.
+"""Semi-naive rounds.
+
+What the rules of one round conclude, until the round ends.
+
+The shape of a rule, which decides how its conclusions are found.
+
+Conclusions of a rule with any body, with one atom read from its delta, by the generic join.
+
+Conclusions of a rule whose body is a path, with one part of the body read from its delta.
+
+The delta is somewhere on the path. Going back from it gives, for each earlier node, the entities from which
+the delta can be reached; going forward from the first end is then confined to these.
+
+Materialisation: semi-naive evaluation of a program to its fixpoint.
 
 K_0 = K and K_{i+1} = T_R(K_i) ∪ K_i. A triple that is first in K_{i+1} has a witness with an atom that is
 first in K_i, so each round reads, for each rule, one atom after the other from what the last round added (its
@@ -10,26 +23,471 @@ derived; rounds are counted through.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
-from loginfer.engine.binding import BoundAtom, bind
-from loginfer.engine.interface import Materialisation, Progress
-from loginfer.engine.native.join import exists, too_many
-from loginfer.engine.native.materialise_conclusions import Conclusions
-from loginfer.engine.native.materialise_joins import MOST, JoinRound
-from loginfer.engine.native.materialise_paths import path_members, path_pairs
-from loginfer.engine.native.materialise_relations import pack
-from loginfer.engine.native.materialise_rules import Join, Path, Shape, shape_of
-from loginfer.engine.native.materialise_store import Store
-from loginfer.engine.native.store import GraphStore
+from loginfer.engine.binding import Bound, BoundAtom, bind
+from loginfer.engine.interface import Materialisation, Progress, Projection
+from loginfer.engine.native import materialise_store as kernels
+from loginfer.engine.native.engine import exists, project, too_many
+from loginfer.engine.native.materialise_store import LOW, NO_IDS, NO_KEYS, Members, Pairs, Store, pack
+from loginfer.engine.native.materialise_store import MaterialiseRelationsFlags as Flags
+from loginfer.engine.native.materialise_store import MaterialiseRelationsIds as Ids
+from loginfer.engine.native.materialise_store import MaterialiseRelationsKeys as Keys
+from loginfer.engine.native.store import GraphStore, PairStore
 from loginfer.errors import LimitError
 from loginfer.kg import KnowledgeGraph
 from loginfer.logic.rule import Rule
 from loginfer.logic.stratification import stratified
 
-__all__ = ["materialise"]
+
+class Conclusions:
+    """Conclusions of the current round, under their relations, perhaps repeated or known already.
+
+    Parameters
+    ----------
+    store
+        The triples they will be added to.
+    limit
+        How many triples may be added in all.
+    rounds, total
+        Rounds before this one, and what they have added.
+    """
+
+    def __init__(self, store: Store, limit: int | None, rounds: int = 0, total: int = 0) -> None:
+        self.store = store
+        self.limit = limit
+        self.total = total
+        self.round = rounds + 1
+        self._keys: dict[int, list[Keys]] = {}
+        self._members: dict[tuple[int, int], list[Ids]] = {}
+
+    def add_keys(self, relation: int, keys: Keys) -> None:
+        """Add pairs of a relation."""
+        if len(keys):
+            self._keys.setdefault(relation, []).append(keys)
+
+    def add_entities(self, head: BoundAtom, found: Ids) -> None:
+        """Add the head for each value of its variable; if it has none, once for any value."""
+        if not len(found):
+            return
+        if max(head.subject, head.object) < 0:
+            found = found[:1]
+        subject = found if head.subject >= 0 else np.full(len(found), ~head.subject, dtype=np.int32)
+        if head.relation in self.store.pairs:
+            keys = pack(subject, found if head.object >= 0 else ~head.object)
+            self.add_keys(head.relation, keys)
+        else:
+            self._members.setdefault((head.relation, ~head.object), []).append(subject)
+
+    @property
+    def room(self) -> int | None:
+        """How many more triples may be added."""
+        return None if self.limit is None else self.limit - self.total
+
+    def check(self, new: int) -> None:
+        """Raise if so many triples, none of them known before this round, are too many."""
+        if self.limit is not None and self.total + new > self.limit:
+            raise LimitError(
+                f"the rules derive more than {self.limit:,} new triples: {self.total:,} in the first "
+                f"{self.round - 1} rounds, at least {new:,} more in round {self.round}",
+                hint="allow more triples, or leave out the rules that derive most of them",
+            )
+
+    def flush(self) -> int:
+        """End the round: add its conclusions to the triples; return how many are new."""
+        added = self.store.advance(self.round, self._keys, self._members)
+        self._keys, self._members = {}, {}
+        self.check(added)
+        self.total += added
+        self.round += 1
+        return added
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A binary atom on a path, from one variable to the next.
+
+    Parameters
+    ----------
+    pairs
+        The relation.
+    inverse
+        Whether the atom is written the other way round.
+    """
+
+    pairs: Pairs
+    inverse: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A body whose binary atoms form a path that starts at the head's (first) variable.
+
+        (x0 E0 x1), (x1 E1 x2), …, with sets of entities that each xi must be in
+
+    With two variables in the head they are the two ends; with one it is the first end; with none the
+    head is ground. No witness is ever enumerated: sets and, per first end, sets travel along the path.
+
+    Parameters
+    ----------
+    rule
+        The rule.
+    edges
+        The n binary atoms.
+    nodes
+        For each of the n + 1 variables the sets it is in.
+    excluded
+        For each of the n + 1 variables the constants it must differ from.
+    ends_differ
+        Whether the first end must differ from the last.
+    """
+
+    rule: Bound
+    edges: tuple[Edge, ...]
+    nodes: tuple[tuple[Members, ...], ...]
+    excluded: tuple[tuple[int, ...], ...]
+    ends_differ: bool
+
+    @property
+    def members(self) -> list[Members]:
+        """The sets of all nodes, one after the other."""
+        return [members for node in self.nodes for members in node]
+
+    @property
+    def sources(self) -> list[Pairs | Members]:
+        """What the rule reads: the edges, then the sets."""
+        return [*(edge.pairs for edge in self.edges), *self.members]
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Any other body.
+
+    Parameters
+    ----------
+    rule
+        The rule.
+    sources
+        What each atom reads.
+    """
+
+    rule: Bound
+    sources: list[Pairs | Members]
+
+
+Shape: TypeAlias = Path | Join
+
+
+def shape_of(rule: Bound, store: Store) -> Shape:
+    """Return a rule's body as a path if it is one."""
+    path = None if rule.negations else _path(rule, store)
+    return path or Join(rule, [store.source(atom) for atom in rule.atoms])
+
+
+def _path(rule: Bound, store: Store) -> Path | None:
+    edges = [atom for atom in rule.atoms if _is_edge(atom)]
+    others = [atom for atom in rule.atoms if not _is_edge(atom)]
+    head = list(dict.fromkeys(t for t in (rule.head.subject, rule.head.object) if t >= 0))
+    walk = _walk(edges, head, len(rule.variables))
+    if walk is None or any(max(atom.subject, atom.object) < 0 for atom in others):
+        return None
+    order, steps = walk
+    excluded: list[list[int]] = [[] for _ in order]
+    ends_differ = False
+    for left, right in rule.inequalities:
+        if left < 0:
+            excluded[order.index(right)].append(~left)
+        elif len(head) == 2 and {left, right} == set(head):
+            ends_differ = True
+        else:
+            return None
+    nodes: list[list[Members]] = [[] for _ in order]
+    for atom in others:
+        found = store.unary(atom)
+        if found is None:
+            return None
+        nodes[order.index(max(atom.subject, atom.object))].append(found)
+    return Path(
+        rule,
+        tuple(Edge(store.pairs[atom.relation], inverse) for atom, inverse in steps),
+        tuple(tuple(node) for node in nodes),
+        tuple(tuple(node) for node in excluded),
+        ends_differ,
+    )
+
+
+def _is_edge(atom: BoundAtom) -> bool:
+    return atom.subject >= 0 and atom.object >= 0 and atom.subject != atom.object
+
+
+def _walk(
+    edges: list[BoundAtom], head: list[int], variables: int
+) -> tuple[list[int], list[tuple[BoundAtom, bool]]] | None:
+    """Return the variables of a path from end to end with its atoms, or None if there is no such path.
+
+    A path over v variables has v - 1 atoms and, as it never returns to a variable, visits them all.
+    """
+    if not variables or len(edges) != variables - 1:
+        return None
+    degree = [0] * variables
+    for atom in edges:
+        degree[atom.subject] += 1
+        degree[atom.object] += 1
+    if edges and (max(degree) > 2 or any(degree[v] != 1 for v in head)):
+        return None
+    here = head[0] if head else degree.index(min(degree))
+    order, steps, left = [here], [], list(edges)
+    while left:
+        places = [i for i, atom in enumerate(left) if here in (atom.subject, atom.object)]
+        if not places:
+            return None
+        atom = left.pop(places[0])
+        inverse = atom.object == here
+        here = atom.subject if inverse else atom.object
+        if here in order:
+            return None
+        order.append(here)
+        steps.append((atom, inverse))
+    return (order, steps) if len(head) < 2 or order[-1] == head[1] else None
+
+
+# No array of pairs is longer.
+MOST = 2**31 - 1
+
+
+class JoinRound:
+    """The relations that some rules read in one round, laid out for the generic join.
+
+    Each relation or set has an id of its own, and its delta the next one. So has each negated relation: what
+    is negated was complete before the first round.
+
+    Parameters
+    ----------
+    joins
+        The rules.
+    graph
+        The graph before the first round.
+    """
+
+    def __init__(self, joins: Iterable[Join], graph: KnowledgeGraph) -> None:
+        self._ids: dict[int, int] = {}
+        self._negated: dict[int, int] = {}
+        pairs: dict[int, tuple[Ids, Ids]] = {}
+        for join in joins:
+            for source, atom in zip(join.sources, join.rule.atoms, strict=True):
+                if id(source) not in self._ids:
+                    full = self._ids[id(source)] = len(pairs)
+                    pairs[full] = _columns(_all_keys(source, ~atom.object))
+                    if source.old:
+                        pairs[full + 1] = _columns(_delta_keys(source, ~atom.object))
+                    else:
+                        pairs[full + 1] = pairs[full]
+            for negation in join.rule.negations:
+                if negation.relation not in self._negated:
+                    self._negated[negation.relation] = len(pairs)
+                    pairs[len(pairs)] = graph.index.pairs(negation.relation)
+        self._store = PairStore(len(graph.entities), pairs)
+
+    def _body(self, join: Join, part: int) -> Bound:
+        atoms = tuple(
+            replace(atom, relation=self._ids[id(source)] + (i == part))
+            for i, (atom, source) in enumerate(zip(join.rule.atoms, join.sources, strict=True))
+        )
+        negations = tuple(replace(n, relation=self._negated[n.relation]) for n in join.rule.negations)
+        return replace(join.rule, atoms=atoms, negations=negations)
+
+    def exists(self, join: Join, part: int) -> bool:
+        """Say whether the body has a witness with one atom in its delta."""
+        return exists(self._store, self._body(join, part))
+
+    def members(self, join: Join, part: int, variable: int) -> Ids:
+        """Return the values of a variable in such witnesses."""
+        return project(self._store, self._body(join, part), (variable,), MOST).left
+
+    def pairs(self, join: Join, part: int, limit: int) -> Projection:
+        """Return the values of the head's two variables in such witnesses.
+
+        Raises
+        ------
+        LimitError
+            When there are more than `limit` to list.
+        """
+        head = join.rule.head
+        return project(self._store, self._body(join, part), (head.subject, head.object), limit)
+
+
+def _all_keys(source: Pairs | Members, constant: int) -> Keys:
+    return source.keys if isinstance(source, Pairs) else pack(source.members, constant)
+
+
+def _delta_keys(source: Pairs | Members, constant: int) -> Keys:
+    return source.delta if isinstance(source, Pairs) else pack(np.sort(source.delta), constant)
+
+
+def _columns(keys: Keys) -> tuple[Ids, Ids]:
+    return (keys >> 32).astype(np.int32), (keys & LOW).astype(np.int32)
+
+
+# So many keys of a frontier are made at a time: what a path passes through may be far more than what it
+# concludes, and a limit on the number of triples must be noticed in time.
+ROOM = 1 << 21
+
+# For each node of a path the entities it may be; None for all.
+Masks: TypeAlias = list[Flags | None]
+
+
+def path_pairs(path: Path, part: int, store: Store, known: Pairs) -> Iterator[Keys]:
+    """Yield pairs (first end, last end) that follow, each at most once.
+
+    Parameters
+    ----------
+    path
+        A path whose ends are the two variables of the head.
+    part
+        Which of `path.sources` is read from its delta.
+    store
+        The triples.
+    known
+        Pairs that need not be yielded.
+    """
+    masks = _masks(path, store)
+    at, members, keys = _delta(path, part, masks)
+    if part == 0 and path.edges:
+        frontier, step = keys, 1
+    else:
+        starts = np.sort(_go_back(path, store, masks, members, at))
+        frontier, step = pack(starts, starts), 0
+    for found in _go_forward(path, part, store, masks, known, frontier, step):
+        yield found[found >> 32 != found & LOW] if path.ends_differ else found
+
+
+def path_members(path: Path, part: int, store: Store, known: Flags | None) -> Ids:
+    """Return the first ends that follow.
+
+    Parameters
+    ----------
+    path
+        A path whose first end is the head's only variable, or whose head is ground.
+    part
+        Which of `path.sources` is read from its delta.
+    store
+        The triples.
+    known
+        bool[entities], ends that need not be returned.
+    """
+    masks = _masks(path, store)
+    if known is not None and len(path.edges) > 1:
+        masks[0] = _both(masks[0], ~known)
+    at = part if part < len(path.edges) else _node(path, part)
+    for node in range(len(path.edges) - 1, at, -1):
+        masks[node] = _both(masks[node], _able(path, store, masks[node + 1], node))
+    at, members, _ = _delta(path, part, masks)
+    if part >= len(path.edges) and at < len(path.edges):
+        ahead = masks[at + 1]
+        towards = path.edges[at].pairs.adjacency(path.edges[at].inverse)
+        allowed = store.everything if ahead is None else ahead
+        members = kernels.semijoin(members, towards.pointers, towards.values, allowed)
+    return _go_back(path, store, masks, members, at)
+
+
+def _masks(path: Path, store: Store) -> Masks:
+    masks: Masks = []
+    for node, excluded in zip(path.nodes, path.excluded, strict=True):
+        mask = None
+        for members in node:
+            mask = _both(mask, members.mask)
+        if excluded:
+            mask = store.everything.copy() if mask is None else mask.copy()
+            mask[list(excluded)] = False
+        masks.append(mask)
+    return masks
+
+
+def _both(left: Flags | None, right: Flags) -> Flags:
+    return right if left is None else left & right
+
+
+def _node(path: Path, part: int) -> int:
+    """Return the node that a part beyond the edges constrains."""
+    part -= len(path.edges)
+    for node, sets in enumerate(path.nodes):
+        if part < len(sets):
+            return node
+        part -= len(sets)
+    raise IndexError(part)
+
+
+def _delta(path: Path, part: int, masks: Masks) -> tuple[int, Ids, Keys]:
+    """Return the node at which the delta stands, its entities there and, for an edge, its pairs."""
+    if part >= len(path.edges):
+        node = _node(path, part)
+        source = path.members[part - len(path.edges)]
+        members, mask = source.delta, masks[node]
+        if mask is not None and mask is not source.mask:
+            members = members[mask[members]]
+        return node, members, NO_KEYS
+    edge = path.edges[part]
+    keys = edge.pairs.delta_keys(edge.inverse)
+    near, far = masks[part], masks[part + 1]
+    if near is not None:
+        keys = keys[near[keys >> 32]]
+    if far is not None:
+        keys = keys[far[keys & LOW]]
+    if not len(keys):
+        return part, NO_IDS, keys
+    subjects = (keys >> 32).astype(np.int32)
+    first = np.empty(len(subjects), dtype=np.bool_)
+    first[0] = True
+    np.not_equal(subjects[1:], subjects[:-1], out=first[1:])
+    return part, subjects[first], keys
+
+
+def _able(path: Path, store: Store, ahead: Flags | None, node: int) -> Flags:
+    """Return bool[entities]: from where one step of the path leads to an entity that may be ahead."""
+    edge = path.edges[node]
+    keys = edge.pairs.keys
+    near, far = (keys & LOW, keys >> 32) if edge.inverse else (keys >> 32, keys & LOW)
+    able = np.zeros(store.entities, dtype=np.bool_)
+    able[near if ahead is None else near[ahead[far]]] = True
+    return able
+
+
+def _go_back(path: Path, store: Store, masks: Masks, members: Ids, at: int) -> Ids:
+    """Return the first ends from which a node's `members` can be reached; confine the masks to the way."""
+    for node in range(at - 1, -1, -1):
+        if not len(members):
+            break
+        way = np.zeros(store.entities, dtype=np.bool_)
+        way[members] = True
+        masks[node + 1] = way
+        edge = path.edges[node]
+        found, _ = store.expand(
+            members.astype(np.int64), 0, store.entities, edge.pairs.adjacency(not edge.inverse), masks[node]
+        )
+        members = found.astype(np.int32)
+    return members
+
+
+def _go_forward(
+    path: Path, part: int, store: Store, masks: Masks, known: Pairs, frontier: Keys, step: int
+) -> Iterator[Keys]:
+    """Yield the pairs (first end, last end) that a frontier leads to from one step on."""
+    if step == len(path.edges):
+        yield frontier
+        return
+    edge = path.edges[step]
+    step_from = edge.pairs.delta_adjacency if step == part else edge.pairs.adjacency
+    towards = step_from(edge.inverse)
+    last = step == len(path.edges) - 1
+    first = 0
+    while first < len(frontier):
+        found, first = store.expand(frontier, first, ROOM, towards, masks[step + 1], known if last else None)
+        if len(found):
+            yield from _go_forward(path, part, store, masks, known, found, step + 1)
 
 
 def materialise(
@@ -114,9 +572,7 @@ def _materialise(
             progress(f"round {rounds}", conclusions.total, None)
 
 
-def _apply(
-    shapes: Sequence[Shape], graph: KnowledgeGraph, conclusions: Conclusions, max_conclusions: int
-) -> None:
+def _apply(shapes: Sequence[Shape], graph: KnowledgeGraph, conclusions: Conclusions, max_conclusions: int) -> None:
     """Add what the rules conclude from the deltas."""
     joins: list[tuple[Join, list[int]]] = []
     for shape in shapes:
@@ -164,9 +620,7 @@ def _apply_path(path: Path, part: int, store: Store, conclusions: Conclusions) -
             conclusions.check(new)
 
 
-def _apply_join(
-    join: Join, part: int, layout: JoinRound, conclusions: Conclusions, max_conclusions: int
-) -> None:
+def _apply_join(join: Join, part: int, layout: JoinRound, conclusions: Conclusions, max_conclusions: int) -> None:
     head = join.rule.head
     if _has_two_variables(head):
         known = len(conclusions.store.pairs[head.relation])

@@ -15,9 +15,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.kg.index import FORWARD, INVERSE, RelationIndex
-
-__all__ = ["GraphStore", "PairStore", "Store"]
+from loginfer.kg.graph import FORWARD, INVERSE, RelationIndex
 
 Ids = npt.NDArray[np.int32]
 

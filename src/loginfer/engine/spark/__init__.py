@@ -1,6 +1,5 @@
-"""Rules by Spark: on many machines, for graphs larger than one."""
+"""Rules evaluated by Apache Spark, on one machine or many."""
 
-from loginfer.engine.spark.application import spark_application
-from loginfer.engine.spark.engine import SparkEngine
+import lazy_loader
 
-__all__ = ["SparkEngine", "spark_application"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

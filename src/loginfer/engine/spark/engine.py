@@ -1,23 +1,328 @@
-"""The engine on Spark."""
+"""Spark: engine, files.
+
+Files of names as Spark reads them.
+
+A graph in a folder of Parquet files that Spark works on.
+
+    about.json        format, numbers of things, the type predicate; written last
+    entities/         id and name
+    relations/        id and name
+    triples/r=7/      subject and object of the triples with relation 7
+
+Ids are places in the order of the names' UTF-8 bytes, as in a graph in memory. Neither names nor triples pass
+through the machine that drives Spark while files become a store.
+
+The engine on Spark.
+
+Rules by Spark: on many machines, for graphs larger than one.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import gzip
+import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
-from loginfer.engine.spark.application import Application, make_folder, place_of
-from loginfer.engine.spark.database import SparkDatabase, check_arrived
-from loginfer.engine.spark.launching import is_local
-from loginfer.engine.spark.store import may_replace, read_about, read_store, write_store
-from loginfer.engine.sql.closing import Closing
-from loginfer.engine.sql.engine import MAX_CONCLUSIONS, SqlEngine
-from loginfer.errors import InputError
-from loginfer.files import atomic_folder, check_folder
-from loginfer.kg import KnowledgeGraph
+import numpy as np
 
-__all__ = ["SparkEngine"]
+from loginfer.engine.spark.session import (
+    SHUFFLES,
+    Application,
+    SparkDatabase,
+    check_arrived,
+    is_local,
+    make_folder,
+    place_of,
+    quote,
+    translated_errors,
+)
+from loginfer.engine.sql.engine import MAX_CONCLUSIONS, Closing, SqlEngine
+from loginfer.engine.sql.session import StoredGraph, vocabulary_of
+from loginfer.errors import InputError, LimitError, OutputError
+from loginfer.files import atomic_folder, check_folder, reading
+from loginfer.kg import TYPE_NAMES, KnowledgeGraph, Vocabulary
+from loginfer.kg.formats.parquet import COLUMN_NAMES
+
+BYTE_ORDER_MARK = "\ufeff"
+
+
+def address(path: Path) -> str:
+    """Write a path of this machine as Spark wants it, whatever its own file system is."""
+    return f"file://{path.absolute()}"
+
+
+def readable(path: Path) -> str:
+    """Write a path to be read, so that nothing in it stands for other names."""
+    return re.sub(r"([\[\]{}*?\\])", r"\\\1", address(path))
+
+
+def read_names(database: SparkDatabase, paths: Sequence[Path], table: str) -> None:
+    """Read files of names into a table s, r, o; the same triple may come several times.
+
+    Raises
+    ------
+    InputError
+        For a file that cannot be read, with the line of the first mistake.
+    """
+    lines: list[Path] = []
+    queries = []
+    for number, path in enumerate(paths):
+        if not path.is_file():
+            raise InputError(f"no file `{path}`", hint="check the path")
+        name = f"file_{number}"
+        plain = path.name.lower().removesuffix(".gz")
+        if plain.endswith(".parquet"):
+            queries.append(_parquet(database, path, name))
+        elif plain.endswith((".tsv", ".txt")):
+            queries.append(_lines(database, path, name))
+            lines.append(path)
+        else:
+            raise InputError(
+                f"Spark cannot read `{path}`: unknown file ending",
+                hint="use .tsv, .txt (also with .gz) or .parquet; `loginfer kg convert` makes them",
+            )
+    database.create(table, "\nUNION ALL\n".join(queries) or "SELECT '' AS s, '' AS r, '' AS o, '' AS bad LIMIT 0")
+    for number in range(len(paths)):
+        database.drop(f"file_{number}")
+    wrong = database.arrow(f"SELECT bad FROM {table} WHERE bad IS NOT NULL LIMIT 1").to_pylist()
+    if wrong and lines:
+        raise _first_mistake(lines)
+    if wrong:
+        listed = ", ".join(f"`{path}`" for path in paths)
+        raise InputError(f"triples in {listed} have an empty subject, relation or object")
+
+
+def _parquet(database: SparkDatabase, path: Path, name: str) -> str:
+    """Return a query for the triples of a Parquet file, by the names of columns that our own reader knows."""
+    frame = database.spark.read.parquet(readable(path))
+    found = {field.name.lower(): field for field in frame.schema.fields}
+    for names in COLUMN_NAMES:
+        if all(column in found for column in names):
+            for column in names:
+                kind = found[column].dataType.simpleString()
+                if kind != "string":
+                    raise InputError(f"column `{column}` holds {kind}, expected strings", where=str(path))
+            s, r, o = (f"`{found[column].name.replace('`', '``')}`" for column in names)
+            frame.createOrReplaceTempView(name)
+            some = f"{s} = '' OR {r} = '' OR {o} = '' OR {s} IS NULL OR {r} IS NULL OR {o} IS NULL"
+            return f"SELECT {s} AS s, {r} AS r, {o} AS o, if({some}, 'empty', NULL) AS bad FROM {name}"
+    raise InputError("expected columns subject, relation, object", where=str(path))
+
+
+def _lines(database: SparkDatabase, path: Path, name: str) -> str:
+    """Return a query for the triples of a file of tab-separated columns; `bad` holds what is none."""
+    frame = database.spark.read.option("lineSep", "\n").text(readable(path))
+    frame.createOrReplaceTempView(name)
+    first = _marked_line(path)
+    line = "value" if first is None else f"if(value = {quote(first)}, substr(value, 2), value)"
+    bare = f"SELECT {line} AS line FROM {name}"
+    bare = f"SELECT if(endswith(line, '\\r'), left(line, length(line) - 1), line) AS line FROM ({bare}) AS a"
+    split = f"SELECT line, split(line, '\\t', -1) AS parts FROM ({bare}) AS b WHERE trim(line) <> ''"
+    good = "size(parts) = 3 AND NOT array_contains(parts, '') AND is_valid_utf8(line)"
+    return (
+        "SELECT get(parts, 0) AS s, get(parts, 1) AS r, get(parts, 2) AS o, "
+        f"if({good}, NULL, 'line') AS bad FROM ({split}) AS c"
+    )
+
+
+def _open(path: Path) -> IO[bytes]:
+    if path.name.lower().endswith(".gz"):
+        return cast(IO[bytes], gzip.open(path, "rb"))
+    return path.open("rb")
+
+
+def _marked_line(path: Path) -> str | None:
+    """Return the first line of a file if it begins with a byte order mark, which is no part of a name."""
+    with reading(path), _open(path) as stream:
+        line = stream.readline().removesuffix(b"\n").decode(errors="replace")
+    return line if line.startswith(BYTE_ORDER_MARK) else None
+
+
+def _first_mistake(paths: Sequence[Path]) -> InputError:
+    """Look for the line that Spark stumbled over: Spark does not count lines."""
+    for path in paths:
+        with reading(path), _open(path) as stream:
+            for number, line in enumerate(stream, 1):
+                try:
+                    text = line.removesuffix(b"\n").removesuffix(b"\r").decode()
+                except UnicodeDecodeError:
+                    return InputError("expected UTF-8", where=f"{path}:{number}")
+                columns = text.split("\t")
+                if text.strip(" ") and len(columns) != 3:
+                    message = f"expected three columns, separated by tabs, found {len(columns)}"
+                    return InputError(message, where=f"{path}:{number}")
+                if text.strip(" ") and "" in columns:
+                    return InputError(f"column {columns.index('') + 1} is empty", where=f"{path}:{number}")
+    return InputError("a file changed while it was read", where=str(paths[0]))
+
+
+ABOUT = "about.json"
+FORMAT = 1
+
+# Ids are numbers of 32 bits.
+MOST_NAMES = 2**31 - 1
+
+
+def write_store(
+    database: SparkDatabase,
+    paths: Sequence[Path],
+    folder: Path,
+    *,
+    type_predicate: str | None = None,
+    entities: Iterable[str] = (),
+    relations: Iterable[str] = (),
+) -> None:
+    """Read files of names into a folder.
+
+    Parameters
+    ----------
+    database
+        Where Spark works.
+    paths
+        TSV/TXT (also .gz) or Parquet files that all workers see; the graph is their union.
+    folder
+        An empty folder that all workers see.
+    type_predicate
+        As for `KnowledgeGraph`.
+    entities, relations
+        Names that the vocabularies shall hold besides, such as those of rules' heads.
+    """
+    read_names(database, paths, "names")
+    if type_predicate is None:
+        # As in a graph in memory: the data's own type predicate is not doubled by the rules' rdf:type.
+        own = set(database.arrow("SELECT DISTINCT r FROM names").column(0).to_pylist())
+        type_predicate = next((name for name in TYPE_NAMES if name in own), None)
+    if type_predicate:
+        relations = [name for name in relations if name not in TYPE_NAMES]
+    ends = "SELECT s AS name FROM names UNION ALL SELECT o FROM names"
+    counts = {
+        "entities": _write_names(database, "entities", ends, entities, folder),
+        "relations": _write_names(database, "relations", "SELECT r AS name FROM names", relations, folder),
+    }
+    _write_triples(database, folder)
+    database.drop("names")
+    counts["triples"] = _show_triples(database, folder)
+    about = {"format": FORMAT, "type": type_predicate, **counts}
+    (folder / ABOUT).write_text(json.dumps(about, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+
+
+def _write_names(database: SparkDatabase, table: str, query: str, more: Iterable[str], folder: Path) -> int:
+    """Write the distinct names of a query, numbered in their order; return how many there are.
+
+    They are divided into ranges, whose numbers are in order too; an id is the number of names in earlier
+    ranges and the place in its own one. The ranges are written down first: computed again, for a worker that
+    was lost, they might be others.
+    """
+    import pyarrow as pa
+
+    spark = database.spark
+    with translated_errors():
+        extra = pa.table({"name": pa.array(sorted(set(more)), pa.string())})
+        spark.createDataFrame(extra).createOrReplaceTempView("more_names")
+        distinct = spark.sql(f"SELECT DISTINCT name FROM ({query} UNION ALL SELECT name FROM more_names) AS n")
+        ranges = distinct.repartitionByRange(int(spark.conf.get(SHUFFLES)), "name")
+        ranges.selectExpr("name", "spark_partition_id() AS part").createOrReplaceTempView("ranges")
+    total = database.create("ranged", "SELECT name, part FROM ranges")
+    if total > MOST_NAMES:
+        raise LimitError(f"the graph has {total:,} {table}, more than {MOST_NAMES:,}")
+    part, size = database.columns("SELECT part, count(*) AS n FROM ranged GROUP BY part ORDER BY part")
+    database.load("before", {"part": part, "names": np.cumsum(size) - size})
+    numbered = (
+        "SELECT CAST(b.names + row_number() OVER (PARTITION BY a.part ORDER BY a.name) - 1 AS INT) AS id, "
+        "a.name FROM ranged AS a, before AS b WHERE a.part = b.part"
+    )
+    with database.working():
+        spark.sql(numbered).write.parquet(address(folder / table))
+        # Now as the files have them.
+        spark.read.schema("id INT, name STRING").parquet(readable(folder / table)).createOrReplaceTempView(table)
+    check_arrived(int(database.row(f"SELECT count(*) AS n FROM {table}")[0]), total)
+    for name in ("ranged", "ranges", "before", "more_names"):
+        database.drop(name)
+    return total
+
+
+def _write_triples(database: SparkDatabase, folder: Path) -> None:
+    joined = (
+        "SELECT DISTINCT s.id AS s, o.id AS o, r.id AS r "
+        "FROM names AS n, entities AS s, relations AS r, entities AS o "
+        "WHERE n.s = s.name AND n.r = r.name AND n.o = o.name"
+    )
+    with database.working():
+        rows = database.spark.sql(f"SELECT /*+ REBALANCE(r) */ s, o, r FROM (\n{joined}\n) AS t")
+        rows.write.partitionBy("r").parquet(address(folder / "triples"))
+    for name in ("entities", "relations"):
+        database.drop(name)
+
+
+def _show_triples(database: SparkDatabase, folder: Path) -> int:
+    """Show the triples to queries; return how many there are."""
+    with database.working():
+        frame = database.spark.read.schema("s INT, o INT, r INT").parquet(readable(folder / "triples"))
+        frame.createOrReplaceTempView("triples")
+    return int(database.row("SELECT count(*) AS n FROM triples")[0])
+
+
+# -- opening ----------------------------------------------------------------------------------------------
+
+
+def read_about(folder: Path) -> dict[str, Any]:
+    """Return what a store says of itself; an unfinished one says nothing and is refused."""
+    if not folder.is_dir():
+        raise InputError(f"no folder `{folder}`", hint="make one from files with SparkEngine.from_files")
+    try:
+        with reading(folder / ABOUT):
+            about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+        sizes = [int(about[name]) for name in ("format", "entities", "relations", "triples")]
+    except (InputError, ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f"`{folder}` holds no graph for Spark, or an unfinished one",
+            hint="make it from files with SparkEngine.from_files",
+        ) from error
+    if sizes[0] != FORMAT:
+        raise InputError(f"`{folder}` has format {sizes[0]}, this version reads {FORMAT}", hint="make it anew")
+    return dict(about)
+
+
+def may_replace(folder: Path) -> None:
+    """Raise `OutputError` unless a folder is a store."""
+    try:
+        read_about(folder)
+    except InputError as error:
+        raise OutputError(
+            f"`{folder}` holds other things than a graph for Spark, and is not replaced", hint="choose another name"
+        ) from error
+
+
+def read_store(database: SparkDatabase, folder: Path) -> StoredGraph:
+    """Return the graph that `write_store` left in a folder; its vocabularies come into memory."""
+    about = read_about(folder)
+    vocabularies = [_read_vocabulary(folder, name, int(about[name])) for name in ("entities", "relations")]
+    found = _show_triples(database, folder)
+    if found != about["triples"]:
+        raise _incomplete(folder, "triples", found, about["triples"])
+    return StoredGraph(database, vocabularies[0], vocabularies[1], about["type"])
+
+
+def _read_vocabulary(folder: Path, name: str, size: int) -> Vocabulary:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(folder / name, columns=["id", "name"]).sort_by("id")
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(f"cannot read `{folder / name}`: {str(error).splitlines()[0]}") from error
+    if len(table) != size:
+        raise _incomplete(folder, name, len(table), size)
+    return vocabulary_of(table.column("name"))
+
+
+def _incomplete(folder: Path, what: str, found: int, wanted: int) -> InputError:
+    return InputError(f"`{folder}` is not complete: {found:,} of {wanted:,} {what} are there", hint="make it anew")
+
 
 # About what a triple of names takes in a file; only to choose a number of partitions.
 BYTES_A_TRIPLE = 30
@@ -74,11 +379,7 @@ class SparkEngine(Closing, SqlEngine):
             raise
 
     def _start(
-        self,
-        graph: KnowledgeGraph,
-        database: SparkDatabase,
-        close: Callable[[], None],
-        max_conclusions: int,
+        self, graph: KnowledgeGraph, database: SparkDatabase, close: Callable[[], None], max_conclusions: int
     ) -> None:
         super().__init__(graph, database, max_conclusions=max_conclusions)
         self._close_by(close)
@@ -160,29 +461,14 @@ class SparkEngine(Closing, SqlEngine):
             stack.callback(close)
             with atomic_folder(target, force=force, may_replace=may_replace) as part:
                 write_store(
-                    database,
-                    files,
-                    part,
-                    type_predicate=type_predicate,
-                    entities=entities,
-                    relations=relations,
+                    database, files, part, type_predicate=type_predicate, entities=entities, relations=relations
                 )
-            return cls.open(
-                target,
-                master=master,
-                directory=directory,
-                spark=spark,
-                max_conclusions=max_conclusions,
-            )
+            return cls.open(target, master=master, directory=directory, spark=spark, max_conclusions=max_conclusions)
         raise AssertionError  # the stack swallows nothing
 
 
 def open_database(
-    triples: int,
-    master: str | None,
-    settings: Mapping[str, str] | None,
-    directory: str | Path | None,
-    spark: Any,
+    triples: int, master: str | None, settings: Mapping[str, str] | None, directory: str | Path | None, spark: Any
 ) -> tuple[SparkDatabase, Callable[[], None]]:
     """Return a database of Spark's, and what closes it."""
     with contextlib.ExitStack() as stack:

@@ -1,1 +1,1 @@
-"""What SQL engines share: the order of joins, the queries, and every method of an engine but its database."""
+"""Rules as queries, for any database that speaks SQL."""

@@ -9,18 +9,14 @@ import numpy as np
 
 from loginfer.engine.binding import ABSENT, bind, relation_of
 from loginfer.engine.interface import Materialisation, Progress
-from loginfer.engine.sql.elimination import Estimate
-from loginfer.engine.sql.heads import head_columns
-from loginfer.engine.sql.projection import project, refuse_product
+from loginfer.engine.sql.planning import Estimate
+from loginfer.engine.sql.queries import head_columns, project, refuse_product
 from loginfer.engine.sql.session import Session
 from loginfer.errors import LimitError
 from loginfer.kg import KnowledgeGraph
-from loginfer.logic.rule import Atom, Rule
-from loginfer.logic.sql import Layout, exclusions
+from loginfer.logic.dialects.queries import Layout, exclusions
+from loginfer.logic.rule import Atom, Constant, Rule
 from loginfer.logic.stratification import stratified
-from loginfer.logic.terms import Constant
-
-__all__ = ["materialise"]
 
 # Tables of one run: all that was derived, with its depth; what the last round added; what this one adds.
 DERIVED, DELTA, FRESH = "derived", "delta", "fresh"
@@ -189,8 +185,7 @@ class _Run:
         refuse_product(sizes, self.max_conclusions, f"what `{rule}` derives")
         subject, object_ = head_columns(rule, self.known)
         return (
-            f"SELECT CAST({subject} AS INTEGER) AS s, CAST({object_} AS INTEGER) AS o\n"
-            f"FROM (\n{projection.sql}\n) AS q"
+            f"SELECT CAST({subject} AS INTEGER) AS s, CAST({object_} AS INTEGER) AS o\nFROM (\n{projection.sql}\n) AS q"
         )
 
     def _new(self, relation: int, queries: Sequence[str], total: int) -> str:

@@ -1,8 +1,14 @@
-"""Queries for supports and whole tables of bodies, as SQL text; `projection` has those for conclusions.
+"""Rules as SQL queries.
+
+Queries for supports and whole tables of bodies, as SQL text; `projection` has those for conclusions.
 
 Each query is a chain of common table expressions, one per step of an elimination (`elimination.py`), whose
 columns are called c0, c1, … and, for counts, n. Steps with the same text are written once, so the two arms
 of a diamond are joined once.
+
+Queries for the distinct values of some variables over all witnesses of a body, as SQL text.
+
+A rule's head in SQL: from values of its variables to conclusion triples, and back.
 """
 
 from __future__ import annotations
@@ -10,13 +16,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
+from typing import TypeAlias
 
-from loginfer.engine.negated_bodies import counted_templates
-from loginfer.engine.sql.elimination import Estimate, Plan, Source, Step, plan_elimination
-from loginfer.logic.rule import Atom, Inequality, Negation, Pattern, Rule
-from loginfer.logic.sql import (
+import numpy as np
+import numpy.typing as npt
+
+from loginfer.engine.binding import Bound, bind
+from loginfer.engine.bodies import counted_templates
+from loginfer.engine.sql.planning import Estimate, Plan, Source, Step, plan_elimination
+from loginfer.errors import LimitError
+from loginfer.kg import KnowledgeGraph, Triples
+from loginfer.logic.dialects.queries import (
     Check,
     Column,
+    Exclusion,
     Factor,
     Layout,
     atom_factor,
@@ -24,9 +37,7 @@ from loginfer.logic.sql import (
     is_contradiction,
     join,
 )
-from loginfer.logic.terms import Term
-
-__all__ = ["CountQuery", "Dialect", "Writer", "column_order", "count_witnesses", "rank_query"]
+from loginfer.logic.rule import Atom, Constant, Inequality, Negation, Pattern, Rule, Template, Term, Variable
 
 # Inclusion–exclusion over crossing inequalities doubles the counts with each; beyond this many terms what
 # an inequality connects is joined instead.
@@ -139,9 +150,7 @@ class Writer:
         name = self.add(text)
         if len(self.steps) > before:
             self.use(inputs)
-        return Factor(
-            name, tuple((f"c{i}", c) for i, c in enumerate(columns)), (), "n" if self.counting else None
-        )
+        return Factor(name, tuple((f"c{i}", c) for i, c in enumerate(columns)), (), "n" if self.counting else None)
 
     def text(self, select: str) -> str:
         """Return a query with all steps that were written."""
@@ -197,13 +206,7 @@ def _terms(
     sources = [Source(frozenset(_columns(atom)), frozenset([i])) for i, atom in enumerate(atoms)]
     sources += [Source(factor.scope) for factor in given]
     plan = plan_elimination(
-        sources,
-        atoms,
-        inequalities,
-        (),
-        counting=True,
-        join_inequalities=budget < 2,
-        estimate=estimate,
+        sources, atoms, inequalities, (), counting=True, join_inequalities=budget < 2, estimate=estimate
     )
     if not plan.crossing:
         yield _Term(sign, atoms, given, plan)
@@ -244,9 +247,7 @@ def column_order(atoms: Iterable[Atom], first: Iterable[Column] = ()) -> dict[Co
     return {column: i for i, column in enumerate(dict.fromkeys(columns))}
 
 
-def count_witnesses(
-    rule: Rule, layout: Layout, dialect: Dialect, estimate: Estimate | None = None
-) -> CountQuery:
+def count_witnesses(rule: Rule, layout: Layout, dialect: Dialect, estimate: Estimate | None = None) -> CountQuery:
     """Write a query for the support of a rule, by sum-product over its variables."""
     writer = Writer(layout, dialect, True, column_order(rule.atoms))
     values: list[str] = []
@@ -305,8 +306,7 @@ def rank_query(
     grouped = f"\nGROUP BY {columns}" if columns else ""
     listed = f"{columns}, " if columns else ""
     return writer.text(
-        f"SELECT {listed}CAST(sum(n) AS {dialect.number}) AS n FROM (\n{union}\n) AS terms"
-        f"{grouped}\nHAVING sum(n) > 0"
+        f"SELECT {listed}CAST(sum(n) AS {dialect.number}) AS n FROM (\n{union}\n) AS terms{grouped}\nHAVING sum(n) > 0"
     )
 
 
@@ -316,6 +316,181 @@ def _violated(pattern: Pattern, negation: Negation, layout: Layout) -> Factor:
     joined = join([atom_factor(negation.atom, layout)], (), layout)
     columns = [column for column in joined.expressions if column not in own]
     shown = ", ".join(f"{joined.expressions[c]} AS v{i}" for i, c in enumerate(columns))
-    return Factor(
-        f"(SELECT DISTINCT {shown} {joined.text})", tuple((f"v{i}", c) for i, c in enumerate(columns))
-    )
+    return Factor(f"(SELECT DISTINCT {shown} {joined.text})", tuple((f"v{i}", c) for i, c in enumerate(columns)))
+
+
+# Rows to restrict a projection to: a query for distinct c0, c1, … and what these columns stand for.
+Among: TypeAlias = tuple[str, Sequence[Column]]
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectionQuery:
+    """A query for distinct rows with the columns c0, c1, … (`present` if there are none to keep).
+
+    Parameters
+    ----------
+    sql
+        The query.
+    parts
+        If the kept columns fall apart into components that share nothing, a query for the size of each
+        component: the result is their product.
+    """
+
+    sql: str
+    parts: tuple[str, ...]
+
+
+def project(
+    atoms: Sequence[Atom],
+    inequalities: Sequence[Check],
+    keep: Sequence[Column],
+    layout: Layout,
+    dialect: Dialect,
+    *,
+    estimate: Estimate | None = None,
+    tables: Mapping[Atom, str] | None = None,
+    among: Among | None = None,
+) -> ProjectionQuery:
+    """Write a query for the distinct values of some variables over all witnesses of a body.
+
+    Parameters
+    ----------
+    atoms, inequalities
+        The body; exclusions are among the inequalities.
+    keep
+        The variables whose values are wanted, in the order of the columns; templates may be among them.
+    layout, dialect
+        Where triples live and what the database speaks.
+    estimate
+        The expected size of a join.
+    tables
+        Atoms to be taken from other tables of triples, such as those of the last round.
+    among
+        Only witnesses with these values.
+    """
+    atoms = tuple(dict.fromkeys(atoms))
+    writer = Writer(layout, dialect, False, column_order(atoms, keep))
+    contradiction = any(is_contradiction(e) for e in inequalities)
+    inequalities = tuple(dict.fromkeys(e for e in inequalities if e.variables or isinstance(e, Exclusion)))
+    # What restricts comes first, for databases that join in the order in which tables are written.
+    factors = [] if among is None else list(_restrictions(writer, *among))
+    sources = [Source(f.scope) for f in factors]
+    factors += [atom_factor(atom, layout, (tables or {}).get(atom)) for atom in atoms]
+    sources += [Source(f.scope, frozenset([i])) for i, f in enumerate(factors[len(sources) :])]
+    plan = plan_elimination(sources, atoms, inequalities, keep, counting=False, estimate=estimate)
+    factors = writer.run(plan, factors)
+    rest = writer.needed([factors[i] for i in plan.rest])
+    writer.use(rest)
+    joined = join(rest, plan.inequalities, layout, contradiction)
+    shown = ", ".join(f"{joined.expressions[v]} AS c{i}" for i, v in enumerate(keep))
+    sql = f"SELECT {shown or '1 AS present'}\n{joined.text}"
+    if not keep:
+        sql += "\nLIMIT 1"
+    groups = _components(rest)
+    if contradiction or sum(any(f.scope for f in group) for group in groups) < 2:
+        return ProjectionQuery(writer.text(sql), ())
+    # Groups without columns have one row or none: then there is no product.
+    parts = [writer.text(f"SELECT count(*) AS v0\n{join(group, (), layout).text}") for group in groups]
+    return ProjectionQuery(writer.text(sql), tuple(parts))
+
+
+def _restrictions(writer: Writer, rows: str, columns: Sequence[Column]) -> Iterator[Factor]:
+    """Give a table of wanted rows as a factor, and each of its variables as one more.
+
+    The single columns restrict joins that do not hold all of them yet. With templates among the columns no
+    join may do without the rows themselves.
+    """
+    name = writer.add(rows)
+    yield Factor(name, tuple((f"c{i}", v) for i, v in enumerate(columns)))
+    writer.uses[name] = 1
+    if len(columns) > 1 and not any(isinstance(column, Template) for column in columns):
+        for i, variable in enumerate(columns):
+            single = writer.add(f"SELECT DISTINCT c{i} AS c0 FROM {name}")
+            writer.implied[single] = name
+            yield Factor(single, (("c0", variable),))
+        writer.uses[name] += len(columns)
+
+
+def _components(factors: Sequence[Factor]) -> list[list[Factor]]:
+    """Split factors into groups that share no column."""
+    groups: list[tuple[set[Column], list[Factor]]] = []
+    for factor in factors:
+        scope, members = set(factor.scope), [factor]
+        apart = []
+        for other_scope, others in groups:
+            if other_scope & scope:
+                scope |= other_scope
+                members = [*others, *members]
+            else:
+                apart.append((other_scope, others))
+        groups = [*apart, (scope, members)]
+    return [members for _, members in groups]
+
+
+def refuse_product(sizes: Sequence[int], limit: int, what: str) -> None:
+    """Raise `LimitError` if the product of some sizes exceeds a limit."""
+    if sizes and prod(sizes) > limit:
+        shown = " × ".join(f"{size:,}" for size in sizes if size > 1)
+        raise LimitError(
+            f"{what} has {shown} rows, more than {limit:,}",
+            hint="add an atom that connects the head's variables, or raise the engine's `max_conclusions`",
+        )
+
+
+def head_columns(rule: Rule, layout: Layout) -> tuple[str, str]:
+    """Return the expressions for a conclusion's subject and object over a projection q to the head."""
+    places: dict[Term, int] = {v: i for i, v in enumerate(rule.head.variables)}
+
+    def write(term: Term) -> str:
+        return layout.write_constant(term.name) if isinstance(term, Constant) else f"q.c{places[term]}"
+
+    return write(rule.head.subject), write(rule.head.object)
+
+
+def head_conditions(rule: Rule, relation: int, layout: Layout) -> list[str]:
+    """Return what a triple in a table a must satisfy to look like a rule's head."""
+    conditions = [f"a.r = {relation}"]
+    for column, term in (("s", rule.head.subject), ("o", rule.head.object)):
+        if isinstance(term, Constant):
+            conditions.append(f"a.{column} = {layout.write_constant(term.name)}")
+    if isinstance(rule.head.subject, Variable) and rule.head.subject == rule.head.object:
+        conditions.append("a.s = a.o")
+    return conditions
+
+
+def head_rows(rule: Rule, relation: int, layout: Layout, table: str) -> str:
+    """Return a query for the values c0, c1 that a table gives to the head's variables.
+
+    They are distinct where the table's triples are: the others' values follow from theirs.
+    """
+    shown = [
+        f"a.{'s' if variable == rule.head.subject else 'o'} AS c{i}" for i, variable in enumerate(rule.head.variables)
+    ]
+    where = " AND ".join(head_conditions(rule, relation, layout))
+    return f"SELECT {', '.join(shown) or '1 AS present'} FROM {table} AS a WHERE {where}"
+
+
+def head_values(rule: Rule, graph: KnowledgeGraph, conclusion: Sequence[int]) -> dict[Variable, int] | None:
+    """Return the values that a conclusion gives to the head's variables, or None if it cannot be one."""
+    subject, relation, object_ = (int(i) for i in conclusion)
+    head = bind(rule, graph).head
+    if head.relation != relation:
+        return None
+    values: dict[Variable, int] = {}
+    for term, bound, value in ((rule.head.subject, head.subject, subject), (rule.head.object, head.object, object_)):
+        known = values.setdefault(term, value) if isinstance(term, Variable) else ~bound
+        if known != value:
+            return None
+    return values
+
+
+def looks_like_head(bound: Bound, triples: Triples) -> npt.NDArray[np.bool_]:
+    """Return bool[n]: which triples have the relation and the constants of a rule's head."""
+    head = bound.head
+    alike: npt.NDArray[np.bool_] = triples[:, 1] == head.relation
+    for column, term in ((0, head.subject), (2, head.object)):
+        if term < 0:
+            alike &= triples[:, column] == ~term
+    if head.subject == head.object and head.subject >= 0:
+        alike &= triples[:, 0] == triples[:, 2]
+    return alike

@@ -1,42 +1,140 @@
-"""N-Triples: RDF, one statement a line."""
+"""N-Triples.
+
+Names of a graph as terms of RDF, and back, without loss.
+
+| name in the graph                         | term in N-Triples            | where              |
+|-------------------------------------------|------------------------------|--------------------|
+| an absolute IRI, `http://x.org/a`         | `<http://x.org/a>`           | everywhere         |
+| a blank node, `_:b`                       | `_:b`                        | subject and object |
+| a literal, `"text"@en`, in canonical form | as it stands                 | object             |
+| anything else, `/m/027rn`                 | `<urn:loginfer:/m/027rn>`    | everywhere         |
+
+Behind `urn:loginfer:` stands the name's UTF-8 with percent-encoding. A name that itself begins so is
+encoded too, hence what was written is read back as it was, whatever it is.
+
+N-Triples: RDF, one statement a line.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, BinaryIO
+from urllib.parse import quote, unquote_to_bytes
 
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.kg.formats.interface import Format, Progress, ReadOptions
-from loginfer.kg.formats.lines import text_chunks, write_lines
-from loginfer.kg.formats.rdf_names import PREFIX, decoded, name_of_term, names_of_texts, texts_of_names
-from loginfer.kg.formats.source import Source
-from loginfer.kg.triples import TripleKeys
+from loginfer.kg.formats.base import Format, Progress, ReadOptions, Source
+from loginfer.kg.formats.tsv import text_chunks, write_lines
+from loginfer.kg.graph import TripleKeys
 
 if TYPE_CHECKING:
+    from loginfer.kg.formats.scan import GraphBuilder, NameSpans, NameTable
     from loginfer.kg.graph import KnowledgeGraph
-    from loginfer.kg.scan.builder import GraphBuilder, NameSpans
-    from loginfer.kg.scan.names import NameTable
     from loginfer.kg.vocabulary import Vocabulary
 
-__all__ = ["NTRIPLES", "rdf_builder", "scan_statements", "write"]
+
+PREFIX = "urn:loginfer:"
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+
+
+def texts_of_names(names: Sequence[str], place: str = "o") -> list[str]:
+    """Return the N-Triples texts of names as subjects (`s`), relations (`r`) or objects (`o`)."""
+    texts = [_candidate(name, place) for name in names]
+    asked = [i for i, text in enumerate(texts) if text is not None]
+    answers = names_of_texts([(texts[i] or "").encode() for i in asked])
+    kept = {i: texts[i] for i, answer in zip(asked, answers, strict=True) if answer == names[i]}
+    return [kept.get(i) or f"<{PREFIX}{quote(name, safe='/:@')}>" for i, name in enumerate(names)]
+
+
+def _candidate(name: str, place: str) -> str | None:
+    """Return the text that means this name, if it is a term at all."""
+    if "\n" in name or "\r" in name or name.startswith(PREFIX):
+        return None
+    if name.startswith("_:"):
+        return None if place == "r" else name
+    if name.startswith('"'):
+        return name if place == "o" else None
+    return f"<{name}>" if _SCHEME.match(name) else None
+
+
+def names_of_texts(texts: Sequence[bytes]) -> list[str | SyntaxError]:
+    """Return the names that terms in N-Triples mean, or what the parser says against them.
+
+    The texts are without line ends.
+    """
+    import pyoxigraph
+
+    if not texts:
+        return []
+    document = b"".join(b"<s:> <p:> %s .\n" % text for text in texts)
+    try:
+        found = [
+            name_of_term(quad.object) for quad in pyoxigraph.parse(document, format=pyoxigraph.RdfFormat.N_TRIPLES)
+        ]
+        if len(found) == len(texts):
+            return list(found)
+    except (SyntaxError, ValueError):
+        pass
+    if len(texts) == 1:
+        return [_explain(texts[0])]
+    half = len(texts) // 2
+    return [*names_of_texts(texts[:half]), *names_of_texts(texts[half:])]
+
+
+def _explain(text: bytes) -> SyntaxError:
+    import pyoxigraph
+
+    try:
+        list(pyoxigraph.parse(b"<s:> <p:> %s .\n" % text, format=pyoxigraph.RdfFormat.N_TRIPLES))
+    except (SyntaxError, ValueError) as error:
+        # Columns would be those of the line made here: what remains is what is wrong.
+        reason = str(error).split(": ", 1)[-1].removesuffix(" (line 1)")
+        return SyntaxError(reason)
+    return SyntaxError("this is not one term")
+
+
+def name_of_term(term: object) -> str:
+    """Return the name in the graph of a term that pyoxigraph read.
+
+    Raises
+    ------
+    ValueError
+        For a triple in the place of a term (RDF-star).
+    """
+    import pyoxigraph
+
+    if isinstance(term, pyoxigraph.NamedNode):
+        return decoded(term.value)
+    if isinstance(term, pyoxigraph.BlankNode | pyoxigraph.Literal):
+        return str(term)
+    raise ValueError("triples about triples (RDF-star) are not supported")
+
+
+def decoded(iri: str) -> str:
+    """Return the name behind `urn:loginfer:`; any other IRI stands for itself."""
+    if iri.startswith(PREFIX):
+        try:
+            return unquote_to_bytes(iri[len(PREFIX) :]).decode()
+        except UnicodeDecodeError:
+            pass  # not written by us
+    return iri
+
 
 ASK_AT_ONCE = 4096
 
 
 def rdf_builder(skip: bool) -> GraphBuilder:
     """Make a builder whose tables hold terms as N-Triples writes them."""
-    from loginfer.kg.scan.builder import GraphBuilder
+    from loginfer.kg.formats.scan import GraphBuilder
 
     return GraphBuilder(skip=skip, meaning=_meaning)
 
 
-def read(
-    sources: Sequence[Source], builder: GraphBuilder, options: ReadOptions, progress: Progress | None
-) -> None:
+def read(sources: Sequence[Source], builder: GraphBuilder, options: ReadOptions, progress: Progress | None) -> None:
     """Read N-Triples: plain lines by the compiled scanner, all others by pyoxigraph."""
-    from loginfer.kg.scan.ntriples import scan_ntriples
+    from loginfer.kg.formats.scan import scan_ntriples
 
     nothing = np.zeros(0, dtype=np.int64)
     for source in sources:
@@ -45,9 +143,7 @@ def read(
             others: list[tuple[int, bytes]] = []
 
             def keep(
-                bad: npt.NDArray[np.int64],
-                data: npt.NDArray[np.uint8] = data,
-                others: list[tuple[int, bytes]] = others,
+                bad: npt.NDArray[np.int64], data: npt.NDArray[np.uint8] = data, others: list[tuple[int, bytes]] = others
             ) -> None:
                 others.extend((line, data[place:end].tobytes()) for line, _, end, place in bad.tolist())
 
@@ -88,8 +184,7 @@ def _statements(document: bytes) -> list[bytes]:
 
 def scan_statements(statements: Iterable[bytes], builder: GraphBuilder) -> None:
     """Add statements as pyoxigraph writes them: they are all plain for the compiled scanner."""
-    from loginfer.kg.scan.names import PADDING
-    from loginfer.kg.scan.ntriples import scan_ntriples
+    from loginfer.kg.formats.scan import PADDING, scan_ntriples
 
     text = bytearray().join(statements)
     end = len(text)
@@ -104,9 +199,7 @@ def scan_statements(statements: Iterable[bytes], builder: GraphBuilder) -> None:
 
 def _meaning(table: NameTable) -> NameSpans:
     """Say which names the terms in a table mean; the doubtful ones are put to pyoxigraph."""
-    from loginfer.kg.scan.builder import NameSpans, shown
-    from loginfer.kg.scan.names import PADDING, joined
-    from loginfer.kg.scan.ntriples import ASK, BRACKETED, plain_terms
+    from loginfer.kg.formats.scan import ASK, BRACKETED, PADDING, NameSpans, joined, plain_terms, shown
 
     starts, ends = table.starts, table.ends
     kinds = np.empty(table.count, dtype=np.uint8)
@@ -150,11 +243,7 @@ def _starts_with(table: NameTable, prefix: bytes) -> npt.NDArray[np.bool_]:
 
 def write(graph: KnowledgeGraph, stream: BinaryIO) -> None:
     """Write a graph as canonical N-Triples: statements sorted by their bytes."""
-    columns = (
-        _texts(graph.entities, "s"),
-        _texts(graph.relations, "r"),
-        _texts(graph.entities, "o"),
-    )
+    columns = (_texts(graph.entities, "s"), _texts(graph.relations, "r"), _texts(graph.entities, "o"))
     # Every byte of a term is larger than the space behind it, so lines are in the order of their terms.
     ranks = [_ranks(*column) for column in columns]
     sizes = TripleKeys(len(graph.entities), len(graph.relations))
@@ -165,9 +254,8 @@ def write(graph: KnowledgeGraph, stream: BinaryIO) -> None:
 
 def _texts(vocabulary: Vocabulary, place: str) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
     """Return the N-Triples texts of all names in one place of a statement."""
-    from loginfer.kg.scan.names import PADDING, padded
-    from loginfer.kg.scan.ntriples import ASK, BRACKETED, plain_names
-    from loginfer.kg.scan.rows import wrap_names
+    from loginfer.kg.formats.scan import ASK, BRACKETED, PADDING, padded, wrap_names
+    from loginfer.kg.formats.scan import ntriples_plain_names as plain_names
 
     data = padded(vocabulary.data, len(vocabulary.data))
     starts, ends = vocabulary.offsets[:-1].copy(), vocabulary.offsets[1:].copy()
@@ -208,7 +296,7 @@ def _begins_with_prefix(vocabulary: Vocabulary) -> npt.NDArray[np.bool_]:
 
 
 def _ranks(data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
-    from loginfer.kg.scan.names import name_order
+    from loginfer.kg.formats.scan import name_order
 
     order = name_order(data, offsets[:-1].copy(), offsets[1:].copy())
     ranks = np.empty(len(order), dtype=np.int32)

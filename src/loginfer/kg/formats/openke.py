@@ -13,17 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.errors import InputError
-from loginfer.kg.formats.interface import Format, Progress, ReadOptions
-from loginfer.kg.formats.lines import text_chunks
-from loginfer.kg.formats.source import Source
-from loginfer.kg.formats.tsv import refuse_names
+from loginfer.kg.formats.base import Format, Progress, ReadOptions, Source
+from loginfer.kg.formats.tsv import refuse_names, text_chunks
 
 if TYPE_CHECKING:
+    from loginfer.kg.formats.scan import GraphBuilder, NameTable
     from loginfer.kg.graph import KnowledgeGraph
-    from loginfer.kg.scan.builder import GraphBuilder
-    from loginfer.kg.scan.names import NameTable
 
-__all__ = ["ENTITIES", "OPENKE", "RELATIONS", "with_names"]
 
 ENTITIES, RELATIONS = "entity2id.txt", "relation2id.txt"
 
@@ -34,22 +30,17 @@ def with_names(source: Source) -> list[Source]:
     missing = [name for name in (ENTITIES, RELATIONS) if name not in beside]
     if missing:
         raise InputError(
-            f"`{source.path}` needs `{missing[0]}` beside it",
-            hint="OpenKE's files belong together in one folder",
+            f"`{source.path}` needs `{missing[0]}` beside it", hint="OpenKE's files belong together in one folder"
         )
     return [Source.of(beside[ENTITIES]), Source.of(beside[RELATIONS]), source]
 
 
-def read(
-    sources: Sequence[Source], builder: GraphBuilder, options: ReadOptions, progress: Progress | None
-) -> None:
+def read(sources: Sequence[Source], builder: GraphBuilder, options: ReadOptions, progress: Progress | None) -> None:
     """Read files of triples; the files of names must be among the sources."""
     by_name = {source.file_name: source for source in sources}
     for wanted in (ENTITIES, RELATIONS):
         if wanted not in by_name:
-            raise InputError(
-                f"no `{wanted}` beside `{sources[0].name}`", hint="OpenKE's files belong together"
-            )
+            raise InputError(f"no `{wanted}` beside `{sources[0].name}`", hint="OpenKE's files belong together")
     entities = _read_names(by_name[ENTITIES], builder.entities)
     relations = _read_names(by_name[RELATIONS], builder.relations)
     for source in sources:
@@ -101,7 +92,7 @@ def _read_triples(
     relations: npt.NDArray[np.int32],
     progress: Progress | None,
 ) -> None:
-    from loginfer.kg.scan.numbers import scan_numbers
+    from loginfer.kg.formats.scan import scan_numbers
 
     builder.begin(source.name)
     line, total, promised = 0, 0, -1
@@ -136,8 +127,8 @@ def _read_triples(
 
 def write_folder(graph: KnowledgeGraph, folder: Path) -> None:
     """Write all triples to `train2id.txt`, with the files of names."""
-    from loginfer.kg.formats.lines import write_lines
-    from loginfer.kg.scan.names import joined
+    from loginfer.kg.formats.scan import joined
+    from loginfer.kg.formats.tsv import write_lines
 
     for name, vocabulary in ((ENTITIES, graph.entities), (RELATIONS, graph.relations)):
         refuse_names(vocabulary, b"\t\n\r\0", "OpenKE's files")

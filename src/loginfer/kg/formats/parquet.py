@@ -10,16 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.errors import InputError
-from loginfer.kg.formats.interface import Format, Progress, ReadOptions
-from loginfer.kg.formats.source import Source
+from loginfer.kg.formats.base import Format, Progress, ReadOptions, Source
 
 if TYPE_CHECKING:
+    from loginfer.kg.formats.scan import GraphBuilder, NameTable
     from loginfer.kg.graph import KnowledgeGraph
-    from loginfer.kg.scan.builder import GraphBuilder
-    from loginfer.kg.scan.names import NameTable
     from loginfer.kg.vocabulary import Vocabulary
 
-__all__ = ["PARQUET", "intern_strings", "strings_of"]
 
 # Names of the columns for subject, relation and object; the first are the ones we write.
 COLUMN_NAMES = (
@@ -33,9 +30,7 @@ COLUMN_NAMES = (
 ROW_GROUP = 2**20
 
 
-def read(
-    sources: Sequence[Source], builder: GraphBuilder, options: ReadOptions, progress: Progress | None
-) -> None:
+def read(sources: Sequence[Source], builder: GraphBuilder, options: ReadOptions, progress: Progress | None) -> None:
     """Read Parquet files, a part at a time."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -132,9 +127,7 @@ def write(graph: KnowledgeGraph, stream: BinaryIO) -> None:
         for column, names in zip(ids, (entities, relations, entities), strict=True)
     ]
     table = pa.table(columns, names=list(COLUMN_NAMES[0]))
-    pq.write_table(
-        table, stream, compression="zstd", use_dictionary=True, row_group_size=ROW_GROUP, store_schema=False
-    )
+    pq.write_table(table, stream, compression="zstd", use_dictionary=True, row_group_size=ROW_GROUP, store_schema=False)
 
 
 def strings_of(vocabulary: Vocabulary) -> Any:

@@ -10,24 +10,20 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from loginfer.errors import InputError
 from loginfer.kg.formats import ntriples
-from loginfer.kg.formats.interface import Format, Progress, ReadOptions
-from loginfer.kg.formats.lines import HEAD
-from loginfer.kg.formats.rdf_names import name_of_term
-from loginfer.kg.formats.source import Source, check_text
+from loginfer.kg.formats.base import Format, Progress, ReadOptions, Source, check_text
+from loginfer.kg.formats.ntriples import name_of_term
+from loginfer.kg.formats.tsv import HEAD
 
 if TYPE_CHECKING:
+    from loginfer.kg.formats.scan import GraphBuilder
     from loginfer.kg.graph import KnowledgeGraph
-    from loginfer.kg.scan.builder import GraphBuilder
 
-__all__ = ["TURTLE"]
 
 BATCH = 2**14
 _LABEL = re.compile(rb"_:([0-9a-f]{8,32})(?![\w.-])")
 
 
-def read(
-    sources: Sequence[Source], builder: GraphBuilder, options: ReadOptions, progress: Progress | None
-) -> None:
+def read(sources: Sequence[Source], builder: GraphBuilder, options: ReadOptions, progress: Progress | None) -> None:
     """Read Turtle. After an error the rest of a file means nothing sure, so errors are never skipped."""
     for number, source in enumerate(sources):
         builder.begin(source.name)
@@ -43,17 +39,13 @@ def read(
                     progress(f"reading {source.name}", builder.statements, None)
         except SyntaxError as error:
             where = source.name if error.lineno is None else f"{source.name}, line {error.lineno}"
-            raise InputError(
-                _reason(error), where=where, hint="mend the file: Turtle has no lines to skip"
-            ) from error
+            raise InputError(_reason(error), where=where, hint="mend the file: Turtle has no lines to skip") from error
         except ValueError as error:
             raise InputError(str(error), where=source.name) from error
 
 
 def _reason(error: SyntaxError) -> str:
-    return re.sub(
-        r" \(line \d+\)$", "", re.sub(r"^Parser error at (line \d+ )?", "", error.msg or str(error))
-    )
+    return re.sub(r" \(line \d+\)$", "", re.sub(r"^Parser error at (line \d+ )?", "", error.msg or str(error)))
 
 
 def _statements(document: bytes, prefix: str) -> Iterator[bytes]:
@@ -95,10 +87,5 @@ def write(graph: KnowledgeGraph, stream: BinaryIO) -> None:
 
 
 TURTLE = Format(
-    name="turtle",
-    endings=(".ttl",),
-    description="RDF as Turtle",
-    builder=ntriples.rdf_builder,
-    read=read,
-    write=write,
+    name="turtle", endings=(".ttl",), description="RDF as Turtle", builder=ntriples.rdf_builder, read=read, write=write
 )

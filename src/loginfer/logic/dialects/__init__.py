@@ -9,11 +9,11 @@ from loginfer.logic.dialects.arrow import ARROW
 from loginfer.logic.dialects.base import Dialect
 from loginfer.logic.dialects.datalog import DATALOG
 from loginfer.logic.dialects.nemo import NEMO
+from loginfer.logic.dialects.queries import SPARQL, SQL
 from loginfer.logic.dialects.rdfox import RDFOX
-from loginfer.logic.dialects.sparql import SPARQL
-from loginfer.logic.dialects.sql import SQL
 
 __all__ = ["Dialect", "detect", "dialect_named", "dialects"]
+
 
 # In the order in which a statement is tried on them.
 _DIALECTS = (ARROW, RDFOX, ANYBURL, AMIE, NEMO, DATALOG, SPARQL, SQL)

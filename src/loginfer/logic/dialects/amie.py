@@ -16,15 +16,18 @@ from collections.abc import Mapping
 
 from loginfer.errors import InputError, ParseError
 from loginfer.kg import RDF_TYPE
-from loginfer.logic.dialects.base import Dialect, Directive, cannot_express, spell_variables
-from loginfer.logic.dialects.names import VARIABLE, write_iri
-from loginfer.logic.dialects.scanner import located, unescape
-from loginfer.logic.dialects.statements import lines
-from loginfer.logic.rule import Atom, Rule
-from loginfer.logic.scored import ScoredRule
-from loginfer.logic.terms import Constant, Term, Variable, is_literal
-
-__all__ = ["AMIE"]
+from loginfer.logic.dialects.base import (
+    VARIABLE,
+    Dialect,
+    Directive,
+    cannot_express,
+    lines,
+    located,
+    spell_variables,
+    unescape,
+    write_iri,
+)
+from loginfer.logic.rule import Atom, Constant, Rule, ScoredRule, Term, Variable, is_literal
 
 # The measures in AMIE's order, and which of them are fields of a `ScoredRule`.
 _MEASURES = (
@@ -91,14 +94,10 @@ def _rule(text: str, rule_text: str, where: str | None) -> Rule:
         raise ParseError(text, len(rule_text.rstrip()) + 1, "`=>` and the head", where=where)
     arrow = words.index("=>")
     if arrow % 3:
-        raise ParseError(
-            text, matches[arrow].start() + 1, "subject, relation and object of each atom", where=where
-        )
+        raise ParseError(text, matches[arrow].start() + 1, "subject, relation and object of each atom", where=where)
     if len(words) != arrow + 4:
         at = matches[arrow + 4].start() + 1 if len(words) > arrow + 4 else len(rule_text.rstrip()) + 1
-        expected = (
-            "the end of the rule" if len(words) > arrow + 4 else "subject, relation and object of the head"
-        )
+        expected = "the end of the rule" if len(words) > arrow + 4 else "subject, relation and object of the head"
         raise ParseError(text, at, expected, where=where)
     atoms = [_atom(text, matches[i : i + 3], where) for i in (*range(0, arrow, 3), arrow + 1)]
     return Rule(atoms[:-1], atoms[-1])

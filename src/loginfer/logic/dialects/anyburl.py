@@ -16,15 +16,16 @@ from collections.abc import Mapping
 
 from loginfer.errors import InputError, ParseError
 from loginfer.kg import RDF_TYPE, TYPE_NAMES
-from loginfer.logic.dialects.base import Dialect, cannot_express, no_directive
-from loginfer.logic.dialects.columns import read_columns, write_columns
-from loginfer.logic.dialects.scanner import located
-from loginfer.logic.dialects.statements import lines
-from loginfer.logic.rule import Atom, Rule
-from loginfer.logic.scored import ScoredRule, ZeroRule
-from loginfer.logic.terms import Constant, Term, Variable
-
-__all__ = ["ANYBURL"]
+from loginfer.logic.dialects.base import (
+    Dialect,
+    cannot_express,
+    lines,
+    located,
+    no_directive,
+    read_columns,
+    write_columns,
+)
+from loginfer.logic.rule import Atom, Constant, Rule, ScoredRule, Term, Variable, ZeroRule
 
 _TWO_VARIABLES = re.compile(r"(.+)\(([A-Z]),([A-Z])\)", re.DOTALL)
 # Behind the bracket that opens the places.
@@ -121,9 +122,7 @@ def _write(scored: ScoredRule) -> str:
         raise cannot_express("AnyBURL", f"the negation `{rule.negations[0]}`", rule)
     for constant in rule.constants:
         if len(constant) < 2:
-            raise cannot_express(
-                "AnyBURL", f"the constant `{constant}`, which is shorter than two characters", rule
-            )
+            raise cannot_express("AnyBURL", f"the constant `{constant}`, which is shorter than two characters", rule)
     names = _variable_names(rule)
 
     def part(atom: Atom) -> str:
@@ -151,9 +150,7 @@ def _variable_names(rule: Rule) -> dict[Variable, str]:
     if len(rule.variables) > 26:
         raise cannot_express("AnyBURL", f"{len(rule.variables)} variables, more than there are letters", rule)
     upper = {v: v.name.upper() for v in rule.variables}
-    if len(set(upper.values())) == len(upper) and all(
-        len(name) == 1 and "A" <= name <= "Z" for name in upper.values()
-    ):
+    if len(set(upper.values())) == len(upper) and all(len(name) == 1 and "A" <= name <= "Z" for name in upper.values()):
         return upper
     names = dict(zip(rule.head.variables, "XY", strict=False))
     free = iter("ABCDEFGHIJKLMNOPQRSTUVWZYX")

@@ -23,26 +23,36 @@ from typing import NoReturn
 
 from loginfer.errors import InputError
 from loginfer.kg import RDF_TYPE
-from loginfer.logic.dialects.base import Dialect, read_prefix
-from loginfer.logic.dialects.columns import read_columns, rule_start, write_columns
-from loginfer.logic.dialects.scanner import Scanner, located, unescape
-from loginfer.logic.dialects.statements import lines
-from loginfer.logic.rule import Atom, BodyAtom, Inequality, Negation, Pattern, Rule
-from loginfer.logic.scored import ScoredRule
-from loginfer.logic.terms import (
+from loginfer.logic.dialects.base import (
+    Dialect,
+    Scanner,
+    lines,
+    located,
+    read_columns,
+    read_prefix,
+    rule_start,
+    unescape,
+    write_columns,
+)
+from loginfer.logic.rule import (
     BRACKETED,
     LITERAL,
     TEMPLATE,
     VARIABLE,
     WORD,
+    Atom,
+    BodyAtom,
     Constant,
+    Inequality,
+    Negation,
+    Pattern,
     Predicate,
+    Rule,
+    ScoredRule,
     Template,
     Term,
     Variable,
 )
-
-__all__ = ["ARROW", "parse_pattern", "parse_rule"]
 
 _ARROWS = ("->", "→")
 _ANDS = (",", "&&", "&", "∧")
@@ -173,9 +183,7 @@ class _Parser:
         if word is None:
             name = self.quoted()
             if name is None:
-                self.no_name(
-                    "the name of a relation" + (" or a template like `_R`" if self.templates else "")
-                )
+                self.no_name("the name of a relation" + (" or a template like `_R`" if self.templates else ""))
             return name
         if TEMPLATE.match(word):
             return self.template(word, start)

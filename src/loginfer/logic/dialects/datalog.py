@@ -1,4 +1,8 @@
-r"""Datalog as Prolog systems and RuDaS write it: `p(X,Y) :- q(X,Z), r(Z,Y), X != Y.` and so on.
+r"""Datalog; head :- body.
+
+`head :- body .`: what RDFox, Nemo and plain Datalog have in common.
+
+Datalog as Prolog systems and RuDaS write it: `p(X,Y) :- q(X,Z), r(Z,Y), X != Y.` and so on.
 
 Variables start with a capital or an underscore (`_` alone is a new one each time); other names are words
 that start with a small letter, whole numbers, or anything in single quotes. A type atom (x,type,C) is
@@ -10,18 +14,62 @@ that start with a small letter, whole numbers, or anything in single quotes. A t
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from loginfer.kg import RDF_TYPE
-from loginfer.logic.dialects.base import Dialect, no_directive, spell_variables
-from loginfer.logic.dialects.clauses import read_clause
-from loginfer.logic.dialects.scanner import Scanner, unescape
-from loginfer.logic.dialects.statements import full_stops
-from loginfer.logic.rule import Atom, BodyAtom, Inequality, Negation
-from loginfer.logic.scored import ScoredRule
-from loginfer.logic.terms import LITERAL, Constant, Term, Variable
+from loginfer.logic.dialects.base import Dialect, Scanner, full_stops, located, no_directive, spell_variables, unescape
+from loginfer.logic.rule import (
+    LITERAL,
+    Atom,
+    BodyAtom,
+    Constant,
+    Inequality,
+    Negation,
+    Rule,
+    ScoredRule,
+    Term,
+    Variable,
+)
 
-__all__ = ["DATALOG"]
+
+def read_clause(
+    scanner: Scanner,
+    read_head: Callable[[], Atom],
+    read_part: Callable[[], list[BodyAtom]],
+    implications: tuple[str, ...] = (":-",),
+) -> Rule:
+    """Read a rule, or a fact: a rule with an empty body.
+
+    Parameters
+    ----------
+    scanner
+        Where to read.
+    read_head
+        Reads the head.
+    read_part
+        Reads one part of the body; it may stand for several inequalities.
+    implications
+        What may stand between head and body.
+    """
+    head = read_head()
+    if scanner.at(",", "&"):
+        scanner.fail(f"`{implications[0]}`", hint="write one rule for each atom of the head")
+    body: list[BodyAtom] = []
+    if scanner.take(*implications):
+        if not scanner.at("."):
+            body += read_part()
+            while scanner.take(","):
+                body += read_part()
+        if not scanner.at_end() and not scanner.at("."):
+            scanner.fail("`,` or `.`")
+    elif not scanner.at_end() and not scanner.at("."):
+        scanner.fail(f"`{implications[0]}` or `.`")
+    scanner.take(".")
+    if not scanner.at_end():
+        scanner.fail("the end of the rule")
+    with located(scanner.where):
+        return Rule(body, head)
+
 
 _CAPITAL = re.compile(r"[A-Z_][A-Za-z0-9_]*")
 _SHORT = re.compile(r"[A-Z][0-9]*\Z")

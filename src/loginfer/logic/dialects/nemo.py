@@ -13,16 +13,21 @@ import re
 from collections.abc import Mapping
 
 from loginfer.kg import RDF_TYPE
-from loginfer.logic.dialects.base import Dialect, Directive, cannot_express, read_prefix, spell_variables
-from loginfer.logic.dialects.clauses import read_clause
-from loginfer.logic.dialects.names import VARIABLE, read_name, read_variable, write_iri
-from loginfer.logic.dialects.scanner import Scanner
-from loginfer.logic.dialects.statements import full_stops
-from loginfer.logic.rule import Atom, BodyAtom, Inequality, Negation
-from loginfer.logic.scored import ScoredRule
-from loginfer.logic.terms import Constant, Term, Variable, is_literal
-
-__all__ = ["NEMO"]
+from loginfer.logic.dialects.base import (
+    VARIABLE,
+    Dialect,
+    Directive,
+    Scanner,
+    cannot_express,
+    full_stops,
+    read_name,
+    read_prefix,
+    read_variable,
+    spell_variables,
+    write_iri,
+)
+from loginfer.logic.dialects.datalog import read_clause
+from loginfer.logic.rule import Atom, BodyAtom, Constant, Inequality, Negation, ScoredRule, Term, Variable, is_literal
 
 _PLAIN = re.compile(r"(?!(?:true|false|not)\Z)[A-Za-z][A-Za-z0-9_]*\Z")
 _PART = "an atom like `p(?X, ?Y)`, a negated one like `~p(?X, ?Y)` or an inequality like `?X != ?Y`"
@@ -85,11 +90,7 @@ class _Reader:
             self.anonymous += 1
             return Variable(f"_{self.anonymous}")
         variable = read_variable(self.scanner)
-        return (
-            Variable(variable)
-            if variable is not None
-            else Constant(self.name("a variable like `?X` or a name"))
-        )
+        return Variable(variable) if variable is not None else Constant(self.name("a variable like `?X` or a name"))
 
 
 def _read(text: str, prefixes: Mapping[str, str], where: str | None) -> ScoredRule:

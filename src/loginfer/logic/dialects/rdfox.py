@@ -13,16 +13,32 @@ from collections.abc import Mapping
 
 from loginfer.errors import InputError
 from loginfer.kg import RDF_TYPE
-from loginfer.logic.dialects.base import Dialect, cannot_express, read_prefix, spell_variables
-from loginfer.logic.dialects.clauses import read_clause
-from loginfer.logic.dialects.names import VARIABLE, read_name, read_variable, write_iri, write_name
-from loginfer.logic.dialects.scanner import Scanner
-from loginfer.logic.dialects.statements import full_stops
-from loginfer.logic.rule import Atom, BodyAtom, Inequality, Negation, Rule
-from loginfer.logic.scored import ScoredRule
-from loginfer.logic.terms import Constant, Term, Variable, is_literal
-
-__all__ = ["RDFOX"]
+from loginfer.logic.dialects.base import (
+    VARIABLE,
+    Dialect,
+    Scanner,
+    cannot_express,
+    full_stops,
+    read_name,
+    read_prefix,
+    read_variable,
+    spell_variables,
+    write_iri,
+    write_name,
+)
+from loginfer.logic.dialects.datalog import read_clause
+from loginfer.logic.rule import (
+    Atom,
+    BodyAtom,
+    Constant,
+    Inequality,
+    Negation,
+    Rule,
+    ScoredRule,
+    Term,
+    Variable,
+    is_literal,
+)
 
 _FILTER = re.compile(r"FILTER\b", re.IGNORECASE)
 _NOT = re.compile(r"NOT\b", re.IGNORECASE)
@@ -55,9 +71,7 @@ class _Reader:
         word = scanner.match(_OTHER)
         if word:
             scanner.fail(
-                f"{_ATOM} or `FILTER(?X != ?Y)`",
-                at=start,
-                hint=f"`{word.group()}` is not part of the rule language",
+                f"{_ATOM} or `FILTER(?X != ?Y)`", at=start, hint=f"`{word.group()}` is not part of the rule language"
             )
         return [self.atom(f"{_ATOM} or `FILTER(?X != ?Y)`")]
 

@@ -1,1 +1,1 @@
-"""The pages of a report, a module each: `pages(material)` yields pages and files of data."""
+"""One file a page."""

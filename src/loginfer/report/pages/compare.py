@@ -1,34 +1,164 @@
-"""Two runs beside each other: figures, scores, rules, relations, and triples on which they disagree."""
+"""Page.
+
+Parts of a benchmark, rules or relations, on which two runs are compared: a plot and a table for each.
+
+Two runs beside each other: figures, scores, rules, relations, and triples on which they disagree.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.benchmark.randomness import generator
 from loginfer.errors import InputError
-from loginfer.evaluation.predictions import labelled_triples
 from loginfer.evaluation.runs import Run
-from loginfer.evaluation.values import Scores
-from loginfer.report import specs
+from loginfer.evaluation.values import Scores, labelled_triples
+from loginfer.kg.vocabulary import middle
+from loginfer.randomness import generator
+from loginfer.report import charts as specs
 from loginfer.report.collection import Cell
-from loginfer.report.figures import CLASSIFICATION, RANKING_METRICS, Figure, protocols_of, rounded
-from loginfer.report.material import Material
-from loginfer.report.names import last_part, middle, short_rule
-from loginfer.report.pages.compare_parts import relation_parts, rule_parts
-from loginfer.report.significance import auc_difference, decision_differences, mcnemar
-from loginfer.report.statistics import Decisions, Interval, decisions_of
+from loginfer.report.facts import (
+    CLASSIFICATION,
+    RANKING_METRICS,
+    Figure,
+    Material,
+    last_part,
+    protocols_of,
+    rounded,
+    short_rule,
+)
+from loginfer.report.statistics import Decisions, Interval, auc_difference, decision_differences, decisions_of, mcnemar
 from loginfer.report.values import Chart, Column, Grid, Page, Rows
 
-__all__ = ["compare_pages"]
+# So many parts with the largest differences are listed.
+LISTED = 20
+
+Part = tuple[Chart, Grid]
+Labels = tuple[str, str]
+
+
+def rule_parts(labels: Labels, diagnoses: Sequence[Mapping[str, Any]]) -> Part | None:
+    """Compare the recall of each rule's conclusions; None if one run was not diagnosed.
+
+    Parameters
+    ----------
+    labels
+        How the two are called.
+    diagnoses
+        The `diagnosis.json` of each; the rules of one benchmark come in the same order.
+    """
+    sides = [diagnosis.get("rules") or [] for diagnosis in diagnoses]
+    if not sides[0] or len(sides[0]) != len(sides[1]):
+        return None
+    rows, told = [], []
+    for one, other in zip(*sides, strict=True):
+        if one["recall"] is None or other["recall"] is None:
+            continue
+        rule = short_rule(one["rule"])
+        rows.append((middle(rule, 160), one["conclusions"], *_pair(one["recall"], other["recall"])))
+        told.append((rule, one["conclusions"], *rows[-1][2:], one["verdict"], other["verdict"]))
+    if not rows:
+        return None
+    chart = _chart("rules", "Recall of each rule's conclusions", "recall", ("rule", "conclusions"), labels, rows)
+    columns = (
+        Column("rule", "rule"),
+        Column("conclusions in test", "number"),
+        *_columns(labels, "recall"),
+        *(Column(f"verdict, {label}") for label in labels),
+    )
+    return chart, Grid(columns, _most(told), "Rules on which the two differ most; recall in percent.")
+
+
+def relation_parts(labels: Labels, broken: Sequence[Mapping[str, Any]]) -> Part | None:
+    """Compare the accuracy on each relation's test triples; None without breakdowns.
+
+    Parameters
+    ----------
+    labels
+        How the two are called.
+    broken
+        The breakdown of each.
+    """
+    sides = [breakdown.get("relations") or {} for breakdown in broken]
+    rows, told = [], []
+    for name, one in sides[0].items():
+        other = sides[1].get(name)
+        if other is None or one["accuracy"] is None or other["accuracy"] is None:
+            continue
+        count = sum(one[key] for key in ("tp", "fp", "tn", "fn"))
+        rows.append((middle(last_part(name), 80), count, *_pair(one["accuracy"], other["accuracy"])))
+        told.append((middle(name, 120), count, *rows[-1][2:]))
+    if not rows:
+        return None
+    chart = _chart("relations", "Accuracy on each relation", "accuracy", ("relation", "test triples"), labels, rows)
+    columns = (Column("relation"), Column("test triples", "number"), *_columns(labels, "accuracy"))
+    return chart, Grid(columns, _most(told), "Relations on which the two differ most; accuracy in percent.")
+
+
+def _pair(one: float, other: float) -> tuple[float | None, ...]:
+    return rounded(one), rounded(other), rounded(one - other)
+
+
+def _columns(labels: Labels, what: str) -> tuple[Column, ...]:
+    titles = (f"{what}, {labels[0]}", f"{what}, {labels[1]}", "difference")
+    return tuple(Column(title, "share") for title in titles)
+
+
+def _most(rows: Sequence[tuple[Any, ...]]) -> tuple[tuple[Any, ...], ...]:
+    """Return the rows with the largest differences, of equal ones those about more triples."""
+    differing = [row for row in rows if row[4]]
+    return tuple(sorted(differing, key=lambda row: (-abs(row[4]), -row[1]))[:LISTED])
+
+
+def _chart(
+    name: str, title: str, what: str, kinds: tuple[str, str], labels: Labels, rows: Sequence[tuple[Any, ...]]
+) -> Chart:
+    def axis(field: str, label: str) -> dict[str, Any]:
+        shown = specs.percent_axis(f"{what}, {middle(label, 40)}", scale={"domain": [0, 1]})
+        return {"field": field, **shown}
+
+    points = {
+        "mark": {"type": "circle", "opacity": 0.6, "color": "#0072b2"},
+        "encoding": {
+            "x": axis("a", labels[0]),
+            "y": axis("b", labels[1]),
+            "size": {
+                "field": "count",
+                "type": "quantitative",
+                "title": kinds[1],
+                "scale": {"range": [25, 350]},
+                "legend": {"orient": "top"},
+            },
+            "tooltip": [
+                {"field": "part", "type": "nominal", "title": kinds[0]},
+                {"field": "count", "type": "quantitative", "title": kinds[1], "format": ","},
+                {"field": "a", "type": "quantitative", "title": labels[0], "format": ".1%"},
+                {"field": "b", "type": "quantitative", "title": labels[1], "format": ".1%"},
+            ],
+        },
+    }
+    line = {
+        "data": {"values": [{}]},  # one line, not one for each row
+        "mark": {"type": "rule", "color": "#888888", "strokeDash": [2, 3]},
+        "encoding": {"x": {"datum": 0}, "x2": {"datum": 1}, "y": {"datum": 0}, "y2": {"datum": 1}},
+    }
+    return Chart(
+        name,
+        title,
+        specs.sized({"layer": [line, points]}, height=360),
+        Rows.of(("part", "count", "a", "b", "difference"), rows),
+        {"part": kinds[0], "count": kinds[1], "a": labels[0], "b": labels[1], "difference": "difference"},
+        f"Below the dotted line {labels[0]} is better, above it {labels[1]}.",
+    )
+
 
 # At most so many test triples are drawn, and so many are listed for each of the two systems.
 POINTS = 2000
-LISTED = 25
+COMPARE_LISTED = 25
 
 LABELS = ("positive", "negative")
 
@@ -65,10 +195,7 @@ def compare_pages(material: Material, cell_a: Cell, cell_b: Cell) -> Iterator[Pa
     labels = _labels(cell_a, cell_b)
     material.tell(f"{labels[0]} against {labels[1]}")
     a, b = (_Side(*pair, decisions_of(pair[1].first)) for pair in zip(labels, (cell_a, cell_b), strict=True))
-    if (len(a.decisions.positive), len(a.decisions.negative)) != (
-        len(b.decisions.positive),
-        len(b.decisions.negative),
-    ):
+    if (len(a.decisions.positive), len(a.decisions.negative)) != (len(b.decisions.positive), len(b.decisions.negative)):
         raise InputError(f"`{a.run.path}` and `{b.run.path}` do not hold the same test triples")
     names = _names(a.run)
     diagnoses = (a.run.diagnosis() or {}, b.run.diagnosis() or {})
@@ -90,12 +217,9 @@ def compare_pages(material: Material, cell_a: Cell, cell_b: Cell) -> Iterator[Pa
 def _check(a: Run, b: Run) -> None:
     about = [run.manifest["request"]["benchmark"] for run in (a, b)]
     if about[0]["sha256"] != about[1]["sha256"]:
-        names = (
-            f"{a.benchmark} and {b.benchmark}" if a.benchmark != b.benchmark else f"two other {a.benchmark}"
-        )
+        names = f"{a.benchmark} and {b.benchmark}" if a.benchmark != b.benchmark else f"two other {a.benchmark}"
         raise InputError(
-            f"`{a.path}` and `{b.path}` are not about the same benchmark: {names}",
-            hint="compare runs on one benchmark",
+            f"`{a.path}` and `{b.path}` are not about the same benchmark: {names}", hint="compare runs on one benchmark"
         )
     if a.method != b.method:
         raise InputError(
@@ -139,9 +263,7 @@ def _settings(run: Run) -> str:
 
 
 def _figure_grid(a: _Side, b: _Side) -> Grid:
-    known: dict[str, tuple[float, Interval]] = decision_differences(
-        a.decisions, b.decisions, a.label, b.label
-    )
+    known: dict[str, tuple[float, Interval]] = decision_differences(a.decisions, b.decisions, a.label, b.label)
     area = auc_difference(a.decisions, b.decisions, a.label, b.label)
     if area is not None:
         known["roc_auc"] = area
@@ -210,13 +332,7 @@ def _scatter(a: _Side, b: _Side, names: Sequence[tuple[str, str, str]]) -> Chart
         "Scores of the test triples",
         _scatter_spec(a, b),
         Rows.of(("triple", "label", "a", "b", "right"), rows),
-        {
-            "triple": "triple",
-            "label": "label",
-            "a": f"place, {a.label}",
-            "b": f"place, {b.label}",
-            "right": "right",
-        },
+        {"triple": "triple", "label": "label", "a": f"place, {a.label}", "b": f"place, {b.label}", "right": "right"},
         f"{sampled}A triple's place is the share of the test triples with a lower score, of ties half. "
         "Dashed lines are the thresholds: beyond them triples are predicted.",
     )
@@ -294,7 +410,7 @@ def _triple_grid(a: _Side, b: _Side, names: Sequence[tuple[str, str, str]]) -> G
     rows = []
     for side, only in ((a, mine & ~theirs), (b, theirs & ~mine)):
         found = np.flatnonzero(only)
-        for place in found[np.argsort(-apart[found], kind="stable")][:LISTED].tolist():
+        for place in found[np.argsort(-apart[found], kind="stable")][:COMPARE_LISTED].tolist():
             label = LABELS[int(place >= len(a.decisions.positive))]
             subject, relation, object_ = names[place]
             shown = (middle(name, 60) for name in (subject, last_part(relation), object_))

@@ -1,31 +1,459 @@
-"""What systems really learn: beside the shortcuts, rule by rule, and against theory."""
+"""Page.
+
+How far systems are above shortcuts, and what that says about what they learned.
+
+Which kinds of negatives systems accept: near misses by the edit that makes them.
+
+The plots of the page about what systems learn, as Vega-Lite.
+
+What systems really learn: beside the shortcuts, rule by rule, and against theory.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
+import numpy as np
+import numpy.typing as npt
+
+from loginfer.benchmark.benchmark import SOURCES, Origins
 from loginfer.logic.patterns import SHORT_NAMES
-from loginfer.report import learned_charts as charts
-from loginfer.report.figures import benchmark_labels, rounded, share_text
-from loginfer.report.learned_edits import edit_rows
-from loginfer.report.learned_values import (
-    MARGIN,
-    REFERENCES,
-    Standing,
-    hardest,
-    outcome,
-    rule_rows,
-    shown,
-    standings,
+from loginfer.logic.subrules import EDITS
+from loginfer.report import charts as specs
+from loginfer.report.charts import GREY, heat_axes, heat_map
+from loginfer.report.collection import Cell
+from loginfer.report.facts import (
+    Groups,
+    Material,
+    benchmark_labels,
+    diagnosis_of,
+    grouped,
+    method_order,
+    rounded,
+    rule_label,
+    share_text,
 )
-from loginfer.report.material import Material
-from loginfer.report.negative_methods import Groups, grouped, method_order
-from loginfer.report.paper import benchmark_parts
-from loginfer.report.theory import expressiveness, theory
-from loginfer.report.values import Column, DataFile, Grid, Page, Picker
+from loginfer.report.paper import Answer, benchmark_parts, expressiveness, theory
+from loginfer.report.statistics import decisions_of
+from loginfer.report.values import Chart, Choice, Column, DataFile, Grid, Page, Picker, Rows
 
-__all__ = ["pages"]
+# So far above the best shortcut a system must be, to have learned more than it.
+MARGIN = 0.10
+# Methods that say something about what was learned, the one that says most first.
+HARD = ("nm", "nmm", "qg", "pa")
+# Who learns nothing: the paper's baseline, and the oracle, which knows the rules.
+REFERENCES = ("simpbl", "oracle")
+
+Outcome = Literal["learned", "not shown", "cannot tell"]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A system on a benchmark, beside the best shortcut there.
+
+    Parameters
+    ----------
+    group, method
+        Graph and pattern, and the method for negatives.
+    cell
+        The runs.
+    value
+        Balanced accuracy, the mean over the seeds.
+    shortcut, best
+        The best shortcut and its balanced accuracy; None where nobody knows.
+    """
+
+    group: str
+    method: str
+    cell: Cell
+    value: float
+    shortcut: str | None
+    best: float | None
+
+    @property
+    def over(self) -> float | None:
+        """By how much the system is above the best shortcut."""
+        return None if self.best is None else self.value - self.best
+
+    @property
+    def learned(self) -> Outcome:
+        """Whether the system has shown that it learned more than a shortcut."""
+        if self.best is None or self.best > 1 - MARGIN:
+            return "cannot tell"
+        return "learned" if round(self.value - self.best, 9) >= MARGIN else "not shown"
+
+
+def shortcuts_on(material: Material, cell: Cell) -> Mapping[str, float]:
+    """Return the balanced accuracy of each shortcut on a cell's benchmark; nothing if nobody knows.
+
+    Without the benchmark's folder, what the run wrote down: plain accuracy, without the combined shortcut.
+    """
+    return material.once(("shortcuts", cell.benchmark), lambda: _shortcuts(material, cell))
+
+
+def _shortcuts(material: Material, cell: Cell) -> Mapping[str, float]:
+    from loginfer.benchmark.shortcut_gate import balanced_accuracies
+
+    benchmark = material.benchmark(cell.benchmark)
+    method = cell.method
+    if benchmark is not None and method is not None and method in benchmark.negatives:
+        material.tell(f"shortcuts on {cell.benchmark}")
+        return balanced_accuracies(benchmark, method)
+    told = diagnosis_of(cell).get("baselines", {})
+    return {name: known["accuracy"] for name, known in told.items() if known["accuracy"] is not None}
+
+
+def standings(material: Material, groups: Groups) -> list[Standing]:
+    """Return every system on every benchmark that has a balanced accuracy, in the report's order."""
+    found = []
+    for group, methods in groups.items():
+        for method, cells in methods.items():
+            known = shortcuts_on(material, next(iter(cells.values())))
+            shortcut, best = max(known.items(), key=lambda item: item[1], default=(None, None))
+            for cell in cells.values():
+                value = cell.mean("balanced_accuracy")
+                if value is not None:
+                    found.append(Standing(group, method, cell, value, shortcut, best))
+    return found
+
+
+def hardest(methods: Sequence[str]) -> str | None:
+    """Return the method that says most about what was learned; None if there is none of them."""
+    return next((method for method in HARD if method in methods), None)
+
+
+def outcome(can: Answer, learned: Outcome) -> tuple[str, str]:
+    """Return how theory and figures agree: a word for its colour, and what it means."""
+    if learned == "cannot tell":
+        return "open", "a shortcut solves this benchmark: it cannot tell"
+    if can == "unknown":
+        return "open", "theory is silent"
+    if can == "yes":
+        return ("agree", "can, and does") if learned == "learned" else ("missed", "can, but does not show it")
+    return (
+        ("disagree", "cannot, yet is above all shortcuts")
+        if learned == "learned"
+        else ("agree", "cannot, and does not")
+    )
+
+
+def shown(found: Sequence[Standing]) -> dict[str, tuple[int, int]]:
+    """Return by method on how many benchmarks systems have learned more than a shortcut, of how many."""
+    counts: dict[str, tuple[int, int]] = {}
+    for method in sorted({s.method for s in found}, key=method_order):
+        mine = [s for s in found if s.method == method and s.cell.name not in REFERENCES and s.best is not None]
+        if mine:
+            counts[method] = sum(s.learned == "learned" for s in mine), len(mine)
+    return counts
+
+
+RULE_FIELDS = ("system", "rule", "short", "conclusions", "recall", "negatives", "accepted", "gap")
+
+
+def rule_rows(cells: Sequence[Cell]) -> dict[str, Any]:
+    """Return for each rule and system which share of its conclusions and of its negatives is accepted."""
+    rows = []
+    for cell in cells:
+        for known in cell.metrics[0].get("breakdown", {}).get("rules", ()):
+            conclusions, negatives = known["tp"] + known["fn"], known["fp"] + known["tn"]
+            if conclusions and negatives:
+                recall, accepted = known["tp"] / conclusions, known["fp"] / negatives
+                rows.append(
+                    (
+                        cell.system,
+                        known["rule"],
+                        rule_label(known["rule"]),
+                        conclusions,
+                        round(recall, 4),
+                        negatives,
+                        round(accepted, 4),
+                        round(recall - accepted, 4),
+                    )
+                )
+    return Rows.of(RULE_FIELDS, rows).packed("system", "rule", "short")
+
+
+EDIT_FIELDS = ("system", "kind", "triples", "share", "place")
+# The column of the positives.
+CONCLUSIONS = "conclusions"
+# Where a negative came from, as the page says it, in the order of the columns.
+EDIT_NAMES = {
+    "replace": "another relation",
+    "reverse": "reversed",
+    "drop": "atom missing",
+    "drop-inequality": "equal constants",
+}
+_SOURCE_NAMES = {"sub-rule": "sub-rule", "position": "other constant", "relevance": "any constants",
+                 "object": "any object"}  # fmt: skip
+KINDS = (CONCLUSIONS, *EDIT_NAMES.values(), *_SOURCE_NAMES.values(), "other")
+
+
+def edit_rows(material: Material, benchmark: str, cells: Sequence[Cell]) -> dict[str, Any]:
+    """Return for each system the shares of conclusions and of each kind of negatives that it accepts.
+
+    Nothing without the benchmark's folder, or where it does not tell the origins of its negatives.
+    """
+    found = material.benchmark(benchmark)
+    method = cells[0].method if cells else None
+    origins = None
+    if found is not None and method is not None and method in found.negatives:
+        origins = found.negatives[method].origins.get("test")
+    rows: list[tuple[Any, ...]] = []
+    if origins is not None and len(origins):
+        kinds = _kinds(origins)
+        for cell in cells:
+            rows += _of_cell(cell, kinds)
+    return Rows.of(EDIT_FIELDS, rows).packed("system", "kind")
+
+
+def _of_cell(cell: Cell, kinds: npt.NDArray[np.int64]) -> list[tuple[Any, ...]]:
+    said = decisions_of(cell.first)
+    if said.said_positive is None or said.said_negative is None or len(said.said_negative) != len(kinds):
+        return []
+    rows: list[tuple[Any, ...]] = []
+    if len(said.said_positive):
+        share = round(float(said.said_positive.mean()), 4)
+        rows.append((cell.system, CONCLUSIONS, len(said.said_positive), share, 0))
+    for place in np.unique(kinds).tolist():
+        mine = said.said_negative[kinds == place]
+        rows.append((cell.system, KINDS[place], len(mine), round(float(mine.mean()), 4), place))
+    return rows
+
+
+def _kinds(origins: Origins) -> npt.NDArray[np.int64]:
+    """Return int64[n]: places in `KINDS`."""
+    by_edit = [KINDS.index(EDIT_NAMES[name]) if name in EDIT_NAMES else -1 for name in EDITS]
+    by_source = [
+        KINDS.index(_SOURCE_NAMES[name]) if name in _SOURCE_NAMES else KINDS.index("other") for name in SOURCES
+    ]
+    edited = np.array(by_edit, dtype=np.int64)[origins.edit]
+    return np.where(edited >= 0, edited, np.array(by_source, dtype=np.int64)[origins.source])
+
+
+SHORTCUT = "best shortcut"
+
+_PERCENT = {"type": "quantitative", "format": ".1%"}
+
+
+# -- systems beside shortcuts -------------------------------------------------------------------
+
+
+def slope_chart(found: Sequence[Standing], groups: Sequence[str], methods: Sequence[str],
+                systems: Sequence[str]) -> Chart:  # fmt: skip
+    """Return the systems from method to method, with the best shortcut under them."""
+    rows: list[tuple[Any, ...]] = []
+    seen: set[tuple[str, str]] = set()
+    for s in found:
+        over = rounded(s.over)
+        rows.append((s.group, "system", s.cell.system, s.method, rounded(s.value), over, s.shortcut))
+        if s.best is not None and (s.group, s.method) not in seen:
+            seen.add((s.group, s.method))
+            rows.append((s.group, "shortcut", SHORTCUT, s.method, rounded(s.best), None, s.shortcut))
+    return Chart(
+        "slopes",
+        "Systems and the best shortcut",
+        _slopes(methods, systems, _bottom([row[4] for row in rows])),
+        Rows.of(("group", "kind", "name", "method", "value", "over", "shortcut"), rows),
+        {"group": "benchmark", "name": "system", "method": "negatives", "value": "balanced accuracy",
+         "over": "above the best shortcut", "shortcut": "that shortcut"},
+        "From left to right the same rules and positives with harder negatives; only symmetry may have "
+        "others where it is matched (nmm). The shaded part, up to the dashed line, is what the best shortcut "
+        "reaches: a point inside it says nothing about rules. Choose systems in the legend.",
+        (Choice("group", "benchmark", tuple((group, group) for group in groups)),),
+        packed=("group", "kind", "name", "method", "shortcut"),
+    )  # fmt: skip
+
+
+def _bottom(values: Sequence[float]) -> float:
+    """Return where the axis begins: at 40 %, or lower for a system that is worse than chance."""
+    return min(0.4, int(20 * min(values)) / 20)
+
+
+def _slopes(methods: Sequence[str], systems: Sequence[str], bottom: float) -> dict[str, Any]:
+    x = {"field": "method", "type": "ordinal", "sort": list(methods), "title": "method for negatives",
+         "scale": {"domain": list(methods)}, "axis": {"labelAngle": 0, "labelFontSize": 13}}  # fmt: skip
+    y = {"field": "value", **specs.percent_axis("balanced accuracy"), "scale": {"domain": [bottom, 1]}}
+    tooltip = [
+        {"field": "name", "type": "nominal", "title": "system"},
+        {"field": "method", "type": "nominal", "title": "negatives"},
+        {"field": "value", "title": "balanced accuracy", **_PERCENT},
+        {"field": "over", "title": "above the best shortcut", "type": "quantitative", "format": "+.1%"},
+        {"field": "shortcut", "type": "nominal", "title": "best shortcut"},
+    ]
+    of = {kind: [{"filter": f"datum.kind === '{kind}'"}] for kind in ("system", "shortcut")}
+    # A plain colour: an encoded one would join the legend of the systems.
+    shortcut = {"x": x, "y": y, "tooltip": tooltip}
+    system = {
+        "x": x,
+        "y": y,
+        "tooltip": tooltip,
+        "color": {**specs.colour(systems, field="name"), "legend": {"orient": "bottom", "columns": 4}},
+        "opacity": {"condition": {"param": "picked", "value": 1}, "value": 0.12},
+    }
+    point = {"type": "point", "fields": ["name"]}
+    return specs.sized(
+        {
+            "layer": [
+                {
+                    "transform": of["shortcut"],
+                    "mark": {"type": "area", "opacity": 0.16, "color": GREY, "clip": True},
+                    "encoding": {**shortcut, "y2": {"datum": bottom}},
+                },
+                {
+                    "transform": of["shortcut"],
+                    "mark": {"type": "line", "strokeDash": [6, 4], "strokeWidth": 3, "color": GREY,
+                             "point": {"color": GREY, "size": 70, "shape": "diamond"}},
+                    "encoding": shortcut,
+                },
+                {
+                    "transform": of["system"],
+                    "params": [{"name": "picked", "select": point, "bind": "legend"}],
+                    "mark": {"type": "line", "strokeWidth": 2},
+                    "encoding": system,
+                },
+                {
+                    "transform": of["system"],
+                    "mark": {"type": "point", "filled": True, "size": 55},
+                    "encoding": system,
+                },
+            ]
+        },
+        height=420,
+    )  # fmt: skip
+
+
+# -- above the best shortcut --------------------------------------------------------------------
+
+
+def margin_chart(found: Sequence[Standing], groups: Sequence[str], methods: Sequence[str],
+                 systems: Sequence[str]) -> Chart:  # fmt: skip
+    """Return by how much each system is above the best shortcut, for one method at a time."""
+    rows = [
+        (s.method, s.cell.system, s.group, rounded(s.over), rounded(s.value), rounded(s.best), s.shortcut)
+        for s in found
+        if s.over is not None
+    ]
+    told = [{"calculate": "format(100 * datum.over, '+.1f')", "as": "shown"}]
+    tooltip = [
+        {"field": "system", "type": "nominal"},
+        {"field": "group", "type": "nominal", "title": "benchmark"},
+        {"field": "value", "title": "system", **_PERCENT},
+        {"field": "shortcut", "type": "nominal", "title": "best shortcut"},
+        {"field": "best", "title": "its balanced accuracy", **_PERCENT},
+        {"field": "shown", "type": "nominal", "title": "points above it"},
+    ]
+    colour = {
+        "field": "over",
+        "type": "quantitative",
+        "title": "above the best shortcut",
+        "legend": {"format": "+.0%", "orient": "bottom"},
+        "scale": {
+            "domain": [-0.4, 0, 0.4],
+            "range": ["#b2182b", "#f7f7f7", "#2166ac"],
+            "interpolate": "rgb",
+            "clamp": True,
+        },
+    }
+    there = {row[0] for row in rows}
+    return Chart(
+        "margins",
+        "Above the best shortcut",
+        heat_map(heat_axes(("group", groups), ("system", systems)), colour, "shown",
+                 "abs(datum.over) > 0.22", told=told, tooltip=tooltip),
+        Rows.of(("method", "system", "group", "over", "value", "best", "shortcut"), rows),
+        {"method": "negatives", "system": "system", "group": "benchmark", "over": "above the best shortcut",
+         "value": "balanced accuracy", "shortcut": "best shortcut", "best": "its balanced accuracy"},
+        "Balanced accuracy of the system minus that of the best shortcut, in points. The oracle shows how "
+        "much there is to gain.",
+        (Choice("method", "negatives", tuple((m, m) for m in methods if m in there)),),
+        packed=("method", "system", "group", "shortcut"),
+    )  # fmt: skip
+
+
+# -- rule by rule -------------------------------------------------------------------------------
+
+
+def rule_chart(systems: Sequence[str]) -> Chart:
+    """Return the conclusions and the negatives of each rule that a system accepts; rows are loaded."""
+    spec = {
+        "layer": [
+            {
+                "data": {"values": [{"a": 0, "b": 0}, {"a": 1, "b": 1}]},
+                "mark": {"type": "line", "strokeDash": [4, 4], "color": GREY},
+                "encoding": {"x": {"field": "a", "type": "quantitative"},
+                             "y": {"field": "b", "type": "quantitative"}},
+            },
+            {
+                "mark": {"type": "point", "filled": True, "opacity": 0.7},
+                "encoding": {
+                    "x": {"field": "accepted", **specs.percent_axis("accepted of the rule's negatives"),
+                          "scale": {"domain": [0, 1]}},
+                    "y": {"field": "recall", **specs.percent_axis("accepted of its conclusions"),
+                          "scale": {"domain": [0, 1]}},
+                    "size": {"field": "conclusions", "type": "quantitative", "title": "conclusions in test",
+                             "legend": {"orient": "bottom"}, "scale": {"range": [25, 260]}},
+                    "color": {"field": "gap", "type": "quantitative", "title": "difference",
+                              "legend": {"orient": "bottom", "format": "+.0%"},
+                              "scale": {"domain": [-0.2, 0.4, 1], "range": ["#b2182b", "#e8c35a", "#2166ac"],
+                                        "interpolate": "rgb", "clamp": True}},
+                    "tooltip": [
+                        {"field": "short", "type": "nominal", "title": "rule"},
+                        {"field": "conclusions", "type": "quantitative"},
+                        {"field": "recall", "title": "accepted of them", **_PERCENT},
+                        {"field": "negatives", "type": "quantitative"},
+                        {"field": "accepted", "title": "accepted of them", **_PERCENT},
+                    ],
+                },
+            },
+        ]
+    }  # fmt: skip
+    return Chart(
+        "rules-and-near-misses",
+        "Does it tell a rule's conclusions from its negatives?",
+        specs.sized(spec, height=380),
+        Rows.of(RULE_FIELDS, ()),
+        {"system": "system", "rule": "rule", "conclusions": "conclusions", "recall": "accepted of them",
+         "negatives": "negatives", "accepted": "accepted of them ", "gap": "difference"},
+        "Each point is a rule. Top left: its conclusions are accepted and its negatives are not. On the "
+        "dashed line the system does not tell them apart.",
+        (Choice("system", "system", tuple((name, name) for name in systems)),),
+    )  # fmt: skip
+
+
+def edit_chart(systems: Sequence[str]) -> Chart:
+    """Return which kinds of negatives each system accepts; rows are loaded."""
+    axes = heat_axes(("kind", KINDS), ("system", systems))
+    # Kinds that a benchmark does not have would be empty columns.
+    axes["x"] = {**axes["x"], "sort": {"field": "place", "op": "min"}}
+    axes["x"].pop("scale")
+    colour = {
+        "field": "share",
+        "type": "quantitative",
+        "title": "accepted",
+        "legend": {"format": ".0%", "orient": "bottom"},
+        "scale": {"domain": [0, 1], "scheme": "blues"},
+    }
+    tooltip = [
+        {"field": "system", "type": "nominal"},
+        {"field": "kind", "type": "nominal"},
+        {"field": "triples", "type": "quantitative"},
+        {"field": "share", "title": "accepted", **_PERCENT},
+    ]
+    told = [{"calculate": "format(100 * datum.share, '.0f')", "as": "shown"}]
+    return Chart(
+        "edits",
+        "Which near misses does it accept?",
+        heat_map(axes, colour, "shown", "datum.share > 0.55", told=told, tooltip=tooltip),
+        Rows.of(EDIT_FIELDS, ()),
+        {"system": "system", "kind": "kind", "triples": "triples in test", "share": "accepted"},
+        "Shares of the test triples that a system accepts, in percent. All conclusions should be, no "
+        "negative. Another relation: the rule's conclusion if one atom had another relation. Reversed: if "
+        "one atom went the other way. Atom missing: without one atom. Equal constants: without one "
+        "inequality.",
+    )
+
 
 # What each method is called in a sentence.
 _NAMES = {
@@ -92,13 +520,13 @@ def _page(
     content = {
         "summary": _summary(found),
         "margin": round(100 * MARGIN),
-        "slopes": charts.slope_chart(found, several, methods, systems),
-        "margins": charts.margin_chart(found, names, first, systems) if measured else None,
+        "slopes": slope_chart(found, several, methods, systems),
+        "margins": margin_chart(found, names, first, systems) if measured else None,
         "grid_": _grid(found, names, systems) if measured else None,
         "picker": Picker("benchmark", tuple(options)),
         # Who learns something comes first in the menu.
-        "rules": charts.rule_chart(sorted(systems, key=REFERENCES.__contains__)) if options else None,
-        "edits": charts.edit_chart(systems) if edits else None,
+        "rules": rule_chart(sorted(systems, key=REFERENCES.__contains__)) if options else None,
+        "edits": edit_chart(systems) if edits else None,
         "theory": _theory(found, names, systems) if measured else None,
         "notes": notes,
     }
@@ -144,9 +572,7 @@ def _hardest_of(found: Sequence[Standing], groups: Sequence[str]) -> dict[str, s
 # -- theory -------------------------------------------------------------------------------------
 
 
-def _theory(
-    found: Sequence[Standing], groups: Sequence[str], systems: Sequence[str]
-) -> dict[str, Any] | None:
+def _theory(found: Sequence[Standing], groups: Sequence[str], systems: Sequence[str]) -> dict[str, Any] | None:
     """Return theory against figures: a row for each system, a column for each graph and pattern."""
     patterns = _patterns(found)
     chosen = {g: method for g, method in _hardest_of(found, groups).items() if g in patterns}
@@ -167,9 +593,7 @@ def _theory(
     return {
         "columns": [(group, chosen[group]) for group in chosen],
         "rows": rows,
-        "reasons": [
-            (r.system, SHORT_NAMES[r.pattern], r.can, r.why, r.source) for r in reasons if r.pattern in asked
-        ],
+        "reasons": [(r.system, SHORT_NAMES[r.pattern], r.can, r.why, r.source) for r in reasons if r.pattern in asked],
     }
 
 

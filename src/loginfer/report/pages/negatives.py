@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from loginfer.benchmark.suite import entries
-from loginfer.report import specs
+from loginfer.benchmark.construction.suite import entries
+from loginfer.report import charts as specs
 from loginfer.report.collection import Cell, Collection
-from loginfer.report.figures import Figure, figures_of, rounded
-from loginfer.report.material import Material
-from loginfer.report.negative_methods import METHODS, Groups, grouped, method_order
+from loginfer.report.facts import METHODS, Figure, Groups, Material, figures_of, grouped, method_order, rounded
 from loginfer.report.paper import paper_value
 from loginfer.report.values import Chart, Choice, Column, Grid, Page, Rows
-
-__all__ = ["METHODS", "pages"]
 
 _MAIN = Figure("balanced_accuracy", "balanced accuracy")
 
@@ -133,13 +129,7 @@ def _spec(systems: Sequence[str], methods: Sequence[str]) -> dict[str, Any]:
             },
             "layer": [
                 {
-                    "params": [
-                        {
-                            "name": "picked",
-                            "select": {"type": "point", "fields": ["system"]},
-                            "bind": "legend",
-                        }
-                    ],
+                    "params": [{"name": "picked", "select": {"type": "point", "fields": ["system"]}, "bind": "legend"}],
                     "mark": {"type": "line", "strokeWidth": 2},
                     "encoding": {
                         "strokeDash": {

@@ -1,4 +1,9 @@
-"""The overview: all systems on all benchmarks, beside the paper; which differences are more than chance."""
+"""Page.
+
+The pages of a report, a module each: `pages(material)` yields pages and files of data.
+
+The overview: all systems on all benchmarks, beside the paper; which differences are more than chance.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +11,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from loginfer.report.charts import heat_axes, heat_map
 from loginfer.report.collection import Cell, Collection
-from loginfer.report.figures import Figure, benchmark_labels, figures_of, paper_figure, rounded
-from loginfer.report.heat_maps import heat_axes, heat_map
-from loginfer.report.material import Material
-from loginfer.report.significance import ALPHA, Pair, pairs_of
-from loginfer.report.statistics import Decisions, Interval, decisions_of, seed_interval, triple_intervals
+from loginfer.report.facts import Figure, Material, benchmark_labels, figures_of, paper_figure, rounded
+from loginfer.report.statistics import (
+    ALPHA,
+    Decisions,
+    Interval,
+    Pair,
+    decisions_of,
+    pairs_of,
+    seed_interval,
+    triple_intervals,
+)
 from loginfer.report.values import Chart, Choice, Column, DataFile, Grid, Page, Picker, Rows
-
-__all__ = ["pages"]
 
 MAIN = "balanced_accuracy"
 
@@ -75,11 +85,7 @@ def _look(cells: Sequence[Cell], benchmark: str) -> _Known:
 
 def _facts(collection: Collection) -> str:
     runs = sum(len(cell.runs) for cell in collection.cells)
-    counted = (
-        (len(collection.systems), "system"),
-        (len(collection.benchmark_names), "benchmark"),
-        (runs, "run"),
-    )
+    counted = ((len(collection.systems), "system"), (len(collection.benchmark_names), "benchmark"), (runs, "run"))
     return ", ".join(f"{count:,} {word}{'' if count == 1 else 's'}" for count, word in counted)
 
 
@@ -303,19 +309,13 @@ def _pair_map(collection: Collection) -> Chart:
         "legend": {"format": "+.0%", "gradientLength": 160},
     }
     told = [
-        {
-            "calculate": "isValid(datum.difference) ? format(100 * datum.difference, '+.1f') : ''",
-            "as": "shown",
-        },
+        {"calculate": "isValid(datum.difference) ? format(100 * datum.difference, '+.1f') : ''", "as": "shown"},
         {
             "calculate": "isValid(datum.low) ? format(100 * datum.low, '+.1f') + ' to ' + "
             "format(100 * datum.high, '+.1f') : 'none'",
             "as": "interval",
         },
-        {
-            "calculate": "datum.adjusted < 0.001 ? 'below 0.001' : format(datum.adjusted, '.3f')",
-            "as": "chance",
-        },
+        {"calculate": "datum.adjusted < 0.001 ? 'below 0.001' : format(datum.adjusted, '.3f')", "as": "chance"},
     ]
     tooltip = [
         {"field": "first", "type": "nominal", "title": "row"},

@@ -10,21 +10,19 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.evaluation.values import TIES
-from loginfer.report import specs
+from loginfer.report import charts as specs
 from loginfer.report.collection import Cell
-from loginfer.report.figures import (
+from loginfer.report.facts import (
     RANKING_METRICS,
     Figure,
+    Material,
     benchmark_labels,
     paper_figure,
     protocols_of,
     rounded,
 )
-from loginfer.report.material import Material
 from loginfer.report.values import Chart, Choice, Column, DataFile, Grid, Page, Picker, Rows
 from loginfer.systems.interface import POSITIONS
-
-__all__ = ["pages"]
 
 # Numbers of competitors that are counted together, by the first of them.
 _BINS = (0, 1, 2, 4, 11, 101, 1001, 10_001, 100_001)
@@ -79,19 +77,13 @@ def _range_rows(cells: Sequence[Cell], protocols: Sequence[str]) -> list[tuple[A
                 values = [_tied_mean(cell, protocol, tie, metric) for tie in TIES]
                 if values[0] is not None:
                     paper = paper_figure(cell, Figure(metric, title, protocol))
-                    found.append(
-                        (protocol, metric, cell.system, *map(rounded, values), rounded(paper), len(cell.runs))
-                    )
+                    found.append((protocol, metric, cell.system, *map(rounded, values), rounded(paper), len(cell.runs)))
     return found
 
 
 def _tied_mean(cell: Cell, protocol: str, tie: str, metric: str) -> float | None:
     """Return the mean over the seeds by one tie rule."""
-    known = [
-        run["ranking"][protocol]["ties"][tie].get(metric)
-        for run in cell.metrics
-        if protocol in run["ranking"]
-    ]
+    known = [run["ranking"][protocol]["ties"][tie].get(metric) for run in cell.metrics if protocol in run["ranking"]]
     values = [value for value in known if value is not None]
     return sum(values) / len(values) if values else None
 
@@ -128,13 +120,7 @@ def _range_chart(systems: Sequence[str], protocols: Sequence[str]) -> Chart:
                 },
                 {
                     "transform": [{"filter": "isValid(datum.paper)"}],
-                    "mark": {
-                        "type": "point",
-                        "shape": "diamond",
-                        "size": 55,
-                        "strokeWidth": 1.5,
-                        "color": "#888888",
-                    },
+                    "mark": {"type": "point", "shape": "diamond", "size": 55, "strokeWidth": 1.5, "color": "#888888"},
                     "encoding": {
                         "x": {"field": "paper", **across},
                         "tooltip": [
@@ -174,9 +160,7 @@ def _range_chart(systems: Sequence[str], protocols: Sequence[str]) -> Chart:
 # -- competitors --------------------------------------------------------------------------------
 
 
-def _competitors(
-    cells: Sequence[Cell], protocols: Sequence[str]
-) -> Iterator[tuple[str, str, npt.NDArray[np.int64]]]:
+def _competitors(cells: Sequence[Cell], protocols: Sequence[str]) -> Iterator[tuple[str, str, npt.NDArray[np.int64]]]:
     """Yield how many competitors each test triple has; the benchmark decides that, so one run tells it."""
     left = set(protocols)
     for cell in cells:
@@ -218,18 +202,10 @@ def _bin_chart(protocols: Sequence[str]) -> Chart:
         {
             "mark": {"type": "bar"},
             "encoding": {
-                "y": {
-                    "field": "competitors",
-                    "type": "ordinal",
-                    "sort": _bin_names(),
-                    "title": "competitors",
-                },
+                "y": {"field": "competitors", "type": "ordinal", "sort": _bin_names(), "title": "competitors"},
                 "yOffset": {"field": "protocol", "sort": list(protocols)},
                 "x": {"field": "share", **specs.percent_axis("test triples", zero=True)},
-                "color": {
-                    **specs.colour(protocols, field="protocol", title="protocol"),
-                    "legend": {"orient": "top"},
-                },
+                "color": {**specs.colour(protocols, field="protocol", title="protocol"), "legend": {"orient": "top"}},
                 "tooltip": [
                     {"field": "protocol", "type": "nominal"},
                     {"field": "competitors", "type": "nominal"},

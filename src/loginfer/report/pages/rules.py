@@ -1,20 +1,370 @@
-"""The page about rules: what was learned, the rule or its shortcut, and which rules miners found."""
+"""Page.
+
+Which rules of the benchmarks the miners of a report found: ε_ent and ε_cont with their controls.
+
+The plots of the page about rules, as Vega-Lite without data.
+
+The page about rules: what was learned, the rule or its shortcut, and which rules miners found.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from loginfer.report import rule_charts as charts
+from loginfer.errors import InputError
+from loginfer.evaluation.rule_recovering import RecoveryFigures
+from loginfer.evaluation.runs import WEIGHTS
+from loginfer.report import charts as specs
+from loginfer.report.charts import BAR, GREY, verdict_colour
 from loginfer.report.collection import Cell
-from loginfer.report.facts import benchmark_facts
-from loginfer.report.figures import benchmark_labels
-from loginfer.report.material import Material
-from loginfer.report.recovery import Recovered, Recovery, paper_recovery
-from loginfer.report.rule_rows import diagnosis_of, rule_rows, shortcut_rows, verdict_rows
+from loginfer.report.facts import (
+    SHORTCUT_FIELDS,
+    Material,
+    benchmark_facts,
+    benchmark_labels,
+    diagnosis_of,
+    entry_of,
+    rule_rows,
+    shortcut_rows,
+    verdict_rows,
+)
+from loginfer.report.paper import SYSTEMS, benchmark_parts, paper_figures
 from loginfer.report.values import Chart, Choice, Column, DataFile, Grid, Page, Picker, Rows
 
-__all__ = ["pages"]
+# Kinds of systems that keep something else than rules.
+_NO_RULES = ("baseline", "shortcut", "embedding", "graph neural network")
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """The shares of one cell."""
+
+    cell: Cell
+    figures: RecoveryFigures
+
+
+@dataclass
+class Recovery:
+    """The shares of all cells of miners, and why some have none."""
+
+    found: list[Recovered] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def look_at(self, material: Material, cell: Cell) -> None:
+        """Add a cell, if its system keeps rules."""
+        if not keeps_rules(cell):
+            return
+        place = f"{cell.system} on {cell.benchmark}"
+        if not (cell.first.path / WEIGHTS).is_file():
+            self.notes.append(f"{place}: the run has no weights, so that its rules are not known")
+            return
+        if cell.benchmark not in material.collection.benchmarks:
+            self.notes.append(f"{place}: the benchmark's folder was not given")
+            return
+        material.tell(f"rules of {place}")
+        try:
+            self.found.append(Recovered(cell, recover(material, cell)))
+        except InputError as problem:  # it keeps something else, or there is nothing to compare
+            self.notes.append(f"{place}: {problem.message}")
+
+
+def keeps_rules(cell: Cell) -> bool:
+    """Say whether a cell's system may have kept rules; of one that is not known, whether it kept anything."""
+    entry = entry_of(cell.name)
+    if entry is None or entry.kind == "plug-in":
+        return (cell.first.path / WEIGHTS).is_file()
+    return entry.kind not in _NO_RULES
+
+
+def recover(material: Material, cell: Cell) -> RecoveryFigures:
+    """Compare the rules of a cell's first run with the benchmark's, as `loginfer rules analyse` does.
+
+    Sub-rules are left out: for rules with large bodies they would take minutes.
+
+    Raises
+    ------
+    InputError
+        If the run has kept no rules, or the benchmark has none.
+    """
+    from loginfer.evaluation.rule_recovering import read_mined, rule_recovery
+
+    benchmark = material.benchmark(cell.benchmark)
+    if benchmark is None:
+        raise InputError("the benchmark's folder was not given")
+    mined, _ = read_mined(cell.first.path, benchmark)
+    found = rule_recovery(benchmark.program, mined, benchmark.graph, confidences=(), subrules=False)
+    return found.figures
+
+
+def paper_recovery(cell: Cell, metric: str) -> float | None:
+    """Return the paper's `eps_ent` or `eps_cont` for a cell, as a fraction; None where it has none.
+
+    The paper's table of rules has one figure for a pattern, whatever the negatives: its miners use none.
+    """
+    parts = benchmark_parts(cell.first.benchmark)
+    if parts is None or cell.name not in SYSTEMS:
+        return None
+    wanted = ("result-rule", *parts[:2], SYSTEMS[cell.name], metric)
+    for figure in paper_figures():
+        if (figure.table, figure.kg, figure.pattern, figure.system, figure.metric) == wanted:
+            return figure.value / 100
+    return None
+
+
+# Beside the plot a legend would leave little of it on a phone.
+_TOP = {"orient": "top", "title": None, "columns": 3}
+_POINT = {"type": "point", "filled": True, "size": 55, "opacity": 0.75}
+
+
+def _quantity(field: str, title: str, shown: str = ",") -> dict[str, Any]:
+    return {"field": field, "title": title, "type": "quantitative", "format": shown}
+
+
+def _log(field: str, title: str) -> dict[str, Any]:
+    """Return the position on a logarithmic scale; what is drawn at a half is a zero."""
+    values = [0.5, *(digit * 10**power for power in range(10) for digit in (1, 3))]
+    return {
+        "field": field,
+        "type": "quantitative",
+        "title": f"{title} (log scale)",
+        "scale": {"type": "log", "nice": False, "padding": 12},
+        "axis": {
+            "values": values,
+            "labelExpr": "datum.value < 1 ? '0' : format(datum.value, '~s')",
+            "labelOverlap": "greedy",
+        },
+    }
+
+
+def _systems(systems: Sequence[str]) -> Choice:
+    return Choice("system", "system", tuple((name, name) for name in systems), together=True)
+
+
+# -- verdicts -----------------------------------------------------------------------------------
+
+
+def verdict_bars(rows: Rows, by: str, names: Sequence[str], choice: Choice, title: str, caption: str) -> Chart:
+    """Return stacked bars of verdicts, one bar for each system or benchmark."""
+    spec = {
+        "mark": {"type": "bar"},
+        "encoding": {
+            "y": {"field": by, "type": "nominal", "sort": list(names), "title": None},
+            "x": {
+                "aggregate": "sum",
+                "field": "rules",
+                "type": "quantitative",
+                "stack": "normalize",
+                "title": "share of the rules",
+                "axis": {"format": ".0%"},
+            },
+            "color": verdict_colour(legend=_TOP),
+            "order": {"aggregate": "min", "field": "place", "type": "quantitative"},
+            "tooltip": [
+                {"field": by, "type": "nominal"},
+                {"field": "verdict", "type": "nominal"},
+                {"aggregate": "sum", **_quantity("rules", "rules")},
+            ],
+        },
+    }
+    columns = {"system": "system", "benchmark": "benchmark", "verdict": "verdict", "rules": "rules"}
+    height = max(BAR * len(names), 60)
+    return Chart(f"verdicts-by-{by}", title, specs.sized(spec, height=height), rows, columns, caption, (choice,))
+
+
+# -- rule by rule -------------------------------------------------------------------------------
+
+
+def _rule_tooltip(size: str) -> list[dict[str, Any]]:
+    return [
+        {"field": "short", "title": "rule"},
+        {"field": "verdict"},
+        _quantity("size", size),
+        _quantity("conclusions", "conclusions in test"),
+        _quantity("recall", "recall", ".1%"),
+        _quantity("worst", "worst false-positive rate", ".1%"),
+    ]
+
+
+def _rule_columns(size: str) -> dict[str, str]:
+    return {
+        "system": "system",
+        "rule": "rule",
+        "verdict": "verdict",
+        "size": size,
+        "conclusions": "conclusions in test",
+        "recall": "recall",
+        "worst": "worst false-positive rate",
+    }
+
+
+_RULE_FIELDS = ("system", "rule", "short", "verdict", "size", "conclusions", "recall", "worst", "shown", "drawn")
+
+
+def recall_chart(systems: Sequence[str], size: str) -> Chart:
+    """Return the recall of each rule against its support; rows are loaded."""
+    spec = {
+        "mark": dict(_POINT),
+        "encoding": {
+            "x": _log("drawn", size),
+            "y": {"field": "recall", **specs.percent_axis("recall"), "scale": {"domain": [0, 1]}},
+            "color": verdict_colour(legend=_TOP),
+            "tooltip": _rule_tooltip(size),
+        },
+    }
+    return Chart(
+        "recall-and-support",
+        "Recall of each rule against its support",
+        specs.sized(spec, height=320),
+        Rows.of(_RULE_FIELDS, ()),
+        _rule_columns(size),
+        "A point is a rule: which share of its conclusions in test the system predicts. Do rules with many "
+        "witnesses come out better than rare ones?",
+        (_systems(systems),),
+    )
+
+
+def rule_or_shortcut_chart(systems: Sequence[str], size: str) -> Chart:
+    """Return the recall of each rule against the false positives on its worst shortcut; rows are loaded."""
+    x = {"field": "recall", **specs.percent_axis("recall on the rule's conclusions"), "scale": {"domain": [0, 1]}}
+    rate: dict[str, Any] = {
+        "field": "shown",
+        "type": "quantitative",
+        "title": "false-positive rate",
+        "scale": {"domain": [-0.12, 1.02], "nice": False},
+        "axis": {"values": [-0.08, 0, 0.2, 0.4, 0.6, 0.8, 1],
+                 "labelExpr": "datum.value < 0 ? 'none' : format(datum.value, '.0%')"},
+    }  # fmt: skip
+    limit = {
+        "data": {"values": [{"y": 0.5}]},
+        "mark": {"type": "rule", "strokeDash": [4, 4], "color": GREY},
+        "encoding": {"y": {"field": "y", "type": "quantitative"}},
+    }
+    points = {
+        "mark": dict(_POINT),
+        "encoding": {"x": x, "y": rate, "color": verdict_colour(legend=_TOP), "tooltip": _rule_tooltip(size)},
+    }
+    return Chart(
+        "rule-or-shortcut",
+        "The rule or its shortcut?",
+        specs.sized({"layer": [limit, points]}, height=320),
+        Rows.of(_RULE_FIELDS, ()),
+        _rule_columns(size),
+        "To the right: the rule's conclusions are predicted. Up: so are negatives that only a part of its "
+        "body supports, by the worst sub-rule with at least five of them. Right and down was learned, right "
+        "and up is a shortcut; “none” has no sub-rule with five witnesses.",
+        (_systems(systems),),
+    )
+
+
+def sub_rule_chart(systems: Sequence[str]) -> Chart:
+    """Return the false positives on each shortcut; rows are loaded."""
+    spec = {
+        "transform": [{"filter": "datum.witnesses > 0"}],
+        "mark": dict(_POINT),
+        "encoding": {
+            "x": _log("witnesses", "witnesses among the negatives of test"),
+            "y": {"field": "rate", **specs.percent_axis("false-positive rate"), "scale": {"domain": [0, 1]}},
+            "color": verdict_colour(legend=_TOP),
+            "shape": {
+                "field": "kind",
+                "type": "nominal",
+                "title": None,
+                "legend": {"orient": "bottom", "symbolFillColor": GREY, "symbolStrokeColor": GREY},
+                "scale": {"domain": ["sub-rule", "relation", "baseline"], "range": ["circle", "square", "diamond"]},
+            },
+            "tooltip": [
+                {"field": "short", "title": "rule"},
+                {"field": "verdict"},
+                {"field": "short_cut", "title": "shortcut"},
+                {"field": "kind"},
+                _quantity("witnesses", "witnesses"),
+                _quantity("predicted", "predicted"),
+                _quantity("rate", "false-positive rate", ".1%"),
+            ],
+        },
+    }
+    columns = {
+        "system": "system",
+        "rule": "rule",
+        "verdict": "verdict",
+        "shortcut": "shortcut",
+        "kind": "kind",
+        "witnesses": "witnesses",
+        "predicted": "predicted",
+        "rate": "false-positive rate",
+    }
+    return Chart(
+        "sub-rules",
+        "False positives on each sub-rule",
+        specs.sized(spec, height=320),
+        Rows.of(SHORTCUT_FIELDS, ()),
+        columns,
+        "A point is a sub-rule, or another shortcut, of a rule: which share of its wrong conclusions the "
+        "system predicts. The table has all of them, also those without witnesses, which nothing tests.",
+        (_systems(systems),),
+    )
+
+
+# -- mined rules --------------------------------------------------------------------------------
+
+# What each point is, with its colour and shape.
+_POINTS = {
+    "ours": ("#0072b2", "circle"),
+    "one step": ("#56b4e9", "triangle-right"),
+    "random heads": ("#d55e00", "cross"),
+    "paper": (GREY, "diamond"),
+}
+
+
+def recovery_chart(rows: Rows, systems: Sequence[str], benchmarks: Sequence[str]) -> Chart:
+    """Return the shares of rules that miners found, beside their controls and the paper's."""
+    colours, shapes = zip(*_POINTS.values(), strict=True)
+    spec = {
+        "mark": {"type": "point", "filled": True, "size": 75, "opacity": 0.85},
+        "encoding": {
+            "y": {"field": "benchmark", "type": "nominal", "sort": list(benchmarks), "title": None},
+            "yOffset": {"field": "share", "type": "nominal", "sort": ["ε_ent", "ε_cont"]},
+            "x": {
+                "field": "value",
+                **specs.percent_axis("share of the benchmark's rules"),
+                "scale": {"domain": [0, 1]},
+            },
+            "color": {
+                "field": "what",
+                "type": "nominal",
+                "title": None,
+                "scale": {"domain": list(_POINTS), "range": list(colours)},
+                "legend": {"orient": "top"},
+            },
+            "shape": {
+                "field": "what",
+                "type": "nominal",
+                "title": None,
+                "scale": {"domain": list(_POINTS), "range": list(shapes)},
+            },
+            "tooltip": [
+                {"field": "benchmark"},
+                {"field": "share"},
+                {"field": "what"},
+                _quantity("value", "value", ".1%"),
+            ],
+        },
+    }
+    columns = {"system": "system", "benchmark": "benchmark", "share": "share", "what": "which", "value": "value"}
+    return Chart(
+        "mined-rules",
+        "Rules that were found: ε_ent above, ε_cont below",
+        specs.sized(spec, height=max(34 * len(benchmarks), 80)),
+        rows,
+        columns,
+        "ε_ent is the share of the benchmark's rules that follow from the mined ones, ε_cont the share that "
+        "was mined as it is. Random heads are the control: the same bodies with heads drawn at random. Where "
+        "they follow nearly as often, ε_ent says little.",
+        (Choice("system", "system", tuple((name, name) for name in systems)),),
+    )
+
 
 Diagnosed = list[tuple[Cell, Mapping[str, Any]]]
 
@@ -72,11 +422,7 @@ def _page(
     content = {
         "verdicts": _verdicts(verdict_rows(diagnosed, labels), systems, benchmarks) if diagnosed else [],
         "picker": Picker("benchmark", tuple(options)),
-        "rules": [
-            charts.rule_or_shortcut_chart(systems, size),
-            charts.sub_rule_chart(systems),
-            charts.recall_chart(systems, size),
-        ],
+        "rules": [rule_or_shortcut_chart(systems, size), sub_rule_chart(systems), recall_chart(systems, size)],
         "mined": _mined(material, recovery.found, labels) if recovery.found else None,
         "table": _table(material, recovery.found, labels) if recovery.found else None,
         "looked": material.options.recovery,
@@ -86,20 +432,13 @@ def _page(
 
 
 def _verdicts(rows: Rows, systems: Sequence[str], benchmarks: Sequence[str]) -> list[Chart]:
-    by_benchmark = Choice(
-        "benchmark", "benchmark", tuple((name, name) for name in benchmarks), everything=True
-    )
+    by_benchmark = Choice("benchmark", "benchmark", tuple((name, name) for name in benchmarks), everything=True)
     by_system = Choice("system", "system", tuple((name, name) for name in systems))
     return [
-        charts.verdict_bars(
-            rows,
-            "system",
-            systems,
-            by_benchmark,
-            "What each system learned",
-            "All rules of the chosen benchmark.",
+        verdict_bars(
+            rows, "system", systems, by_benchmark, "What each system learned", "All rules of the chosen benchmark."
         ),
-        charts.verdict_bars(
+        verdict_bars(
             rows, "benchmark", benchmarks, by_system, "Benchmark by benchmark", "The rules of each benchmark."
         ),
     ]
@@ -126,7 +465,7 @@ def _mined(material: Material, found: Sequence[Recovered], labels: Mapping[str, 
     systems = [name for name in material.collection.systems if name in present]
     benchmarks = list(dict.fromkeys(labels[known.cell.benchmark] for known in found))
     fields = ("system", "benchmark", "share", "what", "value")
-    return charts.recovery_chart(Rows.of(fields, rows), systems, benchmarks)
+    return recovery_chart(Rows.of(fields, rows), systems, benchmarks)
 
 
 def _table(material: Material, found: Sequence[Recovered], labels: Mapping[str, str]) -> Grid:

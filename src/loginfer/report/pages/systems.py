@@ -6,24 +6,13 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from loginfer.evaluation.verdicts import VERDICTS
-from loginfer.report import system_charts as charts
+from loginfer.evaluation.diagnosis import VERDICTS
+from loginfer.report import charts
+from loginfer.report.charts import PALETTE
 from loginfer.report.collection import Cell
-from loginfer.report.facts import benchmark_facts, cost_of, entry_of, ranked_by
-from loginfer.report.figures import benchmark_labels
-from loginfer.report.material import Material
-from loginfer.report.rule_rows import rule_label
-from loginfer.report.scores import (
-    curve_rows,
-    histogram_rows,
-    learning_rows,
-    scores_of_test,
-    threshold_of,
-)
-from loginfer.report.specs import PALETTE
+from loginfer.report.facts import Material, benchmark_facts, benchmark_labels, cost_of, entry_of, ranked_by, rule_label
+from loginfer.report.scores import curve_rows, histogram_rows, learning_rows, scores_of_test, threshold_of
 from loginfer.report.values import Chart, Column, DataFile, Grid, Page, Picker, Rows
-
-__all__ = ["pages"]
 
 _METRICS = {
     "balanced_accuracy": "balanced accuracy",
@@ -73,9 +62,7 @@ def _cell_data(material: Material, cell: Cell) -> dict[str, Any]:
             "valid-accuracy": learning.packed("measure"),
             "verdicts": Rows.of(
                 ("verdict", "rules"),
-                [(verdict, verdicts.get(verdict, 0)) for verdict in VERDICTS]
-                if any(verdicts.values())
-                else (),
+                [(verdict, verdicts.get(verdict, 0)) for verdict in VERDICTS] if any(verdicts.values()) else (),
             ).as_dict(),
         },
         "texts": {
@@ -171,9 +158,7 @@ def _page(material: Material, system: str) -> Page:
     place = material.collection.systems.index(system)
     colour = PALETTE[place % len(PALETTE)]
     labels = benchmark_labels(material.collection.benchmark_names)
-    options = [
-        (labels[cell.benchmark], material.data_file("scores", system, cell.benchmark)) for cell in cells
-    ]
+    options = [(labels[cell.benchmark], material.data_file("scores", system, cell.benchmark)) for cell in cells]
     content = {
         "entry": entry,
         "settings": _settings(cells, labels),
@@ -185,9 +170,7 @@ def _page(material: Material, system: str) -> Page:
         "learning": _learning(cells, colour),
         "verdicts": charts.verdict_chart(),
         "costs": _costs(material, cells, labels, colour),
-        "notes": list(
-            dict.fromkeys(note for cell in cells for run in cell.runs for note in run.manifest["notes"])
-        ),
+        "notes": list(dict.fromkeys(note for cell in cells for run in cell.runs for note in run.manifest["notes"])),
     }
     title = system if entry is None or cells[0].name != system else entry.title
     return Page(material.system_page(system), title, "system.html", content, "systems")
@@ -202,9 +185,7 @@ def _learning(cells: Sequence[Cell], colour: str) -> list[Chart]:
     step = "epoch" if "epoch" in first else "step"
     measures = {name for rows in curves for row in rows for name in row}
     wanted = {"loss": "Loss", "valid_accuracy": "Accuracy on valid"}
-    return [
-        charts.learning_chart(name, title, step, colour) for name, title in wanted.items() if name in measures
-    ]
+    return [charts.learning_chart(name, title, step, colour) for name, title in wanted.items() if name in measures]
 
 
 def _settings(cells: Sequence[Cell], labels: dict[str, str]) -> Grid | None:
@@ -225,9 +206,7 @@ def _settings(cells: Sequence[Cell], labels: dict[str, str]) -> Grid | None:
         for (value, source), where in ways.items()
     ]
     columns = (Column("setting"), Column("value"), Column("from"), Column("benchmarks"))
-    caption = (
-        "From: `user` was given, `tuned` comes with the system for a graph, `default` is the system's own."
-    )
+    caption = "From: `user` was given, `tuned` comes with the system for a graph, `default` is the system's own."
     return Grid(columns, tuple(rows), caption)
 
 
@@ -266,13 +245,7 @@ def _costs(material: Material, cells: Sequence[Cell], labels: dict[str, str], co
     time = [(label, round(cost.cpu_seconds, 3)) for label, cost in costs if cost.cpu_seconds is not None]
     memory = [(label, round(cost.memory / _MB, 1)) for label, cost in costs if cost.memory is not None]
     made = (
-        (
-            "time",
-            "Time",
-            time,
-            "CPU seconds",
-            "Learning, scoring, ranking and diagnosis; the mean over the seeds.",
-        ),
+        ("time", "Time", time, "CPU seconds", "Learning, scoring, ranking and diagnosis; the mean over the seeds."),
         ("memory", "Memory", memory, "peak memory (MB)", "The most that a run took, the benchmark included."),
     )
     return [

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from loginfer.reproduction.claims.evidence import Answer, Question, answers, mean_fall
-from loginfer.reproduction.claims.negatives import NEGATIVES
-from loginfer.reproduction.claims.results import RESULTS
-from loginfer.reproduction.claims.rules import RULES
+from loginfer.reproduction.claims.paper import NEGATIVES, RESULTS, RULES
 from loginfer.reproduction.claims.values import Check, Claim, Comparison, Finding, Judgement, Verdict, judge
-from loginfer.reproduction.figures import PaperFigures, Source
+from loginfer.reproduction.results import PaperFigures, Source
 
 __all__ = [
-    "CLAIMS", "Answer", "Check", "Claim", "Comparison", "Finding", "Judgement", "Question", "Verdict",
-    "answers", "findings", "judge", "mean_fall",
-]  # fmt: skip
+    "CLAIMS",
+    "Answer",
+    "Check",
+    "Claim",
+    "Comparison",
+    "Finding",
+    "Judgement",
+    "Question",
+    "Verdict",
+    "answers",
+    "findings",
+    "judge",
+    "mean_fall",
+]
+
 
 CLAIMS = (*RESULTS, *NEGATIVES, *RULES)
 

@@ -9,21 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from loginfer.evaluation.correlation import spearman
-from loginfer.reproduction.claims.comparing import (
+from loginfer.evaluation.diagnosis import spearman
+from loginfer.reproduction.claims.values import (
     ACCURACY,
     EIGHT,
     EMBEDDING,
     MINING,
+    Check,
+    Comparison,
+    Judgement,
     above,
+    as_figures,
     at_least,
+    judge,
     mean_of,
 )
-from loginfer.reproduction.claims.values import Check, Comparison, Judgement, as_figures, judge
-from loginfer.reproduction.figures import Figures
-from loginfer.reproduction.participants import title
-
-__all__ = ["COMPARED", "QUESTIONS", "Answer", "Question", "answers", "mean_fall"]
+from loginfer.reproduction.plan import title
+from loginfer.reproduction.results import Figures
 
 # The kinds of negatives on which every conclusion is tested.
 COMPARED = ("pa", "nm", "nmm")
@@ -138,10 +140,7 @@ def answers(figures: Figures, groups: Sequence[str]) -> list[Answer]:
         Graphs and patterns to test it on.
     """
     return [
-        Answer(
-            question,
-            {kind: judge(question.checks(Case(figures, tuple(groups), kind))) for kind in COMPARED},
-        )
+        Answer(question, {kind: judge(question.checks(Case(figures, tuple(groups), kind))) for kind in COMPARED})
         for question in QUESTIONS
     ]
 
@@ -191,10 +190,7 @@ def _rule_based(case: Case) -> list[Check]:
             for group in groups
         ]
 
-    none = [
-        Comparison(c.case, c.figures, None if c.holds is None else not c.holds)
-        for c in gains(case.of(*COMPLEX))
-    ]
+    none = [Comparison(c.case, c.figures, None if c.holds is None else not c.holds) for c in gains(case.of(*COMPLEX))]
     return [
         Check("Rule-based systems better on simple patterns", tuple(gains(case.of(*SIMPLE)))),
         Check("No clear gain on complex patterns", tuple(none)),
@@ -222,9 +218,7 @@ def _no_better(case: Case, system: str, pattern: str) -> Check:
             f"{title(system)} and the best shortcut on {group}", case.mean(system, group),
             case.shortcut(group), CLEARLY,
         )  # fmt: skip
-        compared.append(
-            Comparison(found.case, found.figures, None if found.holds is None else not found.holds)
-        )
+        compared.append(Comparison(found.case, found.figures, None if found.holds is None else not found.holds))
     return Check("Not clearly above the best shortcut", tuple(compared))
 
 

@@ -7,12 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from loginfer.compiled import fast_inlined
-from loginfer.systems.embedding.codes import BOX, BOXE, OBJECT
-from loginfer.systems.embedding.system import DistanceSystem, Floats
-from loginfer.systems.settings import setting
-
-__all__ = ["BoxE"]
+from loginfer.kernels import fast_inlined
+from loginfer.systems.embedding.base import BOX, BOXE, OBJECT, DistanceSystem, Floats
+from loginfer.systems.registry import setting
 
 _ZERO = np.float32(0)
 _HALF = np.float32(0.5)
@@ -57,9 +54,7 @@ class BoxE(DistanceSystem):
     def initial_relations(self, relations: int, random: np.random.Generator) -> Floats:
         """Draw centres evenly; all boxes start equally wide."""
         made = np.full((relations, 4 * self.dimension), self.log_width, dtype=np.float32)
-        made[:, : 2 * self.dimension] = random.uniform(
-            -self.spread, self.spread, (relations, 2 * self.dimension)
-        )
+        made[:, : 2 * self.dimension] = random.uniform(-self.spread, self.spread, (relations, 2 * self.dimension))
         return made
 
 
@@ -139,9 +134,7 @@ def box_distance(query: Floats, candidate: Floats) -> Any:
 
 
 @fast_inlined
-def add_box_gradient(
-    weight: Any, query: Floats, candidate: Floats, g_query: Floats, g_candidate: Floats
-) -> None:
+def add_box_gradient(weight: Any, query: Floats, candidate: Floats, g_query: Floats, g_candidate: Floats) -> None:
     """Add weight · ∂(−Σ dist(candidate, box around the query)); the derivative of |0| is 0."""
     widths, g_widths = query[len(candidate) :], g_query[len(candidate) :]
     for j in range(len(candidate)):

@@ -7,11 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from loginfer.compiled import fast_inlined
-from loginfer.systems.embedding.codes import COMPLEX, OBJECT
-from loginfer.systems.embedding.system import Floats, ProductSystem
-
-__all__ = ["ComplEx"]
+from loginfer.kernels import fast_inlined
+from loginfer.systems.embedding.base import COMPLEX, OBJECT, Floats, ProductSystem
 
 _ONE = np.float32(1)
 

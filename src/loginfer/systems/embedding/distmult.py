@@ -7,11 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from loginfer.compiled import fast_inlined
-from loginfer.systems.embedding.codes import DISTMULT
-from loginfer.systems.embedding.system import Floats, ProductSystem
-
-__all__ = ["DistMult"]
+from loginfer.kernels import fast_inlined
+from loginfer.systems.embedding.base import DISTMULT, Floats, ProductSystem
 
 _ZERO = np.float32(0)
 
@@ -35,9 +32,7 @@ def scale(entity: Floats, relation: Floats, query: Floats) -> None:
 
 
 @fast_inlined
-def pull_back_scaling(
-    entity: Floats, relation: Floats, g_query: Floats, g_entity: Floats, g_relation: Floats
-) -> None:
+def pull_back_scaling(entity: Floats, relation: Floats, g_query: Floats, g_entity: Floats, g_relation: Floats) -> None:
     """Add the query's gradient to those of what it was made of."""
     for j in range(len(entity)):
         g_entity[j] += g_query[j] * relation[j]
@@ -54,9 +49,7 @@ def dot(query: Floats, candidate: Floats) -> Any:
 
 
 @fast_inlined
-def add_dot_gradient(
-    weight: Any, query: Floats, candidate: Floats, g_query: Floats, g_candidate: Floats
-) -> None:
+def add_dot_gradient(weight: Any, query: Floats, candidate: Floats, g_query: Floats, g_candidate: Floats) -> None:
     """Add weight · ∂(Σ q·c)."""
     for j in range(len(candidate)):
         g_query[j] += weight * candidate[j]

@@ -7,12 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from loginfer.compiled import fast_inlined
-from loginfer.systems.embedding.codes import L2, MODULI, ROTATE
-from loginfer.systems.embedding.system import DistanceSystem, Floats
-from loginfer.systems.settings import setting
-
-__all__ = ["RotatE"]
+from loginfer.kernels import fast_inlined
+from loginfer.systems.embedding.base import L2, MODULI, ROTATE, DistanceSystem, Floats
+from loginfer.systems.registry import setting
 
 _ZERO = np.float32(0)
 _TINY = np.float32(1e-24)
@@ -80,9 +77,7 @@ def moduli_distance(query: Floats, candidate: Floats) -> Any:
 
 
 @fast_inlined
-def add_moduli_gradient(
-    weight: Any, query: Floats, candidate: Floats, g_query: Floats, g_candidate: Floats
-) -> None:
+def add_moduli_gradient(weight: Any, query: Floats, candidate: Floats, g_query: Floats, g_candidate: Floats) -> None:
     """Add weight · ∂(−Σ|q − c|); the derivative of |0| is 0."""
     d = len(candidate) // 2
     query_imaginary, candidate_imaginary = query[d:], candidate[d:]

@@ -1,31 +1,96 @@
-"""The training loop: epochs, the choice among them on valid, checkpoints."""
+"""Epochs, best on valid, checkpoints.
+
+How far a training is, and which epoch was the best.
+
+The training loop: epochs, the choice among them on valid, checkpoints.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
-from loginfer.benchmark.randomness import generator, salt
-from loginfer.benchmark.values import Benchmark
+from loginfer.benchmark.benchmark import Benchmark
 from loginfer.errors import InputError, LogInferError
-from loginfer.systems.embedding.buckets import Buckets
-from loginfer.systems.embedding.crew import Crew, Lesson
-from loginfer.systems.embedding.data import training_data
-from loginfer.systems.embedding.kernels import derive_all
-from loginfer.systems.embedding.partition import Partition
-from loginfer.systems.embedding.places import Place
-from loginfer.systems.embedding.progress import Progress
-from loginfer.systems.embedding.room import apart, zeros
-from loginfer.systems.embedding.scorer import EmbeddingScorer
-from loginfer.systems.embedding.state import Weights
-from loginfer.systems.embedding.store import Store
-from loginfer.systems.embedding.system import EmbeddingSystem, Floats
-from loginfer.systems.embedding.validation import Validation
+from loginfer.randomness import generator, salt
+from loginfer.systems.embedding.base import EmbeddingSystem, Floats
+from loginfer.systems.embedding.kernels import Weights, apart, derive_all, zeros
+from loginfer.systems.embedding.large import Buckets, Partition, Place, Store
+from loginfer.systems.embedding.parallel import Crew, Lesson
+from loginfer.systems.embedding.scorer import EmbeddingScorer, Validation, training_data
 from loginfer.systems.interface import Checkpoint, Unwatched, Watch
 
-__all__ = ["train"]
+
+@dataclass
+class Progress:
+    """What is known after some epochs, and in the middle of one.
+
+    Parameters
+    ----------
+    epoch, lesson, batch
+        How many are done: epochs, lessons of the next epoch, batches of its next lesson.
+    total
+        The sum of the losses of that epoch so far.
+    best
+        The best figure on valid; NaN before the first.
+    best_epoch
+        The last epoch that reached it, counted from 1.
+    stale
+        Epochs since it was improved.
+    """
+
+    epoch: int = 0
+    lesson: int = 0
+    batch: int = 0
+    total: float = 0.0
+    best: float = math.nan
+    best_epoch: int = 0
+    stale: int = 0
+
+    @classmethod
+    def of(cls, facts: Mapping[str, Any]) -> Progress:
+        """Return what `facts` wrote down."""
+        known = {field.name: facts[field.name] for field in fields(cls) if field.name in facts}
+        return cls(**{**known, "best": math.nan if facts["best"] is None else float(facts["best"])})
+
+    def facts(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        known: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {**known, "best": None if math.isnan(self.best) else self.best}
+
+    def end_lesson(self) -> None:
+        """Take note that all batches of a lesson are done."""
+        self.lesson += 1
+        self.batch = 0
+
+    def end_epoch(self) -> None:
+        """Take note that all lessons of an epoch are done."""
+        self.epoch += 1
+        self.lesson, self.batch, self.total = 0, 0, 0.0
+
+    def judge(self, figure: float | None) -> bool:
+        """Compare an epoch's figure on valid; among equals the last one has learned most.
+
+        Returns whether none was better.
+        """
+        better = figure is None or not figure <= self.best
+        if figure is not None:
+            self.stale = 0 if better else self.stale + 1
+            if figure < self.best:
+                return False
+            if better:
+                self.best = figure
+        self.best_epoch = self.epoch
+        return True
+
+    def enough(self, patience: int) -> bool:
+        """Say whether there was no improvement for so many epochs; 0: never."""
+        return 0 < patience <= self.stale
+
 
 # So many batches are learned from between two signs of life; in epochs of more than `_LONG` they are shown.
 _BETWEEN = 128
@@ -52,12 +117,7 @@ class _Training:
     """One training: weights, how far it is, and who watches."""
 
     def __init__(
-        self,
-        system: EmbeddingSystem,
-        benchmark: Benchmark,
-        store: Store,
-        partition: Partition,
-        watch: Watch,
+        self, system: EmbeddingSystem, benchmark: Benchmark, store: Store, partition: Partition, watch: Watch
     ) -> None:
         self._system = system
         self._watch = watch

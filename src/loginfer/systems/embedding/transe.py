@@ -7,12 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from loginfer.compiled import fast_inlined
-from loginfer.systems.embedding.codes import L1, L2, OBJECT, TRANSE
-from loginfer.systems.embedding.system import DistanceSystem, Floats
-from loginfer.systems.settings import setting
-
-__all__ = ["TransE"]
+from loginfer.kernels import fast_inlined
+from loginfer.systems.embedding.base import L1, L2, OBJECT, TRANSE, DistanceSystem, Floats
+from loginfer.systems.registry import setting
 
 _ZERO = np.float32(0)
 _TINY = np.float32(1e-12)
@@ -70,9 +67,7 @@ def l1_distance(query: Floats, candidate: Floats) -> Any:
 
 
 @fast_inlined
-def add_l1_gradient(
-    weight: Any, query: Floats, candidate: Floats, g_query: Floats, g_candidate: Floats
-) -> None:
+def add_l1_gradient(weight: Any, query: Floats, candidate: Floats, g_query: Floats, g_candidate: Floats) -> None:
     """Add weight · ∂(−Σ|q − c|); the derivative of |0| is 0."""
     for j in range(len(candidate)):
         difference = query[j] - candidate[j]

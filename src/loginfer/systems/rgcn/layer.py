@@ -1,14 +1,171 @@
-"""A layer of an R-GCN (equation 2 of Schlichtkrull and others), as one differentiable function."""
+"""Message passing.
+
+The messages of a layer as sparse matrices.
+
+A layer computes Σ_r A_r X W_r, where A_r takes, for each constant, the mean over its neighbours by r. Each
+relation has one of two orders of work: *aggregate* its neighbours first and multiply one row a target by W_r,
+or *multiply* one row a source by W_r and take the means of the products. Whichever needs fewer rows is taken.
+Then all relations together are
+
+    Z = G X,    Z'_r = Z_r W_r  for each relation's rows of Z,    Σ_r A_r X W_r = S Z'
+
+with two sparse matrices whose structure never changes; only their values do, since in each step some edges
+are left out. A product of a sparse matrix is a weighted sum of rows for each row of the result, in a fixed
+order, so that it does not depend on the number of threads.
+
+A layer of an R-GCN (equation 2 of Schlichtkrull and others), as one differentiable function.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 
-from loginfer.systems.rgcn.messages import MessageGraph, Weights
+from loginfer.kg import Triples
 
-__all__ = ["block_weights", "propagate", "relation_weights", "rgcn_layer"]
+Places = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class SparseMatrix:
+    """A sparse matrix row by row, its values by reference.
+
+    Parameters
+    ----------
+    offsets
+        int32[rows + 1]: row i has the entries `offsets[i]` to `offsets[i + 1]`.
+    columns
+        int32[entries].
+    edges
+        int64[entries]: the edge whose weight is the value; the place after the last edge for the value 1.
+    """
+
+    offsets: torch.Tensor
+    columns: torch.Tensor
+    edges: torch.Tensor
+
+    @classmethod
+    def of(cls, rows: Places, columns: Places, edges: Places, count: int, device: torch.device) -> SparseMatrix:
+        """Make a matrix with `count` rows of its entries, in any order."""
+        order = np.lexsort((columns, rows))
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=count))])
+        return cls(
+            torch.from_numpy(offsets.astype(np.int32)).to(device),
+            torch.from_numpy(columns[order].astype(np.int32)).to(device),
+            torch.from_numpy(edges[order]).to(device),
+        )
+
+    def times(self, dense: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+        """Return the product with a dense matrix, the entries having these values."""
+        # The quickest of torch's sparse products on a CPU: twice as fast as CSR matrices, seven times as
+        # fast as index_add.
+        product: torch.Tensor = torch.embedding_bag(dense, self.columns, self.offsets, False, 0, False, values, True)[0]
+        return product
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """The values of G, S and their transposes for one choice of edges."""
+
+    gather: torch.Tensor
+    gathered: torch.Tensor
+    scatter: torch.Tensor
+    scattered: torch.Tensor
+
+
+class MessageGraph:
+    """The edges along which messages go: each triple and, by a relation of its own, its inverse.
+
+    Edge i < n is the triple i, from subject to object by relation r; edge n + i is its inverse, from object
+    to subject by relation R + r.
+
+    Parameters
+    ----------
+    triples
+        int32[n, 3].
+    nodes
+        How many constants and types there are.
+    relations
+        R, how many relations there are.
+    device
+        Where to compute.
+    """
+
+    def __init__(self, triples: Triples, nodes: int, relations: int, device: torch.device) -> None:
+        self.triples = len(triples)
+        self.nodes = nodes
+        self.relations = 2 * relations
+        subject, relation, object_ = (triples[:, column].astype(np.int64) for column in range(3))
+        source = np.concatenate([subject, object_])
+        target = np.concatenate([object_, subject])
+        kind = np.concatenate([relation, relation + relations])
+
+        targets, of_target = np.unique(kind * nodes + target, return_inverse=True)
+        sources = np.unique(kind * nodes + source)
+        first = self._aggregated(targets // nodes, sources // nodes)  # bool[2 R]
+        aggregated = first[kind]
+        # Rows of Z, sorted by relation: (relation, target) where neighbours are aggregated first, (relation,
+        # source) where they are not.
+        slots, slot = np.unique(np.where(aggregated, kind * nodes + target, kind * nodes + source), return_inverse=True)
+        self.sizes: list[int] = np.bincount(slots // nodes, minlength=self.relations).tolist()
+
+        edge = np.arange(len(kind))
+        before, after = edge[aggregated], edge[~aggregated]
+        alone = np.flatnonzero(~first[slots // nodes])  # rows of Z that are rows of X
+        whole = np.flatnonzero(first[slots // nodes])  # rows of Z' that are added as they are
+        one = np.array([len(kind)])
+        gather = (
+            np.concatenate([slot[before], alone]),
+            np.concatenate([source[before], slots[alone] % nodes]),
+            np.concatenate([before, one.repeat(len(alone))]),
+        )
+        scatter = (
+            np.concatenate([target[after], slots[whole] % nodes]),
+            np.concatenate([slot[after], whole]),
+            np.concatenate([after, one.repeat(len(whole))]),
+        )
+        self.gather = SparseMatrix.of(*gather, len(slots), device)
+        self.gathered = SparseMatrix.of(gather[1], gather[0], gather[2], nodes, device)
+        self.scatter = SparseMatrix.of(*scatter, nodes, device)
+        self.scattered = SparseMatrix.of(scatter[1], scatter[0], scatter[2], len(slots), device)
+        self._of_target = torch.from_numpy(of_target).to(device)
+        self._degree = torch.from_numpy(np.bincount(of_target, minlength=len(targets))).to(device)
+        self._device = device
+
+    def _aggregated(self, targets: Places, sources: Places) -> npt.NDArray[np.bool_]:
+        rows = (np.bincount(kinds, minlength=self.relations) for kinds in (targets, sources))
+        by_target, by_source = rows
+        return np.asarray(by_target <= by_source)
+
+    def weights(self, left_out: torch.Tensor | None = None, dtype: torch.dtype = torch.float32) -> Weights:
+        """Return the values of the matrices: means over the edges that are not left out.
+
+        Parameters
+        ----------
+        left_out
+            int64[m], places of triples whose edges, in both directions, carry no message; none by default.
+        dtype
+            The type of the values.
+        """
+        kept = torch.ones(len(self._of_target) + 1, device=self._device, dtype=dtype)
+        degree = self._degree.to(dtype)
+        if left_out is not None:
+            edges = torch.cat([left_out, left_out + self.triples])
+            kept[edges] = 0
+            gone = torch.full((len(edges),), -1.0, device=self._device, dtype=dtype)
+            degree = degree.index_add(0, self._of_target[edges], gone)
+        means = kept
+        means[:-1] /= degree.clamp(min=1).index_select(0, self._of_target)
+        return Weights(
+            means.index_select(0, self.gather.edges),
+            means.index_select(0, self.gathered.edges),
+            means.index_select(0, self.scatter.edges),
+            means.index_select(0, self.scattered.edges),
+        )
 
 
 def rgcn_layer(
@@ -67,9 +224,7 @@ def block_weights(blocks: torch.Tensor) -> torch.Tensor:
     return whole.view(relations, count * size, count * size)
 
 
-def propagate(
-    nodes: torch.Tensor, weight: torch.Tensor, graph: MessageGraph, weights: Weights
-) -> torch.Tensor:
+def propagate(nodes: torch.Tensor, weight: torch.Tensor, graph: MessageGraph, weights: Weights) -> torch.Tensor:
     """Return Σ_r A_r X W_r; of diagonal matrices W_r, `weight` may hold the diagonals."""
     messages: torch.Tensor = _Propagate.apply(nodes, weight, graph, weights)  # type: ignore[no-untyped-call]
     return messages
@@ -88,9 +243,7 @@ class _Propagate(torch.autograd.Function):
     ) -> torch.Tensor:
         rows = graph.gather.times(nodes, weights.gather)
         products = rows.new_empty((len(rows), weight.shape[-1]))
-        blocks = zip(
-            torch.split(rows, graph.sizes), weight.unbind(), torch.split(products, graph.sizes), strict=True
-        )
+        blocks = zip(torch.split(rows, graph.sizes), weight.unbind(), torch.split(products, graph.sizes), strict=True)
         multiply = torch.mul if weight.dim() == 2 else torch.mm
         for block, matrix, product in blocks:
             if len(block):

@@ -1,22 +1,116 @@
-"""AnyBURL: rules generalised from random walks, found anytime."""
+"""AnyBURL.
+
+What AnyBURL's rules are worth when they are applied: less than their files say.
+
+AnyBURL: rules generalised from random walks, found anytime.
+
+From the kernels' rows to mined rules: what is about loops becomes a rule by name.
+
+AnyBURL at work: which class of walk comes next, room for the rules, what has been found.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
-from loginfer.benchmark.values import Benchmark
+import numpy as np
+import numpy.typing as npt
+
+from loginfer.benchmark.benchmark import Benchmark
+from loginfer.kg import RDF_TYPE, KnowledgeGraph
+from loginfer.logic.rule import Atom, Constant, Rule, ScoredRule, Term, Variable
+from loginfer.randomness import generator, salt
 from loginfer.systems.interface import Checkpoint
-from loginfer.systems.rules.anyburl_weights import AC2_WEIGHT, PSEUDO_COUNT, ZERO_WEIGHT, applied
-from loginfer.systems.rules.mining import Miner
-from loginfer.systems.rules.values import LONGEST, MinedRules
-from loginfer.systems.settings import setting
+from loginfer.systems.registry import setting
+from loginfer.systems.rules.anyburl_kernels import (
+    BODY,
+    COUNTERS,
+    END_CONSTANT,
+    FULL,
+    HEAD,
+    HEAD_CONSTANT,
+    KNOWN,
+    MOST_OF_A_WALK,
+    ROWS,
+    RULE,
+    VARIABLES,
+    Found,
+    Limits,
+    Thresholds,
+    fill,
+    run_batch,
+    scratch,
+)
+from loginfer.systems.rules.mined import BOTH, LONGEST, NONE, OBJECT, MinedRules, Miner, RuleTable
+from loginfer.systems.rules.walks import Ids, walk_graph
 
 if TYPE_CHECKING:
-    from loginfer.systems.rules.anyburl_mining import AnyBURLMining
     from loginfer.systems.rules.scorer import RuleScorer
 
-__all__ = ["AnyBURL"]
+
+# As AnyBURL has them.
+PSEUDO_COUNT = 5.0
+AC2_WEIGHT = 0.1
+ZERO_WEIGHT = 0.01
+
+
+def applied_confidence(
+    table: RuleTable, *, pseudo: float = PSEUDO_COUNT, ac2: float = AC2_WEIGHT, zero: float = ZERO_WEIGHT
+) -> npt.NDArray[np.float64]:
+    """Return float64[m]: correct / (predictions + pseudo), times a weight for rules that say little.
+
+    A rule without counts, as a file may hold, keeps the confidence it came with, weighted likewise.
+
+    Parameters
+    ----------
+    table
+        The rules, with the counts and confidences of AnyBURL's files.
+    pseudo
+        Wrong predictions that every rule is taken to have besides those that were seen.
+    ac2
+        Weight of h(X,c) ⇐ b1(X,A), …, bn(·,B).
+    zero
+        Weight of h(X,c) with an empty body.
+    """
+    predictions = table.predictions.astype(np.float64)
+    counted = table.predictions > 0
+    confidence = np.where(counted, table.correct / np.where(counted, predictions + pseudo, 1.0), table.confidence)
+    acyclic = table.variables != BOTH
+    confidence[acyclic & (table.length > 0) & (table.end_constant == NONE)] *= ac2
+    confidence[table.length == 0] *= zero
+    return np.asarray(confidence, dtype=np.float64)
+
+
+def applied(
+    rules: MinedRules, *, pseudo: float = PSEUDO_COUNT, ac2: float = AC2_WEIGHT, zero: float = ZERO_WEIGHT
+) -> MinedRules:
+    """Return the same rules, with the confidences that `applied_confidence` gives them.
+
+    Rules of other shapes, such as those about loops, are weighted by the same formula.
+    """
+    table = rules.paths
+    weighted = replace(table, confidence=applied_confidence(table, pseudo=pseudo, ac2=ac2, zero=zero))
+    return replace(rules, paths=weighted, others=_others(rules.others, pseudo, ac2))
+
+
+def _others(rules: Sequence[ScoredRule], pseudo: float, ac2: float) -> tuple[ScoredRule, ...]:
+    found = []
+    for scored in rules:
+        confidence = scored.confidence or 0.0
+        if scored.predictions and scored.correct is not None:
+            confidence = scored.correct / (scored.predictions + pseudo)
+        found.append(replace(scored, confidence=confidence * (ac2 if _says_little(scored.rule) else 1.0)))
+    return tuple(found)
+
+
+def _says_little(rule: Rule) -> bool:
+    """Say whether a rule is about one variable, and anything may be at the end of its path."""
+    last = rule.atoms[-1]
+    loop = last.subject == last.object
+    return len(rule.head.variables) == 1 and not loop and not any(isinstance(t, Constant) for t in last.terms)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,8 +145,6 @@ class AnyBURL(Miner):
 
     def begin(self, benchmark: Benchmark, checkpoint: Checkpoint | None = None) -> AnyBURLMining:
         """Begin to mine P_train, or go on from a checkpoint."""
-        from loginfer.systems.rules.anyburl_mining import AnyBURLMining
-
         return AnyBURLMining(self, benchmark.graph, checkpoint)
 
     def scorer(self, benchmark: Benchmark, rules: MinedRules) -> RuleScorer:
@@ -61,3 +153,220 @@ class AnyBURL(Miner):
 
         weighted = applied(rules, pseudo=self.pseudo_count, ac2=self.ac2_weight, zero=self.zero_weight)
         return RuleScorer(benchmark.seen, weighted, aggregation=self.aggregation)
+
+
+_X = Variable("x")
+_INNER = (Variable("a"), Variable("b"), Variable("c"))
+
+
+def as_rules(graph: KnowledgeGraph, rules: Ids, counts: npt.NDArray[np.int64]) -> MinedRules:
+    """Return rows of rules and counts as mined rules.
+
+    A path rule cannot say h(X,X). Rules with the special constant of loops (see `walks_graph`) therefore
+    become rules of other shapes, without it: h(X,X) ⇐ b(X,A).
+    """
+    itself = len(graph.entities)
+    loops = (rules[:, HEAD_CONSTANT] == itself) | (rules[:, END_CONSTANT] == itself)
+    table = RuleTable.of(
+        head=rules[~loops, HEAD],
+        variables=rules[~loops, VARIABLES],
+        head_constant=rules[~loops, HEAD_CONSTANT],
+        end_constant=rules[~loops, END_CONSTANT],
+        body=rules[~loops, BODY:],
+        predictions=counts[~loops, 0],
+        correct=counts[~loops, 1],
+        confidence=counts[~loops, 1] / counts[~loops, 0],
+    )
+    others = [
+        ScoredRule(_about_loops(graph, row), int(predictions), int(correct), int(correct) / int(predictions))
+        for row, (predictions, correct) in zip(rules[loops], counts[loops], strict=True)
+    ]
+    return MinedRules(table, tuple(others))
+
+
+def _about_loops(graph: KnowledgeGraph, row: Ids) -> Rule:
+    """Return the acyclic rule of a row, with X for the special constant."""
+    itself = len(graph.entities)
+
+    def atom(left: Term, step: int, right: Term) -> Atom:
+        relation = graph.relations[step >> 1]
+        name = RDF_TYPE if step >> 1 == graph.type_relation else relation
+        return Atom(left, name, right) if step & 1 == 0 else Atom(right, name, left)
+
+    def end(constant: int, at: Variable) -> Term:
+        return at if constant == itself else Constant(graph.entities[constant])
+
+    head_step = 2 * int(row[HEAD]) + (1 if row[VARIABLES] == OBJECT else 0)
+    steps = [int(step) for step in row[BODY:] if step != NONE]
+    here = _X
+    body = []
+    for step, inner in zip(steps[:-1], _INNER, strict=False):
+        body.append(atom(here, step, inner))
+        here = inner
+    last = _INNER[len(steps) - 1] if row[END_CONSTANT] == NONE else end(int(row[END_CONSTANT]), here)
+    return Rule([*body, atom(here, steps[-1], last)], atom(_X, head_step, end(int(row[HEAD_CONSTANT]), _X)))
+
+
+A = TypeVar("A", bound=npt.NDArray[Any])
+
+# Edges to look at in a batch, and walks in a row without a new rule that end it before.
+WORK = 2**21
+IDLE = 20_000
+# Seconds between two signs of life.
+_PAUSE = 0.5
+# Rules that there is room for at first; keys have twice as many places as can be filled.
+_ROOM = 2**12
+
+
+class AnyBURLMining:
+    """A mining with AnyBURL that is under way (see `Mining`).
+
+    Parameters
+    ----------
+    system
+        The settings.
+    graph
+        What to mine.
+    checkpoint
+        Where to go on; at the start if None.
+    """
+
+    def __init__(self, system: AnyBURL, graph: KnowledgeGraph, checkpoint: Checkpoint | None = None) -> None:
+        self._system = system
+        self._graph = graph
+        self._walks = walk_graph(graph)
+        self._limits = Limits()
+        self._scratch = scratch(len(graph.entities), self._limits)
+        # Whether walks are closed, and how long they are: first the class of zero rules.
+        self.classes = [
+            (False, 0),
+            *((True, length) for length in range(1, system.max_length + 1)),
+            *((False, length) for length in range(1, system.max_acyclic + 1)),
+        ]
+        self._batch = 0
+        self._rewards = np.zeros(len(self.classes))
+        self._batches = np.zeros(len(self.classes), dtype=np.int64)
+        self._elapsed = 0.0
+        self._found = _found(0, 0)
+        if checkpoint is not None:
+            self._restore(checkpoint)
+
+    def advance(self) -> bool:
+        """Walk for about half a second; False if that was the end."""
+        started = time.monotonic()
+        before = self._elapsed
+        while self._goes_on() and time.monotonic() - started < _PAUSE:
+            self._run_batch()
+            self._elapsed = before + time.monotonic() - started
+        return self._goes_on()
+
+    def rules(self) -> MinedRules:
+        """Return the rules found so far, in the order in which they were found."""
+        size = int(self._found.counters[ROWS])
+        return as_rules(self._graph, self._found.rules[:size], self._found.counts[:size])
+
+    def progress(self) -> tuple[str, int, int | None]:
+        """Return how many batches, or seconds, are done."""
+        if self._system.seconds:
+            return "seconds", int(self._elapsed), int(np.ceil(self._system.seconds))
+        return "batches", self._batch, self._system.steps
+
+    def checkpoint(self) -> Checkpoint:
+        """Return the rules, the keys of all that were looked at, and what the classes have earned."""
+        size = int(self._found.counters[ROWS])
+        arrays = {
+            # In ascending order: the places depend on when the set grew.
+            "keys": np.sort(self._found.keys[self._found.keys != 0]),
+            "rules": self._found.rules[:size].copy(),
+            "counts": self._found.counts[:size].copy(),
+            "rewards": self._rewards.copy(),
+            "batches": self._batches.copy(),
+        }
+        return Checkpoint(arrays, {"batch": self._batch, "elapsed": self._elapsed})
+
+    def _restore(self, checkpoint: Checkpoint) -> None:
+        arrays = checkpoint.arrays
+        self._batch = int(checkpoint.facts["batch"])
+        self._elapsed = float(checkpoint.facts["elapsed"])
+        self._rewards = np.array(arrays["rewards"], dtype=np.float64)
+        self._batches = np.array(arrays["batches"], dtype=np.int64)
+        keys, rules = np.asarray(arrays["keys"], dtype=np.uint64), np.asarray(arrays["rules"])
+        self._found = _found(len(rules), len(keys))
+        fill(self._found.keys, keys)
+        self._found.rules[: len(rules)] = rules
+        self._found.counts[: len(rules)] = arrays["counts"]
+        self._found.counters[ROWS], self._found.counters[KNOWN] = len(rules), len(keys)
+
+    def _goes_on(self) -> bool:
+        if not len(self._graph):
+            return False
+        if self._system.seconds:
+            return self._elapsed < self._system.seconds
+        return self._batch < self._system.steps
+
+    # -- batches --------------------------------------------------------------------------------
+
+    def _run_batch(self) -> None:
+        chosen = self._choose()
+        closed, length = self.classes[chosen]
+        system, seed = self._system, self._system.seed
+        thresholds = Thresholds(system.min_support, system.min_zero_support, system.min_confidence)
+        self._found.counters[KNOWN + 1 :] = 0
+        self._found.reward[0] = 0.0
+        self._found.random[:] = salt(seed, "anyburl", "walks", self._batch), 0
+        counting = np.uint64(salt(seed, "anyburl", "predictions"))
+        while (
+            run_batch(
+                self._walks, closed, length, WORK, IDLE, counting, thresholds, self._limits, self._scratch, self._found
+            )
+            == FULL
+        ):
+            self._found = _grown(self._found)
+        self._rewards[chosen] += self._found.reward[0]
+        self._batches[chosen] += 1
+        self._batch += 1
+
+    def _choose(self) -> int:
+        """Return the class of the next batch: any, or by what classes have earned so far."""
+        random = generator(self._system.seed, "anyburl", "class", self._batch)
+        mean = self._rewards / np.maximum(self._batches, 1)
+        # A class that never had its turn may be as good as the best.
+        mean[self._batches == 0] = mean.max()
+        if random.random() < max(0.1, (5 - self._batch) / 5) or not mean.any():
+            return int(random.integers(len(self.classes)))
+        return int(random.choice(len(self.classes), p=mean / mean.sum()))
+
+
+# -- room --------------------------------------------------------------------------------------------
+
+
+def _found(rules: int, keys: int) -> Found:
+    """Return room for so many rules and keys, and for some more."""
+    room = max(_ROOM, 2 * (rules + MOST_OF_A_WALK))
+    places = 4 * max(_ROOM, 1 << int(keys + MOST_OF_A_WALK).bit_length())
+    return Found(
+        np.zeros(places, dtype=np.uint64),
+        np.zeros((room, RULE), dtype=np.int32),
+        np.zeros((room, 2), dtype=np.int64),
+        np.zeros(COUNTERS, dtype=np.int64),
+        np.zeros(1, dtype=np.float64),
+        np.zeros(2, dtype=np.uint64),
+    )
+
+
+def _grown(found: Found) -> Found:
+    """Return the same with more room where there was too little."""
+    rows, known = int(found.counters[ROWS]), int(found.counters[KNOWN])
+    keys, rules, counts = found.keys, found.rules, found.counts
+    if len(keys) // 2 - known < MOST_OF_A_WALK:
+        keys = np.zeros(2 * len(found.keys), dtype=np.uint64)
+        fill(keys, found.keys)
+    if len(rules) - rows < MOST_OF_A_WALK:
+        rules, counts = _longer(rules), _longer(counts)
+    return found._replace(keys=keys, rules=rules, counts=counts)
+
+
+def _longer(array: A) -> A:
+    longer = np.zeros((2 * len(array), array.shape[1]), dtype=array.dtype)
+    longer[: len(array)] = array
+    return cast(A, longer)

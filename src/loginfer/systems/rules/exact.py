@@ -1,20 +1,42 @@
-"""The exact miner: every closed path rule up to length 2, with exact counts; length 3 if asked for."""
+"""The exact miner.
+
+The exact miner: every closed path rule up to length 2, with exact counts; length 3 if asked for.
+
+Exact mining, piece by piece: length 1 at once, length 2 head by head, then length 3.
+
+Counting closed paths: which bodies connect the pairs of a head, and how many pairs a body connects.
+
+Directed relations are 2·R + d, as in a `RuleTable`; turning one round is `d ^ 1`. Loops are not among the
+edges, so that two neighbours always differ, and what remains to be checked is that entities two or three
+steps apart do.
+
+Closed paths of three steps: which bodies there are between the pairs of a head, and what they predict.
+
+Rules of length 3: all of them where the graph has few enough walks, otherwise a sample.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from loginfer.benchmark.values import Benchmark
+import numpy as np
+import numpy.typing as npt
+
+from loginfer.benchmark.benchmark import Benchmark
+from loginfer.errors import LimitError
+from loginfer.kernels import gallop, inlined, kernel
+from loginfer.kg import KnowledgeGraph
+from loginfer.kg.graph import FORWARD, INVERSE, RelationIndex
+from loginfer.randomness import salt
 from loginfer.systems.interface import Checkpoint
-from loginfer.systems.rules.mining import Miner, Mining
-from loginfer.systems.rules.values import MinedRules
-from loginfer.systems.settings import setting
+from loginfer.systems.registry import setting
+from loginfer.systems.rules.mined import MinedRules, Miner, Mining, RuleTable
 
 if TYPE_CHECKING:
     from loginfer.systems.rules.scorer import RuleScorer
-
-__all__ = ["Exact"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,8 +64,6 @@ class Exact(Miner):
 
     def begin(self, benchmark: Benchmark, checkpoint: Checkpoint | None = None) -> Mining:
         """Begin to mine P_train. A checkpoint is never needed: it is quicker to start again."""
-        from loginfer.systems.rules.exact_mining import ExactMining
-
         return ExactMining(self, benchmark.graph)
 
     def scorer(self, benchmark: Benchmark, rules: MinedRules) -> RuleScorer:
@@ -51,3 +71,755 @@ class Exact(Miner):
         from loginfer.systems.rules.scorer import RuleScorer
 
         return RuleScorer(benchmark.seen, rules, self.aggregation)
+
+
+Ints: TypeAlias = npt.NDArray[np.int32]
+Longs: TypeAlias = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class PathIndex:
+    """What paths may go along: the triples of a graph without loops and without types.
+
+    Parameters
+    ----------
+    relations
+        The pairs of each relation.
+    directed
+        How many directed relations there are, 2 for each relation.
+    """
+
+    relations: RelationIndex
+    directed: int
+
+    @classmethod
+    def of(cls, graph: KnowledgeGraph) -> PathIndex:
+        """Index a graph."""
+        triples = graph.triples
+        kept = triples[:, 0] != triples[:, 2]
+        if graph.type_relation is not None:
+            kept &= triples[:, 1] != graph.type_relation
+        index = RelationIndex(triples[kept], len(graph.entities), len(graph.relations))
+        return cls(index, 2 * len(graph.relations))
+
+    @cached_property
+    def sources(self) -> Ints:
+        """int32[2n], where the edges start that lead to `targets`."""
+        return np.concatenate([self.relations.subjects, self.relations.inverse_objects])
+
+    @property
+    def targets(self) -> Ints:
+        """int32[2n], the edges' ends; each directed relation's stand together, by source, then target."""
+        return self.relations.columns
+
+    @cached_property
+    def spans(self) -> Longs:
+        """int64[directed, 2], where the edges of a directed relation begin and end."""
+        spans = np.empty((self.directed, 2), dtype=np.int64)
+        for direction in (FORWARD, INVERSE):
+            spans[direction::2, 0] = self.relations.offsets[:-1] + direction * self.relations.size
+            spans[direction::2, 1] = self.relations.offsets[1:] + direction * self.relations.size
+        return spans
+
+    @cached_property
+    def adjacency(self) -> tuple[Longs, Ints, Ints]:
+        """For each entity its neighbours, ascending, and the directed relation that leads to each.
+
+        int64[entities + 1] where an entity's neighbours start, int32[2n] neighbours, int32[2n] relations.
+        """
+        entities = self.relations.entities
+        steps = np.repeat(np.arange(self.directed), self.spans[:, 1] - self.spans[:, 0])
+        edges = np.concatenate([np.arange(*span) for span in self.spans]) if self.directed else steps
+        # Source, target and relation in one number might not fit into 64 bits; `edges` is ordered by relation
+        # already, and a stable sort keeps that order.
+        order = np.argsort(self.sources[edges].astype(np.int64) * entities + self.targets[edges], kind="stable")
+        starts = np.zeros(entities + 1, dtype=np.int64)
+        np.cumsum(np.bincount(self.sources, minlength=entities), out=starts[1:])
+        return starts, self.targets[edges[order]], steps[order].astype(np.int32)
+
+    def pointers(self, directed: int) -> Ints:
+        """Return int32[entities + 1]: row pointers of a directed relation into `targets`."""
+        return self.relations.pointers(directed // 2, directed % 2)
+
+
+class ExactMining:
+    """An exact mining that is under way.
+
+    Parameters
+    ----------
+    miner
+        Gives the thresholds.
+    graph
+        P_train.
+    """
+
+    def __init__(self, miner: Exact, graph: KnowledgeGraph) -> None:
+        self._miner = miner
+        self._paths = PathIndex.of(graph)
+        self._found: list[RuleTable] = []
+        self._progress: tuple[str, int, int | None] = ("length 1", 0, 1)
+        self._pieces = self._work()
+
+    def advance(self) -> bool:
+        """Do the next piece of work; False if nothing is left to do."""
+        return next(self._pieces, None) is not None
+
+    def rules(self) -> MinedRules:
+        """Return the rules found so far, best first."""
+        found = RuleTable.joined(self._found)
+        return MinedRules(found.take(found.best_first))
+
+    def progress(self) -> tuple[str, int, int | None]:
+        """Return which length is being mined, how much of it is done, and how much there is."""
+        return self._progress
+
+    def checkpoint(self) -> Checkpoint | None:
+        """Return nothing: it is quicker to start again."""
+        return None
+
+    def _work(self) -> Iterator[bool]:
+        self._found.append(rules_of_length_1(self._miner, self._paths))
+        self._progress = ("length 1", 1, 1)
+        yield True
+        if self._miner.max_length >= 2:
+            yield from self._length_2()
+        if self._miner.max_length >= 3:
+            for table, what, done, total in rules_of_length_3(self._miner, self._paths):
+                self._found.append(table)
+                self._progress = (what, done, total)
+                yield True
+
+    def _length_2(self) -> Iterator[bool]:
+        counted = CountedBodies(self._paths)
+        offsets = self._paths.relations.offsets
+        done = 0
+        for head in np.flatnonzero(np.diff(offsets)).tolist():
+            self._found.append(_rules_of_length_2(self._miner, self._paths, counted, head))
+            done += int(offsets[head + 1] - offsets[head])
+            self._progress = ("length 2", done, self._paths.relations.size)
+            yield True
+
+
+# -- thresholds ------------------------------------------------------------------------------------
+
+
+def enough(miner: Exact, predictions: Longs, correct: Longs) -> npt.NDArray[np.bool_]:
+    """Say which rules have enough correct predictions and enough confidence."""
+    confident = _confidence(miner, predictions, correct) >= miner.min_confidence
+    return np.asarray((correct >= miner.min_support) & confident)
+
+
+def most_predictions(miner: Exact, correct: Longs) -> Longs:
+    """Return how many predictions a rule with so many correct ones may have; possibly one too many."""
+    if miner.min_confidence == 0:
+        return np.full(len(correct), np.iinfo(np.int64).max)
+    return np.ceil(correct / miner.min_confidence - miner.smoothing).astype(np.int64)
+
+
+def rules_of(miner: Exact, head: npt.ArrayLike, body: npt.ArrayLike, predictions: Longs, correct: Longs) -> RuleTable:
+    """Return those rules that are good enough."""
+    made = RuleTable.of(
+        head=head,
+        body=body,
+        predictions=predictions,
+        correct=correct,
+        confidence=_confidence(miner, predictions, correct),
+    )
+    return made.take(enough(miner, predictions, correct))
+
+
+def _confidence(miner: Exact, predictions: Longs, correct: Longs) -> npt.NDArray[np.float64]:
+    return np.asarray(correct / (predictions + miner.smoothing))
+
+
+# -- length 1 --------------------------------------------------------------------------------------
+
+
+def rules_of_length_1(miner: Exact, paths: PathIndex) -> RuleTable:
+    """Return all rules h(X,Y) ⇐ b(X,Y) and h(X,Y) ⇐ b(Y,X) that are good enough."""
+    starts, neighbours, steps = paths.adjacency
+    if not len(steps):
+        return RuleTable.empty()
+    # Edges between the same two entities stand together; each is a head of all others.
+    sources = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    fresh = np.ones(len(steps), dtype=np.bool_)
+    fresh[1:] = (sources[1:] != sources[:-1]) | (neighbours[1:] != neighbours[:-1])
+    begin = np.flatnonzero(fresh)
+    group = np.cumsum(fresh) - 1
+    sizes = np.diff(np.append(begin, len(steps)))[group]
+    heads = np.repeat(np.arange(len(steps)), sizes)
+    within = np.arange(len(heads)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    head, body = steps[heads].astype(np.int64), steps[begin[group[heads]] + within].astype(np.int64)
+    kept = (head % 2 == FORWARD) & (head != body)
+    codes, correct = np.unique(head[kept] * paths.directed + body[kept], return_counts=True)
+    head, body = codes // paths.directed // 2, codes % paths.directed
+    predictions = paths.spans[body, 1] - paths.spans[body, 0]
+    return rules_of(miner, head, body, predictions, correct)
+
+
+# -- length 2 --------------------------------------------------------------------------------------
+
+
+def _rules_of_length_2(miner: Exact, paths: PathIndex, counted: CountedBodies, head: int) -> RuleTable:
+
+    subjects, objects = paths.relations.pairs(head)
+    codes, correct = closed_paths_of_two(subjects, objects, *paths.adjacency, paths.directed)
+    order = np.argsort(codes)  # the order of a hash table says nothing
+    codes, correct = codes[order], correct[order]
+    often = correct >= miner.min_support
+    codes, correct = codes[often], correct[often]
+    predictions = counted.predictions(codes, most_predictions(miner, correct))
+    body = np.column_stack([codes // paths.directed, codes % paths.directed])
+    return rules_of(miner, np.full(len(codes), head), body, predictions, correct)
+
+
+class CountedBodies:
+    """How many pairs each body of two atoms connects, as far as anybody has asked.
+
+    Read backwards, the path (b1, b2) is (b2⁻¹, b1⁻¹) and connects as many pairs: one of the two is counted.
+    No more is counted than it takes to know that a body makes no rule confident enough.
+
+    Parameters
+    ----------
+    paths
+        The graph.
+    """
+
+    def __init__(self, paths: PathIndex) -> None:
+        self._paths = paths
+        self._pairs: dict[int, int] = {}
+        self._limit: dict[int, int] = {}
+        self._stamps = np.zeros(paths.relations.entities, dtype=np.int32)
+
+    def predictions(self, codes: Longs, limits: Longs) -> Longs:
+        """Return how many pairs each body connects; where it is more than its limit, a number above that.
+
+        Parameters
+        ----------
+        codes
+            int64[k], b1 · directed + b2.
+        limits
+            int64[k].
+        """
+        directed = self._paths.directed
+        backwards = (codes % directed ^ 1) * directed + (codes // directed ^ 1)
+        bodies, which = np.unique(np.minimum(codes, backwards), return_inverse=True)
+        wanted = np.zeros(len(bodies), dtype=np.int64)
+        np.maximum.at(wanted, which, limits)
+        unknown = [
+            place
+            for place, (body, limit) in enumerate(zip(bodies.tolist(), wanted.tolist(), strict=True))
+            # What was counted to its end is within its limit.
+            if body not in self._pairs or (self._pairs[body] > self._limit[body] and limit > self._limit[body])
+        ]
+        self._count(bodies[unknown], wanted[unknown])
+        found = np.array([self._pairs[body] for body in bodies.tolist()], dtype=np.int64)
+        return np.asarray(found[which])
+
+    def _count(self, bodies: Longs, limits: Longs) -> None:
+
+        firsts, seconds = np.divmod(bodies, self._paths.directed)
+        for second in np.unique(seconds).tolist():
+            part = np.flatnonzero(seconds == second)
+            pairs = count_pairs(
+                self._paths.sources,
+                self._paths.targets,
+                self._paths.spans,
+                self._paths.pointers(second),
+                firsts[part],
+                limits[part],
+                self._stamps,
+            )
+            self._pairs.update(zip(bodies[part].tolist(), pairs.tolist(), strict=True))
+            self._limit.update(zip(bodies[part].tolist(), limits[part].tolist(), strict=True))
+
+
+# Of a table with open addressing: 2^64 divided by the golden ratio.
+SPREAD = np.uint64(0x9E3779B97F4A7C15)
+EMPTY = -1
+
+
+# -- a table of codes ------------------------------------------------------------------------------
+
+
+@inlined
+def slot_of(keys: Longs, key: int, shift: int) -> Any:
+    """Return where a key is, or where there is room for it."""
+    mask = len(keys) - 1
+    slot = np.int64((np.uint64(key) * SPREAD) >> np.uint64(shift))
+    while keys[slot] != EMPTY and keys[slot] != key:
+        slot = (slot + 1) & mask
+    return slot
+
+
+@kernel
+def grown(keys: Longs, counts: Ints, stamps: Ints, shift: int) -> Any:
+    """Return a table twice as large with the same codes."""
+    size = 2 * len(keys)
+    new_keys = np.full(size, EMPTY, dtype=np.int64)
+    new_counts, new_stamps = np.zeros(size, dtype=np.int32), np.full(size, -1, dtype=np.int32)
+    for old in range(len(keys)):
+        if keys[old] != EMPTY:
+            slot = slot_of(new_keys, keys[old], shift - 1)
+            new_keys[slot], new_counts[slot], new_stamps[slot] = keys[old], counts[old], stamps[old]
+    return new_keys, new_counts, new_stamps
+
+
+# -- bodies between the ends of a head -------------------------------------------------------------
+
+
+@kernel
+def closed_paths_of_two(
+    subjects: Ints, objects: Ints, starts: Longs, neighbours: Ints, steps: Ints, directed: int
+) -> tuple[Longs, Longs]:
+    """Return the bodies (b1, b2) between the pairs of a head, and for each how many pairs it connects.
+
+    Parameters
+    ----------
+    subjects, objects
+        int32[p], the pairs, without loops.
+    starts, neighbours, steps
+        For each entity its neighbours, ascending, and the directed relation that leads to each.
+    directed
+        How many directed relations there are.
+
+    Returns
+    -------
+    tuple
+        int64[k] codes b1 · directed + b2, and int64[k] counts.
+    """
+    shift, used = 54, 0
+    keys = np.full(2**10, EMPTY, dtype=np.int64)
+    counts, stamps = np.zeros(2**10, dtype=np.int32), np.full(2**10, -1, dtype=np.int32)
+    for pair in range(len(subjects)):
+        # The shorter list is walked through; in the longer one the next place is sought ahead.
+        x, y = subjects[pair], objects[pair]
+        turned = starts[x + 1] - starts[x] > starts[y + 1] - starts[y]
+        few, many = (y, x) if turned else (x, y)
+        i, stop = starts[few], starts[few + 1]
+        j, end = starts[many], starts[many + 1]
+        while i < stop and j < end:
+            middle = neighbours[i]
+            j = gallop(neighbours, j, end, middle)
+            if j == end or neighbours[j] != middle:
+                i += 1
+                continue
+            beyond = j
+            while beyond < end and neighbours[beyond] == middle:
+                beyond += 1
+            while i < stop and neighbours[i] == middle:
+                for k in range(j, beyond):
+                    first, second = (steps[k], steps[i]) if turned else (steps[i], steps[k])
+                    code = np.int64(first) * directed + (second ^ 1)
+                    slot = slot_of(keys, code, shift)
+                    if keys[slot] == EMPTY:
+                        keys[slot] = code
+                        used += 1
+                    if stamps[slot] != pair:
+                        stamps[slot] = pair
+                        counts[slot] += 1
+                    if 2 * used > len(keys):
+                        keys, counts, stamps = grown(keys, counts, stamps, shift)
+                        shift -= 1
+                i += 1
+            j = beyond
+    found = np.flatnonzero(keys != EMPTY)
+    return keys[found], counts[found].astype(np.int64)
+
+
+# -- pairs that a body connects --------------------------------------------------------------------
+
+
+@kernel
+def count_pairs(
+    sources: Ints, targets: Ints, spans: Longs, rows: Ints, firsts: Longs, limits: Longs, stamps: Ints
+) -> Longs:
+    """Return for each b1 how many pairs (b1, b2) connects; more than its limit: some number above it.
+
+    Parameters
+    ----------
+    sources, targets
+        int32[2n], the edges; those of a directed relation stand together, by source, then target.
+    spans
+        int64[directed, 2], where the edges of a directed relation begin and end.
+    rows
+        int32[entities + 1], row pointers of b2 into `targets`.
+    firsts, limits
+        int64[k].
+    stamps
+        int32[entities], scratch.
+    """
+    counts = np.zeros(len(firsts), dtype=np.int64)
+    stamps[:] = 0
+    mark = 0
+    for body in range(len(firsts)):
+        counted, last = 0, -1
+        for edge in range(spans[firsts[body], 0], spans[firsts[body], 1]):
+            x, middle = sources[edge], targets[edge]
+            if x != last:
+                if counted > limits[body]:
+                    break
+                # A mark for each source of each body: nothing need be cleared in between.
+                mark, last = mark + 1, x
+                if mark == 2**31 - 1:
+                    stamps[:] = 0
+                    mark = 1
+                stamps[x] = mark
+            for place in range(rows[middle], rows[middle + 1]):
+                y = targets[place]
+                counted += stamps[y] != mark
+                stamps[y] = mark
+        counts[body] = counted
+    return counts
+
+
+@inlined
+def _mixed(value: Any) -> Any:
+    """Return 64 random bits that depend on the value: the finaliser of SplitMix64."""
+    bits = np.uint64(value) + np.uint64(0x9E3779B97F4A7C15)
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))
+
+
+@inlined
+def _drawn(salt: Any, number: int, below: int) -> Any:
+    """Return the number-th random number from 0 up to, not including, `below`."""
+    return np.int64((_mixed(_mixed(np.uint64(number)) ^ salt) >> np.uint64(11)) % np.uint64(below))
+
+
+@kernel
+def walks_of_three(starts: Longs, neighbours: Ints) -> float:
+    """Return how many walks of three steps there are, all directions and starts counted."""
+    total = 0.0
+    for entity in range(len(starts) - 1):
+        ways = 0
+        for place in range(starts[entity], starts[entity + 1]):
+            ways += starts[neighbours[place] + 1] - starts[neighbours[place]]
+        total += float(ways) * (starts[entity + 1] - starts[entity])
+    return total
+
+
+@kernel
+def steps_between(subjects: Ints, objects: Ints, starts: Longs, neighbours: Ints) -> Longs:
+    """Return int64[p]: how many steps it takes to look for all closed paths between each pair."""
+    steps = np.zeros(len(subjects), dtype=np.int64)
+    for pair in range(len(subjects)):
+        x, y = subjects[pair], objects[pair]
+        size = starts[y + 1] - starts[y]
+        for place in range(starts[x], starts[x + 1]):
+            a = neighbours[place]
+            steps[pair] += 1 + min(size, starts[a + 1] - starts[a])
+    return steps
+
+
+@kernel
+def closed_paths_of_three(
+    subjects: Ints,
+    objects: Ints,
+    starts: Longs,
+    neighbours: Ints,
+    steps: Ints,
+    directed: int,
+    share: int,
+    salt: np.uint64,
+) -> tuple[Longs, Longs]:
+    """Return bodies (b1, b2, b3) between the pairs of a head, and for each how many pairs it connects.
+
+    Parameters
+    ----------
+    subjects, objects
+        int32[p], the pairs, without loops.
+    starts, neighbours, steps
+        For each entity its neighbours, ascending, and the directed relation that leads to each.
+    directed
+        How many directed relations there are.
+    share
+        0: all paths, and the counts are exact. Otherwise pairs and first steps are drawn at random until so
+        many paths and comparisons have been made, and a pair that is drawn again counts again.
+    salt
+        Chooses what is drawn.
+
+    Returns
+    -------
+    tuple
+        int64[k] codes (b1 · directed + b2) · directed + b3, and int64[k] counts.
+    """
+    shift, used, work, draws = 54, 0, 0, 0
+    keys = np.full(2**10, EMPTY, dtype=np.int64)
+    counts, stamps = np.zeros(2**10, dtype=np.int32), np.full(2**10, -1, dtype=np.int32)
+    pair = 0
+    first = starts[subjects[0]]
+    while pair < len(subjects):
+        if share:
+            if work >= share:
+                break
+            pair = _drawn(salt, 2 * draws, len(subjects))
+            x = subjects[pair]
+            first = starts[x] + _drawn(salt, 2 * draws + 1, starts[x + 1] - starts[x])
+            draws += 1
+        x, y, a = subjects[pair], objects[pair], neighbours[first]
+        if a != y:
+            turned = starts[a + 1] - starts[a] > starts[y + 1] - starts[y]
+            few, many = (y, a) if turned else (a, y)
+            i, stop = starts[few], starts[few + 1]
+            j, end = starts[many], starts[many + 1]
+            while i < stop and j < end:
+                b = neighbours[i]
+                work += 1
+                j = gallop(neighbours, j, end, b)
+                if b == x or j == end or neighbours[j] != b:
+                    i += 1
+                    continue
+                beyond = j
+                while beyond < end and neighbours[beyond] == b:
+                    beyond += 1
+                while i < stop and neighbours[i] == b:
+                    work += beyond - j
+                    for k in range(j, beyond):
+                        second, third = (steps[k], steps[i]) if turned else (steps[i], steps[k])
+                        code = (np.int64(steps[first]) * directed + second) * directed + (third ^ 1)
+                        slot = slot_of(keys, code, shift)
+                        if keys[slot] == EMPTY:
+                            keys[slot] = code
+                            used += 1
+                        if share or stamps[slot] != pair:
+                            stamps[slot] = pair
+                            counts[slot] += 1
+                        if 2 * used > len(keys):
+                            keys, counts, stamps = grown(keys, counts, stamps, shift)
+                            shift -= 1
+                    i += 1
+                j = beyond
+        if share:
+            work += 1
+        else:
+            first += 1
+            if first == starts[x + 1]:
+                pair += 1
+                if pair < len(subjects):
+                    first = starts[subjects[pair]]
+    found = np.flatnonzero(keys != EMPTY)
+    return keys[found], counts[found].astype(np.int64)
+
+
+@kernel
+def count_predictions(
+    sources: Ints,
+    targets: Ints,
+    spans: Longs,
+    pointers: Ints,
+    bodies: Longs,
+    heads: Longs,
+    starts: Longs,
+    limits: Longs,
+    share: int,
+    salt: np.uint64,
+    stamps: Ints,
+) -> tuple[Longs, Longs]:
+    """Return for each body how many pairs it connects, and how many of them each of its heads has.
+
+    Parameters
+    ----------
+    sources, targets
+        int32[2n], the edges; those of a directed relation stand together, by source, then target.
+    spans
+        int64[directed, 2], where the edges of a directed relation begin and end.
+    pointers
+        int32[directed, entities + 1], row pointers into `targets`.
+    bodies
+        int64[k, 3], directed relations.
+    heads, starts
+        int64[m], the directed relations of the heads; those of body i are starts[i] up to starts[i + 1].
+    limits
+        int64[k]: a body that connects more pairs is not counted to its end.
+    share
+        0: all pairs. Otherwise a body with more walks than that is counted from some of its sources only, so
+        many that about this many walks are made.
+    salt
+        Chooses the sources.
+    stamps
+        int32[entities], scratch.
+    """
+    predictions, correct = np.zeros(len(bodies), dtype=np.int64), np.zeros(len(heads), dtype=np.int64)
+    ways = np.zeros(len(stamps), dtype=np.int64)
+    stamps[:] = 0
+    mark = 0
+    for body in range(len(bodies)):
+        begin, end = spans[bodies[body, 0], 0], spans[bodies[body, 0], 1]
+        second, third = pointers[bodies[body, 1]], pointers[bodies[body, 2]]
+        if share:
+            if body == 0 or bodies[body, 1] != bodies[body - 1, 1] or bodies[body, 2] != bodies[body - 1, 2]:
+                _ways_of_two(sources, targets, spans, bodies[body, 1], third, ways)
+            walks = 0
+            for edge in range(begin, end):
+                walks += ways[targets[edge]]
+            chance = share / max(walks, share)
+        counted = 0
+        edge = begin
+        while edge < end and counted <= limits[body]:
+            x = sources[edge]
+            stop = edge + 1
+            while stop < end and sources[stop] == x:
+                stop += 1
+            if share and (_mixed(np.uint64(x) ^ salt) >> np.uint64(11)) * 2.0**-53 >= chance:
+                edge = stop
+                continue
+            mark += 1
+            if mark == 2**31 - 1:
+                stamps[:] = 0
+                mark = 1
+            stamps[x] = mark
+            for first in range(edge, stop):
+                a = targets[first]
+                for place in range(second[a], second[a + 1]):
+                    b = targets[place]
+                    if b == x:
+                        continue
+                    for last in range(third[b], third[b + 1]):
+                        y = targets[last]
+                        if y != a:
+                            counted += stamps[y] != mark
+                            stamps[y] = mark
+            for place in range(starts[body], starts[body + 1]):
+                rows = pointers[heads[place]]
+                for there in range(rows[x], rows[x + 1]):
+                    correct[place] += stamps[targets[there]] == mark
+            edge = stop
+        predictions[body] = counted
+    return predictions, correct
+
+
+@inlined
+def _ways_of_two(sources: Ints, targets: Ints, spans: Longs, second: int, third: Ints, ways: Longs) -> None:
+    """Fill in how many walks with these two steps start at each entity."""
+    ways[:] = 0
+    for edge in range(spans[second, 0], spans[second, 1]):
+        b = targets[edge]
+        ways[sources[edge]] += third[b + 1] - third[b]
+
+
+# Row pointers of all directed relations at once take at most this much.
+POINTER_BYTES = 2**30
+# A body in a sample is worth at least so many walks: with fewer its confidence would be a guess.
+WALKS_OF_A_BODY = 2000
+# Bodies that are counted in one piece of work.
+BLOCK = 1000
+
+
+def rules_of_length_3(miner: Exact, paths: PathIndex) -> Iterator[tuple[RuleTable, str, int, int]]:
+    """Find the rules of length 3 piece by piece.
+
+    Yields
+    ------
+    tuple
+        The rules that this piece has found, what is being done, how much of it is done, how much there is.
+    """
+    _check_size(paths)
+    starts, neighbours, _ = paths.adjacency
+    exact = walks_of_three(starts, neighbours) <= miner.budget
+    heads = np.flatnonzero(np.diff(paths.relations.offsets)).tolist()
+    shares = np.zeros(len(heads), dtype=np.int64) if exact else _shares(miner, paths, heads)
+    found: list[tuple[Longs, Longs, Longs]] = []
+    for number, head in enumerate(heads):
+        subjects, objects = paths.relations.pairs(head)
+        codes, hits = closed_paths_of_three(
+            subjects,
+            objects,
+            *paths.adjacency,
+            paths.directed,
+            shares[number],
+            np.uint64(salt(miner.seed, "exact", "paths", head)),
+        )
+        often = hits >= miner.min_support
+        found.append((np.full(np.count_nonzero(often), 2 * head), codes[often], hits[often]))
+        yield RuleTable.empty(), "length 3: looking for bodies", number + 1, len(heads)
+    if found:
+        directed, codes, hits = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        yield from _counted(miner, paths, directed, codes, hits, exact)
+
+
+def _check_size(paths: PathIndex) -> None:
+    size = 4 * paths.directed * (paths.relations.entities + 1)
+    if size > POINTER_BYTES:
+        raise LimitError(
+            f"rules of length 3 would take {size / 2**30:.1f} GB for this graph's relations and entities",
+            hint="mine with --max-length 2",
+        )
+
+
+def _shares(miner: Exact, paths: PathIndex, heads: list[int]) -> Longs:
+    """Return what may be spent on each head: half the budget in equal parts, what one leaves goes to others.
+
+    0 for a head whose paths can all be looked at.
+    """
+    starts, neighbours, _ = paths.adjacency
+    costs = np.array([int(steps_between(*paths.relations.pairs(head), starts, neighbours).sum()) for head in heads])
+    shares = np.zeros(len(heads), dtype=np.int64)
+    left = miner.budget // 2
+    order = np.argsort(costs, kind="stable").tolist()
+    for place, head in enumerate(order):
+        part = max(left // (len(heads) - place), 1)
+        shares[head] = 0 if costs[head] <= part else part
+        left = max(left - min(part, int(costs[head])), 0)
+    return shares
+
+
+def _counted(
+    miner: Exact, paths: PathIndex, heads: Longs, codes: Longs, hits: Longs, exact: bool
+) -> Iterator[tuple[RuleTable, str, int, int]]:
+    """Count what the candidates predict, body by body, and give the rules that are good enough."""
+    directed = paths.directed
+    steps = np.column_stack([codes // directed**2, codes // directed % directed, codes % directed])
+    # Read backwards, a path connects the same pairs the other way round: it is counted once for both.
+    backwards = steps[:, ::-1] ^ 1
+    turned = _code(backwards, directed) < codes
+    steps[turned], heads = backwards[turned], heads + turned
+    codes = np.where(turned, _code(steps, directed), codes)
+    bodies, which, total = np.unique(codes, return_inverse=True, return_counts=True)
+    limits, share = np.zeros(len(bodies), dtype=np.int64), 0
+    np.maximum.at(limits, which, most_predictions(miner, hits))
+    if not exact:
+        limits[:] = np.iinfo(np.int64).max
+        most = max(miner.budget // 2 // WALKS_OF_A_BODY, 1)
+        strength = np.zeros(len(bodies), dtype=np.int64)
+        np.maximum.at(strength, which, hits)
+        kept = np.sort(np.argsort(-strength, kind="stable")[:most])
+        share = max(miner.budget // 2 // max(len(kept), 1), WALKS_OF_A_BODY)
+    else:
+        kept = np.arange(len(bodies))
+    # By the last two steps, so that what is known of them serves all bodies that begin otherwise.
+    kept = kept[np.lexsort((bodies[kept] // directed**2, bodies[kept] % directed**2))]
+    by_body = np.argsort(which, kind="stable")
+    first = np.cumsum(total) - total
+    pointers = np.stack([paths.pointers(relation) for relation in range(directed)])
+    stamps = np.zeros(paths.relations.entities, dtype=np.int32)
+    for begin in range(0, len(kept), BLOCK):
+        part = kept[begin : begin + BLOCK]
+        rows = np.concatenate([by_body[first[body] : first[body] + total[body]] for body in part.tolist()])
+        bounds = np.concatenate([[0], np.cumsum(total[part])])
+        predictions, correct = count_predictions(
+            paths.sources,
+            paths.targets,
+            paths.spans,
+            pointers,
+            steps[by_body[first[part]]],
+            heads[rows],
+            bounds,
+            limits[part],
+            share,
+            np.uint64(salt(miner.seed, "exact", "sources")),
+            stamps,
+        )
+        table = _table(miner, heads[rows], steps[rows], np.repeat(predictions, total[part]), correct)
+        yield table, "length 3: counting", begin + len(part), len(kept)
+
+
+def _table(miner: Exact, heads: Longs, steps: Longs, predictions: Longs, correct: Longs) -> RuleTable:
+    """Return the rules that are good enough, with their heads the right way round."""
+    forwards = np.where((heads % 2 == 1)[:, None], steps[:, ::-1] ^ 1, steps)
+    return rules_of(miner, heads // 2, forwards, predictions, correct)
+
+
+def _code(steps: Longs, directed: int) -> Longs:
+    return np.asarray((steps[:, 0] * directed + steps[:, 1]) * directed + steps[:, 2])

@@ -18,10 +18,8 @@ import numpy.typing as npt
 from loginfer.errors import InputError, UnknownNameError
 from loginfer.files import reading
 from loginfer.logic.dialects.anyburl import ANYBURL
-from loginfer.logic.rulefile import OnError, dialect_of, parse_rules, read_rules, rule_text
-from loginfer.logic.scored import ScoredRule, ZeroRule
-
-__all__ = ["SORTED_BY", "Listing", "list_rules", "short_name"]
+from loginfer.logic.rule import ScoredRule, ZeroRule
+from loginfer.logic.rule_files import OnError, dialect_of, parse_rules, read_rules, rule_text
 
 SortedBy = Literal["confidence", "correct", "length"]
 SORTED_BY: tuple[SortedBy, ...] = ("confidence", "correct", "length")

@@ -1,21 +1,34 @@
-"""RuleN: the paths between the ends of some triples of each relation, and how often they are right."""
+"""RuleN.
+
+RuleN: the paths between the ends of some triples of each relation, and how often they are right.
+
+Kernels that collect the bodies of all paths between the two entities of some triples.
+
+The kernel that estimates the confidences of cyclic rules from both sides, as RuleN does.
+
+RuleN at work, one head relation after the other.
+"""
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from loginfer.benchmark.values import Benchmark
+import numpy as np
+import numpy.typing as npt
+
+from loginfer.benchmark.benchmark import Benchmark
+from loginfer.kernels import inlined, kernel, position
+from loginfer.kg import KnowledgeGraph
+from loginfer.randomness import generator, salt
 from loginfer.systems.interface import Checkpoint
-from loginfer.systems.rules.mining import Miner
-from loginfer.systems.rules.values import LONGEST, MinedRules
-from loginfer.systems.settings import setting
+from loginfer.systems.registry import setting
+from loginfer.systems.rules.mined import BOTH, LONGEST, NONE, OBJECT, SUBJECT, MinedRules, Miner, RuleTable
+from loginfer.systems.rules.walks import Ids, Places, WalkGraph, draw, edges_between, met, row_of, walk_graph
 
 if TYPE_CHECKING:
-    from loginfer.systems.rules.rulen_mining import RuleNMining
     from loginfer.systems.rules.scorer import RuleScorer
-
-__all__ = ["RuleN"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +57,6 @@ class RuleN(Miner):
 
     def begin(self, benchmark: Benchmark, checkpoint: Checkpoint | None = None) -> RuleNMining:
         """Begin to mine P_train, or go on from a checkpoint."""
-        from loginfer.systems.rules.rulen_mining import RuleNMining
-
         return RuleNMining(self, benchmark.graph, checkpoint)
 
     def scorer(self, benchmark: Benchmark, rules: MinedRules) -> RuleScorer:
@@ -53,3 +64,427 @@ class RuleN(Miner):
         from loginfer.systems.rules.scorer import RuleScorer
 
         return RuleScorer(benchmark.seen, rules, aggregation="sum")
+
+
+_EMPTY = -1
+
+
+class Bodies(NamedTuple):
+    """A table of bodies by open addressing.
+
+    Parameters
+    ----------
+    keys
+        int64[power of 2], bodies as numbers with a digit for each step; -1 for an empty place.
+    triples
+        int64[…], how many triples each body explains.
+    last
+        int64[…], the last of them.
+    size
+        int64[1], how many bodies there are.
+    """
+
+    keys: npt.NDArray[np.int64]
+    triples: npt.NDArray[np.int64]
+    last: npt.NDArray[np.int64]
+    size: npt.NDArray[np.int64]
+
+
+def bodies_of(places: int) -> Bodies:
+    """Return an empty table."""
+    empty = np.full(places, _EMPTY, dtype=np.int64)
+    return Bodies(empty, np.zeros_like(empty), empty.copy(), np.zeros(1, dtype=np.int64))
+
+
+@kernel
+def find_bodies(
+    graph: WalkGraph, head: int, pairs: Ids, length: int, edges: int, random: npt.NDArray[np.uint64], bodies: Bodies
+) -> None:
+    """Count for each body of a length how many pairs of the head it leads from X to Y.
+
+    Paths do not visit an entity twice. For each pair at most so many edges are looked at; where there are
+    more, it is random which ones.
+    """
+    left = np.zeros(1, dtype=np.int64)
+    for pair in range(len(pairs)):
+        x, y = np.int64(pairs[pair, 0]), np.int64(pairs[pair, 1])
+        left[0] = edges
+        if length == 1:
+            _one_step(graph, head, x, y, pair, bodies)
+        elif length == 2:
+            _two_steps(graph, x, y, np.int64(-1), np.int64(0), pair, left, bodies)
+        else:
+            _three_steps(graph, x, y, pair, left, random, bodies)
+
+
+@inlined
+def _one_step(graph: WalkGraph, head: Any, x: Any, y: Any, pair: Any, bodies: Bodies) -> None:
+    for direction in range(2):
+        first, stop = edges_between(graph, x, y, direction)
+        for link in range(first, stop):
+            step = 2 * np.int64(graph.link_relation[link]) + direction
+            if step != 2 * head:
+                _found(bodies, step, pair)
+
+
+@kernel
+def _two_steps(
+    graph: WalkGraph, x: Any, y: Any, apart: Any, prefix: Any, pair: Any, left: Places, bodies: Bodies
+) -> None:
+    """Find all entities between x and y: those of the one with fewer edges are looked up in the other's."""
+    steps = 2 * len(graph.sizes)
+    for out in range(2):
+        for back in range(2):
+            first, stop = graph.link_first[out, x], graph.link_middle[out, x]
+            place, last = graph.link_first[back, y], graph.link_middle[back, y]
+            turned = stop - first > last - place
+            if turned:
+                first, stop, place, last = place, last, first, stop
+            while first < stop and place < last and left[0] > 0:
+                left[0] -= 1
+                between = graph.link_end[first]
+                place = position(graph.link_end, place, last, between)
+                link = place
+                while link < last and graph.link_end[link] == between:
+                    left[0] -= 1
+                    here, there = np.int64(graph.link_relation[first]), np.int64(graph.link_relation[link])
+                    if turned:
+                        here, there = there, here
+                    if between != x and between != y and between != apart:
+                        # The edge of y leads away from it, the body's last step towards it.
+                        body = (prefix * steps + 2 * here + out) * steps + 2 * there + (1 - back)
+                        _found(bodies, body, pair)
+                    link += 1
+                first += 1
+
+
+@inlined
+def _three_steps(
+    graph: WalkGraph, x: Any, y: Any, pair: Any, left: Places, random: npt.NDArray[np.uint64], bodies: Bodies
+) -> None:
+    for direction in range(2):
+        first = graph.link_first[direction, x]
+        size = graph.link_middle[direction, x] - first
+        if size == 0:
+            continue
+        offset = draw(random, size)
+        for place in range(size):
+            link = first + (place + offset) % size
+            between = np.int64(graph.link_end[link])
+            if between != y and left[0] > 0:
+                left[0] -= 1
+                prefix = 2 * np.int64(graph.link_relation[link]) + direction
+                _two_steps(graph, between, y, x, prefix, pair, left, bodies)
+
+
+@inlined
+def _found(bodies: Bodies, body: Any, pair: Any) -> None:
+    """Count a body once for each pair; one for which there is no room is left out."""
+    mask = len(bodies.keys) - 1
+    place = np.int64((np.uint64(body) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) & mask
+    while bodies.keys[place] != _EMPTY and bodies.keys[place] != body:
+        place = (place + 1) & mask
+    if bodies.keys[place] == _EMPTY:
+        if 2 * bodies.size[0] > mask:
+            return
+        bodies.size[0] += 1
+        bodies.keys[place] = body
+    if bodies.last[place] != pair:
+        bodies.last[place] = pair
+        bodies.triples[place] += 1
+
+
+# Pairs that start from some Y, and pairs that start from some X.
+HEAD_SIDE, TAIL_SIDE = 0, 1
+
+# Edges to look at for one side of a rule, at most.
+_EDGES = 2**22
+
+
+@kernel
+def count_sides(
+    graph: WalkGraph,
+    head: int,
+    bodies: Ids,
+    enough: int,
+    shuffled: bool,
+    random: npt.NDArray[np.uint64],
+    stamps: Places,
+    counts: npt.NDArray[np.int64],
+) -> None:
+    """Count pairs, and correct ones, of each body from both sides.
+
+    Parameters
+    ----------
+    graph
+        What the bodies lead through.
+    head
+        The head's relation.
+    bodies
+        int32[m, LONGEST], as in a `RuleTable`.
+    enough
+        So many pairs of a side, once some entities have been looked at with all their pairs.
+    shuffled
+        Whether to take entities in any order, or in that of their ids.
+    random
+        Salt and counter.
+    stamps
+        int64[entities + 1]: memory, 0 at first.
+    counts
+        int64[m, 2, 2], the result: for each side pairs and correct ones.
+    """
+    steps = np.zeros(LONGEST, dtype=np.int64)
+    at, stop = np.zeros(LONGEST, dtype=np.int64), np.zeros(LONGEST, dtype=np.int64)
+    nodes = np.zeros(LONGEST, dtype=np.int64)
+    stamp = np.int64(0)
+    for rule in range(len(bodies)):
+        length = 0
+        while length < LONGEST and bodies[rule, length] != NONE:
+            length += 1
+        for side in range(2):
+            for place in range(length):
+                steps[place] = bodies[rule, place] if side == TAIL_SIDE else bodies[rule, length - 1 - place] ^ 1
+            answer = 2 * head + (0 if side == TAIL_SIDE else 1)
+            first, size = _starts(graph, steps[0])
+            offset, stride = np.int64(0), np.int64(1)
+            if shuffled and size > 1:
+                offset, stride = draw(random, size), _stride(random, size)
+            left = np.int64(_EDGES)
+            for place in range(size):
+                if counts[rule, side, 0] >= enough or left <= 0:
+                    break
+                row = first + (offset + place * stride) % size
+                stamp += 1
+                nodes[0] = graph.source[graph.row_edge[row]]
+                at[0], stop[0] = graph.row_edge[row], graph.row_edge[row + 1]
+                pairs, correct, seen = _expand(graph, steps, length, answer, nodes, at, stop, stamps, stamp)
+                counts[rule, side, 0] += pairs
+                counts[rule, side, 1] += correct
+                left -= seen
+
+
+@inlined
+def _starts(graph: WalkGraph, step: Any) -> Any:
+    """Return the first row of a step, and how many entities there are with such an edge."""
+    first, stop = graph.row_first[step], graph.row_first[step + 1]
+    if stop > first and graph.source[graph.row_edge[stop - 1]] == graph.itself:
+        stop -= 1
+    return first, stop - first
+
+
+@inlined
+def _stride(random: npt.NDArray[np.uint64], size: Any) -> Any:
+    """Return a random number that has no divisor in common with a size."""
+    while True:
+        stride = 1 + draw(random, size - 1)
+        a, b = stride, size
+        while b > 0:
+            a, b = b, a % b
+        if a == 1:
+            return stride
+
+
+@inlined
+def _expand(
+    graph: WalkGraph,
+    steps: Places,
+    length: Any,
+    answer: Any,
+    nodes: Places,
+    at: Places,
+    stop: Places,
+    stamps: Places,
+    stamp: Any,
+) -> Any:
+    """Follow the body from an entity to all its ends; returns these, the correct ones, and edges seen."""
+    pairs, correct, seen = np.int64(0), np.int64(0), np.int64(0)
+    right = row_of(graph, nodes[0], answer)
+    depth = 0
+    while depth >= 0:
+        if at[depth] == stop[depth]:
+            depth -= 1
+            continue
+        constant = np.int64(graph.end[at[depth]])
+        at[depth] += 1
+        seen += 1
+        if met(nodes, 0, depth + 1, constant):
+            continue
+        if depth < length - 1:
+            row = row_of(graph, constant, steps[depth + 1])
+            if row >= 0:
+                depth += 1
+                nodes[depth] = constant
+                at[depth], stop[depth] = graph.row_edge[row], graph.row_edge[row + 1]
+        elif stamps[constant] != stamp:
+            stamps[constant] = stamp
+            pairs += 1
+            if right >= 0:
+                last = graph.row_edge[right + 1]
+                found = position(graph.end, graph.row_edge[right], last, constant)
+                correct += found < last and graph.end[found] == constant
+    return pairs, correct, seen
+
+
+# Seconds between two signs of life.
+_PAUSE = 0.5
+# Edges to look at for the bodies of a relation and a length; some ten times what length 2 needs on FB15k-237.
+_EDGES_rulen_mining = 2**26
+# Places for bodies, at most; half of them can be filled.
+_PLACES = 2**20
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The two confidences of each of RuleN's rules, in the order of the rules.
+
+    Parameters
+    ----------
+    head
+        float64[m], the share of correct ones among the predictions of subjects, which start from objects.
+        Of h(c,X) it is c's share of h's triples; it is 0 for h(X,c), which predicts no subjects.
+    tail
+        float64[m], that among the predictions of objects, which start from subjects. Of h(X,c) it is c's
+        share of h's triples; it is 0 for h(c,X).
+    """
+
+    head: npt.NDArray[np.float64]
+    tail: npt.NDArray[np.float64]
+
+
+class RuleNMining:
+    """A mining with RuleN that is under way (see `Mining`).
+
+    Parameters
+    ----------
+    system
+        The settings.
+    graph
+        What to mine.
+    checkpoint
+        Where to go on; at the start if None.
+    """
+
+    def __init__(self, system: RuleN, graph: KnowledgeGraph, checkpoint: Checkpoint | None = None) -> None:
+        self._system = system
+        self._graph = graph
+        self._walks = walk_graph(graph)
+        self._relations = [int(relation) for relation in graph.preds]
+        self._stamps = np.zeros(len(graph.entities) + 1, dtype=np.int64)
+        self._done = 0
+        # For each relation int32[m, 3 + LONGEST]: head, variables, constant, steps of the bodies; and
+        # int64[m, 2, 2]: for both sides predictions and correct ones.
+        self._rows: list[Ids] = []
+        self._counts: list[npt.NDArray[np.int64]] = []
+        if checkpoint is not None:
+            self._done = int(checkpoint.facts["relations"])
+            self._rows.append(np.asarray(checkpoint.arrays["rows"], dtype=np.int32))
+            self._counts.append(np.asarray(checkpoint.arrays["counts"], dtype=np.int64))
+
+    def advance(self) -> bool:
+        """Mine the rules of some relations; False if there are no more."""
+        started = time.monotonic()
+        while self._done < len(self._relations) and time.monotonic() - started < _PAUSE:
+            self._mine(self._relations[self._done])
+            self._done += 1
+        return self._done < len(self._relations)
+
+    def rules(self) -> MinedRules:
+        """Return the rules of the relations so far; counts are those of the side with more confidence."""
+        rows, counts, sides = self._joined()
+        chosen = np.where(sides.tail > sides.head, TAIL_SIDE, HEAD_SIDE)
+        table = RuleTable.of(
+            head=rows[:, 0],
+            variables=rows[:, 1],
+            head_constant=rows[:, 2],
+            body=rows[:, 3:],
+            predictions=counts[np.arange(len(rows)), chosen, 0],
+            correct=counts[np.arange(len(rows)), chosen, 1],
+            confidence=np.maximum(sides.head, sides.tail),
+        )
+        return MinedRules(table)
+
+    def sides(self) -> Sides:
+        """Return both confidences of each of the rules so far."""
+        return self._joined()[2]
+
+    def progress(self) -> tuple[str, int, int | None]:
+        """Return how many relations are done."""
+        return "relations", self._done, len(self._relations)
+
+    def checkpoint(self) -> Checkpoint:
+        """Return the rules of the relations so far."""
+        rows, counts, _ = self._joined()
+        return Checkpoint({"rows": rows, "counts": counts}, {"relations": self._done})
+
+    def _joined(self) -> tuple[Ids, npt.NDArray[np.int64], Sides]:
+        rows = np.concatenate([np.empty((0, 3 + LONGEST), dtype=np.int32), *self._rows])
+        counts = np.concatenate([np.empty((0, 2, 2), dtype=np.int64), *self._counts])
+        return rows, counts, _confidences(counts)
+
+    # -- one relation ---------------------------------------------------------------------------
+
+    def _mine(self, relation: int) -> None:
+        triples = self._graph.triples[self._graph.triples[:, 1] == relation]
+        self._keep(*self._constants(relation, triples))
+        if relation == self._graph.type_relation:
+            return
+        for length in range(1, self._system.max_length + 1):
+            bodies = self._most_frequent(relation, triples, length)
+            counts = np.zeros((len(bodies), 2, 2), dtype=np.int64)
+            shuffled = self._system.order == "shuffled"
+            random = self._random("pairs", relation, length)
+            self._stamps[:] = 0
+            count_sides(self._walks, relation, bodies, self._system.s2, shuffled, random, self._stamps, counts)
+            rows = np.full((len(bodies), 3 + LONGEST), NONE, dtype=np.int32)
+            rows[:, 0], rows[:, 1], rows[:, 3:] = relation, BOTH, bodies
+            self._keep(rows, counts)
+
+    def _keep(self, rows: Ids, counts: npt.NDArray[np.int64]) -> None:
+        """Keep the rules that are good enough."""
+        sides = _confidences(counts)
+        good = counts[:, :, 1].max(axis=1, initial=0) >= self._system.min_support
+        good &= np.maximum(sides.head, sides.tail) >= self._system.min_confidence
+        self._rows.append(rows[good])
+        self._counts.append(counts[good])
+
+    def _constants(self, relation: int, triples: Ids) -> tuple[Ids, npt.NDArray[np.int64]]:
+        """Return h(X,c) and h(c,X) for all constants; a type is none that X could be."""
+        parts, counted = [], []
+        for variables, column, side in ((SUBJECT, 2, TAIL_SIDE), (OBJECT, 0, HEAD_SIDE)):
+            if variables == OBJECT and relation == self._graph.type_relation:
+                continue
+            constants, sizes = np.unique(triples[:, column], return_counts=True)
+            rows = np.full((len(constants), 3 + LONGEST), NONE, dtype=np.int32)
+            rows[:, 0], rows[:, 1], rows[:, 2] = relation, variables, constants
+            counts = np.zeros((len(constants), 2, 2), dtype=np.int64)
+            counts[:, side, 0], counts[:, side, 1] = len(triples), sizes
+            parts.append(rows)
+            counted.append(counts)
+        return np.concatenate(parts), np.concatenate(counted)
+
+    def _most_frequent(self, relation: int, triples: Ids, length: int) -> Ids:
+        """Return int32[m, LONGEST], the bodies of a length that explain most of the first triples."""
+        pairs = triples[triples[:, 0] != triples[:, 2]][:, [0, 2]]
+        if self._system.order == "shuffled":
+            pairs = pairs[generator(self._system.seed, "rulen", "triples", relation).permutation(len(pairs))]
+        pairs = np.ascontiguousarray(pairs[: self._system.s1])
+        steps = 2 * len(self._graph.relations)
+        found = bodies_of(min(_PLACES, 4 << int(steps**length).bit_length()))
+        edges = _EDGES_rulen_mining // max(1, len(pairs))
+        random = self._random("paths", relation, length)
+        find_bodies(self._walks, relation, pairs, length, edges, random, found)
+        used = np.flatnonzero(found.keys != NONE)
+        keys, explained = found.keys[used], found.triples[used]
+        best = keys[np.lexsort((keys, -explained))[: self._system.s1]]
+        bodies = np.full((len(best), LONGEST), NONE, dtype=np.int32)
+        for place in range(length - 1, -1, -1):
+            best, bodies[:, place] = np.divmod(best, steps)
+        return bodies
+
+    def _random(self, *stage: object) -> npt.NDArray[np.uint64]:
+        return np.array([salt(self._system.seed, "rulen", *stage), 0], dtype=np.uint64)
+
+
+def _confidences(counts: npt.NDArray[np.int64]) -> Sides:
+    share = counts[:, :, 1] / np.maximum(counts[:, :, 0], 1)
+    return Sides(share[:, HEAD_SIDE], share[:, TAIL_SIDE])

@@ -1,10 +1,17 @@
-"""A fitted rule system: it scores triples by the rules that predict them."""
+"""Rules as a scorer.
+
+A fitted rule system: it scores triples by the rules that predict them.
+
+Whether a rule is a path rule: the shape of its atoms, without any names.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from itertools import permutations
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,16 +19,16 @@ import numpy.typing as npt
 from loginfer.errors import InputError
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.systems.interface import POSITIONS, Arrays, Position
-from loginfer.systems.rules.aggregation import Worth
-from loginfer.systems.rules.application import answer_ends, answer_relations, score_triples
-from loginfer.systems.rules.application_board import new_board
-from loginfer.systems.rules.application_index import Bodies, bodies_of, edges_of, rule_lists
-from loginfer.systems.rules.application_paths import new_scratch
-from loginfer.systems.rules.other_shapes import OtherRules, confidences
-from loginfer.systems.rules.stored import to_arrays
-from loginfer.systems.rules.values import NONE, MinedRules, RuleTable
-
-__all__ = ["Reason", "RuleScorer"]
+from loginfer.systems.rules.application import (
+    OtherRules,
+    answer_ends,
+    answer_relations,
+    confidences,
+    new_board,
+    score_triples,
+)
+from loginfer.systems.rules.mined import BOTH, LONGEST, NONE, OBJECT, SUBJECT, MinedRules, RuleTable, Worth, to_arrays
+from loginfer.systems.rules.paths import Bodies, bodies_of, edges_of, new_scratch, rule_lists
 
 Ids = npt.NDArray[np.int32]
 Values = npt.NDArray[np.float64]
@@ -60,7 +67,7 @@ class RuleScorer:
     rules
         The rules, over its ids. One with a confidence of 0 predicts nothing.
     aggregation
-        `maximum`, `noisy-or` or `sum` (see `loginfer.systems.rules.aggregation`).
+        `maximum`, `noisy-or` or `sum` (see `loginfer.systems.rules.mined`).
 
     Raises
     ------
@@ -85,9 +92,7 @@ class RuleScorer:
         self._lists = rule_lists(
             paths, turns[: len(paths)], ranks[: len(paths)], len(graph.relations), len(graph.entities)
         )
-        self._others = OtherRules(
-            graph, [rule.rule for rule in rules.others], turns[len(paths) :], ranks[len(paths) :]
-        )
+        self._others = OtherRules(graph, [rule.rule for rule in rules.others], turns[len(paths) :], ranks[len(paths) :])
 
     def score(self, triples: Triples) -> Values:
         """Return float64[n], one score a triple of int32[n, 3]."""
@@ -137,9 +142,7 @@ class RuleScorer:
         board = new_board(self._worth, 1)
         distinct = self.rules.distinct
         chosen = np.empty(len(self._order), dtype=np.int64)
-        return int(
-            score_triples(self._edges, self._lists, board, triples, others, distinct, scores, chosen, fired)
-        )
+        return int(score_triples(self._edges, self._lists, board, triples, others, distinct, scores, chosen, fired))
 
     def _ends(self, queries: Ids, subject_open: bool, candidates: Ids) -> Values:
         """Score all candidates for one end, given relations and the other ends."""
@@ -203,3 +206,71 @@ def _check_ids(paths: RuleTable, graph: KnowledgeGraph) -> None:
                 "the rules are over another graph: they have names that this one does not have",
                 hint="mine the rules of this benchmark",
             )
+
+
+# The places of an atom: the name of a variable each, or None for a constant.
+CONSTANT = None
+Places: TypeAlias = tuple[str | None, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class PathShape:
+    """How the atoms of a rule make a path.
+
+    Parameters
+    ----------
+    variables
+        Which places of the head are variables: BOTH, SUBJECT or OBJECT.
+    steps
+        The atoms of the body in the order of the path: place in the body, and the direction of the step.
+    end
+        Whether the path ends in a constant.
+    """
+
+    variables: int
+    steps: tuple[tuple[int, int], ...]
+    end: bool
+
+
+def path_shape(head: Places, body: Sequence[Places]) -> PathShape | None:
+    """Return how a rule's atoms make a path, or None if they do not.
+
+    Variables may have any names, atoms any order and direction.
+    """
+    subject, object_ = head
+    if len(body) > LONGEST or subject == object_:
+        return None
+    if subject is None:
+        return _path(OBJECT, object_, None, body)
+    if object_ is None:
+        return _path(SUBJECT, subject, None, body)
+    return _path(BOTH, subject, object_, body) if body else None
+
+
+def _path(variables: int, start: str | None, goal: str | None, body: Sequence[Places]) -> PathShape | None:
+    for order in permutations(range(len(body))):
+        steps = _walk(start, goal, body, order)
+        if steps is not None:
+            end = bool(body) and CONSTANT in body[order[-1]]
+            return PathShape(variables, steps, end)
+    return None
+
+
+def _walk(
+    start: str | None, goal: str | None, body: Sequence[Places], order: tuple[int, ...]
+) -> tuple[tuple[int, int], ...] | None:
+    """Go along the atoms in one order; None where they do not hang together, or meet a variable twice."""
+    here, met, steps = start, {start}, []
+    for number, place in enumerate(order):
+        direction = 0 if body[place][0] == here else 1
+        if body[place][direction] != here:
+            return None
+        here = body[place][1 - direction]
+        last = number == len(order) - 1
+        if here in met or (here is CONSTANT and not (last and goal is None)):
+            return None
+        if goal is not None and (here == goal) != last:
+            return None
+        met.add(here)
+        steps.append((place, direction))
+    return tuple(steps)

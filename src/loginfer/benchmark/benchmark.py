@@ -1,0 +1,382 @@
+"""Benchmark, Splits, NegativeSet, Provenance.
+
+A benchmark as a value: six sets of triples, the rules, and where everything came from.
+
+The positives of a benchmark whose graph stays in a database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from loginfer.benchmark.recipe import Recipe
+from loginfer.kg import KnowledgeGraph, Triples
+from loginfer.kg.graph import keys_without, merged_keys
+from loginfer.logic.rule import Rule
+
+if TYPE_CHECKING:
+    from loginfer.benchmark.construction.noise import Noise
+
+
+Split = Literal["train", "valid", "test"]
+SPLITS: tuple[Split, ...] = get_args(Split)
+
+# Where a negative came from; `Origins.source` holds places in this list.
+#   relevance  any constants of the support, any head predicate
+#   position   a conclusion with a constant in one position replaced
+#   sub-rule   a conclusion of a sub-rule
+#   object     a positive with a random object
+#   near-miss  a conclusion of a rule with one edit in its body
+SOURCES = ("relevance", "position", "sub-rule", "object", "near-miss")
+
+# Which position of a conclusion was replaced; `Origins.position` holds places in this list.
+#   either     replacing the subject of one conclusion gives it, replacing the object of another does too
+POSITIONS = ("", "subject", "object", "either")
+
+
+@dataclass(frozen=True, slots=True)
+class Splits:
+    """Three disjoint sets of triples, each int32[n, 3], sorted and unique."""
+
+    train: Triples
+    valid: Triples
+    test: Triples
+
+    def __getitem__(self, split: str) -> Triples:
+        if split not in SPLITS:
+            raise KeyError(split)
+        found: Triples = getattr(self, split)
+        return found
+
+    def items(self) -> Iterator[tuple[Split, Triples]]:
+        """Yield the splits by name: train, valid, test."""
+        for split in SPLITS:
+            yield split, self[split]
+
+    @property
+    def sizes(self) -> dict[Split, int]:
+        """How many triples each has."""
+        return {split: len(triples) for split, triples in self.items()}
+
+    def train_graph(self, over: KnowledgeGraph) -> KnowledgeGraph:
+        """Return P_train as a graph, over the vocabularies of another one."""
+        return over.with_triples(self.train)
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkRule:
+    """A rule of R.
+
+    Parameters
+    ----------
+    rule
+        The rule.
+    pattern
+        The text of the pattern that it represents; None if the rule was given.
+    support
+        Number of witnesses in K.
+    new
+        Number of new conclusions, |T_r(K) ∖ K|; with a depth of more than one those of all steps.
+    sampled
+        How many of them were sampled, P^r_train, P^r_valid and P^r_test together.
+    confidence, overlap
+        See `measures`; None where rules are chosen by support, or for a measure that could not be taken.
+    """
+
+    rule: Rule
+    pattern: str | None
+    support: int
+    new: int
+    sampled: int
+    confidence: float | None = None
+    overlap: float | None = None
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        from loginfer.benchmark.notebook import rule_fragment
+
+        return rule_fragment(self)
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOver:
+    """A candidate that was not selected under `sound`.
+
+    Parameters
+    ----------
+    rule, pattern, support, new
+        As of a rule that was selected.
+    reason
+        Why, if not because it concludes too little that is new.
+    """
+
+    rule: Rule
+    pattern: str
+    support: int
+    new: int
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where the conclusions of a benchmark came from: all rules that derive each, one witness each.
+
+    Parameters
+    ----------
+    triples
+        int32[n, 3], the conclusions that were distributed, sorted.
+    split
+        int8[n], places in `SPLITS`.
+    conclusion, rule
+        int64[m], int32[m]: pairs of a place in `triples` and a place in the benchmark's rules, sorted.
+    offsets, values
+        int64[m + 1], int32[…]: the first witness of pair i is `values[offsets[i]:offsets[i + 1]]`, one id for
+        each variable of `rule.variables`.
+    depth
+        int8[n], in how many steps each conclusion follows; empty for a benchmark of one step. The pairs of a
+        conclusion at depth d are about its derivations from K_{d-1}, what follows in fewer steps.
+    """
+
+    triples: Triples
+    split: npt.NDArray[np.int8]
+    conclusion: npt.NDArray[np.int64]
+    rule: npt.NDArray[np.int32]
+    offsets: npt.NDArray[np.int64]
+    values: npt.NDArray[np.int32]
+    depth: npt.NDArray[np.int8] = field(default_factory=lambda: np.empty(0, dtype=np.int8))
+
+    def __len__(self) -> int:
+        return len(self.triples)
+
+    @property
+    def deep(self) -> bool:
+        """Whether it is told in how many steps conclusions follow."""
+        return len(self.depth) > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Origins:
+    """Where the negatives of one split came from, in the order of the triples.
+
+    Parameters
+    ----------
+    source
+        int8[n], places in `SOURCES`.
+    position
+        int8[n], places in `POSITIONS`.
+    rule
+        int32[n], the rule whose sub-rule or near miss concludes it, as a place in the benchmark's rules; -1
+        for none.
+    kept
+        int32[n], the sub-rule: bit i is set if it keeps part i of that rule's body; 0 for none.
+    edit
+        int8[n], the near miss: a place in `EDITS`; 0 for none.
+    part
+        int32[n], the place in that rule's body of the part that is edited; -1 for none.
+    predicate
+        int32[n], what the edited atom's relation (or type) is replaced by, an id of the graph's relations
+        (or entities); -1 for none.
+    """
+
+    source: npt.NDArray[np.int8]
+    position: npt.NDArray[np.int8]
+    rule: npt.NDArray[np.int32]
+    kept: npt.NDArray[np.int32]
+    edit: npt.NDArray[np.int8]
+    part: npt.NDArray[np.int32]
+    predicate: npt.NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def __getitem__(self, places: npt.NDArray[Any]) -> Origins:
+        return Origins(*(getattr(self, column.name)[places] for column in fields(self)))
+
+
+@dataclass(frozen=True, slots=True)
+class NegativeSet:
+    """N_train, N_valid and N_test of one method.
+
+    Parameters
+    ----------
+    method
+        `rb`, `pa`, `qg`, `rc`, `nm`; of a folder without manifest whatever its files are called.
+    splits
+        The triples.
+    origins
+        Where they came from, one for each split; empty if that is not known.
+    asked
+        How many were wanted in each split.
+    notes
+        What a user should know, such as candidates that ran out.
+    """
+
+    method: str
+    splits: Splits
+    origins: Mapping[str, Origins] = field(default_factory=dict)
+    asked: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A benchmark: P_train, P_valid, P_test, one set of negatives per method, rules and provenance.
+
+    Parameters
+    ----------
+    name
+        What it is called.
+    graph
+        P_train as a graph, over vocabularies that hold every name of the benchmark.
+    positives
+        P_train (the same triples as `graph`), P_valid and P_test.
+    negatives
+        By method. Empty for a folder without negatives.
+    rules
+        R, in order; empty if it is not known.
+    provenance
+        Where the conclusions came from, if known.
+    recipe
+        How it was made, if known.
+    passed_over
+        Candidates that were not selected.
+    notes
+        What a user should know about rules and positives.
+    manifest
+        The manifest as it was read; empty if there is none.
+    path
+        The folder it was read from.
+    context
+        Of an inductive benchmark: the context graph, the triples of K among the constants of test.
+    noise
+        What is wrong with P_train and N_train on purpose, if anything is.
+    """
+
+    name: str
+    graph: KnowledgeGraph
+    positives: Splits
+    negatives: Mapping[str, NegativeSet]
+    rules: tuple[BenchmarkRule, ...] = ()
+    provenance: Provenance | None = None
+    recipe: Recipe | None = None
+    passed_over: tuple[PassedOver, ...] = ()
+    notes: tuple[str, ...] = ()
+    manifest: Mapping[str, Any] = field(default_factory=dict)
+    path: Path | None = None
+    context: KnowledgeGraph | None = None
+    noise: Noise | None = None
+
+    @property
+    def program(self) -> tuple[Rule, ...]:
+        """The rules alone."""
+        return tuple(known.rule for known in self.rules)
+
+    @property
+    def depth(self) -> int:
+        """In how many steps conclusions may follow."""
+        return 1 if self.recipe is None else self.recipe.depth
+
+    @cached_property
+    def kg(self) -> KnowledgeGraph | None:
+        """K: P_train without the conclusions that were added; None where those are not known.
+
+        Noise is undone. Of an inductive benchmark the context graph is part of K.
+        """
+        if self.provenance is None:
+            return None
+        train, keys = self.clean.graph, self.graph.keys
+        added = keys.pack(self.provenance.triples[self.provenance.split == 0])
+        left = keys_without(train.packed, added)
+        if self.context is not None:
+            left = merged_keys(left, self.context.packed)
+        return train.with_triples(keys.unpack(left))
+
+    @cached_property
+    def seen(self) -> KnowledgeGraph:
+        """What a system may look into when it scores: P_train, and the context graph if there is one."""
+        if self.context is None:
+            return self.graph
+        return self.graph.with_triples(np.vstack([self.graph.triples, self.context.triples]))
+
+    @cached_property
+    def clean(self) -> Benchmark:
+        """The benchmark without its noise; itself if it has none."""
+        if self.noise is None:
+            return self
+        from loginfer.benchmark.construction.noise import without_noise
+
+        return without_noise(self, self.noise)
+
+    @cached_property
+    def everything(self) -> KnowledgeGraph:
+        """P_all, as a graph over the same vocabularies; without noise, and with the context graph."""
+        sets = [triples for _, triples in self.clean.positives.items()]
+        if self.context is not None:
+            sets.append(self.context.triples)
+        return self.graph.with_triples(np.vstack(sets))
+
+    @classmethod
+    def load(cls, path: str | Path, *, verify: bool = True) -> Benchmark:
+        """Read a benchmark's folder (see `loginfer.benchmark.load_benchmark`)."""
+        from loginfer.benchmark.folder.folder import load_benchmark
+
+        return load_benchmark(path, verify=verify)
+
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write a benchmark's folder (see `loginfer.benchmark.write_benchmark`)."""
+        from loginfer.benchmark.folder.folder import write_benchmark
+
+        write_benchmark(self, path, force=force)
+
+    def __repr__(self) -> str:
+        sizes = " / ".join(f"{size:,}" for size in self.positives.sizes.values())
+        methods = ", ".join(self.negatives) or "none"
+        return f"Benchmark({self.name!r}, {len(self.rules)} rules, positives {sizes}, negatives {methods})"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        from loginfer.benchmark.notebook import benchmark_fragment
+
+        return benchmark_fragment(self)
+
+
+class StoredSplits(Splits):
+    """P_train, P_valid and P_test, of which P_train stays where its graph is.
+
+    Sizes and the graph of P_train are to be had without it; whoever asks for `train` itself has all of it in
+    memory from then on.
+
+    Parameters
+    ----------
+    graph
+        P_train.
+    valid, test
+        As for `Splits`.
+    """
+
+    def __init__(self, graph: KnowledgeGraph, valid: Triples, test: Triples) -> None:
+        object.__setattr__(self, "_graph", graph)
+        object.__setattr__(self, "valid", valid)
+        object.__setattr__(self, "test", test)
+
+    @property
+    def train(self) -> Triples:
+        """P_train, loaded at the first use."""
+        return self.train_graph().triples
+
+    @property
+    def sizes(self) -> dict[Split, int]:
+        """How many triples each has."""
+        return {"train": len(self.train_graph()), "valid": len(self.valid), "test": len(self.test)}
+
+    def train_graph(self, over: KnowledgeGraph | None = None) -> KnowledgeGraph:
+        """Return P_train as a graph."""
+        found: KnowledgeGraph = vars(self)["_graph"]
+        return found

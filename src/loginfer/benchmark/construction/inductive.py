@@ -1,0 +1,491 @@
+"""Variant: new constants.
+
+Dividing the constants of a graph into two sides, in regions, so that few triples lie across.
+
+A random division of the constants cuts nearly every region of a graph: of a triple's two constants both must
+fall on the same side. Here the test side grows in regions instead. Each starts at a random constant, and in
+turn takes the constant most of whose triples lead into the region. Few regions keep most triples, but may
+miss whole subjects of a graph; with one region a constant the division is random again.
+
+The two sides of a graph whose constants are divided, and which rules stay on one side.
+
+Inductive benchmarks: the constants of test are not those of train.
+
+The rules are selected on K as always. Then the constants of K are divided into a train side and a test side,
+and with them the triples: K_train, and the context graph K_test. What lies across is dropped. Train and valid
+get conclusions of the rules over K_train, test those over K_test; a negative has constants of one side only.
+Types are predicates, and stand on both sides.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from loginfer.benchmark.benchmark import SPLITS, NegativeSet, Splits
+from loginfer.benchmark.construction.positives import Positives, strangers, trace
+from loginfer.benchmark.construction.rules import Selection
+from loginfer.benchmark.negatives import Context, sample_negatives
+from loginfer.benchmark.program import MatchedSample, needs_matching
+from loginfer.benchmark.recipe import Recipe, share_of
+from loginfer.engine import Engine, Progress
+from loginfer.errors import InputError
+from loginfer.kg import KnowledgeGraph, Triples
+from loginfer.kg.graph import keys_without, merged_keys
+from loginfer.logic.rule import Atom, Constant, Rule, Term, Variable
+from loginfer.randomness import hash_order, salt
+
+Mask = npt.NDArray[np.bool_]
+
+
+def grown(graph: KnowledgeGraph, count: int, regions: int, seed: int) -> Mask:
+    """Return bool[entities]: the constants of the test side.
+
+    Parameters
+    ----------
+    graph
+        The graph.
+    count
+        How many constants to take.
+    regions
+        How many regions to grow; with `count` of them every constant is one.
+    seed
+        Decides where they start, and between constants that are equally near.
+    """
+    constants = graph.consts
+    order = constants[hash_order(constants.astype(np.int64), salt(seed, "division"))]
+    taken = np.zeros(len(graph.entities), dtype=bool)
+    if regions >= count:
+        taken[order[:count]] = True
+        return taken
+    offsets, neighbours = _neighbours(graph)
+    turn = np.zeros(len(graph.entities), dtype=np.int64)
+    turn[order] = np.arange(len(order))
+    growing = [_Region(offsets, neighbours, turn) for _ in range(regions)]
+    starts = iter(order.tolist())
+    for number in range(count):
+        region = growing[number % regions]
+        constant = region.nearest(taken)
+        if constant is None:  # it has just begun, or nothing is left around it
+            constant = next(start for start in starts if not taken[start])
+        taken[constant] = True
+        region.add(constant)
+    return taken
+
+
+class _Region:
+    """A region of a graph that grows.
+
+    Parameters
+    ----------
+    offsets, neighbours
+        The constants next to constant i are `neighbours[offsets[i]:offsets[i + 1]]`, once for each triple.
+    turn
+        Who comes first of those that are equally near.
+    """
+
+    def __init__(
+        self, offsets: npt.NDArray[np.int64], neighbours: npt.NDArray[np.int32], turn: npt.NDArray[np.int64]
+    ) -> None:
+        self._offsets = offsets
+        self._neighbours = neighbours
+        self._turn = turn
+        self._inside: dict[int, int] = {}
+        self._heap: list[tuple[float, int, int, int]] = []
+
+    def add(self, constant: int) -> None:
+        """Add a constant; those next to it come nearer."""
+        near, times = np.unique(
+            self._neighbours[self._offsets[constant] : self._offsets[constant + 1]], return_counts=True
+        )
+        degrees = (self._offsets[near + 1] - self._offsets[near]).tolist()
+        turns = self._turn[near].tolist()
+        for other, more, degree, turn in zip(near.tolist(), times.tolist(), degrees, turns, strict=True):
+            inside = self._inside[other] = self._inside.get(other, 0) + more
+            heapq.heappush(self._heap, (-inside / degree, turn, inside, other))
+
+    def nearest(self, taken: Mask) -> int | None:
+        """Return the constant with the largest share of triples into the region; None if there is none."""
+        while self._heap:
+            _, _, inside, constant = heapq.heappop(self._heap)
+            # What was pushed before the constant came nearer is out of date.
+            if not taken[constant] and inside == self._inside[constant]:
+                return constant
+        return None
+
+
+def _neighbours(graph: KnowledgeGraph) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    triples = graph.triples
+    if graph.type_relation is not None:
+        triples = triples[triples[:, 1] != graph.type_relation]
+    ends = np.concatenate([triples[:, 0], triples[:, 2]])
+    others = np.concatenate([triples[:, 2], triples[:, 0]])
+    order = np.argsort(ends, kind="stable")
+    offsets = np.searchsorted(ends[order], np.arange(len(graph.entities) + 1))
+    return offsets, others[order]
+
+
+Opener = Callable[[KnowledgeGraph], Engine]
+
+# Numbers of regions that are tried; the last one makes a random division.
+REGIONS = (16, 128, 1024, 2**62)
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """The two sides of a graph.
+
+    Parameters
+    ----------
+    train, test
+        K_train and K_test, over the vocabularies of K.
+    regions
+        In how many regions the test side was grown.
+    dropped
+        How many triples of K are in neither: their constants are on different sides, or they are on the test
+        side and have a relation or type that K_train has not.
+    """
+
+    train: KnowledgeGraph
+    test: KnowledgeGraph
+    regions: int
+    dropped: int
+
+    @property
+    def both(self) -> KnowledgeGraph:
+        """K_train and K_test together."""
+        return self.train.with_triples(np.vstack([self.train.triples, self.test.triples]))
+
+
+def side_of_test(context: KnowledgeGraph) -> Mask:
+    """Return bool[entities]: the constants of a context graph."""
+    found = np.zeros(len(context.entities), dtype=bool)
+    found[context.consts] = True
+    return found
+
+
+def shares(recipe: Recipe) -> tuple[int, int]:
+    """Return how many conclusions a rule contributes at most: to train and valid, and to test.
+
+    k2 is cut by the ratio: of 2,000 with 8:1:1, 1,800 and 200.
+    """
+    _, second = recipe.cuts(recipe.k2)
+    return second, recipe.k2 - second
+
+
+# -- rules -----------------------------------------------------------------------------------------
+
+
+def refuse_rules(rules: Sequence[Rule]) -> None:
+    """Complain about rules that look beyond one side.
+
+    Raises
+    ------
+    InputError
+        For a rule with a constant, which would have to be on both sides, or with a body whose parts share
+        no variable, which could have premises on both.
+    """
+    for rule in rules:
+        constants = [
+            term.name
+            for atom in rule
+            for term in ((atom.subject,) if atom.is_type else atom.terms)
+            if isinstance(term, Constant)
+        ]
+        if constants:
+            raise InputError(
+                f"`{rule}` names the constant `{constants[0]}`, and the constants of an inductive "
+                "benchmark's test are not those of train",
+                hint="leave the rule out, or build without `inductive`",
+            )
+        if not _connected(rule):
+            raise InputError(
+                f"the body of `{rule}` falls into parts that share no variable: its premises could be on "
+                "both sides of an inductive benchmark",
+                hint="leave the rule out, or build without `inductive`",
+            )
+
+
+def _connected(rule: Rule) -> bool:
+    """Say whether variables connect the body's atoms, and each negated atom with them.
+
+    A negated atom connects nothing itself: its constants may be on both sides, where no triple is.
+    """
+    parts, denied = (
+        [_joining(atom) for atom in atoms] for atoms in (rule.atoms, [negation.atom for negation in rule.negations])
+    )
+    if not parts:
+        return True
+    reached: set[Term] = set(parts[0])
+    while grown_by := [part for part in parts if part & reached and not part <= reached]:
+        reached.update(*grown_by)
+    return all(part & reached for part in (*parts, *denied))
+
+
+def _joining(atom: Atom) -> set[Term]:
+    """Return the variables that can join an atom to others: those for constants, a type is none."""
+    return {term for term in ((atom.subject,) if atom.is_type else atom.terms) if isinstance(term, Variable)}
+
+
+# -- dividing ----------------------------------------------------------------------------------
+
+
+def divide(
+    recipe: Recipe, graph: KnowledgeGraph, rules: Sequence[Rule], open_engine: Opener, progress: Progress | None = None
+) -> Division:
+    """Divide a graph so that its rules have as many conclusions on the test side as can be.
+
+    Several numbers of regions are tried; each rule counts up to its share of test. Of divisions that are
+    equally good the one with the fewest regions, which drops the fewest triples, is taken.
+
+    Parameters
+    ----------
+    recipe
+        The share of constants for test, k2 and ratio, the seed.
+    graph
+        K.
+    rules
+        R.
+    open_engine
+        Opens an engine over a graph.
+    progress
+        Called with what is being done, how much is done, and how much there is.
+    """
+    count = share_of(recipe.inductive_share, len(graph.consts))
+    if count == 0 or count == len(graph.consts):
+        raise InputError(
+            f"{recipe.inductive_share} of {len(graph.consts):,} constants leaves one side without any",
+            hint="choose another inductive_share, or a larger graph",
+        )
+    _, wanted = shares(recipe)
+    best: tuple[int, Division] | None = None
+    tried = sorted({min(regions, count) for regions in REGIONS})
+    for number, regions in enumerate(tried):
+        if progress:
+            progress("dividing the constants", number, len(tried))
+        found = _cut(graph, grown(graph, count, regions, recipe.seed), regions)
+        engine = open_engine(found.test)
+        worth = sum(min(_new(engine, rule), wanted) for rule in rules)
+        if best is None or worth > best[0]:
+            best = worth, found
+    if best is None or best[0] == 0:
+        raise InputError(
+            f"no rule concludes anything new among {count:,} of {len(graph.consts):,} constants",
+            hint="choose another inductive_share, other rules or another seed",
+        )
+    return best[1]
+
+
+def _cut(graph: KnowledgeGraph, is_test: Mask, regions: int) -> Division:
+    triples = graph.triples
+    typed = triples[:, 1] == (-1 if graph.type_relation is None else graph.type_relation)
+    subject = is_test[triples[:, 0]]
+    inside = typed | (is_test[triples[:, 2]] == subject)
+    train = graph.with_triples(triples[inside & ~subject])
+    relations = np.zeros(len(graph.relations), dtype=bool)
+    relations[train.preds] = True
+    types = np.zeros(len(graph.entities), dtype=bool)
+    types[train.types] = True
+    known = relations[triples[:, 1]] & (~typed | types[triples[:, 2]])
+    test = graph.with_triples(triples[inside & subject & known])
+    return Division(train, test, regions, len(graph) - len(train) - len(test))
+
+
+def _new(engine: Engine, rule: Rule) -> int:
+    return sum(len(part) for part in engine.conclusions_in_parts(rule, new=True))
+
+
+Keys = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Everything that an inductive benchmark is made from.
+
+    Parameters
+    ----------
+    division
+        The two graphs.
+    selection
+        R, with support and new conclusions counted on the two sides together.
+    positives
+        P_train, P_valid and P_test.
+    train, test
+        What negatives are made from: one context for train and valid, one for test.
+    """
+
+    division: Division
+    selection: Selection
+    positives: Positives
+    train: Context
+    test: Context
+
+    def negatives(self, method: str) -> NegativeSet:
+        """Return the negatives of one method: each split's from its own side."""
+        first, second = (sample_negatives(side, method) for side in (self.train, self.test))
+        return NegativeSet(
+            method,
+            Splits(first.splits.train, first.splits.valid, second.splits.test),
+            {split: (second if split == "test" else first).origins[split] for split in SPLITS},
+            {split: (second if split == "test" else first).asked[split] for split in SPLITS},
+            (*(f"train side: {note}" for note in first.notes), *(f"test side: {n}" for n in second.notes)),
+        )
+
+
+def train_share(recipe: Recipe, size: int) -> int:
+    """Return how many of a rule's conclusions on the train side go to train; the others go to valid."""
+    train, valid, _ = recipe.shares
+    return int(size * train / (train + valid))
+
+
+# -- positives -------------------------------------------------------------------------------------
+
+
+def inductive_sides(
+    recipe: Recipe, graph: KnowledgeGraph, selection: Selection, open_engine: Opener, progress: Progress | None = None
+) -> Sides:
+    """Divide K, and distribute the conclusions of the rules on each side.
+
+    Parameters
+    ----------
+    recipe
+        What to build.
+    graph
+        K.
+    selection
+        The rules that were selected on K.
+    open_engine
+        Opens an engine over a graph.
+    progress
+        Called with what is being done, how much is done, and how much there is.
+    """
+    refuse_rules(selection.program)
+    division = divide(recipe, graph, selection.program, open_engine, progress)
+    over_both = open_engine(division.both)
+    counted, samples = _sampled(recipe, over_both, selection, side_of_test(division.test), progress)
+    positives = _distributed(recipe, over_both, counted, samples, division, progress)
+    splits = positives.splits
+    nothing: Triples = np.empty((0, 3), dtype=np.int32)
+
+    def context(side: KnowledgeGraph, own: Splits, more: Triples) -> Context:
+        return Context(recipe, open_engine(side), open_engine, counted.program, own, progress, more)
+
+    return Sides(
+        division,
+        counted,
+        positives,
+        context(division.train, Splits(splits.train, splits.valid, nothing), nothing),
+        context(division.test, Splits(nothing, nothing, splits.test), division.test.triples),
+    )
+
+
+def _sampled(
+    recipe: Recipe, engine: Engine, selection: Selection, is_test: Mask, progress: Progress | None
+) -> tuple[Selection, list[tuple[Keys, Keys]]]:
+    """Return the selection counted on both sides, and of each rule the sampled keys of either side."""
+    rules, samples = [], []
+    for number, known in enumerate(selection.rules):
+        if progress:
+            progress("applying rules on both sides", number, len(selection.rules))
+        new, found = _of_sides(recipe, engine, known.rule, is_test)
+        # What nothing in train shows, test does not ask for.
+        if not len(found[0]) or (recipe.protocol == "sound" and new < recipe.min_new):
+            found = [some[:0] for some in found]
+        sampled = sum(map(len, found))
+        rules.append(replace(known, support=engine.support(known.rule), new=new, sampled=sampled))
+        samples.append((found[0], found[1]))
+    return replace(selection, rules=tuple(rules), notes=_notes(selection, samples)), samples
+
+
+def _of_sides(recipe: Recipe, engine: Engine, rule: Rule, is_test: Mask) -> tuple[int, list[Keys]]:
+    """Return how many new conclusions a rule has, and the sampled keys of either side in random order."""
+    graph, wanted = engine.graph, shares(recipe)
+    order = salt(recipe.seed, "positives", rule)
+    matched = [MatchedSample(graph, rule, most, recipe.seed) for most in wanted]
+    found: list[Keys] = [np.empty(0, dtype=np.int64) for _ in wanted]
+    new = 0
+    for part in engine.conclusions_in_parts(rule, new=True):
+        new += len(part)
+        side = is_test[part[:, 0]].astype(np.int64)
+        for i, most in enumerate(wanted):
+            own = part[side == i]
+            if needs_matching(recipe, rule):
+                matched[i].add(own)
+                continue
+            every = np.concatenate([found[i], graph.keys.pack(own)])
+            found[i] = every[hash_order(every, order, most)]
+    return new, [some.keys() for some in matched] if needs_matching(recipe, rule) else found
+
+
+def _notes(selection: Selection, samples: Sequence[tuple[Keys, Keys]]) -> tuple[str, ...]:
+    notes = list(selection.notes)
+    # Those that conclude too little from K have their note already.
+    silent = sum(bool(known.sampled) and not len(own) for known, (own, _) in zip(selection.rules, samples, strict=True))
+    if silent:
+        notes.append(f"{silent:,} of {len(samples):,} rules have too few conclusions on the train side")
+    untested = sum(bool(len(own)) and not len(other) for own, other in samples)
+    if untested:
+        notes.append(f"{untested:,} of {len(samples):,} rules have conclusions on the train side only")
+    return tuple(notes)
+
+
+def _distributed(
+    recipe: Recipe,
+    engine: Engine,
+    selection: Selection,
+    samples: Sequence[tuple[Keys, Keys]],
+    division: Division,
+    progress: Progress | None,
+) -> Positives:
+    """Distribute the samples; a conclusion of valid with a new name goes to train, one of test is dropped."""
+    keys = division.train.keys
+    nothing = np.empty(0, dtype=np.int64)
+    cuts = [train_share(recipe, len(own)) for own, _ in samples]
+    train = merged_keys(nothing, *(own[:cut] for (own, _), cut in zip(samples, cuts, strict=True)))
+    valid = merged_keys(nothing, *(own[cut:] for (own, _), cut in zip(samples, cuts, strict=True)))
+    valid = keys_without(valid, train)
+    strange = strangers(division.train, train, valid)
+    train, valid = merged_keys(train, strange), keys_without(valid, strange)
+    test = merged_keys(nothing, *(own for _, own in samples))
+    unknown = _unknown(division.train.with_triples(keys.unpack(merged_keys(division.train.packed, train))))
+    lost = np.sort(test[unknown(keys.unpack(test))])
+    test = keys_without(test, lost)
+    notes = []
+    if len(strange):
+        notes.append(f"{len(strange)} conclusions went to train because they are the first with some name")
+    size = len(division.train) + len(division.test) + division.dropped
+    notes.append(
+        f"{division.dropped:,} of {size:,} triples of K are dropped: they lie across the two sides, or only "
+        f"the test side has their predicate; the test side grew in {division.regions:,} regions"
+    )
+    if len(lost):
+        notes.append(f"{len(lost)} conclusions of test have a relation or type that train has not: dropped")
+    if not len(test) or not len(train):
+        raise InputError(
+            f"no conclusions are left for {'test' if len(train) else 'train'}",
+            hint="choose another inductive_share, other rules or another seed",
+        )
+    concluded = np.concatenate([train, valid, test])
+    split = np.repeat(np.arange(len(SPLITS), dtype=np.int8), [len(train), len(valid), len(test)])
+    order = np.argsort(concluded)
+    provenance = trace(engine, selection.program, keys.unpack(concluded[order]), split[order], progress=progress)
+    splits = Splits(keys.unpack(merged_keys(division.train.packed, train)), keys.unpack(valid), keys.unpack(test))
+    return Positives(splits, provenance, tuple(notes))
+
+
+def _unknown(train: KnowledgeGraph) -> Callable[[Triples], Mask]:
+    """Return what says which triples have a relation or a type that train has not."""
+    relations = np.zeros(len(train.relations), dtype=bool)
+    relations[train.preds] = True
+    types = np.zeros(len(train.entities), dtype=bool)
+    types[train.types] = True
+
+    def unknown(triples: Triples) -> Mask:
+        typed = triples[:, 1] == (-1 if train.type_relation is None else train.type_relation)
+        return np.asarray(~relations[triples[:, 1]] | (typed & ~types[triples[:, 2]]))
+
+    return unknown

@@ -1,0 +1,184 @@
+"""The three steps, one after the other: from a recipe to a benchmark."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from loginfer.benchmark.benchmark import Benchmark
+from loginfer.benchmark.construction.positives import Positives, deepen, distribute
+from loginfer.benchmark.construction.rules import Selection, given_rules, named_patterns, select_rules
+from loginfer.benchmark.negatives import Context, sample_negatives
+from loginfer.benchmark.program import Rounds, refuse_negations
+from loginfer.benchmark.recipe import Method, Recipe
+from loginfer.engine import Engine, Progress, extend, open_engine_in
+from loginfer.kg import KnowledgeGraph
+from loginfer.logic.rule import Rule
+
+if TYPE_CHECKING:
+    from loginfer.benchmark.construction.inductive import Sides
+
+
+@dataclass(frozen=True)
+class Foundation:
+    """Rules and positives, on which any methods for negatives can be built.
+
+    Parameters
+    ----------
+    recipe
+        What was asked for.
+    selection
+        Step 1.
+    positives
+        Step 2.
+    context
+        What step 3 needs; its intermediate results are shared by all methods.
+    sides
+        Of an inductive benchmark: the two sides of K; `context` is that of the train side.
+    """
+
+    recipe: Recipe
+    selection: Selection
+    positives: Positives
+    context: Context
+    sides: Sides | None = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user should know."""
+        return (*self.selection.notes, *self.positives.notes)
+
+    def benchmark(self, methods: Sequence[Method] | None = None, name: str | None = None) -> Benchmark:
+        """Return the benchmark with the negatives of these methods, by default those of the recipe."""
+        recipe = self.recipe.changed(negatives=tuple(methods or self.recipe.negatives), name=name or self.recipe.name)
+        splits = self.positives.splits
+        sample = partial(sample_negatives, self.context) if self.sides is None else self.sides.negatives
+        made = Benchmark(
+            name=recipe.name or default_name(recipe),
+            graph=splits.train_graph(self.context.kg),
+            positives=splits,
+            negatives={method: sample(method) for method in recipe.negatives},
+            rules=self.selection.rules,
+            provenance=self.positives.provenance,
+            recipe=recipe,
+            passed_over=self.selection.passed_over,
+            notes=self.notes,
+            context=None if self.sides is None else self.sides.division.test,
+        )
+        kg = self.context.kg if self.context.rounds is None else self.context.rounds.kg
+        if not kg.in_memory:
+            vars(made)["kg"] = kg  # it would be made of P_train, all of which it would load
+        if not (recipe.flipped or recipe.missing):
+            return made
+        from loginfer.benchmark.construction.noise import add_noise
+
+        return add_noise(made, recipe, self.context.open_engine)
+
+
+def default_name(recipe: Recipe) -> str:
+    """Return a name for a benchmark that has none: graph, patterns, methods."""
+    patterns = ["pattern" if "->" in pattern else pattern for pattern in recipe.patterns]
+    file = " ".join(Path(recipe.kg).name.split())
+    graph = file.split(".")[0] or file
+    variants = [f"{key}{share:g}" for key in ("flipped", "missing") if (share := getattr(recipe, key))]
+    variants += ["inductive"] if recipe.inductive else []
+    variants += [recipe.select] if recipe.select != "support" else []
+    variants += [f"depth{recipe.depth}"] if recipe.depth > 1 else []
+    return "-".join([graph, *(patterns or ["rules"]), *recipe.negatives, *variants])
+
+
+def check_recipe(recipe: Recipe) -> tuple[Rule, ...]:
+    """Return the given rules; a typing mistake in patterns or rules is told before the graph is loaded."""
+    patterns, rules = named_patterns(recipe), given_rules(recipe)
+    if recipe.depth > 1:
+        refuse_negations((*patterns, *rules))
+    return rules
+
+
+@contextlib.contextmanager
+def foundation(
+    recipe: Recipe,
+    graph: KnowledgeGraph | None = None,
+    *,
+    engine: str = "native",
+    progress: Progress | None = None,
+    **options: Any,
+) -> Iterator[Foundation]:
+    """Give the first two steps of a recipe; engines are closed at the end.
+
+    Parameters
+    ----------
+    recipe
+        What to build.
+    graph
+        The graph K, if it is loaded already; otherwise the recipe's.
+    engine
+        `native` or `duckdb`; the result is the same.
+    progress
+        Called with what is being done, how much is done, and how much there is.
+    **options
+        Options of the engine.
+    """
+    rules = check_recipe(recipe)
+    if graph is None:
+        graph = _load(recipe)
+    with contextlib.ExitStack() as stack:
+
+        def opened(over: KnowledgeGraph) -> Engine:
+            return open_engine_in(stack, over, engine, **options)
+
+        over_kg = opened(extend(graph, rules))
+        selection = select_rules(recipe, over_kg, progress)
+        if recipe.inductive:
+            from loginfer.benchmark.construction.inductive import inductive_sides
+
+            sides = inductive_sides(recipe, over_kg.graph, selection, opened, progress)
+            yield Foundation(recipe, sides.selection, sides.positives, sides.train, sides)
+            return
+        rounds = None
+        if recipe.depth > 1:
+            rounds = Rounds(
+                over_kg, selection.program, recipe.depth, opened, max_triples=recipe.max_triples, progress=progress
+            )
+            selection = deepen(recipe, selection, rounds, progress)
+        positives = distribute(recipe, over_kg, selection, progress, rounds)
+        premises = over_kg if rounds is None else rounds.last
+        context = Context(recipe, premises, opened, selection.program, positives.splits, progress, rounds=rounds)
+        yield Foundation(recipe, selection, positives, context)
+
+
+def build(
+    recipe: Recipe,
+    graph: KnowledgeGraph | None = None,
+    *,
+    engine: str = "native",
+    progress: Progress | None = None,
+    **options: Any,
+) -> Benchmark:
+    """Build a benchmark: select rules, distribute their conclusions, sample negatives (section 3).
+
+    Parameters
+    ----------
+    recipe
+        What to build.
+    graph
+        The graph K, if it is loaded already; otherwise the recipe's.
+    engine
+        `native` or `duckdb`; the result is the same.
+    progress
+        Called with what is being done, how much is done, and how much there is.
+    **options
+        Options of the engine, such as `memory_limit="4GB"` for DuckDB.
+    """
+    with foundation(recipe, graph, engine=engine, progress=progress, **options) as laid:
+        return laid.benchmark()
+
+
+def _load(recipe: Recipe) -> KnowledgeGraph:
+    from loginfer.kg import load_graph
+
+    return load_graph(recipe.kg, type_predicate=recipe.type_predicate)

@@ -1,0 +1,271 @@
+"""Step 2, also for several steps.
+
+Step 2, distributing rule application results (section 3.2).
+
+Steps 1 and 2 for conclusions of several steps: samples from every depth, and where each came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from loginfer.benchmark.benchmark import SPLITS, Provenance, Splits, StoredSplits
+from loginfer.benchmark.construction.rules import Selection, refuse_silence, sample_new, silent_rules
+from loginfer.benchmark.program import Rounds
+from loginfer.benchmark.recipe import Recipe
+from loginfer.engine import Engine, Progress
+from loginfer.kg import KnowledgeGraph, Triples
+from loginfer.kg.graph import keys_without, merged_keys
+from loginfer.logic.rule import Rule
+from loginfer.randomness import hash_order, salt
+
+Keys = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Positives:
+    """P_train, P_valid, P_test, and where their conclusions came from.
+
+    Parameters
+    ----------
+    splits
+        The three sets; P_train contains K.
+    provenance
+        Of every conclusion that was distributed.
+    notes
+        What a user should know.
+    """
+
+    splits: Splits
+    provenance: Provenance
+    notes: tuple[str, ...] = ()
+
+
+def distribute(
+    recipe: Recipe, engine: Engine, selection: Selection, progress: Progress | None = None, rounds: Rounds | None = None
+) -> Positives:
+    """Distribute the sampled conclusions of each rule over train, valid and test.
+
+    P_train is K and every rule's share of train; P_valid the shares of valid that are not in P_train; P_test
+    the shares of test that are in neither. A conclusion with a name that P_train would not have goes to train
+    instead: the signature of the others must be included in that of P_train (section 2.2).
+
+    With `rounds`, conclusions may follow in several steps, and the provenance tells in how many.
+    """
+    graph = engine.graph
+    shares: tuple[list[Keys], ...] = ([], [], [])
+    for sample in selection.samples:
+        first, second = recipe.cuts(len(sample))
+        for share, part in zip(shares, (sample[:first], sample[first:second], sample[second:]), strict=True):
+            share.append(part)
+    train, valid, test = (merged_keys(*share) for share in shares)
+    valid = keys_without(valid, train)
+    test = keys_without(keys_without(test, train), valid)
+    strange = strangers(graph, train, np.concatenate([valid, test]))
+    if len(strange):
+        train = merged_keys(train, strange)
+        valid, test = (keys_without(keys, strange) for keys in (valid, test))
+    splits = _splits(graph, train, valid, test)
+    concluded = np.concatenate([train, valid, test])
+    split = np.repeat(np.arange(len(SPLITS), dtype=np.int8), [len(train), len(valid), len(test)])
+    order = np.argsort(concluded)
+    triples, split = graph.keys.unpack(concluded[order]), split[order]
+    if rounds is None:
+        provenance = trace(engine, selection.program, triples, split, progress=progress)
+    else:
+        provenance = trace_steps(rounds, triples, split, progress)
+    notes: tuple[str, ...] = ()
+    if len(strange):
+        notes = (f"{len(strange)} conclusions went to train because they are the first with some name",)
+    return Positives(splits, provenance, notes)
+
+
+def _splits(graph: KnowledgeGraph, train: Keys, valid: Keys, test: Keys) -> Splits:
+    """Return P_train = K ∪ train, P_valid and P_test; where K stays in a database, P_train does too."""
+    later = graph.keys.unpack(valid), graph.keys.unpack(test)
+    if graph.in_memory:
+        return Splits(graph.keys.unpack(merged_keys(graph.packed, train)), *later)
+    return StoredSplits(graph.with_more(graph.keys.unpack(train)), *later)
+
+
+def strangers(graph: KnowledgeGraph, train: Keys, others: Keys) -> Keys:
+    """Return the keys of triples with a name that neither K nor these training triples have, sorted.
+
+    A type is no constant: a name counts only for the way in which it is used.
+    """
+    constants, types = (np.zeros(len(graph.entities), dtype=bool) for _ in range(2))
+    relations = np.zeros(len(graph.relations), dtype=bool)
+    constants[graph.consts], types[graph.types], relations[graph.preds] = True, True, True
+    added = graph.keys.unpack(train)
+    typed = added[:, 1] == graph.type_relation
+    constants[added[:, 0]] = True
+    constants[added[~typed, 2]] = True
+    types[added[typed, 2]] = True
+    relations[added[:, 1]] = True
+    asked = graph.keys.unpack(others)
+    objects = np.where(asked[:, 1] == graph.type_relation, types[asked[:, 2]], constants[asked[:, 2]])
+    return np.sort(others[~(constants[asked[:, 0]] & relations[asked[:, 1]] & objects)])
+
+
+def trace(
+    engine: Engine,
+    rules: Sequence[Rule],
+    conclusions: Triples,
+    split: npt.NDArray[np.int8],
+    *,
+    progress: Progress | None = None,
+) -> Provenance:
+    """Return all rules that derive each conclusion, with the first witness of each.
+
+    Parameters
+    ----------
+    engine
+        An engine over K.
+    rules
+        R.
+    conclusions
+        int32[n, 3], sorted.
+    split
+        int8[n], places in `SPLITS`.
+    progress
+        Called with what is being done, how much is done, and how much there is.
+    """
+    found = engine.derivations(rules, conclusions)
+    width = np.array([len(rule.variables) for rule in rules], dtype=np.int64)
+    offsets = np.zeros(len(found.rule) + 1, dtype=np.int64)
+    np.cumsum(width[found.rule], out=offsets[1:])
+    values = np.empty(int(offsets[-1]), dtype=np.int32)
+    by_rule = np.argsort(found.rule, kind="stable")
+    ends = np.cumsum(np.bincount(found.rule, minlength=len(rules)))
+    for i, rule in enumerate(rules):
+        if progress:
+            progress("finding witnesses", i, len(rules))
+        pairs = by_rule[ends[i - 1] if i else 0 : ends[i]]
+        if len(pairs):
+            rows = engine.first_witnesses(rule, conclusions[found.triple[pairs]])
+            values[offsets[pairs][:, None] + np.arange(width[i])] = rows
+    return Provenance(conclusions, split, found.triple, found.rule.astype(np.int32), offsets, values)
+
+
+def trace_steps(
+    rounds: Rounds, conclusions: Triples, split: npt.NDArray[np.int8], progress: Progress | None = None
+) -> Provenance:
+    """Return the provenance of conclusions of several steps: those at depth d are traced in K_{d-1}.
+
+    Parameters
+    ----------
+    rounds
+        K and what follows from it, step by step.
+    conclusions, split, progress
+        As for `trace`.
+    """
+    depth = rounds.depths(conclusions)
+    parts = []
+    for step in range(1, rounds.steps + 1):
+        mine = np.flatnonzero(depth == step)
+        engine = rounds.over(step)
+        part = trace(engine, rounds.rules, conclusions[mine], split[mine], progress=progress)
+        parts.append((mine, part))
+    return joined(parts, conclusions, split, depth)
+
+
+def deepen(recipe: Recipe, selection: Selection, rounds: Rounds, progress: Progress | None = None) -> Selection:
+    """Return the same rules with samples of what each derives at every depth that counts.
+
+    Of up to k2 conclusions of a rule each depth at which it derives something has an equal share; what one
+    cannot fill goes to the others. Under `sound`, rules that derive fewer than `min_new` new triples at all
+    depths together are not sampled.
+
+    Raises
+    ------
+    InputError
+        When nothing new follows at all.
+    LimitError
+        When more triples follow than the recipe allows.
+    """
+    chosen, samples = [], []
+    for i, known in enumerate(selection.rules):
+        if progress:
+            progress("applying rules step by step", i, len(selection.rules))
+        found = [sample_new(recipe, rounds.over(d), known.rule) for d in range(1, rounds.steps + 1)]
+        shares = equal_shares([len(sample) for _, sample in found], recipe.k2)
+        sample = np.concatenate([sample[:n] for (_, sample), n in zip(found, shares, strict=True)])
+        new = sum(count for count, _ in found)
+        if recipe.protocol == "sound" and new < recipe.min_new:
+            sample = sample[:0]
+        chosen.append(replace(known, new=new, sampled=len(sample)))
+        samples.append(_shuffled(recipe, known.rule, sample))
+    refuse_silence(chosen, recipe, rounds.kg)
+    notes = (*selection.notes, *silent_rules(chosen, recipe), *_reached(recipe, rounds))
+    return replace(selection, rules=tuple(chosen), samples=tuple(samples), notes=notes)
+
+
+def _shuffled(recipe: Recipe, rule: object, sample: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return a sample in random order, so that each split has a share of every depth.
+
+    It is not the order by which the conclusions of a depth were drawn: in that one, those of a depth with
+    many would come before those of a depth with few, and train would get the former, test the latter.
+    """
+    return np.asarray(sample[hash_order(sample, salt(recipe.seed, "positives", "steps", rule))])
+
+
+def _reached(recipe: Recipe, rounds: Rounds) -> tuple[str, ...]:
+    """Say when nothing new follows at the depth that was asked for."""
+    if rounds.steps == recipe.depth:
+        return ()
+    steps = "one step" if rounds.steps == 1 else f"{rounds.steps} steps"
+    return (f"everything follows in {steps}; the depth asked for is {recipe.depth}",)
+
+
+def equal_shares(available: Sequence[int], wanted: int) -> list[int]:
+    """Share out a number equally; what one cannot take goes to the others, a rest to the first.
+
+    Parameters
+    ----------
+    available
+        How many each can take.
+    wanted
+        How many there are to share out.
+    """
+    shares = [0] * len(available)
+    while open_ := [i for i, most in enumerate(available) if shares[i] < most]:
+        left = wanted - sum(shares)
+        each = left // len(open_)
+        if not each:
+            for i in open_[:left]:
+                shares[i] += 1
+            break
+        for i in open_:
+            shares[i] += min(each, available[i] - shares[i])
+    return shares
+
+
+def joined(
+    parts: Sequence[tuple[npt.NDArray[np.int64], Provenance]],
+    triples: Triples,
+    split: npt.NDArray[np.int8],
+    depth: npt.NDArray[np.int8],
+) -> Provenance:
+    """Put the provenance of the conclusions of each depth together.
+
+    Parameters
+    ----------
+    parts
+        For each depth the places of its conclusions in the list of all, and their provenance.
+    triples, split, depth
+        All conclusions, sorted; their splits; their depths.
+    """
+    conclusion = np.concatenate([places[part.conclusion] for places, part in parts])
+    rule = np.concatenate([part.rule for _, part in parts])
+    lengths = np.concatenate([np.diff(part.offsets) for _, part in parts])
+    values = np.concatenate([part.values for _, part in parts])
+    order = np.lexsort((rule, conclusion))
+    starts = np.cumsum(lengths) - lengths
+    offsets = np.zeros(len(order) + 1, dtype=np.int64)
+    np.cumsum(lengths[order], out=offsets[1:])
+    places = np.repeat(starts[order] - offsets[:-1], lengths[order]) + np.arange(offsets[-1])
+    return Provenance(triples, split, conclusion[order], rule[order], offsets, values[places], depth)

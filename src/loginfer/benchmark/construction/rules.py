@@ -1,0 +1,660 @@
+"""Step 1.
+
+The head's predicate of a candidate, where the body does not determine it.
+
+The candidates R_cand of a pattern, in the order in which they are looked at: by support, or at random.
+
+A random order is that of a seeded hash of the bodies' texts, so it depends on nothing but the seed and the
+bodies: not on the engine, and not on how many rules are asked for. Since the rules with the largest support
+are the easiest to learn, that order is the one to take when others are wanted.
+
+A pattern such as the diamond may have far more bodies than can be listed. Then predicates are drawn uniformly
+from all tuples, and those without a witness are thrown away: each tuple with a witness is as likely as every
+other. So is each body, unless the pattern has symmetries: then a body that repeats predicates has fewer
+tuples than others, and is less likely. Most tuples are recognised as empty by two of their atoms, which is
+looked up in a table.
+
+How hard a rule is to learn: its confidence, and how much of it an easier rule gives away.
+
+confidence
+    |T_r(K) ∩ K| / |T_r(K)|: the share of a rule's conclusions that the graph has already. Where the head is
+    drawn at random it is near 0.
+overlap
+    |T_r(K)| / |T_s(K)| for the sub-rule s that concludes least: how far the rule coincides with the easiest
+    rule that lacks one of its atoms. At 1 whoever learns that sub-rule needs to learn no more. Sub-rules that
+    lack nothing but inequalities do not count, since they hardly ever conclude anything else. Where no atom
+    can be left out (one atom, or a composition) it is the share of the conclusions (x, P, y) whose x and y
+    the graph connects by a relation that the body does not have.
+
+Step 1, rule generation (section 3.1): per pattern k1 candidates, by default with the largest support.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import prod
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from loginfer.benchmark.benchmark import BenchmarkRule, PassedOver
+from loginfer.benchmark.program import (
+    Interplay,
+    kept_masks,
+    least_excluded,
+    matched_sample,
+    needs_matching,
+    negation_notes,
+    sub_rule,
+)
+from loginfer.benchmark.recipe import Recipe, parse_interval
+from loginfer.engine import BodyTable, Engine, Progress, Projection
+from loginfer.engine.binding import bind
+from loginfer.engine.bodies import body_texts, finish_table, predicate_names
+from loginfer.errors import InputError, LimitError
+from loginfer.kg import KnowledgeGraph, Triples
+from loginfer.kg.graph import distinct_keys, member
+from loginfer.logic import canonical_text, instantiate, parse_pattern, parse_rule, pattern_named, symmetries
+from loginfer.logic.rule import Atom, Inequality, Pattern, Rule
+from loginfer.logic.rule_files import read_rules
+from loginfer.logic.stratification import stratified
+from loginfer.randomness import generator, salt
+
+
+class Heads:
+    """Gives the bodies of a pattern their heads.
+
+    A head that is drawn is uniform over the predicates of the right kind that do not occur in the body. It
+    depends on the seed and the body alone, so the rules for a smaller k1 are among those for a larger one.
+    The best head has the relation by which K connects most of the pairs that the body concludes, the first
+    by name of several; where K connects none, the head is drawn.
+
+    Parameters
+    ----------
+    recipe
+        Says how heads are found.
+    engine
+        An engine over K.
+    pattern
+        The pattern.
+
+    Raises
+    ------
+    InputError
+        When the best head is asked for, and a head is a type.
+    """
+
+    def __init__(self, recipe: Recipe, engine: Engine, pattern: Pattern) -> None:
+        self._seed = recipe.seed
+        self._engine = engine
+        self._pattern = pattern
+        template = pattern.head_template
+        self._is_type = template is not None and pattern.is_type_template(template)
+        self._best = recipe.head == "best" and not pattern.head_in_body
+        if self._best and self._is_type:
+            raise InputError(
+                f"the head of `{pattern.name}` is a type, and the best of them is not looked for",
+                hint='leave out `head = "best"`',
+            )
+        graph = engine.graph
+        ids = graph.types if self._is_type else graph.rels
+        self._predicates = (graph.entities if self._is_type else graph.relations).names(ids)
+
+    def any(self, names: Sequence[str]) -> Rule:
+        """Return a rule with this body and whatever head, for one who asks about the body only."""
+        head = None if self._pattern.head_in_body else self._predicates[0]
+        return instantiate(self._pattern, names, head)
+
+    def rule(self, names: Sequence[str]) -> Rule | None:
+        """Return the candidate with this body; None if every predicate occurs in the body."""
+        if self._pattern.head_in_body:
+            return instantiate(self._pattern, names)
+        body = instantiate(self._pattern, names, "_")
+        atoms = (*body.atoms, *(part.atom for part in body.negations))
+        used = {t.name for a in atoms if a.is_type for t in a.terms[1:]} if self._is_type else None
+        taken = {str(a.relation) for a in atoms} if used is None else used
+        allowed = [name for name in self._predicates if name not in taken]
+        if not allowed:
+            return None
+        draw = generator(self._seed, "head", body.body_text, self._pattern.head)
+        head = allowed[int(draw.integers(len(allowed)))]
+        if self._best:
+            head = self._connecting(names, allowed) or head
+        return instantiate(self._pattern, names, head)
+
+    def _connecting(self, names: Sequence[str], allowed: Sequence[str]) -> str | None:
+        """Return the relation by which K connects most of what a body concludes; None if by none."""
+        graph = self._engine.graph
+        try:
+            pairs = self._engine.projection(instantiate(self._pattern, names, allowed[0]))
+        except LimitError:  # too many pairs to look at
+            return None
+        inside = graph.triples[_holds(pairs, graph.triples, len(graph.entities))]
+        counts = np.bincount(inside[:, 1], minlength=len(graph.relations))
+        best = max(allowed, key=lambda name: int(counts[graph.relation_id(name)]))
+        return best if counts[graph.relation_id(best)] else None
+
+
+def _holds(pairs: Projection, triples: Triples, entities: int) -> npt.NDArray[np.bool_]:
+    """Return bool[n]: whose subject and object are one of the pairs."""
+    subject, object_ = triples[:, 0].astype(np.int64), triples[:, 2].astype(np.int64)
+    left, right = pairs.left.astype(np.int64), pairs.right.astype(np.int64)
+    if not pairs.product:
+        return member(left * entities + right, subject * entities + object_)
+    inside = member(left, subject) & member(right, object_)
+    return np.asarray(inside & (subject != object_)) if pairs.unequal else inside
+
+
+# Candidates beyond k1 are ranked in steps that grow: under `sound` some are passed over.
+_GROWTH = 4
+
+# Up to so many tuples of predicates the bodies of a pattern are all listed; beyond, they are drawn.
+LISTED = 1 << 25
+# So many tuples are drawn at a time, and at most.
+BATCH, DRAWN = 1 << 18, 1 << 28
+
+Ids = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A rule of R_cand with its support."""
+
+    rule: Rule
+    pattern: str
+    support: int
+
+
+def candidates(
+    recipe: Recipe, engine: Engine, pattern: Pattern, progress: Progress | None = None
+) -> Iterator[Candidate]:
+    """Yield the candidates of a pattern within the recipe's bounds of support, by its `select`.
+
+    Parameters
+    ----------
+    recipe
+        Says which candidates, in which order.
+    engine
+        An engine over K.
+    pattern
+        The pattern.
+    progress
+        Called with what is being done, how much is done, and how much there is.
+    """
+    heads = Heads(recipe, engine, pattern)
+    low, high = _bounds(recipe)
+    if recipe.select == "support":
+        found = _by_support(recipe, engine, pattern, progress)
+    elif can_be_listed(engine.graph, pattern):
+        found = _listed(recipe, engine, pattern, progress)
+    else:
+        found = _drawn(recipe, engine, heads, pattern, progress)
+    for names, support in found:
+        if low <= support <= high and (rule := heads.rule(names)) is not None:
+            yield Candidate(rule, str(pattern), support)
+
+
+def can_be_listed(graph: KnowledgeGraph, pattern: Pattern) -> bool:
+    """Say whether a pattern has so few tuples of predicates that all its bodies are listed."""
+    return prod(float(len(domain)) for domain in _domains(graph, pattern)) <= LISTED
+
+
+def _bounds(recipe: Recipe) -> tuple[float, float]:
+    """Return between which supports candidates lie."""
+    low, high = float(recipe.min_support or 1), float(recipe.max_support or np.inf)
+    if recipe.interval is not None and recipe.select_by == "support":
+        least, most = parse_interval(recipe.interval)
+        low, high = max(low, least), min(high, most)
+    return low, high
+
+
+def _by_support(
+    recipe: Recipe, engine: Engine, pattern: Pattern, progress: Progress | None
+) -> Iterator[tuple[Sequence[str], int]]:
+    """Yield predicates and supports of bodies, the largest support first."""
+    top: int | None = None if recipe.max_support else recipe.k1
+    done = 0
+    while True:
+        table = engine.rank_bodies(pattern, top, complete=False, progress=progress)
+        for names, support in zip(
+            predicate_names(table, engine.graph)[done:], table.support[done:].tolist(), strict=True
+        ):
+            if support < (recipe.min_support or 0):
+                return
+            yield names, support
+        if top is None or len(table) < top:
+            return
+        done, top = len(table), _GROWTH * top
+
+
+def _listed(
+    recipe: Recipe, engine: Engine, pattern: Pattern, progress: Progress | None
+) -> Iterator[tuple[Sequence[str], int]]:
+    """Yield predicates and supports of all bodies in the order of their hashes."""
+    table = engine.rank_bodies(pattern, None, progress=progress)
+    low, high = _bounds(recipe)
+    inside = np.flatnonzero((table.support >= low) & (table.support <= high))
+    table = BodyTable(pattern, table.predicates[inside], table.support[inside], None)
+    names = predicate_names(table, engine.graph)
+    for place in _hashed(recipe, table, engine.graph):
+        yield names[place], int(table.support[place])
+
+
+def _hashed(recipe: Recipe, table: BodyTable, graph: KnowledgeGraph) -> list[int]:
+    """Return the places of bodies in the order of their hashes."""
+    hashes = [salt(recipe.seed, "select", text) for text in body_texts(table, graph)]
+    return sorted(range(len(hashes)), key=hashes.__getitem__)
+
+
+# -- bodies that cannot be listed ------------------------------------------------------------------
+
+
+def _drawn(
+    recipe: Recipe, engine: Engine, heads: Heads, pattern: Pattern, progress: Progress | None
+) -> Iterator[tuple[Sequence[str], int]]:
+    """Yield predicates and supports of bodies that are drawn, each body once."""
+    graph = engine.graph
+    domains = _domains(graph, pattern)
+    pairs = _pairs(engine, pattern, domains)
+    rng = generator(recipe.seed, "select", pattern)
+    seen: set[tuple[int, ...]] = set()
+    for start in range(0, DRAWN, BATCH):
+        if progress:
+            progress(f"drawing bodies of `{pattern.name}`", start, DRAWN)
+        places = [rng.integers(len(domain), size=BATCH) for domain in domains]
+        possible = np.ones(BATCH, dtype=bool)
+        for one, two, table in pairs:
+            possible &= table[places[one], places[two]]
+        rows = np.column_stack([d[p[possible]] for d, p in zip(domains, places, strict=True)])
+        fresh = np.unique(rows.astype(np.int32), axis=0)
+        # One body a rule, as where all are listed; supports are counted one by one.
+        bodies = finish_table(graph, pattern, fresh, np.ones(len(fresh), dtype=np.int64))
+        names = predicate_names(bodies, graph)
+        for place in _hashed(recipe, bodies, graph):
+            key = tuple(bodies.predicates[place].tolist())
+            if key in seen:
+                continue
+            seen.add(key)
+            if support := engine.support(heads.any(names[place])):
+                yield names[place], support
+
+
+def _domains(graph: KnowledgeGraph, pattern: Pattern) -> list[Ids]:
+    """Return for each template the ids it ranges over, sorted."""
+    return [graph.types if pattern.is_type_template(t) else graph.rels for t in pattern.templates]
+
+
+def _pairs(engine: Engine, pattern: Pattern, domains: Sequence[Ids]) -> list[tuple[int, int, npt.NDArray[np.bool_]]]:
+    """Return for pairs of templates, by their places, which predicates have a witness for both atoms."""
+    found = []
+    templates = pattern.templates
+    for one, two in combinations(pattern.atoms, 2):
+        if len(one.templates) != 1 or len(two.templates) != 1 or one.templates == two.templates:
+            continue
+        if not set(one.variables) & set(two.variables):
+            continue
+        both = Pattern([one, two], Atom(one.variables[0], "any", one.variables[0]))
+        i, j = (templates.index(template) for template in both.templates)
+        table = np.zeros((len(domains[i]), len(domains[j])), dtype=bool)
+        bodies = engine.rank_bodies(both)
+        left, right = (
+            np.searchsorted(domains[place], bodies.predicates[:, column]) for column, place in enumerate((i, j))
+        )
+        table[left, right] = True
+        if len(symmetries(both)) > 1:  # of R, S and S, R only one is listed
+            table[right, left] = True
+        found.append((i, j, table))
+    return found
+
+
+def concluded(engine: Engine, rule: Rule) -> int:
+    """Return |T_r(K)|."""
+    try:
+        return len(engine.projection(rule))
+    except LimitError:  # too many pairs to hold at a time
+        return sum(len(part) for part in engine.conclusions_in_parts(rule))
+
+
+def confidence(engine: Engine, rule: Rule, new: int) -> float:
+    """Return the share of a rule's conclusions that are in K.
+
+    Parameters
+    ----------
+    engine
+        An engine over K.
+    rule
+        The rule, which concludes something.
+    new
+        |T_r(K) ∖ K|.
+    """
+    return 1 - new / concluded(engine, rule)
+
+
+def overlap(engine: Engine, rule: Rule) -> float | None:
+    """Return how far a rule coincides with its easiest sub-rule; None where that is too large to tell.
+
+    Parameters
+    ----------
+    engine
+        An engine over K.
+    rule
+        The rule, which concludes something.
+    """
+    smaller = _with_fewer_atoms(rule)
+    if not smaller:
+        return _connected_otherwise(engine, rule)
+    sizes = []
+    for mask in smaller:
+        try:
+            sizes.append(len(engine.projection(sub_rule(rule, mask))))
+        except LimitError:
+            continue
+    return concluded(engine, rule) / min(sizes) if sizes else None
+
+
+def _with_fewer_atoms(rule: Rule) -> list[int]:
+    """Return the largest sub-rules that lack an atom, negated or not: the others conclude what these do."""
+    atoms = sum(1 << i for i, part in enumerate(rule.body) if not isinstance(part, Inequality))
+    masks = [mask for mask in kept_masks([rule])[0] if mask & atoms != atoms]
+    return [m for m in masks if not any(other != m and other & m == m for other in masks)]
+
+
+def _connected_otherwise(engine: Engine, rule: Rule) -> float:
+    """Return the share of conclusions whose ends K connects by a relation that the body does not have."""
+    graph = engine.graph
+    own = [atom.relation for atom in bind(rule, graph).atoms]
+    size = len(graph.entities)
+    others = graph.triples[~np.isin(graph.triples[:, 1], own)]
+    known = distinct_keys(others[:, 0].astype(np.int64) * size + others[:, 2])
+    found = total = 0
+    for part in engine.conclusions_in_parts(rule):
+        found += int(member(known, part[:, 0].astype(np.int64) * size + part[:, 2]).sum())
+        total += len(part)
+    return found / total
+
+
+# So many candidates are measured at most where they must lie in an interval of confidence or overlap.
+TRIES = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The rules R, and of each the conclusions that will be distributed.
+
+    Parameters
+    ----------
+    rules
+        R: pattern by pattern with descending support or as they were drawn, or in the order given.
+    samples
+        For each rule the keys (see `TripleKeys`) of its sampled new conclusions, in random order.
+    passed_over
+        Candidates with too few new conclusions, or kept out by a negation or by what is matched, in the order
+        they were met.
+    notes
+        What a user should know.
+    """
+
+    rules: tuple[BenchmarkRule, ...]
+    samples: tuple[npt.NDArray[np.int64], ...]
+    passed_over: tuple[PassedOver, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def program(self) -> tuple[Rule, ...]:
+        """The rules alone."""
+        return tuple(known.rule for known in self.rules)
+
+
+def named_patterns(recipe: Recipe) -> tuple[Pattern, ...]:
+    """Return the recipe's patterns; each is a name or a text.
+
+    Raises
+    ------
+    InputError
+        For a pattern that is unknown, does not parse, or is there twice.
+    """
+    patterns = tuple(parse_pattern(p) if "->" in p or "(" in p else pattern_named(p) for p in recipe.patterns)
+    seen: dict[str, str] = {}
+    for given, pattern in zip(recipe.patterns, patterns, strict=True):
+        text = canonical_text(pattern)
+        if text in seen:
+            raise InputError(f"the patterns `{seen[text]}` and `{given}` are the same")
+        seen[text] = given
+    return patterns
+
+
+def given_rules(recipe: Recipe) -> tuple[Rule, ...]:
+    """Return the rules that a recipe gives instead of patterns, none if it has patterns.
+
+    Raises
+    ------
+    InputError
+        For a file without rules, for two rules that are the same, or for rules that are not stratified.
+    """
+    if recipe.rules is None:
+        return ()
+    if isinstance(recipe.rules, tuple):
+        rules = tuple(parse_rule(text) for text in recipe.rules)
+    elif "->" in recipe.rules and not Path(recipe.rules).exists():
+        rules = (parse_rule(recipe.rules),)
+    else:
+        rules = read_rules(recipe.rules).program
+    if not rules:
+        raise InputError(f"`{recipe.rules}` holds no rule")
+    seen: dict[str, Rule] = {}
+    for rule in rules:
+        other = seen.setdefault(canonical_text(rule), rule)
+        if other is not rule:
+            raise InputError(f"`{rule}` and `{other}` are the same rule", hint="leave one of them out")
+    stratified(rules)
+    return rules
+
+
+def select_rules(recipe: Recipe, engine: Engine, progress: Progress | None = None) -> Selection:
+    """Return R with a sample of each rule's new conclusions.
+
+    For patterns: per pattern the `k1` candidates with the largest support, ties by the text of the body; or
+    the first `k1` in a random order, of those whose measure lies in an interval if the recipe has one.
+    Under `sound`, candidates with fewer than `min_new` new conclusions are passed over, and so are those with
+    a negation that excludes fewer, or that does not go with the rules selected before. Given rules all
+    stay, since they all say what is true; under `sound`, those with fewer than `min_new` are not sampled.
+
+    Parameters
+    ----------
+    recipe
+        What to select.
+    engine
+        An engine over K, whose vocabularies hold the heads of given rules.
+    progress
+        Called with what is being done, how much is done, and how much there is.
+
+    Raises
+    ------
+    InputError
+        When there are fewer candidates than `k1`, or nothing new follows at all.
+    """
+    chosen: list[BenchmarkRule] = []
+    samples: list[npt.NDArray[np.int64]] = []
+    passed: list[PassedOver] = []
+    sound = recipe.protocol == "sound"
+    if recipe.rules is not None:
+        rules = given_rules(recipe)
+        for i, rule in enumerate(rules):
+            if progress:
+                progress("applying rules", i, len(rules))
+            new, sample = sample_new(recipe, engine, rule)
+            if sound and new < recipe.min_new:
+                sample = sample[:0]
+            chosen.append(BenchmarkRule(rule, None, engine.support(rule), new, len(sample)))
+            samples.append(sample)
+        return _selection(recipe, engine, chosen, samples)
+    seen: set[str] = set()
+    notes: list[str] = []
+    interplay = Interplay()
+    for pattern in named_patterns(recipe):
+        wanted = len(chosen) + recipe.k1
+        begin = len(chosen)
+        tries = 0
+        for candidate in candidates(recipe, engine, pattern, progress):
+            text = canonical_text(candidate.rule)
+            if text in seen:
+                continue
+            seen.add(text)
+            if recipe.select_by != "support" and tries == TRIES:
+                break
+            tries += 1
+            new, sample = sample_new(recipe, engine, candidate.rule)
+            reason = _objection(recipe, engine, candidate.rule, new, interplay) if sound else None
+            if len(sample) < min(recipe.min_new, new, recipe.k2) and reason is None:
+                reason = "another relation connects the ends of too few conclusions"
+            if sound and (reason is not None or new < recipe.min_new):
+                passed.append(PassedOver(candidate.rule, candidate.pattern, candidate.support, new, reason))
+                continue
+            known = _measured(recipe, engine, candidate, new, len(sample))
+            if known is not None:
+                chosen.append(known)
+                samples.append(sample)
+                interplay.add(known.rule)
+            if progress:
+                progress(f"applying rules of `{pattern.name}`", len(chosen) - begin, recipe.k1)
+            if len(chosen) == wanted:
+                break
+        if len(chosen) < wanted:
+            problem = _too_few(pattern, recipe, engine, len(chosen) - begin, passed, tries)
+            if not recipe.allow_fewer or len(chosen) == begin:
+                raise problem
+            notes.append(problem.message)
+    return _selection(recipe, engine, chosen, samples, passed, notes)
+
+
+def _selection(
+    recipe: Recipe,
+    engine: Engine,
+    chosen: Sequence[BenchmarkRule],
+    samples: Sequence[npt.NDArray[np.int64]],
+    passed: Sequence[PassedOver] = (),
+    notes: Sequence[str] = (),
+) -> Selection:
+    """Put a selection together; what rules do not conclude is told once all steps are known."""
+    notes = (*notes, *negation_notes([known.rule for known in chosen]))
+    if recipe.depth == 1:
+        refuse_silence(chosen, recipe, engine.graph)
+        notes = (*notes, *silent_rules(chosen, recipe))
+    return Selection(tuple(chosen), tuple(samples), tuple(passed), tuple(notes))
+
+
+def _objection(recipe: Recipe, engine: Engine, rule: Rule, new: int, interplay: Interplay) -> str | None:
+    """Return why negation keeps a candidate with enough new conclusions from being selected; None if not."""
+    if new < recipe.min_new:
+        return None
+    reason = interplay.objection(rule)
+    if reason is None and rule.negations:
+        excluded = least_excluded(engine, rule, new)
+        if excluded is not None and excluded < recipe.min_new:
+            many = f"{excluded:,} new conclusion{'' if excluded == 1 else 's'}"
+            reason = f"a negation excludes {many}, fewer than {recipe.min_new:,}"
+    return reason
+
+
+def _measured(recipe: Recipe, engine: Engine, candidate: Candidate, new: int, sampled: int) -> BenchmarkRule | None:
+    """Return a candidate as a rule, with its measures unless rules are chosen as in the paper.
+
+    None if it is not in the recipe's interval; for one of support all candidates are.
+    """
+    rule = candidate.rule
+    known = BenchmarkRule(rule, candidate.pattern, candidate.support, new, sampled)
+    if recipe.select == "support" and recipe.head == "drawn":
+        return known
+    known = replace(known, confidence=confidence(engine, rule, new))
+    if recipe.select_by == "confidence" and not _inside(recipe, known.confidence):
+        return None  # the overlap takes longer
+    known = replace(known, overlap=overlap(engine, rule))
+    return None if recipe.select_by == "overlap" and not _inside(recipe, known.overlap) else known
+
+
+def _inside(recipe: Recipe, value: float | None) -> bool:
+    """Say whether a measure lies in the recipe's interval."""
+    low, high = parse_interval(recipe.interval or ":1")
+    return value is not None and low <= value <= high
+
+
+def sample_new(recipe: Recipe, engine: Engine, rule: Rule) -> tuple[int, npt.NDArray[np.int64]]:
+    """Return |T_r(K) ∖ K| and the keys of up to k2 of these triples, in random order.
+
+    With `adjacency` among the shortcuts to match, the conclusions of a rule that is its own complement are
+    chosen so that another relation connects the ends of enough of them (see `matched_sample`).
+    """
+    if needs_matching(recipe, rule):
+        return matched_sample(recipe, engine, rule)
+    return engine.sample_conclusions(rule, salt(recipe.seed, "positives", rule), recipe.k2)
+
+
+def _too_few(
+    pattern: Pattern, recipe: Recipe, engine: Engine, found: int, passed: Sequence[PassedOver], tries: int
+) -> InputError:
+    where = ""
+    if recipe.min_support or recipe.max_support:
+        low, high = recipe.min_support or 1, recipe.max_support
+        where = f" with a support of {low:,} {f'to {high:,}' if high else 'or more'}"
+    if recipe.interval is not None:
+        article = "an" if recipe.select_by == "overlap" else "a"
+        where += f" with {article} {recipe.select_by} in {recipe.interval}"
+    if recipe.select_by != "support":
+        where += f" among the {tries:,} candidates that were looked at"
+    elif recipe.select != "support" and not can_be_listed(engine.graph, pattern):
+        where += f" among {DRAWN:,} draws"
+    mine = [p for p in passed if p.pattern == str(pattern)]
+    skipped = len(mine)
+    if found == 0 and not skipped and not where and len(engine.rank_bodies(pattern, 1, complete=False)):
+        return InputError(
+            f"the bodies of `{pattern.name}` leave no predicate of this graph for the head",
+            hint="give rules instead of a pattern, or a pattern whose head occurs in its body",
+        )
+    if found == 0 and not skipped:
+        return InputError(
+            f"the pattern `{pattern.name}` has no rule{where} on this graph",
+            hint="`loginfer rules rank` shows the support of a pattern's bodies"
+            if recipe.interval is None
+            else "widen the interval",
+        )
+    have = "has" if skipped == 1 else "have"
+    also = f"; {skipped:,} more {have} fewer than {recipe.min_new:,} new conclusions" if skipped else ""
+    if any(p.reason for p in mine):
+        also = f"; {skipped:,} more {'was' if skipped == 1 else 'were'} passed over, such as"
+        also += f" `{mine[-1].rule}`: {mine[-1].reason or 'it concludes too little that is new'}"
+    wanted = f"{recipe.k1:,} rule{'' if recipe.k1 == 1 else 's'}"
+    there = "is 1" if found == 1 else f"are {found:,}"
+    return InputError(
+        f"k1 asks for {wanted} of `{pattern.name}`, but there {there}{where}{also}",
+        hint=(f"give k1 = {found}" if found else "lower min_new")
+        + (" or lower min_new" if skipped and found else "")
+        + (", or widen the interval" if recipe.interval else "")
+        + (", or set allow_fewer" if found else ""),
+    )
+
+
+def refuse_silence(rules: Sequence[BenchmarkRule], recipe: Recipe, graph: KnowledgeGraph) -> None:
+    """Raise `InputError` when no rule concludes anything that could be sampled."""
+    if any(known.sampled for known in rules):
+        return
+    least = f"{recipe.min_new:,} or more new triples" if recipe.protocol == "sound" else "anything new"
+    there = set(graph.relations.names(graph.preds))
+    asked = (str(a.relation) for known in rules for a in known.rule.atoms if not a.is_type)
+    unknown = [f"`{name}`" for name in dict.fromkeys(asked) if name not in there]
+    hint = "check the rules with `loginfer rules apply`"
+    if unknown:
+        hint = f"the graph has no triples with {', '.join(unknown[:5])}{', …' if len(unknown) > 5 else ''}"
+    which = "the rule does not conclude" if len(rules) == 1 else f"none of the {len(rules):,} rules concludes"
+    raise InputError(f"{which} {least} from `{recipe.kg}`", hint=hint)
+
+
+def silent_rules(rules: Sequence[BenchmarkRule], recipe: Recipe) -> tuple[str, ...]:
+    """Return a note on rules that contribute no positives, if there are any."""
+    silent = sum(known.sampled == 0 for known in rules)
+    if not silent:
+        return ()
+    why = "nothing new" if recipe.protocol == "paper" else f"fewer than {recipe.min_new} new triples"
+    return (f"{silent} of {len(rules)} rules conclude {why} and contribute no positives",)

@@ -1,0 +1,88 @@
+"""AnyBURL: lines of names, and the configurations with which it learns, applies and evaluates rules.
+
+AnyBURL quotes nothing when it writes rules: a name has no white space, commas or brackets, and a constant has
+at least two characters, since single capitals are variables. `me_myself_i` is its own word for a loop.
+
+Of an inductive benchmark the rules are applied to the context graph.
+"""
+
+from __future__ import annotations
+
+import re
+
+from loginfer.benchmark.export.base import (
+    ExportFormat,
+    Job,
+    Written,
+    read_named_lines,
+    safe_texts,
+    write_named_sets,
+    write_readme,
+    write_text,
+)
+from loginfer.benchmark.folder.manifest import Role, file_of
+
+LEARN, APPLY, EVALUATE = (f"config-{what}.properties" for what in ("learn", "apply", "eval"))
+# How long AnyBURL learns, in seconds; it appends the number to what it writes.
+SNAPSHOTS = (10, 50, 100)
+THREADS = 4
+
+_ENTITY = re.compile(r"[\s(),]|\A.\Z|\Ame_myself_i\Z")
+_RELATION = re.compile(r"[\s(),]")
+
+_USAGE = f"""\
+In this folder, with a jar of AnyBURL:
+
+```sh
+java -Xmx8G -cp AnyBURL-23-1.jar de.unima.ki.anyburl.Learn {LEARN}
+java -Xmx8G -cp AnyBURL-23-1.jar de.unima.ki.anyburl.Apply {APPLY}
+java -Xmx8G -cp AnyBURL-23-1.jar de.unima.ki.anyburl.Eval {EVALUATE}
+```
+
+AnyBURL ranks, and does not look at negatives. LogInfer applies its rules to the benchmark with negatives
+(`--system external --set rules=rules-{SNAPSHOTS[-1]}`), unless names had to be encoded.
+"""
+
+
+def write(job: Job) -> Written:
+    """Write lines of names, configurations and a README."""
+    texts = safe_texts(job.benchmark.graph, _ENTITY, _RELATION)
+    write_named_sets(job, texts, file_of)
+    for name, settings in _configurations(job).items():
+        write_text(job.folder / name, "".join(f"{key} = {value}\n" for key, value in settings.items()))
+    others = [
+        (LEARN, "how AnyBURL learns rules from train"),
+        (APPLY, "how it applies them to test"),
+        (EVALUATE, "how it evaluates the rankings"),
+    ]
+    write_readme(job, FORMAT, others, _USAGE, texts.notes)
+    return Written(texts.about, texts.notes)
+
+
+def _configurations(job: Job) -> dict[str, dict[str, object]]:
+    train = file_of(Role("train"))
+    known = train if job.benchmark.context is None else file_of(Role("test", context=True))
+    last = SNAPSHOTS[-1]
+    test = {"PATH_TRAINING": known, "PATH_TEST": file_of(Role("test")), "PATH_VALID": file_of(Role("valid"))}
+    return {
+        LEARN: {
+            "PATH_TRAINING": train,
+            "PATH_OUTPUT": "rules",
+            "SNAPSHOTS_AT": ",".join(map(str, SNAPSHOTS)),
+            "WORKER_THREADS": THREADS,
+        },
+        APPLY: {
+            **test,
+            "PATH_RULES": f"rules-{last}",
+            "PATH_OUTPUT": f"predictions-{last}",
+            "UNSEEN_NEGATIVE_EXAMPLES": 5,
+            "TOP_K_OUTPUT": 100,
+            "WORKER_THREADS": THREADS,
+        },
+        EVALUATE: {**test, "PATH_PREDICTIONS": f"predictions-{last}"},
+    }
+
+
+FORMAT = ExportFormat(
+    name="anyburl", file_of=file_of, write=write, reader=lambda folder, about: read_named_lines(about)
+)

@@ -1,0 +1,355 @@
+"""Export_benchmark, read_export.
+
+The formats of exports by name; a format's module is imported when it is used.
+
+Writing an export: complete, or not there at all.
+
+Reading an export: verified, and every set of triples by name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from importlib import import_module
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from loginfer._version import __version__
+from loginfer.benchmark.benchmark import SPLITS, Benchmark
+from loginfer.benchmark.export.base import EXPORT, Exported, ExportFormat, Job, NamedTriple, Written
+from loginfer.benchmark.folder.folder import check_graph
+from loginfer.benchmark.folder.manifest import MANIFEST, as_json, file_sum, folder_sums
+from loginfer.errors import InputError, OutputError, UnknownNameError
+from loginfer.files import atomic_folder, check_folder, reading
+
+# Name and module of each format, and what it is in a few words.
+FORMATS = {
+    "pykeen": "PyKEEN: lines of names, with the ids as JSON",
+    "libkge": "LibKGE: dataset.yaml and .del files of ids",
+    "openke": "OpenKE: entity2id.txt, train2id.txt, …, type_constrain.txt",
+    "rotate": "RotatE's code and its descendants: entities.dict, lines of names",
+    "rdf": "RDF: N-Triples, one file for each set",
+    "parquet": "Parquet: one file for each set, with labels, rules and provenance",
+    "huggingface": "Hugging Face `datasets`: Parquet and a README with configs",
+    "anyburl": "AnyBURL: lines of names and its configuration files",
+}
+
+
+def format_named(name: str) -> ExportFormat:
+    """Return a format.
+
+    Raises
+    ------
+    UnknownNameError
+        With the nearest names.
+    """
+    known = name.strip().casefold()
+    if known not in FORMATS:
+        raise UnknownNameError("format of exports", name, FORMATS)
+    found: ExportFormat = import_module(f"loginfer.benchmark.export.{known}").FORMAT
+    return found
+
+
+FORMAT = "loginfer-export"
+FORMAT_VERSION = 1
+
+
+def check_export(to: str, out: str | Path, *, force: bool = False) -> None:
+    """Complain now, before the work, if an export could not be written to this folder.
+
+    Parameters
+    ----------
+    to, out, force
+        As for `export_benchmark`.
+    """
+    format_named(to)
+    _check_place(out, force=force)
+
+
+def export_benchmark(
+    benchmark: Benchmark | str | Path,
+    to: str,
+    out: str | Path,
+    *,
+    methods: Sequence[str] | None = None,
+    force: bool = False,
+) -> dict[str, Any]:
+    """Write a benchmark in the format of another program.
+
+    The same benchmark always gives the same bytes. `read_export` reads the folder again, without loss.
+
+    Parameters
+    ----------
+    benchmark
+        A benchmark, or its folder.
+    to
+        One of `FORMATS`.
+    out
+        The new folder. Missing folders above it are created.
+    methods
+        Whose negatives to write; those of all methods by default.
+    force
+        Replace an existing export or an empty folder; nothing else is ever replaced.
+
+    Returns
+    -------
+    The content of `export.json`.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such format or method.
+    OutputError
+        If the folder exists, lies in the benchmark's or cannot be written, or the format cannot hold a name.
+    """
+    known = format_named(to)
+    _check_place(out, force=force)
+    _refuse_inside(out, benchmark.path if isinstance(benchmark, Benchmark) else Path(benchmark))
+    if not isinstance(benchmark, Benchmark):
+        benchmark = Benchmark.load(benchmark)
+    chosen = _chosen(benchmark, methods)
+    if not known.any_name:
+        check_graph(chosen.graph)
+    with atomic_folder(out, force=force, may_replace=_may_replace) as folder:
+        job = Job(chosen, folder, Path(out).resolve().name, _notes(chosen))
+        written = known.write(job)
+        about = _about(job, known, written)
+        (folder / EXPORT).write_text(as_json(about), encoding="utf-8", newline="\n")
+    return about
+
+
+def _check_place(out: str | Path, *, force: bool) -> None:
+    """Complain if a folder could not be written here, or its name could not be told in a file."""
+    check_folder(out, force=force, may_replace=_may_replace)
+    try:
+        str(Path(out).resolve()).encode()
+    except UnicodeEncodeError:
+        shown = str(out).encode(errors="backslashreplace").decode()
+        raise OutputError(f"the path `{shown}` is no UTF-8", hint="choose another place") from None
+
+
+def _refuse_inside(out: str | Path, source: Path | None) -> None:
+    """Refuse a place in the benchmark's own folder, which is then no longer what its manifest says."""
+    if source is not None and source.is_dir() and source.resolve() in Path(out).resolve().parents:
+        raise OutputError(f"`{out}` lies in the benchmark's folder `{source}`", hint="choose a folder outside of it")
+
+
+def _chosen(benchmark: Benchmark, methods: Sequence[str] | None) -> Benchmark:
+    """Return the benchmark with the negatives of some methods only."""
+    if methods is None:
+        return benchmark
+    methods = (methods,) if isinstance(methods, str) else methods
+    for method in methods:
+        if method not in benchmark.negatives:
+            if not benchmark.negatives:
+                raise InputError("the benchmark has no negatives", hint="leave --method out")
+            raise UnknownNameError("method", method, benchmark.negatives)
+    kept = {method: made for method, made in benchmark.negatives.items() if method in methods}
+    return replace(benchmark, negatives=kept)
+
+
+def _about(job: Job, known: ExportFormat, written: Written) -> dict[str, Any]:
+    benchmark = job.benchmark
+    return {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "to": known.name,
+        "benchmark": benchmark.name,
+        "source": {"manifest_sha256": _manifest_sum(benchmark)},
+        "versions": {"loginfer": __version__},
+        "type_predicate": benchmark.graph.type_predicate or "",
+        **written.about,
+        "entities": len(benchmark.graph.entities),
+        "relations": len(benchmark.graph.relations),
+        "positives": dict(benchmark.positives.sizes),
+        "negatives": {method: dict(made.splits.sizes) for method, made in benchmark.negatives.items()},
+        **({} if benchmark.context is None else {"context": len(benchmark.context)}),
+        **({} if benchmark.noise is None else {"noise": benchmark.noise.as_dict()}),
+        "notes": [*job.notes, *written.notes],
+        "sets": _sets(job, known),
+        "files": {name: asdict(known) for name, known in folder_sums(job.folder).items()},
+    }
+
+
+def _manifest_sum(benchmark: Benchmark) -> str | None:
+    """Return the sha256 of the manifest of the benchmark's folder; None if there is none."""
+    if benchmark.path is None or not (benchmark.path / MANIFEST).is_file():
+        return None
+    return file_sum(benchmark.path / MANIFEST)
+
+
+def _notes(benchmark: Benchmark) -> list[str]:
+    notes = []
+    if benchmark.context is not None:
+        notes.append(
+            "inductive: no constant of test is in train, what is known of them is the context graph; a "
+            "system that learns a vector for each constant has none for these"
+        )
+    if benchmark.noise is not None:
+        notes.append("positives and negatives of train are written with their noise")
+    return notes
+
+
+def _sets(job: Job, known: ExportFormat) -> list[Mapping[str, Any]]:
+    """Return what each file of triples holds; a set without a file is empty."""
+    return [
+        {
+            "split": role.split,
+            "method": role.method,
+            **({"context": True} if role.context else {}),
+            "file": known.file_of(role) if known.empty_sets or len(triples) else None,
+            "triples": len(triples),
+        }
+        for role, triples in job.sets()
+    ]
+
+
+def _may_replace(folder: Path) -> None:
+    """Refuse to replace a folder that is no export, or holds more than one."""
+    try:
+        about = read_about(folder)
+    except InputError as error:
+        raise OutputError(
+            f"`{folder}` is not replaced: it is no export", hint="choose another folder, or remove it yourself"
+        ) from error
+    ours = {*about["files"], EXPORT}
+    found = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if not p.is_dir())
+    foreign = [name for name in found if name not in ours]
+    if foreign:
+        shown = ", ".join(f"`{name}`" for name in foreign[:3]) + (", …" if len(foreign) > 3 else "")
+        raise OutputError(
+            f"`{folder}` is not replaced: it also holds {shown}",
+            hint="choose another folder, or move your files out of it",
+        )
+
+
+_AGAIN = "export the benchmark again"
+
+
+def read_export(path: str | Path, *, verify: bool = True) -> Exported:
+    """Read a folder that `export_benchmark` wrote.
+
+    Parameters
+    ----------
+    path
+        The folder.
+    verify
+        Compare sizes and checksums with `export.json`.
+
+    Returns
+    -------
+    The positives of each split, the negatives of each method and split, and the context graph if there is
+    one: by name, in the benchmark's order.
+
+    Raises
+    ------
+    InputError
+        If it is no export, or damaged.
+    """
+    folder = Path(path)
+    about = read_about(folder)
+    if verify:
+        _verify(folder, about["files"])
+    read = format_named(about["to"]).reader(folder, about)
+    positives: dict[str, list[NamedTriple]] = {split: [] for split in SPLITS}
+    negatives: dict[str, dict[str, list[NamedTriple]]] = {
+        method: {split: [] for split in SPLITS} for method in about["negatives"]
+    }
+    context: list[NamedTriple] | None = None
+    for told in about["sets"]:
+        triples = _read_set(folder, told, read)
+        if told.get("context"):
+            context = triples
+        elif told["method"] is None:
+            positives[told["split"]] = triples
+        else:
+            negatives.setdefault(told["method"], {})[told["split"]] = triples
+    return Exported(about["to"], about["benchmark"], positives, negatives, context, about)
+
+
+def _read_set(folder: Path, told: Mapping[str, Any], read: Callable[[Path], list[NamedTriple]]) -> list[NamedTriple]:
+    triples = [] if told["file"] is None else read(folder / told["file"])
+    if len(triples) != told["triples"]:
+        where = str(folder / (told["file"] or EXPORT))
+        raise InputError(f"{len(triples):,} triples, expected {told['triples']:,}", where=where, hint=_AGAIN)
+    return triples
+
+
+def read_about(folder: Path) -> dict[str, Any]:
+    """Read the `export.json` of a folder.
+
+    Raises
+    ------
+    InputError
+        If there is none that this version understands.
+    """
+    path = folder / EXPORT
+    if folder.is_dir() and not path.is_file():
+        raise InputError(f"`{folder}` is no export: it has no `{EXPORT}`", hint="`loginfer export` makes one")
+    with reading(path):
+        content = path.read_bytes()
+    try:
+        about = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"no JSON: {error}", where=str(path), hint=_AGAIN) from error
+    if not isinstance(about, dict) or about.get("format") != FORMAT:
+        raise InputError(f'its "format" is not "{FORMAT}"', where=str(path), hint=_AGAIN)
+    if about.get("format_version") != FORMAT_VERSION:
+        raise InputError(
+            f"the export has the format {json.dumps(about.get('format_version'))}; this program reads format "
+            f"{FORMAT_VERSION}",
+            where=str(path),
+            hint="use the version of loginfer that wrote it, or export the benchmark again",
+        )
+    if not _makes_sense(about):
+        raise InputError("its content makes no sense", where=str(path), hint=_AGAIN)
+    return about
+
+
+def _makes_sense(about: Mapping[str, Any]) -> bool:
+    kinds = {"to": str, "benchmark": str, "negatives": dict, "sets": list, "files": dict}
+    if not all(isinstance(about.get(key), kind) for key, kind in kinds.items()) or about["to"] not in FORMATS:
+        return False
+    files = about["files"]
+    fine = all(_is_inside(name) and _is_sum(entry) for name, entry in files.items())
+    return fine and all(_is_set(told, files) for told in about["sets"])
+
+
+def _is_sum(entry: Any) -> bool:
+    return isinstance(entry, dict) and isinstance(entry.get("bytes"), int) and isinstance(entry.get("sha256"), str)
+
+
+def _is_set(told: Any, files: Mapping[str, Any]) -> bool:
+    return (
+        isinstance(told, dict)
+        and told.get("split") in SPLITS
+        and isinstance(told.get("method", 0), str | None)
+        and isinstance(told.get("triples"), int)
+        and isinstance(told.get("file", 0), str | None)
+        and (told["file"] is None or told["file"] in files)
+    )
+
+
+def _is_inside(name: str) -> bool:
+    """Whether a file's name leads nowhere but into the folder."""
+    path = PurePosixPath(name)
+    return bool(path.parts) and not path.is_absolute() and ".." not in path.parts
+
+
+def _verify(folder: Path, files: Mapping[str, Any]) -> None:
+    for name, entry in files.items():
+        path = folder / name
+        if not path.is_file():
+            raise InputError(f"`{name}` is missing", where=str(folder), hint=_AGAIN)
+        with reading(path):
+            size = path.stat().st_size
+        if size != entry["bytes"]:
+            what = f"{size:,} bytes, expected {entry['bytes']:,}"
+        elif (found := file_sum(path)) != entry["sha256"]:
+            what = f"the sha256 {found}, expected {entry['sha256']}"
+        else:
+            continue
+        hint = f"{_AGAIN}; read_export(…, verify=False) reads it as it is"
+        raise InputError(f"`{name}` was changed: it has {what}", where=str(folder), hint=hint)

@@ -1,0 +1,124 @@
+"""LibKGE: `dataset.yaml`, and tab-separated files of ids that it lists.
+
+The keys are those that LibKGE's own preprocessing writes. Negatives and the context graph are further files
+of the type `triples`, to be had with `dataset.load_triples("train_negatives_pa")`.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from loginfer.benchmark.export.base import (
+    ExportFormat,
+    Job,
+    NamedTriple,
+    Written,
+    quoted,
+    read_id_names,
+    read_ids,
+    write_ids,
+    write_readme,
+    write_text,
+)
+from loginfer.benchmark.folder.manifest import Role
+from loginfer.errors import OutputError
+
+DESCRIPTION = "dataset.yaml"
+ENTITIES, RELATIONS = "entity_ids.del", "relation_ids.del"
+SUBJECT_RELATION_OBJECT = (0, 1, 2)
+
+_USAGE = """\
+Copy the folder to LibKGE's `data`, and give its name as `dataset.name`:
+
+```sh
+kge start examples/toy-complex-train.yaml --dataset.name {name}
+```
+
+`dataset.yaml` lists all files. LibKGE draws its own negatives.
+"""
+_NEGATIVES = """\
+Those in the files beside are to be had with, for example,
+`dataset.load_triples("{key}")`.
+"""
+
+
+def key_of(role: Role) -> str:
+    """Return what `dataset.yaml` calls a set; a dot would begin another level there."""
+    if role.context:
+        return "context"
+    return role.split if role.method is None else f"{role.split}_negatives_{role.method.replace('.', '_')}"
+
+
+def file_of(role: Role) -> str:
+    """Return the file of a set: `train.del`, `train_negatives_pa.del`, `context.del`."""
+    if role.context or role.method is None:
+        return f"{key_of(role)}.del"
+    return f"{role.split}_negatives_{role.method}.del"
+
+
+def write(job: Job) -> Written:
+    """Write names, triples, `dataset.yaml` and a README."""
+    graph = job.benchmark.graph
+    for name, words in ((ENTITIES, graph.entities), (RELATIONS, graph.relations)):
+        write_text(job.folder / name, "".join(f"{i}\t{word}\n" for i, word in enumerate(words)))
+    for role, triples in job.sets():
+        write_ids(job.folder / file_of(role), triples, SUBJECT_RELATION_OBJECT, b"\t")
+    write_text(job.folder / DESCRIPTION, _description(job))
+    others = [
+        (ENTITIES, "ids and names of constants and types"),
+        (RELATIONS, "ids and names of relations"),
+        (DESCRIPTION, "the files and their sizes, for LibKGE"),
+    ]
+    usage = _USAGE.format(name=shlex.quote(job.name))
+    for method in list(job.benchmark.negatives)[:1]:
+        usage += _NEGATIVES.format(key=key_of(Role("test", method)))
+    notes = _notes(job)
+    write_readme(job, FORMAT, others, usage, notes)
+    return Written(notes=notes)
+
+
+def _notes(job: Job) -> list[str]:
+    """LibKGE reads a file with numpy, to which one line is a vector, and none an empty one."""
+    small = [f"`{file_of(role)}`" for role, triples in job.sets() if len(triples) < 2]
+    if not small:
+        return []
+    return [f"LibKGE reads sets of two triples and more; there are fewer in {', '.join(small)}"]
+
+
+def _description(job: Job) -> str:
+    """Return the text of `dataset.yaml`, keys in order."""
+    graph = job.benchmark.graph
+    values: dict[str, str | int] = {
+        "name": job.name,
+        "num_entities": len(graph.entities),
+        "num_relations": len(graph.relations),
+        "files.entity_ids.filename": ENTITIES,
+        "files.entity_ids.type": "map",
+        "files.relation_ids.filename": RELATIONS,
+        "files.relation_ids.type": "map",
+    }
+    for role, triples in job.sets():
+        key = f"files.{key_of(role)}"
+        if f"{key}.filename" in values:
+            raise OutputError(
+                f"two methods would both be called `{key_of(role)}` in `{DESCRIPTION}`",
+                hint="export one at a time: --method",
+            )
+        values |= {f"{key}.filename": file_of(role), f"{key}.type": "triples", f"{key}.size": len(triples)}
+        if role.method is None and not role.context:
+            values[f"{key}.split_type"] = role.split
+    return "dataset:\n" + "".join(
+        f"  {key}: {quoted(value) if isinstance(value, str) else value}\n" for key, value in sorted(values.items())
+    )
+
+
+def reader(folder: Path, about: Mapping[str, Any]) -> Callable[[Path], list[NamedTriple]]:
+    """Return what reads one file of triples."""
+    entities, relations = (read_id_names(folder / name, id_first=True) for name in (ENTITIES, RELATIONS))
+    return lambda path: read_ids(path, (entities, relations), SUBJECT_RELATION_OBJECT)
+
+
+FORMAT = ExportFormat(name="libkge", file_of=file_of, write=write, reader=reader)

@@ -1,0 +1,107 @@
+"""OpenKE: files of numbers, each with the number of its lines in the first one.
+
+`entity2id.txt` and `relation2id.txt` have a name and its id, the others the ids of head, tail and
+relation, in this order. OpenKE splits at white space, so names have none.
+
+`type_constrain.txt` has two lines for each relation, the heads and the tails that it has in train, valid or
+test. OpenKE reads two lines for each line of `relation2id.txt`: a relation without triples has empty ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from loginfer.benchmark.benchmark import Benchmark
+from loginfer.benchmark.export.base import (
+    ExportFormat,
+    Job,
+    NamedTriple,
+    Written,
+    decoder,
+    read_id_names,
+    read_ids,
+    safe_texts,
+    write_ids,
+    write_readme,
+    write_text,
+)
+from loginfer.benchmark.folder.manifest import Role
+from loginfer.benchmark.folder.manifest import file_of as text_file
+from loginfer.kg.formats.openke import ENTITIES, RELATIONS
+
+TYPES = "type_constrain.txt"
+HEAD_TAIL_RELATION = (0, 2, 1)
+_SPACE = re.compile(r"\s")
+
+_USAGE = """\
+```python
+from openke.data import TestDataLoader, TrainDataLoader
+
+train = TrainDataLoader(in_path="path/of/this/folder/", nbatches=100, bern_flag=1, neg_ent=25)
+test = TestDataLoader("path/of/this/folder/", "link")
+```
+
+OpenKE reads `train2id.txt`, `valid2id.txt`, `test2id.txt` and `type_constrain.txt`. It draws its own
+negatives, and does not look at those in the files beside.
+"""
+
+
+def file_of(role: Role) -> str:
+    """Return the file of a set: `train2id.txt`, `train_neg_pa2id.txt`, `context2id.txt`."""
+    return text_file(role).removesuffix(".txt") + "2id.txt"
+
+
+def write(job: Job) -> Written:
+    """Write names, triples, types and a README."""
+    texts = safe_texts(job.benchmark.graph, _SPACE, _SPACE)
+    for name, words in ((ENTITIES, texts.entities), (RELATIONS, texts.relations)):
+        lines = "".join(f"{word}\t{i}\n" for i, word in enumerate(words))
+        write_text(job.folder / name, f"{len(words)}\n{lines}")
+    for role, triples in job.sets():
+        write_ids(job.folder / file_of(role), triples, HEAD_TAIL_RELATION, b" ", b"%d\n" % len(triples))
+    with (job.folder / TYPES).open("w", encoding="ascii", newline="\n") as stream:
+        stream.writelines(_types(job.benchmark))
+    others = [
+        (ENTITIES, "names and ids of constants and types"),
+        (RELATIONS, "names and ids of relations"),
+        (TYPES, "for each relation the heads, then the tails that it has in train, valid or test"),
+    ]
+    notes = [*texts.notes, *_notes(job.benchmark)]
+    write_readme(job, FORMAT, others, _USAGE, notes)
+    return Written(texts.about, notes)
+
+
+def _notes(benchmark: Benchmark) -> list[str]:
+    """OpenKE takes the first triple of each set without asking whether there is one."""
+    empty = [f"`{file_of(Role(split))}`" for split, size in benchmark.positives.sizes.items() if not size]
+    return [f"OpenKE reads no empty sets; there are no triples in {', '.join(empty)}"] if empty else []
+
+
+def _types(benchmark: Benchmark) -> Iterator[str]:
+    triples = np.vstack([found for _, found in benchmark.positives.items()])
+    triples = triples[np.argsort(triples[:, 1], kind="stable")]
+    relations = len(benchmark.graph.relations)
+    bounds = np.searchsorted(triples[:, 1], np.arange(relations + 1))
+    yield f"{relations}\n"
+    for relation in range(relations):
+        part = triples[bounds[relation] : bounds[relation + 1]]
+        for column in (0, 2):
+            ids = np.unique(part[:, column]).tolist()
+            yield "\t".join(map(str, [relation, len(ids), *ids])) + "\n"
+
+
+def reader(folder: Path, about: Mapping[str, Any]) -> Callable[[Path], list[NamedTriple]]:
+    """Return what reads one file of triples."""
+    entities, relations = (
+        read_id_names(folder / name, id_first=False, counted=True, decode=decoder(about, kind))
+        for name, kind in ((ENTITIES, "entities"), (RELATIONS, "relations"))
+    )
+    return lambda path: read_ids(path, (entities, relations), HEAD_TAIL_RELATION, counted=True)
+
+
+FORMAT = ExportFormat(name="openke", file_of=file_of, write=write, reader=reader)

@@ -1,0 +1,88 @@
+"""PyKEEN: lines of names that `TriplesFactory.from_path` reads, and our ids as JSON.
+
+PyKEEN numbers labels in the order of their code points, which is that of their UTF-8 bytes and so ours. It
+sees only the names of the file it reads, however; with the maps beside the files its ids are always ours.
+
+It reads lines as CSV does: a field that begins with a double quote goes on to the next one. Names that begin
+so are quoted. It cannot read a file without lines: a set without triples has no file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from loginfer.benchmark.export.base import (
+    ExportFormat,
+    Job,
+    Texts,
+    Written,
+    read_named_lines,
+    write_named_sets,
+    write_readme,
+    write_text,
+)
+from loginfer.benchmark.folder.manifest import file_of
+from loginfer.errors import InputError
+
+ENTITIES, RELATIONS = "entity_to_id.json", "relation_to_id.json"
+
+_USAGE = """\
+```python
+import json
+from pathlib import Path
+
+from pykeen.triples import TriplesFactory
+
+folder = Path("path/of/this/folder")
+ids = {
+    f"{kind}_to_id": json.loads((folder / f"{kind}_to_id.json").read_text(encoding="utf-8"))
+    for kind in ("entity", "relation")
+}
+train = TriplesFactory.from_path(folder / "train.txt", **ids)
+test = TriplesFactory.from_path(folder / "test.txt", **ids)
+```
+
+The maps give every name the id that it has in LogInfer. Without them PyKEEN numbers the names of the file
+that it reads, in the same order; ids differ as soon as one name is missing there.
+"""
+
+
+def write(job: Job) -> Written:
+    """Write lines of names, the maps and a README."""
+    graph = job.benchmark.graph
+    entities, relations = list(graph.entities), list(graph.relations)
+    texts = Texts([_quoted(name) for name in entities], [_quoted(name) for name in relations])
+    write_named_sets(job, texts, file_of, empty=False)
+    for name, words in ((ENTITIES, entities), (RELATIONS, relations)):
+        write_text(job.folder / name, _map(words))
+    others = [(ENTITIES, "the id of each constant and type"), (RELATIONS, "the id of each relation")]
+    write_readme(job, FORMAT, others, _USAGE)
+    return Written()
+
+
+def _map(names: Sequence[str]) -> str:
+    """Return names and ids as JSON, one a line."""
+    lines = (f"{json.dumps(name, ensure_ascii=False)}: {number}" for number, name in enumerate(names))
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"' if name.startswith('"') else name
+
+
+def _unquoted(text: str) -> str:
+    if not text.startswith('"'):
+        return text
+    if len(text) < 2 or not text.endswith('"'):
+        raise InputError(f"`{text[:60]}` begins with a quote and does not end with one")
+    return text[1:-1].replace('""', '"')
+
+
+FORMAT = ExportFormat(
+    name="pykeen",
+    file_of=file_of,
+    write=write,
+    reader=lambda folder, about: read_named_lines(about, _unquoted),
+    empty_sets=False,
+)

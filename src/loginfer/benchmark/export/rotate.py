@@ -1,0 +1,48 @@
+"""The files of RotatE's code (KnowledgeGraphEmbedding) and of the many programs that took them over.
+
+`entities.dict` and `relations.dict` have an id and a name a line, the others a triple of names. The readers
+strip each line, so a name must not begin or end with white space.
+"""
+
+from __future__ import annotations
+
+import re
+
+from loginfer.benchmark.export.base import (
+    ExportFormat,
+    Job,
+    Written,
+    read_named_lines,
+    safe_texts,
+    write_named_sets,
+    write_readme,
+    write_text,
+)
+from loginfer.benchmark.folder.manifest import file_of
+
+ENTITIES, RELATIONS = "entities.dict", "relations.dict"
+_STRIPPED = re.compile(r"\A\s+|\s+\Z")
+
+_USAGE = """\
+```sh
+python -u codes/run.py --do_train --do_valid --do_test --data_path path/of/this/folder \\
+    --model RotatE --double_entity_embedding --save_path models/RotatE
+```
+
+The program draws its own negatives, and does not look at those in the files beside.
+"""
+
+
+def write(job: Job) -> Written:
+    """Write the dictionaries, lines of names and a README."""
+    graph = job.benchmark.graph
+    texts = safe_texts(graph, _STRIPPED, _STRIPPED)
+    for name, words in ((ENTITIES, texts.entities), (RELATIONS, texts.relations)):
+        write_text(job.folder / name, "".join(f"{i}\t{word}\n" for i, word in enumerate(words)))
+    write_named_sets(job, texts, file_of)
+    others = [(ENTITIES, "ids and names of constants and types"), (RELATIONS, "ids and names of relations")]
+    write_readme(job, FORMAT, others, _USAGE, texts.notes)
+    return Written(texts.about, texts.notes)
+
+
+FORMAT = ExportFormat(name="rotate", file_of=file_of, write=write, reader=lambda folder, about: read_named_lines(about))

@@ -1,0 +1,1 @@
+"""The folder that a benchmark lives in: written, read, described."""

@@ -1,0 +1,499 @@
+"""README and Croissant.
+
+The sections of a benchmark's card on its noise and on its context graph.
+
+The card of a benchmark: a README for people, with how it was made and what it holds.
+
+The Croissant description of a benchmark: JSON-LD that data set search engines and loaders understand.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from loginfer.benchmark.benchmark import SPLITS, Benchmark, BenchmarkRule, Split
+from loginfer.benchmark.folder.manifest import (
+    CANDIDATES,
+    CARD,
+    CONTEXT,
+    CROISSANT,
+    FORMAT_VERSION,
+    MANIFEST,
+    NEGATIVES,
+    NOISE,
+    PROVENANCE,
+    RULES,
+    FileSum,
+    Role,
+    depth_counts,
+    file_of,
+    role_of,
+)
+from loginfer.benchmark.folder.tables import DEPTH_COLUMN, PROVENANCE_COLUMNS, negative_columns
+from loginfer.errors import LogInferError
+
+if TYPE_CHECKING:
+    from loginfer.benchmark.recipe import Recipe
+    from loginfer.kg.catalogue import Entry
+
+
+_LATER: tuple[Split, ...] = ("valid", "test")
+
+
+def noise_section(benchmark: Benchmark) -> list[str]:
+    """Return the lines on what is wrong on purpose; none for a benchmark without noise."""
+    noise = benchmark.noise
+    if noise is None:
+        return []
+    counts = noise.as_dict()
+    sizes = benchmark.positives.sizes
+    shares = [
+        f"{noise.reached[split] / sizes[split]:.1%} of {split}"
+        for split in _LATER
+        if sizes[split] and split in noise.reached
+    ]
+    derived = f"From `train.txt` as it is the rules themselves derive {' and '.join(shares)}. " if shares else ""
+    return [
+        "## Noise",
+        "",
+        "The positives and negatives of train are wrong on purpose; valid and test are not.",
+        "",
+        f"- conclusions that stand among the negatives: {counts['flipped-positive']:,}",
+        f"- negatives that stand among the positives: {counts['flipped-negative']:,}",
+        f"- premises that are missing, though true: {counts['missing']:,}",
+        "",
+        f"{derived}`{NOISE}` lists all that is wrong. `{PROVENANCE}` and `{NEGATIVES}` tell of the benchmark "
+        "without the noise.",
+    ]
+
+
+def inductive_section(benchmark: Benchmark) -> list[str]:
+    """Return the lines on the two sides; none for a benchmark whose test has the constants of train."""
+    context = benchmark.context
+    if context is None:
+        return []
+    train, test = len(benchmark.graph.consts), len(context.consts)
+    return [
+        "## Inductive",
+        "",
+        f"The {test:,} constants of test are none of the {train:,} constants of train and valid. `{CONTEXT}` "
+        f"({len(context):,} triples) tells of them: a positive of test follows from a rule and triples of "
+        f"`{CONTEXT}`. Systems learn from `train.txt`, and rank test triples among the constants of the "
+        "context graph. The size of the graph above, and the support and new conclusions of the rules below, "
+        "are those of the two sides; what lies across is dropped.",
+    ]
+
+
+# So many rules are shown; the others are counted.
+RULES_SHOWN = 20
+
+METHOD_NAMES = {
+    "rb": "relevance-based",
+    "pa": "position-aware",
+    "qg": "query-guided",
+    "rc": "random object corruption",
+    "nm": "near misses",
+}
+_PROTOCOLS = {
+    "paper": "the text of the paper to the letter; negatives are only known to be outside P_all",
+    "sound": "no negative follows from the rules and P_all in one step",
+}
+_FILES = {
+    RULES: "the rules, one a line, in the order in which the other files count them from 0",
+    PROVENANCE: "for every conclusion each rule that derives it, with one witness",
+    NEGATIVES: "for every negative where it came from",
+    NOISE: "what is wrong with `train.txt` and the negatives of train, triple by triple",
+    CONTEXT: "the context graph: what is known about the constants of test, one triple a line",
+    CANDIDATES[0]: "the constants of `train.txt`, among which systems rank",
+    CANDIDATES[1]: "the relations of `train.txt`",
+    CANDIDATES[2]: "the types of `train.txt`",
+    CROISSANT: "a description for machines (Croissant)",
+    MANIFEST: "the recipe, versions, counts, and size and sha256 of every file",
+}
+
+
+def make_card(benchmark: Benchmark, kg: Mapping[str, Any] | None, files: Sequence[str]) -> str:
+    """Return the text of a benchmark's README.
+
+    Parameters
+    ----------
+    benchmark
+        The benchmark.
+    kg
+        Size and sum of K, see `kg_figures`; None if K is not known.
+    files
+        The files of the folder so far.
+    """
+    sections = [
+        [f"# {_line(benchmark.name)}", "", _summary(benchmark)],
+        _made(benchmark, kg),
+        noise_section(benchmark),
+        inductive_section(benchmark),
+        _figures(benchmark),
+        _rules(benchmark.rules),
+        _notes(benchmark),
+        _file_list([*files, CROISSANT, MANIFEST]),
+        _usage(),
+        _licence(benchmark),
+    ]
+    return "\n".join(line for section in sections if section for line in (*section, "")).rstrip() + "\n"
+
+
+def _summary(benchmark: Benchmark) -> str:
+    if benchmark.provenance is None:
+        return "A benchmark for knowledge-graph completion with positive and negative triples."
+    follows = "A positive of valid or test follows from a rule and triples of `train.txt`."
+    if benchmark.provenance.deep:
+        follows = (
+            "A positive of valid or test follows from the rules and triples of `train.txt`, in one step or "
+            f"more: `{PROVENANCE}` tells in how many."
+        )
+    if benchmark.context is not None:
+        follows = (
+            "A positive of valid follows from a rule and triples of `train.txt`, one of test from a rule and "
+            f"triples of `{CONTEXT}`."
+        )
+    return (
+        "A benchmark of inference patterns for knowledge-graph completion, in the manner of LogInfer: "
+        "systems learn from `train.txt` and the negatives of train, and are asked which triples of the test "
+        f"files are true. {follows}"
+    )
+
+
+def _made(benchmark: Benchmark, kg: Mapping[str, Any] | None) -> list[str]:
+    recipe = benchmark.recipe
+    if recipe is None:
+        return []
+    graph = f"`{_line(recipe.kg)}`"
+    if kg is not None:
+        sizes = [counted(kg[f"{what}s"], what) for what in ("triple", "constant", "relation", "type")]
+        graph += f" ({', '.join(sizes)}; sha256 of its sorted lines {kg['sha256']})"
+    lines = ["## How it was made", "", f"- graph: {graph}"]
+    if recipe.patterns:
+        lines.append("- patterns: " + ", ".join(f"`{_line(p)}`" for p in recipe.patterns))
+        lines.append(f"- rules: for each pattern {_which(recipe)} (k1)")
+    else:
+        lines.append("- rules: given")
+    lines.append(f"- conclusions: at most {recipe.k2:,} sampled for each rule (k2), split {recipe.ratio}")
+    if recipe.depth > 1:
+        lines.append(f"- depth: conclusions follow in up to {recipe.depth} steps; each depth has its share")
+    matched = f"; nm matched on {' and '.join(recipe.match)}" if recipe.match else ""
+    methods = ", ".join(f"{m} ({METHOD_NAMES.get(m, m)})" for m in recipe.negatives)
+    lines.append(f"- negatives: {methods}{matched}")
+    promise = _PROTOCOLS[recipe.protocol]
+    if recipe.depth > 1 and recipe.protocol == "sound":
+        promise = "no negative follows from the rules and P_all, in any number of steps"
+    lines.append(f"- protocol: {recipe.protocol}, {promise}")
+    lines.append(f"- seed: {recipe.seed}")
+    return [*lines, "", f"`{MANIFEST}` holds the whole recipe."]
+
+
+def _which(recipe: Recipe) -> str:
+    """Say which candidates became rules."""
+    if recipe.select == "support":
+        which = f"the {recipe.k1:,} with the largest support"
+    elif recipe.select == "random":
+        which = f"{recipe.k1:,} random ones"
+    else:
+        which = f"{recipe.k1:,} random ones whose {recipe.select_by} lies in {recipe.interval}"
+    return which + (", each with the head of the largest confidence" if recipe.head == "best" else "")
+
+
+def _figures(benchmark: Benchmark) -> list[str]:
+    lines = ["## Figures", "", "| | train | valid | test |", "|---|---:|---:|---:|"]
+    sizes = benchmark.positives.sizes
+    lines.append("| positives | " + " | ".join(f"{sizes[split]:,}" for split in SPLITS) + " |")
+    if (provenance := benchmark.provenance) is not None:
+        counts = [int((provenance.split == i).sum()) for i in range(len(SPLITS))]
+        lines.append("| of these new conclusions | " + " | ".join(f"{n:,}" for n in counts) + " |")
+        for depth, sizes_there in depth_counts(provenance).items() if provenance.deep else ():
+            there = " | ".join(f"{sizes_there[split]:,}" for split in SPLITS)
+            lines.append(f"| of these at depth {depth} | {there} |")
+    for method, made in benchmark.negatives.items():
+        cells = []
+        for split, triples in made.splits.items():
+            asked = made.asked.get(split, len(triples))
+            short = f" of {asked:,} asked for" if asked != len(triples) else ""
+            cells.append(f"{len(triples):,}{short}")
+        lines.append(f"| negatives {method} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def _rules(rules: Sequence[BenchmarkRule]) -> list[str]:
+    if not rules:
+        return []
+    measured = any(known.confidence is not None for known in rules)
+    lines = ["## Rules", "", "| | rule | support | new conclusions | sampled |", "|---:|---|---:|---:|---:|"]
+    if measured:
+        lines[2] += " confidence | overlap |"
+        lines[3] += "---:|---:|"
+    # Rules that contribute conclusions come first.
+    order = sorted(range(len(rules)), key=lambda place: rules[place].sampled == 0)
+    for place in order[:RULES_SHOWN]:
+        known = rules[place]
+        text = _line(str(known.rule)).replace("|", "\\|")
+        counts = " | ".join("unknown" if n < 0 else f"{n:,}" for n in (known.support, known.new, known.sampled))
+        if measured:
+            shares = (known.confidence, known.overlap)
+            counts += "".join(" | unknown" if share is None else f" | {share:.3f}" for share in shares)
+        lines.append(f"| {place} | `{text}` | {counts} |")
+    if len(rules) > RULES_SHOWN:
+        lines += ["", f"And {len(rules) - RULES_SHOWN:,} more: see `{RULES}` and `{MANIFEST}`."]
+    return lines
+
+
+def _notes(benchmark: Benchmark) -> list[str]:
+    notes = [*benchmark.notes]
+    notes += [f"{method}: {note}" for method, made in benchmark.negatives.items() for note in made.notes]
+    if benchmark.passed_over:
+        reasons = Counter(known.reason is None for known in benchmark.passed_over)
+        for little, why in ((True, "concluding too little that is new"), (False, "a negation")):
+            if reasons[little]:
+                passed = counted(reasons[little], "candidate")
+                notes.append(f"passed over for {why}: {passed}, see `{MANIFEST}`")
+    return ["## Notes", "", *(f"- {_line(note)}" for note in notes)] if notes else []
+
+
+def _file_list(files: Sequence[str]) -> list[str]:
+    lines = ["## Files", "", "| file | what it holds |", "|---|---|"]
+    for name in files:
+        if name == CARD:
+            continue
+        role = role_of(name)
+        what = _FILES.get(name, "")
+        if role is not None and role.method is None:
+            what = f"P_{role.split}: positives, one triple a line, subject, relation, object between tabs"
+        elif role is not None:
+            method = role.method or ""
+            what = f"N_{role.split}: negatives, {METHOD_NAMES.get(method, method)}"
+        if name == CANDIDATES[0] and CONTEXT in files:
+            what = f"the constants of `{CONTEXT}`, among which systems rank"
+        lines.append(f"| `{name}` | {what} |")
+    return lines
+
+
+def _usage() -> list[str]:
+    return [
+        "## Use",
+        "",
+        "```python",
+        "from loginfer.benchmark import load_benchmark",
+        "",
+        'benchmark = load_benchmark("path/of/this/folder")  # verifies the sums',
+        "benchmark.positives.train, benchmark.negatives, benchmark.rules",
+        "```",
+        "",
+        "`loginfer audit path/of/this/folder` checks every claim that is made here.",
+    ]
+
+
+def _licence(benchmark: Benchmark) -> list[str]:
+    lines = ["## Licence", ""]
+    entry = source_entry(benchmark)
+    if entry is None:
+        return [*lines, "The triples come from the graph named above, whose terms apply to them."]
+    return [*lines, f"The triples come from {entry.name}. {entry.licence}", "", f"Please cite: {entry.citation}"]
+
+
+def source_entry(benchmark: Benchmark) -> Entry | None:
+    """Return the catalogue's entry of the graph that the benchmark was made from, if it has one."""
+    from loginfer.kg.catalogue import find
+
+    if benchmark.recipe is None:
+        return None
+    try:
+        return find(benchmark.recipe.kg)
+    except LogInferError:
+        return None
+
+
+def counted(number: int, what: str) -> str:
+    """Return a number with its noun."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+# What the short names of a description stand for: the words of schema.org and of Croissant 1.0.
+_CONTEXT: dict[str, Any] = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "sc": "https://schema.org/",
+    "cr": "http://mlcommons.org/croissant/",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "dct": "http://purl.org/dc/terms/",
+    "citeAs": "cr:citeAs",
+    "column": "cr:column",
+    "conformsTo": "dct:conformsTo",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "equivalentProperty": "cr:equivalentProperty",
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    "extract": "cr:extract",
+    "field": "cr:field",
+    "fileObject": "cr:fileObject",
+    "fileProperty": "cr:fileProperty",
+    "fileSet": "cr:fileSet",
+    "format": "cr:format",
+    "includes": "cr:includes",
+    "isLiveDataset": "cr:isLiveDataset",
+    "jsonPath": "cr:jsonPath",
+    "key": "cr:key",
+    "md5": "cr:md5",
+    "parentField": "cr:parentField",
+    "path": "cr:path",
+    "recordSet": "cr:recordSet",
+    "references": "cr:references",
+    "regex": "cr:regex",
+    "repeated": "cr:repeated",
+    "replace": "cr:replace",
+    "samplingRate": "cr:samplingRate",
+    "separator": "cr:separator",
+    "source": "cr:source",
+    "subField": "cr:subField",
+    "transform": "cr:transform",
+}
+_FORMATS = {".parquet": "application/x-parquet", ".txt": "text/plain", ".md": "text/markdown"}
+_WHOLE_NUMBERS = ("rule", "kept", "depth", "label")
+
+
+def make_croissant(benchmark: Benchmark, files: Mapping[str, FileSum]) -> dict[str, Any]:
+    """Return the Croissant 1.0 description of a benchmark's folder.
+
+    Parameters
+    ----------
+    benchmark
+        The benchmark.
+    files
+        The files to describe; the manifest is none of them, as it holds the sum of the description.
+    """
+    return described(benchmark, files, _record_sets(benchmark, files))
+
+
+def described(
+    benchmark: Benchmark, files: Mapping[str, FileSum], record_sets: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
+    """Return the description of files of a benchmark.
+
+    Parameters
+    ----------
+    benchmark
+        The benchmark.
+    files
+        The files.
+    record_sets
+        What is in them, see `table`.
+    """
+    entry = source_entry(benchmark)
+    about: dict[str, Any] = {
+        "@context": _CONTEXT,
+        "@type": "sc:Dataset",
+        "conformsTo": "http://mlcommons.org/croissant/1.0",
+        "name": benchmark.name,
+        "description": _description(benchmark, entry),
+        "version": f"{FORMAT_VERSION}.0.0",
+    }
+    if entry is not None:
+        about["citeAs"] = entry.citation
+    return {
+        **about,
+        "distribution": [_file(name, known) for name, known in sorted(files.items())],
+        "recordSet": list(record_sets),
+    }
+
+
+def _description(benchmark: Benchmark, entry: Entry | None) -> str:
+    text = "Positive and negative triples for knowledge-graph completion, split into train, valid and test."
+    if (recipe := benchmark.recipe) is not None:
+        text += f" Made from the graph {recipe.kg} and {len(benchmark.rules):,} rules;"
+        text += f" protocol {recipe.protocol}, seed {recipe.seed}."
+    # What is known about a graph's terms is a sentence; `license` would have to be the address of a licence.
+    return text if entry is None else f"{text} On the terms of {entry.name}: {entry.licence}"
+
+
+def _file(name: str, known: FileSum) -> dict[str, Any]:
+    return {
+        "@type": "cr:FileObject",
+        "@id": name,
+        "name": name,
+        "contentUrl": name,
+        "contentSize": f"{known.bytes} B",
+        "encodingFormat": _FORMATS["." + name.rsplit(".", 1)[-1]],
+        "sha256": known.sha256,
+    }
+
+
+def _record_sets(benchmark: Benchmark, files: Mapping[str, FileSum]) -> list[dict[str, Any]]:
+    found = []
+    for split in SPLITS:
+        name = file_of(Role(split))
+        # A set without records is none to the readers of Croissant.
+        if files[name].bytes:
+            found.append(_lines(split, name, f"The positives of {split}."))
+    if CONTEXT in files and files[CONTEXT].bytes:
+        found.append(_lines("context", CONTEXT, "The context graph: what is known about test's constants."))
+    if PROVENANCE in files:
+        about = "Where the conclusions came from: one record for each conclusion and rule that derives it."
+        deep = benchmark.provenance is not None and benchmark.provenance.deep
+        columns = PROVENANCE_COLUMNS | DEPTH_COLUMN if deep else PROVENANCE_COLUMNS
+        found.append(table("provenance", PROVENANCE, about, columns))
+    about = "All negatives, and where they came from."
+    found.append(table("negatives", NEGATIVES, about, negative_columns(benchmark)))
+    if NOISE in files:
+        from loginfer.benchmark.folder.tables import NOISE_COLUMNS
+
+        about = "What is wrong with the positives and negatives of train on purpose."
+        found.append(table("noise", NOISE, about, NOISE_COLUMNS))
+    return found
+
+
+def _lines(split: str, file: str, about: str) -> dict[str, Any]:
+    """Describe a file of triples: the columns of a line without a heading are found by expressions."""
+    patterns = {"subject": r"^([^\t]*)\t", "relation": r"^[^\t]*\t([^\t]*)\t", "object": r"^[^\t]*\t[^\t]*\t([^\t]*)$"}
+    fields = []
+    for column, pattern in patterns.items():
+        field = _field(split, column, f"The {column}.", "sc:Text")
+        extract = {"extract": {"fileProperty": "lines"}, "transform": {"regex": pattern}}
+        fields.append({**field, "source": {"fileObject": {"@id": file}, **extract}})
+    return _record_set(split, about, fields)
+
+
+def table(name: str, file: str, about: str, columns: Mapping[str, str]) -> dict[str, Any]:
+    """Describe a Parquet file as a set of records.
+
+    Parameters
+    ----------
+    name
+        The set's name.
+    file
+        The file.
+    about
+        What it holds, in a sentence.
+    columns
+        What each column means.
+    """
+    fields = []
+    for column, meaning in columns.items():
+        field = _field(name, column, meaning, "sc:Integer" if column in _WHOLE_NUMBERS else "sc:Text")
+        if column == "witness":
+            field["repeated"] = True
+        fields.append({**field, "source": {"fileObject": {"@id": file}, "extract": {"column": column}}})
+    return _record_set(name, about, fields)
+
+
+def _record_set(name: str, about: str, fields: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"@type": "cr:RecordSet", "@id": name, "name": name, "description": about, "field": fields}
+
+
+def _field(record_set: str, column: str, about: str, kind: str) -> dict[str, Any]:
+    return {
+        "@type": "cr:Field",
+        "@id": f"{record_set}/{column}",
+        "name": column,
+        "description": about,
+        "dataType": kind,
+    }

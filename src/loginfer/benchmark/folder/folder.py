@@ -1,0 +1,383 @@
+"""The folder a benchmark lives in: written so that it is complete or not there, verified when it is read."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from loginfer.benchmark.benchmark import SPLITS, Benchmark, NegativeSet, Origins, Splits
+from loginfer.benchmark.folder.manifest import (
+    CANDIDATES,
+    CARD,
+    CROISSANT,
+    MANIFEST,
+    NEGATIVES,
+    NOISE,
+    PROVENANCE,
+    RULES,
+    FileSum,
+    Problem,
+    Role,
+    as_json,
+    file_of,
+    is_method,
+    is_ours,
+    kg_figures,
+    make_manifest,
+    passed_over,
+    role_of,
+)
+from loginfer.benchmark.folder.reading import RawFolder, read_folder
+from loginfer.errors import InputError, OutputError
+from loginfer.files import atomic_folder, check_folder
+from loginfer.kg import KnowledgeGraph, Triples, Vocabulary, sorted_unique
+
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
+    from loginfer.benchmark.construction.noise import Noise
+
+
+# So many problems of a damaged folder are named in an error.
+SHOWN = 3
+
+
+# -- writing ------------------------------------------------------------------------------------
+
+
+def check_output(path: str | Path, *, force: bool = False) -> None:
+    """Complain now, before the work, if a benchmark could not be written to this folder.
+
+    Parameters
+    ----------
+    path, force
+        As for `write_benchmark`.
+    """
+    check_folder(path, force=force, may_replace=_may_replace)
+
+
+def check_graph(graph: KnowledgeGraph) -> None:
+    """Complain now, before the work, about a name that cannot be part of a line."""
+    from loginfer.kg.formats.tsv import refuse_names
+
+    for vocabulary in (graph.entities, graph.relations):
+        try:
+            refuse_names(vocabulary, b"\t\n\r\0", "the lines of a benchmark's files")
+        except OutputError as error:
+            raise OutputError(error.message, hint="give it another name in the graph") from error
+
+
+def write_benchmark(benchmark: Benchmark, path: str | Path, *, force: bool = False) -> dict[str, Any]:
+    """Write a benchmark's folder; it is complete or not there at all.
+
+    Parameters
+    ----------
+    benchmark
+        What to write.
+    path
+        The folder. Missing folders above it are created.
+    force
+        Replace an existing benchmark or an empty folder; nothing else is ever replaced.
+
+    Returns
+    -------
+    The manifest.
+
+    Raises
+    ------
+    OutputError
+        If the folder exists, cannot be written, or is being written by another run; or if a name cannot be
+        part of a line.
+    """
+    from loginfer.benchmark.folder.card import make_card, make_croissant
+
+    texts = _texts(benchmark)
+    with atomic_folder(path, force=force, may_replace=_may_replace) as folder:
+        writer = _Writer(folder)
+        _write_triples(benchmark, writer)
+        for name, text in texts.items():
+            writer.text(name, text)
+        _write_tables(benchmark, writer)
+        kg = _kg(benchmark)
+        writer.text(CARD, make_card(benchmark, kg, list(writer.files)))
+        writer.text(CROISSANT, as_json(make_croissant(benchmark, writer.files)))
+        manifest = make_manifest(benchmark, kg, writer.files)
+        writer.text(MANIFEST, as_json(manifest))
+    return manifest
+
+
+def _may_replace(folder: Path) -> None:
+    """Refuse to replace a folder with anything in it that is not a benchmark's."""
+    entries = sorted(folder.iterdir())
+    foreign = [entry.name for entry in entries if not (entry.is_file() and is_ours(entry.name))]
+    if foreign:
+        shown = ", ".join(f"`{name}`" for name in foreign[:3]) + (", …" if len(foreign) > 3 else "")
+        raise OutputError(
+            f"`{folder}` is not replaced: it also holds {shown}",
+            hint="choose another folder, or move your files out of it",
+        )
+    roles = [role_of(entry.name) for entry in entries]
+    if not (folder / MANIFEST).exists() and not any(role and role.method for role in roles):
+        raise OutputError(
+            f"`{folder}` is not replaced: it is no benchmark, as it has no `{MANIFEST}`",
+            hint="choose another folder, or remove it yourself",
+        )
+
+
+def _texts(benchmark: Benchmark) -> dict[str, str]:
+    """Return the texts of small files; whatever cannot be written is told now."""
+    from loginfer.logic.rule_files import format_rules
+
+    check_graph(benchmark.graph)
+    for method in benchmark.negatives:
+        if not is_method(method):
+            raise OutputError(f"negatives called `{method}` cannot be written: it is part of files' names")
+    if not benchmark.rules:
+        return {}
+    heading = f"# The rules of {' '.join(benchmark.name.split())}, one a line, in order; see {CARD}.\n"
+    return {RULES: heading + format_rules(benchmark.program)}
+
+
+class _Writer:
+    """Writes files into a new folder and takes their sums on the way."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.files: dict[str, FileSum] = {}
+
+    def text(self, name: str, text: str) -> None:
+        with self.open(name) as stream:
+            stream.write(text.encode())
+
+    def open(self, name: str) -> _Summed:
+        return _Summed(self, name)
+
+
+class _Digest(io.RawIOBase):
+    """A file that keeps nothing but its sha256."""
+
+    def __init__(self) -> None:
+        self.digest = hashlib.sha256()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        view = memoryview(data).cast("B")
+        self.digest.update(view)
+        return len(view)
+
+
+class _Summed(_Digest):
+    """A new file whose size and sha256 are known when it is closed."""
+
+    def __init__(self, writer: _Writer, name: str) -> None:
+        super().__init__()
+        self._writer = writer
+        self._name = name
+        self._file = (writer.folder / name).open("wb", buffering=0)
+        self._bytes = 0
+
+    def write(self, data: Any) -> int:
+        view = memoryview(data).cast("B")
+        super().write(view)
+        done = 0
+        while done < len(view):
+            done += self._file.write(view[done:]) or 0
+        self._bytes += done
+        return done
+
+    def close(self) -> None:
+        if not self.closed:
+            self._file.close()
+            self._writer.files[self._name] = FileSum(self._bytes, self.digest.hexdigest())
+        super().close()
+
+
+def _write_triples(benchmark: Benchmark, writer: _Writer) -> None:
+    for split in SPLITS:
+        with writer.open(file_of(Role(split))) as stream:
+            if split == "train":
+                _write_graph(benchmark.graph, stream)
+            else:
+                _write_lines(benchmark.graph, benchmark.positives[split], stream)
+    for method, made in benchmark.negatives.items():
+        for split, triples in made.splits.items():
+            with writer.open(file_of(Role(split, method))) as stream:
+                _write_lines(benchmark.graph, triples, stream)
+    graph, context = benchmark.graph, benchmark.context
+    if context is not None:
+        with writer.open(file_of(Role("test", context=True))) as stream:
+            _write_lines(graph, context.triples, stream)
+    entities, relations, types = CANDIDATES
+    with writer.open(entities) as stream:
+        _write_names(graph.entities, (graph if context is None else context).consts, stream)
+    with writer.open(relations) as stream:
+        _write_names(graph.relations, graph.rels, stream)
+    if len(graph.types):
+        with writer.open(types) as stream:
+            _write_names(graph.entities, graph.types, stream)
+
+
+def _write_graph(graph: KnowledgeGraph, stream: BinaryIO | io.RawIOBase) -> None:
+    for triples in graph.blocks():
+        _write_lines(graph, triples, stream)
+
+
+def _write_lines(graph: KnowledgeGraph, triples: Triples, stream: BinaryIO | io.RawIOBase) -> None:
+    from loginfer.kg.formats.tsv import write_lines
+
+    entities = (graph.entities.data, graph.entities.offsets)
+    relations = (graph.relations.data, graph.relations.offsets)
+    write_lines(stream, triples, (entities, relations, entities), b"\t", b"\n")  # type: ignore[arg-type]
+
+
+def _write_names(vocabulary: Vocabulary, ids: Any, stream: io.RawIOBase) -> None:
+    whole = vocabulary.data.tobytes()
+    starts, ends = vocabulary.offsets[ids].tolist(), vocabulary.offsets[ids + 1].tolist()
+    stream.write(b"".join(whole[a:b] + b"\n" for a, b in zip(starts, ends, strict=True)))
+
+
+def _write_tables(benchmark: Benchmark, writer: _Writer) -> None:
+    from loginfer.benchmark.folder.tables import write_negatives, write_provenance
+
+    if benchmark.provenance is not None:
+        with writer.open(PROVENANCE) as stream:
+            write_provenance(benchmark, benchmark.provenance, stream)  # type: ignore[arg-type]
+    with writer.open(NEGATIVES) as stream:
+        write_negatives(benchmark.clean, stream)  # type: ignore[arg-type]
+    if benchmark.noise is not None:
+        from loginfer.benchmark.folder.tables import write_noise
+
+        with writer.open(NOISE) as stream:
+            write_noise(benchmark, benchmark.noise, stream)  # type: ignore[arg-type]
+
+
+def _kg(benchmark: Benchmark) -> dict[str, Any] | None:
+    if benchmark.kg is None:
+        return None
+    sink = _Digest()
+    _write_graph(benchmark.kg, sink)
+    return kg_figures(benchmark.kg, sink.digest.hexdigest())
+
+
+# -- reading ------------------------------------------------------------------------------------
+
+
+def load_benchmark(path: str | Path, *, verify: bool = True) -> Benchmark:
+    """Read a benchmark's folder and verify it.
+
+    Parameters
+    ----------
+    path
+        A folder that `write_benchmark` wrote, or one with files named as in the released LogInfer, CoDEx or
+        InferWiki data sets. Of the latter repeated lines count once, and negatives that a split does not
+        have are empty.
+    verify
+        Compare sizes and checksums with the manifest.
+
+    Raises
+    ------
+    InputError
+        If it is no benchmark, or damaged; with the files and lines.
+    """
+    raw = read_folder(path, verify=verify)
+    if raw.problems:
+        raise _damaged(raw)
+    train, valid, test = (_distinct(raw, raw.lines(split)) for split in SPLITS)
+    graph = raw.graph(train)
+    if not len(graph):
+        raise InputError(f"`{path}` holds no training triples")
+    manifest = raw.manifest or {}
+    notes = manifest.get("notes", [])
+    noise, found = _noise(raw)
+    return Benchmark(
+        name=raw.name,
+        graph=graph,
+        positives=Splits(graph.triples, valid, test),
+        negatives=found or {method: _negatives(raw, method) for method in raw.methods},
+        rules=raw.rules,
+        provenance=raw.provenance,
+        recipe=raw.recipe,
+        passed_over=passed_over(manifest) if manifest else (),
+        notes=tuple(map(str, notes)) if isinstance(notes, list) else (),
+        manifest=manifest,
+        path=raw.path,
+        context=None if raw.context is None else raw.graph(raw.context),
+        noise=noise,
+    )
+
+
+def _noise(raw: RawFolder) -> tuple[Noise | None, dict[str, NegativeSet]]:
+    """Return the noise and the negatives with it; nothing for a folder without noise."""
+    from loginfer.benchmark.folder.reading import noise_of
+
+    if raw.noise is None:
+        return None, {}
+    noise, noisy = noise_of(raw, raw.noise)
+    table = raw.origins
+    origins = {} if table is None else _origins(raw, noisy.method, noise.negatives.splits)
+    later = {split: found for split, found in origins.items() if split != "train"}
+    noise = replace(noise, negatives=replace(noise.negatives, origins=origins))
+    return noise, {noisy.method: replace(noisy, origins=later)}
+
+
+def _distinct(raw: RawFolder, lines: Triples) -> Triples:
+    triples = sorted_unique(lines, raw.keys)
+    triples.setflags(write=False)
+    return triples
+
+
+def _negatives(raw: RawFolder, method: str) -> NegativeSet:
+    splits = Splits(*(_distinct(raw, raw.lines(split, method)) for split in SPLITS))
+    told = (raw.manifest or {}).get("negatives", {}).get(method, {})
+    asked: dict[str, int] = {split: told[split]["asked"] for split in SPLITS if told}
+    origins = {} if raw.origins is None else _origins(raw, method, splits)
+    return NegativeSet(method, splits, origins, asked, tuple(map(str, told.get("notes", ()))))
+
+
+def _origins(raw: RawFolder, method: str, splits: Splits) -> Mapping[str, Origins]:
+    """Return where the negatives of a method came from; the table and the text files must agree."""
+    found: dict[str, Origins] = {}
+    table = raw.origins
+    if table is None:
+        return found
+    for split, triples in splits.items():
+        rows = table.rows(method, split)
+        rows = rows[np.argsort(raw.keys.pack(table.triples[rows]), kind="stable")]
+        if not np.array_equal(table.triples[rows], triples):
+            raise InputError(
+                f"`{NEGATIVES}` and `{file_of(Role(split, method))}` hold different negatives",
+                where=str(raw.path),
+                hint="build the benchmark again",
+            )
+        origins = table.origins[rows]
+        if len(origins) == 0 or origins.source.min() >= 0:
+            found[split] = origins
+    return found
+
+
+def _damaged(raw: RawFolder) -> InputError:
+    """Return the error that tells what is wrong with a folder."""
+    first = raw.problems[0]
+    if len(raw.problems) == 1:
+        return InputError(_described(first), where=first.where or str(raw.path / first.file), hint=first.hint)
+    shown = [f"\n    {problem.file}: {_described(problem)}" for problem in raw.problems[:SHOWN]]
+    more = len(raw.problems) - SHOWN
+    rest = f"\n    and {more:,} more" if more > 0 else ""
+    return InputError(
+        f"`{raw.path}` has {len(raw.problems):,} problems:{''.join(shown)}{rest}",
+        hint=first.hint or "`loginfer audit` lists them all",
+    )
+
+
+def _described(problem: Problem) -> str:
+    if problem.count == 1 or not problem.examples:
+        return problem.message
+    return f"{problem.message}, the first: {problem.examples[0]}"

@@ -1,0 +1,480 @@
+"""Files and manifest.
+
+Which files a benchmark's folder holds, and which file of somebody else's folder is what.
+
+The manifest: how a benchmark was made, what it holds, and the sums of its files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from loginfer.benchmark.benchmark import SPLITS, Benchmark, BenchmarkRule, PassedOver, Provenance, Split
+from loginfer.errors import InputError, LogInferError
+from loginfer.files import reading
+from loginfer.kg import KnowledgeGraph
+from loginfer.kg.formats.base import split_compression
+from loginfer.logic import parse_rule
+from loginfer.logic.rule import Rule
+
+RULES = "rules.txt"
+PROVENANCE = "provenance.parquet"
+NEGATIVES = "negatives.parquet"
+NOISE = "noise.parquet"
+CONTEXT = "context.txt"
+CARD = "README.md"
+CROISSANT = "croissant.json"
+MANIFEST = "manifest.json"
+CANDIDATES = ("candidate_entities.txt", "candidate_relations.txt", "candidate_types.txt")
+
+# What negatives are called whose file does not name a method.
+GIVEN = "given"
+
+_SPLIT_WORDS: dict[str, Split] = {
+    "train": "train", "training": "train",
+    "valid": "valid", "validation": "valid", "val": "valid", "dev": "valid",
+    "test": "test", "testing": "test",
+}  # fmt: skip
+_NEGATIVE_WORDS = ("neg", "negs", "negative", "negatives")
+_POSITIVE_WORDS = ("pos", "positive", "positives")
+# What file managers leave in any folder that somebody looks at.
+_LITTER = (".DS_Store", "Thumbs.db", "desktop.ini")
+_ENDINGS = (".txt", ".tsv")
+_EXACT = re.compile(r"(train|valid|dev|test)_neg_([A-Za-z0-9][A-Za-z0-9_.-]*)")
+_METHOD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """What a file of triples holds.
+
+    Parameters
+    ----------
+    split
+        train, valid or test.
+    method
+        Which negatives; None for positives.
+    context
+        Whether it is the context graph that goes with this split.
+    """
+
+    split: Split
+    method: str | None = None
+    context: bool = False
+
+    def __str__(self) -> str:
+        if self.context:
+            return f"the context graph of {self.split}"
+        return f"the positives of {self.split}" if self.method is None else f"negatives of {self.split}"
+
+
+def file_of(role: Role) -> str:
+    """Return the name under which we write triples: `train.txt`, `train_neg_pa.txt`."""
+    if role.context:
+        return CONTEXT
+    return f"{role.split}.txt" if role.method is None else f"{role.split}_neg_{role.method}.txt"
+
+
+def is_method(name: str) -> bool:
+    """Whether a method's name can be part of a file's name."""
+    return _METHOD.fullmatch(name) is not None
+
+
+def is_ours(name: str) -> bool:
+    """Whether a file of this name is one that we write, or one that nobody misses."""
+    tables = (PROVENANCE, NEGATIVES, NOISE)
+    if name in (RULES, CONTEXT, *tables, CARD, CROISSANT, MANIFEST, *CANDIDATES, *_LITTER):
+        return True
+    role = role_of(name)
+    return role is not None and file_of(role) == name
+
+
+def role_of(name: str) -> Role | None:
+    """Return what a file of triples holds, judged by its name; None if it is no such file.
+
+    Known are the names of the released LogInfer files (`train.txt`, `train_neg_pa.txt`), of CoDEx
+    (`valid_negatives.txt`), of InferWiki (`test_pos.txt`, `test_neg.txt`), and what is like them: `dev.tsv`,
+    `neg_train.txt`, `test-negatives.txt.gz`.
+    """
+    plain = split_compression(name)[0]
+    ending = next((e for e in _ENDINGS if plain.lower().endswith(e)), None)
+    if ending is None or name.startswith("."):
+        return None
+    stem = plain[: -len(ending)]
+    if exact := _EXACT.fullmatch(stem):
+        return Role(_SPLIT_WORDS[exact[1]], exact[2])
+    words = [word for word in re.split(r"[_\-. ]+", stem) if word]
+    lower = [word.lower() for word in words]
+    splits = [word for word in lower if word in _SPLIT_WORDS]
+    negative = [word for word in lower if word in _NEGATIVE_WORDS]
+    positive = [word for word in lower if word in _POSITIVE_WORDS]
+    if len(splits) != 1 or len(negative) + len(positive) > 1:
+        return None
+    known = {*splits, *negative, *positive}
+    rest = [word for word, small in zip(words, lower, strict=True) if small not in known]
+    split = _SPLIT_WORDS[splits[0]]
+    if negative:
+        return Role(split, "_".join(rest) or GIVEN)
+    return None if rest else Role(split)
+
+
+def roles(names: Iterable[str]) -> dict[Role, list[str]]:
+    """Return the files of a folder by what they hold; more than one for a role is a mistake of the folder."""
+    found: dict[Role, list[str]] = {}
+    for name in sorted(names):
+        role = role_of(name)
+        if role is not None:
+            found.setdefault(role, []).append(name)
+    return {role: found[role] for role in sorted(found, key=_order)}
+
+
+def _order(role: Role) -> tuple[bool, str, int]:
+    return (role.method is not None, role.method or "", SPLITS.index(role.split))
+
+
+FORMAT = "loginfer-benchmark"
+FORMAT_VERSION = 1
+
+# What can be wrong with a folder:
+#   manifest    the manifest cannot be read, or is not one of ours
+#   missing     a file is not there
+#   bytes       a file has another size than the manifest says
+#   sha256      a file has other content than the manifest says
+#   lines       a file has lines that are no triples
+#   unreadable  a file cannot be read at all, or contradicts the others
+#   twice       two files have the same role
+Kind = Literal["manifest", "missing", "bytes", "sha256", "lines", "unreadable", "twice"]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that is wrong with a folder.
+
+    Parameters
+    ----------
+    kind
+        See `Kind`.
+    file
+        Name of the file.
+    message
+        What is wrong.
+    where
+        The file's path, with the line where there is one.
+    hint
+        What to do about it.
+    count
+        How often it is wrong: the number of bad lines.
+    examples
+        The first few of them.
+    """
+
+    kind: Kind
+    file: str
+    message: str
+    where: str | None = None
+    hint: str | None = None
+    count: int = 1
+    examples: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FileSum:
+    """Size and checksum of a file."""
+
+    bytes: int
+    sha256: str
+
+
+# -- writing ------------------------------------------------------------------------------------
+
+
+def make_manifest(benchmark: Benchmark, kg: Mapping[str, Any] | None, files: Mapping[str, FileSum]) -> dict[str, Any]:
+    """Return the manifest of a benchmark; it holds no time, no machine and no engine.
+
+    Parameters
+    ----------
+    benchmark
+        The benchmark.
+    kg
+        Size and sum of K (see `kg_figures`), if K is known.
+    files
+        The sums of all other files.
+    """
+    provenance = benchmark.provenance
+    conclusions = None
+    if provenance is not None:
+        conclusions = {split: int((provenance.split == i).sum()) for i, split in enumerate(SPLITS)}
+    return {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "name": benchmark.name,
+        "versions": _versions(),
+        "recipe": None if benchmark.recipe is None else benchmark.recipe.as_dict(),
+        "kg": kg,
+        "type_predicate": benchmark.graph.type_predicate or "",
+        "rules": [_rule(known, sampled=known.sampled) for known in benchmark.rules],
+        "passed_over": [_rule(known) for known in benchmark.passed_over],
+        "notes": list(benchmark.notes),
+        "positives": dict(benchmark.positives.sizes),
+        "conclusions": conclusions,
+        **({} if provenance is None or not provenance.deep else {"depths": depth_counts(provenance)}),
+        "negatives": {method: _negatives(benchmark, method) for method in benchmark.negatives},
+        **({} if benchmark.noise is None else {"noise": benchmark.noise.as_dict()}),
+        **({} if benchmark.context is None else {"inductive": _inductive(benchmark, benchmark.context)}),
+        "files": {name: asdict(files[name]) for name in sorted(files)},
+    }
+
+
+def depth_counts(provenance: Provenance) -> dict[str, dict[str, int]]:
+    """Return how many conclusions of each depth each split has."""
+    return {
+        str(depth): {
+            split: int(((provenance.split == i) & (provenance.depth == depth)).sum()) for i, split in enumerate(SPLITS)
+        }
+        for depth in np.unique(provenance.depth).tolist()
+    }
+
+
+def as_json(value: Mapping[str, Any]) -> str:
+    """Return a value as the text of a JSON file."""
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+def _versions() -> dict[str, str]:
+    import numpy as np
+    import pyarrow as pa
+
+    from loginfer._version import __version__
+
+    return {"loginfer": __version__, "numpy": np.__version__, "pyarrow": pa.__version__}
+
+
+def kg_figures(kg: KnowledgeGraph, sha256: str) -> dict[str, Any]:
+    """Return the size of K and the sum of its lines, sorted by subject, relation, object."""
+    return {
+        "triples": len(kg),
+        "constants": len(kg.consts),
+        "relations": len(kg.rels),
+        "types": len(kg.types),
+        "sha256": sha256,
+    }
+
+
+def _rule(known: BenchmarkRule | PassedOver, **more: int) -> dict[str, Any]:
+    return {
+        "rule": str(known.rule),
+        "pattern": known.pattern,
+        "support": known.support,
+        "new": known.new,
+        **more,
+        **_measures(known),
+        **({"reason": known.reason} if isinstance(known, PassedOver) and known.reason else {}),
+    }
+
+
+def _measures(known: BenchmarkRule | PassedOver) -> dict[str, float | None]:
+    """Return the measures of a rule that was not chosen by its support."""
+    if not isinstance(known, BenchmarkRule) or known.confidence is None:
+        return {}
+    return {"confidence": known.confidence, "overlap": known.overlap}
+
+
+def _negatives(benchmark: Benchmark, method: str) -> dict[str, Any]:
+    made = benchmark.negatives[method]
+    counts: dict[str, Any] = {
+        split: {"asked": int(made.asked.get(split, len(triples))), "reached": len(triples)}
+        for split, triples in made.splits.items()
+    }
+    return {**counts, "notes": list(made.notes)}
+
+
+def _inductive(benchmark: Benchmark, context: KnowledgeGraph) -> dict[str, Any]:
+    constants = {"train": len(benchmark.graph.consts), "test": len(context.consts)}
+    return {"context": len(context), "constants": constants}
+
+
+# -- reading ------------------------------------------------------------------------------------
+
+
+def read_manifest(folder: Path, problems: list[Problem]) -> dict[str, Any] | None:
+    """Read the manifest of a folder; None, and a problem, if it is not one that this version understands."""
+    path = folder / MANIFEST
+    try:
+        with reading(path):
+            text = path.read_bytes()
+        try:
+            manifest = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"the manifest is no JSON: {error}", hint="build the benchmark again") from error
+        _check_manifest(manifest)
+    except LogInferError as error:
+        problems.append(Problem("manifest", MANIFEST, error.message, where=str(path), hint=error.hint))
+        return None
+    found: dict[str, Any] = manifest
+    return found
+
+
+def _check_manifest(manifest: Any) -> None:
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise InputError(
+            f'the manifest is not that of a benchmark: its "format" is not "{FORMAT}"',
+            hint="remove or rename it to read the folder without a manifest",
+        )
+    version = manifest.get("format_version")
+    if version != FORMAT_VERSION:
+        raise InputError(
+            f"the benchmark has the format {json.dumps(version)}; this program reads format {FORMAT_VERSION}",
+            hint="use the version of loginfer that wrote it, or build it again",
+        )
+    for key, kind in (("files", dict), ("negatives", dict), ("rules", list), ("passed_over", list)):
+        if not isinstance(manifest.get(key), kind):
+            raise InputError(f'the manifest has no "{key}"', hint="build the benchmark again")
+    for key, fine in (
+        ("recipe", isinstance(manifest.get("recipe"), dict | None)),
+        ("kg", _is_kg(manifest.get("kg"))),
+        ("positives", _are_sizes(manifest.get("positives"))),
+        ("conclusions", manifest.get("conclusions") is None or _are_sizes(manifest["conclusions"])),
+        ("notes", isinstance(manifest.get("notes"), list)),
+        ("versions", isinstance(manifest.get("versions"), dict)),
+        ("type_predicate", isinstance(manifest.get("type_predicate"), str)),
+    ):
+        if not fine:
+            raise InputError(f'the manifest\'s "{key}" makes no sense', hint="build the benchmark again")
+    passed_over(manifest)
+    for name, entry in manifest["files"].items():
+        plain = name == Path(name).name and name not in ("", ".", "..", MANIFEST)
+        if not (plain and isinstance(entry, dict) and isinstance(entry.get("bytes"), int)):
+            raise InputError(f"the manifest's entry for `{name}` makes no sense", hint="build it again")
+    for method, entry in manifest["negatives"].items():
+        if not (is_method(method) and _are_counts(entry)):
+            raise InputError(f"the manifest's negatives `{method}` make no sense", hint="build it again")
+
+
+def _are_counts(entry: Any) -> bool:
+    """Whether this is what the manifest says about the negatives of a method."""
+    if not isinstance(entry, dict) or not isinstance(entry.get("notes"), list):
+        return False
+    counts = [entry.get(split) for split in SPLITS]
+    return all(isinstance(c, dict) and _is_size(c.get("asked")) and _is_size(c.get("reached")) for c in counts)
+
+
+def _are_sizes(entry: Any) -> bool:
+    """Whether this is a number for each split."""
+    return isinstance(entry, dict) and all(_is_size(entry.get(split)) for split in SPLITS)
+
+
+def _is_kg(entry: Any) -> bool:
+    """Whether this is what the manifest says about K, which need not be known."""
+    if entry is None:
+        return True
+    return isinstance(entry, dict) and _is_size(entry.get("triples")) and isinstance(entry.get("sha256"), str)
+
+
+def _is_size(number: Any) -> bool:
+    return isinstance(number, int) and not isinstance(number, bool) and number >= 0
+
+
+def verify_files(
+    folder: Path, names: Sequence[str], manifest: Mapping[str, Any], problems: list[Problem], *, sums: bool = True
+) -> list[str]:
+    """Compare a folder with its manifest; return the files that are listed and there.
+
+    Parameters
+    ----------
+    folder, names
+        The folder and the files in it.
+    manifest
+        Its manifest.
+    problems
+        Grows by what is wrong.
+    sums
+        Also compare sizes and checksums.
+    """
+    there = []
+    for name, entry in manifest["files"].items():
+        path = folder / name
+        if name not in names:
+            hint = "get the folder again, or build it again"
+            problems.append(Problem("missing", name, f"`{name}` is missing", where=str(path), hint=hint))
+            continue
+        there.append(name)
+        if not sums:
+            continue
+        with reading(path):
+            size = path.stat().st_size
+        if size != entry["bytes"]:
+            message = f"`{name}` was changed: it has {size:,} bytes, expected {entry['bytes']:,}"
+            problems.append(Problem("bytes", name, message, where=str(path), hint=_CHANGED))
+        elif (found := file_sum(path)) != (expected := entry.get("sha256")):
+            message = f"`{name}` was changed: its sha256 is {found}, expected {expected}"
+            problems.append(Problem("sha256", name, message, where=str(path), hint=_CHANGED))
+    return there
+
+
+_CHANGED = "get the file again or build the benchmark again; load_benchmark(…, verify=False) reads it as it is"
+
+
+def file_sum(path: Path) -> str:
+    """Return the sha256 of a file."""
+    with reading(path), path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def folder_sums(folder: Path) -> dict[str, FileSum]:
+    """Return size and checksum of every file in a folder and below it, by its path there."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    sums = {path.relative_to(folder).as_posix(): FileSum(path.stat().st_size, file_sum(path)) for path in files}
+    return dict(sorted(sums.items()))
+
+
+def manifest_rules(manifest: Mapping[str, Any], rules: Sequence[Rule]) -> tuple[BenchmarkRule, ...]:
+    """Return the rules of the rules file with what the manifest knows about them."""
+    entries = manifest["rules"]
+    if len(entries) != len(rules):
+        raise InputError(f"there are {len(rules):,} rules, but {len(entries):,} in the manifest")
+    found = []
+    for place, (rule, entry) in enumerate(zip(rules, entries, strict=True)):
+        told = _entry(entry, "sampled")
+        if told["rule"] != str(rule):
+            raise InputError(f"rule {place} is `{rule}`, but `{told['rule']}` in the manifest")
+        counts = (told["support"], told["new"], told["sampled"])
+        measures = (_share(entry, "confidence"), _share(entry, "overlap"))
+        found.append(BenchmarkRule(rule, told["pattern"], *counts, *measures))
+    return tuple(found)
+
+
+def _share(entry: Mapping[str, Any], key: str) -> float | None:
+    """Return a measure of a rule, if there is one."""
+    value = entry.get(key)
+    if not isinstance(value, int | float | None) or isinstance(value, bool):
+        raise InputError("the manifest's rules make no sense", hint="build the benchmark again")
+    return None if value is None else float(value)
+
+
+def passed_over(manifest: Mapping[str, Any]) -> tuple[PassedOver, ...]:
+    """Return the candidates that the manifest says were passed over."""
+    told = [_entry(entry) for entry in manifest["passed_over"]]
+    try:
+        return tuple(
+            PassedOver(parse_rule(t["rule"]), t["pattern"], t["support"], t["new"], t.get("reason")) for t in told
+        )
+    except InputError as error:
+        raise InputError("the manifest's rules make no sense", hint="build the benchmark again") from error
+
+
+def _entry(entry: Any, *more: str) -> dict[str, Any]:
+    """Return the manifest's entry for a rule, checked."""
+    fine = isinstance(entry, dict) and isinstance(entry.get("rule"), str)
+    fine = fine and all(isinstance(entry.get(key), int) for key in ("support", "new", *more))
+    if not fine or not isinstance(entry.get("pattern"), str | None):
+        raise InputError("the manifest's rules make no sense", hint="build the benchmark again")
+    found: dict[str, Any] = entry
+    return found

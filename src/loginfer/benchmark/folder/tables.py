@@ -1,0 +1,645 @@
+"""The Parquet files.
+
+The two Parquet files of a benchmark: where its conclusions and its negatives came from.
+
+Names are dictionary columns over the benchmark's vocabularies: ten million rows are written a row group at a
+time, without a Python object for any of them. The same benchmark always gives the same bytes.
+`table_reading` reads them.
+
+Reading the two Parquet files of a benchmark, a row group at a time, without trusting them.
+
+`noise.parquet`: what is wrong with P_train and N_train, triple by triple.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from loginfer.benchmark.benchmark import POSITIONS, SOURCES, SPLITS, Benchmark, Origins, Provenance
+from loginfer.benchmark.construction.noise import KINDS, Noise
+from loginfer.errors import InputError
+from loginfer.files import reading
+from loginfer.kg import Triples
+from loginfer.logic.rule import Atom, Rule
+from loginfer.logic.subrules import EDITS
+
+if TYPE_CHECKING:
+    from loginfer.kg.formats.scan import GraphBuilder
+
+
+Ids: TypeAlias = npt.NDArray[np.int32]
+
+# The columns and what they mean, for people and for `croissant.json`.
+TRIPLE_COLUMNS = {"subject": "The subject.", "relation": "The relation.", "object": "The object."}
+PROVENANCE_COLUMNS = {
+    **TRIPLE_COLUMNS,
+    "split": "The split that the conclusion is in: train, valid or test.",
+    "rule": "A rule that derives it, as its place in rules.txt, counted from 0.",
+    "witness": "What the rule's variables stand for, in the order in which its body mentions them.",
+}
+# Only of a benchmark whose conclusions follow in several steps.
+DEPTH_COLUMN = {"depth": "In how many steps the conclusion follows; its premises follow in fewer."}
+# The sources that there were before near misses: a column that needs no more keeps its bytes.
+_FIRST_SOURCES = SOURCES[: SOURCES.index("near-miss")]
+
+NEGATIVE_COLUMNS = {
+    **TRIPLE_COLUMNS,
+    "split": "The split that the negative is in: train, valid or test.",
+    "method": "The method that made it.",
+    "source": "Where it came from: " + ", ".join(_FIRST_SOURCES) + ".",
+    "position": "The position of a positive that was replaced: subject, object or either.",
+    "rule": "The rule whose sub-rule concludes it, as its place in rules.txt, counted from 0.",
+    "kept": "The parts of that rule's body which the sub-rule keeps: bit i stands for part i.",
+}
+
+# Only of a benchmark with near misses.
+EDIT_COLUMNS = {
+    "edit": "What was done to that rule's body: replace, reverse, drop or drop-inequality.",
+    "part": "The part of the body to which it was done, counted from 0.",
+    "relation_instead": "The relation that replaces that of the part.",
+    "type_instead": "The type that replaces that of the part.",
+}
+ROW_GROUP = 2**19
+# Beyond this size of its names a column is written without a dictionary.
+DICTIONARY_BYTES = 2**28
+
+
+def write_provenance(benchmark: Benchmark, provenance: Provenance, stream: IO[bytes]) -> None:
+    """Write one row for each pair of a conclusion and a rule that derives it."""
+    import pyarrow as pa
+
+    names = NameColumns(benchmark)
+    schema = pa.schema(
+        [
+            *names.fields(),
+            ("split", word_type()),
+            ("rule", pa.int32()),
+            ("witness", pa.list_(names.entity_type)),
+            *([("depth", pa.int8())] if provenance.deep else []),
+        ]
+    )
+
+    def part(start: int, stop: int) -> list[Any]:
+        rows = provenance.conclusion[start:stop]
+        bounds = provenance.offsets[start : stop + 1]
+        witnesses = names.entities(provenance.values[bounds[0] : bounds[-1]])
+        return [
+            *names.columns(provenance.triples[rows]),
+            coded(provenance.split[rows], SPLITS),
+            pa.array(provenance.rule[start:stop]),
+            pa.ListArray.from_arrays(pa.array((bounds - bounds[0]).astype(np.int32)), witnesses),
+            *([pa.array(provenance.depth[rows])] if provenance.deep else []),
+        ]
+
+    write_parts(stream, schema, (part(a, b) for a, b in row_groups(len(provenance.rule))))
+
+
+def write_negatives(benchmark: Benchmark, stream: IO[bytes]) -> None:
+    """Write one row for each negative."""
+    import pyarrow as pa
+
+    names = NameColumns(benchmark)
+    methods = tuple(benchmark.negatives)
+    edited = has_edits(benchmark)
+    sources = SOURCES if edited else _FIRST_SOURCES
+    schema = pa.schema(
+        [
+            *names.fields(),
+            ("split", word_type()),
+            ("method", word_type()),
+            ("source", word_type()),
+            ("position", word_type()),
+            ("rule", pa.int32()),
+            ("kept", pa.int32()),
+            *(names.edit_fields() if edited else []),
+        ]
+    )
+
+    def parts() -> Iterator[list[Any]]:
+        for m, made in enumerate(benchmark.negatives.values()):
+            for s, (split, triples) in enumerate(made.splits.items()):
+                origins = made.origins.get(split)
+                for start, stop in row_groups(len(triples)):
+                    rows = slice(start, stop)
+                    yield [
+                        *names.columns(triples[rows]),
+                        coded(np.full(stop - start, s, dtype=np.int8), SPLITS),
+                        coded(np.full(stop - start, m, dtype=np.int8), methods),
+                        *_origin_columns(origins, rows, stop - start, sources),
+                        *(names.edit_columns(origins, rows, stop - start) if edited else []),
+                    ]
+
+    write_parts(stream, schema, parts())
+
+
+def has_edits(benchmark: Benchmark) -> bool:
+    """Say whether a benchmark has near misses."""
+    near_miss = SOURCES.index("near-miss")
+    every = [origins for made in benchmark.negatives.values() for origins in made.origins.values()]
+    return any(bool((origins.source == near_miss).any()) for origins in every)
+
+
+def negative_columns(benchmark: Benchmark) -> dict[str, str]:
+    """Return the columns of `negatives.parquet` and what they mean."""
+    if not has_edits(benchmark):
+        return NEGATIVE_COLUMNS
+    source = "Where it came from: " + ", ".join(SOURCES) + "."
+    rule = "The rule whose sub-rule or near miss concludes it, as its place in rules.txt, counted from 0."
+    return {**NEGATIVE_COLUMNS, "source": source, "rule": rule, **EDIT_COLUMNS}
+
+
+def _origin_columns(origins: Origins | None, rows: slice, count: int, sources: Sequence[str]) -> list[Any]:
+    import pyarrow as pa
+
+    if origins is None:
+        unknown: Any = pa.nulls(count, pa.int8())
+        words = pa.DictionaryArray.from_arrays(unknown, pa.array(sources))
+        return [words, words, pa.nulls(count, pa.int32()), pa.nulls(count, pa.int32())]
+    rule, kept = origins.rule[rows], origins.kept[rows]
+    return [
+        coded(origins.source[rows], sources),
+        coded(origins.position[rows], POSITIONS, missing=origins.position[rows] == 0),
+        pa.array(rule, mask=rule < 0),
+        pa.array(kept, mask=kept == 0),
+    ]
+
+
+class NameColumns:
+    """The benchmark's vocabularies as Arrow arrays, of which a column takes what it needs."""
+
+    def __init__(self, benchmark: Benchmark) -> None:
+        from loginfer.kg.formats.parquet import strings_of
+
+        self._entities = strings_of(benchmark.graph.entities)
+        self._relations = strings_of(benchmark.graph.relations)
+        self._rules = benchmark.program
+
+    @property
+    def entity_type(self) -> Any:
+        """The type of a column of constants or types."""
+        import pyarrow as pa
+
+        return pa.dictionary(pa.int32(), self._entities.type)
+
+    def fields(self) -> list[tuple[str, Any]]:
+        """Return names and types of the columns subject, relation, object."""
+        import pyarrow as pa
+
+        relation_type = pa.dictionary(pa.int32(), self._relations.type)
+        return list(zip(TRIPLE_COLUMNS, (self.entity_type, relation_type, self.entity_type), strict=True))
+
+    def columns(self, triples: Triples) -> list[Any]:
+        """Return the columns subject, relation, object."""
+        return [self.entities(triples[:, 0]), _encoded(triples[:, 1], self._relations), self.entities(triples[:, 2])]
+
+    def entities(self, ids: Ids) -> Any:
+        """Return a column of constants or types."""
+        return _encoded(ids, self._entities)
+
+    def edit_fields(self) -> list[tuple[str, Any]]:
+        """Return names and types of the columns that tell of near misses."""
+        import pyarrow as pa
+
+        relation_type = pa.dictionary(pa.int32(), self._relations.type)
+        kinds = (word_type(), pa.int32(), relation_type, self.entity_type)
+        return list(zip(EDIT_COLUMNS, kinds, strict=True))
+
+    def edit_columns(self, origins: Origins | None, rows: slice, count: int) -> list[Any]:
+        """Return the columns that tell of near misses; empty cells where a negative is none."""
+        import pyarrow as pa
+
+        none = np.full(count, -1, dtype=np.int32)
+        edit = np.zeros(count, dtype=np.int8) if origins is None else origins.edit[rows]
+        part, rule, predicate = (
+            none if origins is None else getattr(origins, name)[rows] for name in ("part", "rule", "predicate")
+        )
+        is_type = (edit > 0) & type_parts(self._rules, rule, part)
+        return [
+            coded(edit, EDITS, missing=edit == 0),
+            pa.array(part, mask=part < 0),
+            _encoded(np.where(is_type, -1, predicate).astype(np.int32), self._relations),
+            _encoded(np.where(is_type, predicate, -1).astype(np.int32), self._entities),
+        ]
+
+
+def is_type_part(rules: Sequence[Rule], rule: int, part: int) -> bool:
+    """Say whether a part of a rule's body is a type atom; False for what is not there."""
+    if not (0 <= rule < len(rules) and 0 <= part < len(rules[rule].body)):
+        return False
+    found = rules[rule].body[part]
+    return isinstance(found, Atom) and found.is_type
+
+
+def type_parts(rules: Sequence[Rule], rule: Ids, part: Ids) -> npt.NDArray[np.bool_]:
+    """Return bool[n]: `is_type_part` for many at once."""
+    width = max((len(known.body) for known in rules), default=0)
+    known = [[is_type_part(rules, number, place) for place in range(width)] for number in range(len(rules))]
+    there = (rule >= 0) & (rule < len(rules)) & (part >= 0) & (part < width)
+    found = np.zeros(len(rule), dtype=bool)
+    if there.any():
+        found[there] = np.array(known, dtype=bool)[rule[there], part[there]]
+    return found
+
+
+def _encoded(ids: Ids, names: Any) -> Any:
+    """Return a dictionary column whose dictionary holds only the names in use; -1 is an empty cell."""
+    import pyarrow as pa
+
+    used = np.zeros(len(names), dtype=bool)
+    missing = ids < 0
+    used[ids[~missing] if missing.any() else ids] = True
+    places = np.cumsum(used, dtype=np.int32)
+    places -= 1
+    indices: Any = pa.array(places[ids], mask=missing if missing.any() else None)
+    return pa.DictionaryArray.from_arrays(indices, names.take(pa.array(np.flatnonzero(used))))
+
+
+def word_type() -> Any:
+    """Return the type of a column that holds few different words."""
+    import pyarrow as pa
+
+    return pa.dictionary(pa.int8(), pa.string())
+
+
+def coded(codes: npt.NDArray[np.int8], words: Sequence[str], missing: npt.NDArray[np.bool_] | None = None) -> Any:
+    """Return a column of words, given their places in a list."""
+    import pyarrow as pa
+
+    indices: Any = pa.array(codes, mask=missing)
+    return pa.DictionaryArray.from_arrays(indices, pa.array(list(words), pa.string()))
+
+
+def row_groups(rows: int) -> Iterator[tuple[int, int]]:
+    """Yield where each row group starts and stops."""
+    for start in range(0, rows, ROW_GROUP):
+        yield start, min(start + ROW_GROUP, rows)
+
+
+def write_parts(stream: IO[bytes], schema: Any, parts: Iterator[list[Any]]) -> None:
+    """Write the columns of one row group after the other."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with pq.ParquetWriter(
+        stream,
+        schema,
+        compression="zstd",
+        use_dictionary=True,
+        dictionary_pagesize_limit=DICTIONARY_BYTES,
+        # Nobody asks for a range of names, and finding the least takes longer than all the rest.
+        write_statistics=[name for name in schema.names if name in ("split", "method", "rule")],
+        store_schema=False,
+    ) as writer:
+        for columns in parts:
+            writer.write_table(pa.table(columns, schema=schema), row_group_size=ROW_GROUP)
+
+
+@dataclass(frozen=True)
+class NegativeTable:
+    """Where negatives came from, row by row.
+
+    Parameters
+    ----------
+    triples
+        int32[n, 3].
+    split, method
+        int8[n], int8[n]: places in `SPLITS` and in `methods`.
+    methods
+        Names of methods.
+    origins
+        Of all rows; `origins.source` is -1 where it is not known.
+    """
+
+    triples: Triples
+    split: npt.NDArray[np.int8]
+    method: npt.NDArray[np.int8]
+    methods: tuple[str, ...]
+    origins: Origins
+
+    def __len__(self) -> int:
+        return len(self.triples)
+
+    def rows(self, method: str, split: str) -> npt.NDArray[np.int64]:
+        """Return the places of the negatives that a method made for a split."""
+        if method not in self.methods:
+            return np.empty(0, dtype=np.int64)
+        wanted = (self.method == self.methods.index(method)) & (self.split == SPLITS.index(split))
+        return np.flatnonzero(wanted)
+
+
+@dataclass(frozen=True)
+class RawProvenance:
+    """`provenance.parquet` with provisional ids."""
+
+    triples: Triples
+    split: npt.NDArray[np.int8]
+    rule: Ids
+    lengths: npt.NDArray[np.int64]
+    values: Ids
+    depth: npt.NDArray[np.int8]
+
+    def finish(self, entity_ids: Ids, relation_ids: Ids, rules: int | None) -> Provenance:
+        """Return the provenance over the final vocabularies, sorted by conclusion and rule."""
+        _check_rules(self.rule, rules, least=0)
+        triples = renamed(self.triples, entity_ids, relation_ids)
+        order = np.lexsort((self.rule, triples[:, 2], triples[:, 1], triples[:, 0]))
+        triples, split, rule = triples[order], self.split[order], self.rule[order]
+        fresh = np.ones(len(order), dtype=bool)
+        fresh[1:] = (triples[1:] != triples[:-1]).any(axis=1)
+        conclusion = np.cumsum(fresh) - 1
+        if (split != split[fresh][conclusion]).any():
+            raise InputError("a conclusion is in two splits")
+        if (~fresh[1:] & (rule[1:] == rule[:-1])).any():
+            raise InputError("a conclusion names the same rule twice")
+        offsets, values = _reordered(self.lengths, entity_ids[self.values], order)
+        depth = self.depth[order] if len(self.depth) else self.depth
+        if len(depth) and (depth != depth[fresh][conclusion]).any():
+            raise InputError("a conclusion has two depths")
+        depth = depth[fresh] if len(depth) else depth
+        return Provenance(triples[fresh], split[fresh], conclusion, rule, offsets, values, depth)
+
+
+@dataclass(frozen=True)
+class RawNegatives:
+    """`negatives.parquet` with provisional ids.
+
+    Parameters
+    ----------
+    table
+        Everything but the predicates of near misses.
+    relation, type
+        Those that are relations, and those that are types; -1 for none.
+    """
+
+    table: NegativeTable
+    relation: Ids
+    type: Ids
+
+    def finish(self, entity_ids: Ids, relation_ids: Ids, rules: Sequence[Rule] | None) -> NegativeTable:
+        """Return the table over the final vocabularies.
+
+        A type where the rule has a relation, or a relation where it has a type, counts as none.
+        """
+        table = self.table
+        _check_rules(table.origins.rule, None if rules is None else len(rules), least=-1)
+        triples = renamed(table.triples, entity_ids, relation_ids)
+        is_type = type_parts(rules or (), table.origins.rule, table.origins.part)
+        known = ((self.relation >= 0) & ~is_type, (self.type >= 0) & is_type)
+        predicate = np.full(len(triples), -1, dtype=np.int32)
+        predicate[known[0]] = relation_ids[self.relation[known[0]]]
+        predicate[known[1]] = entity_ids[self.type[known[1]]]
+        origins = replace(table.origins, predicate=predicate)
+        return NegativeTable(triples, table.split, table.method, table.methods, origins)
+
+
+def read_provenance(path: Path, builder: GraphBuilder) -> RawProvenance:
+    """Read `provenance.parquet`; its names are interned in the builder's tables."""
+    from loginfer.kg.formats.parquet import intern_strings
+
+    parts = []
+    none = np.empty(0, dtype=np.int8)
+    for columns in read_groups(path, PROVENANCE_COLUMNS, nullable=(), optional=DEPTH_COLUMN):
+        witness = columns["witness"]
+        names = witness.flatten()
+        if names.null_count:
+            raise InputError("column `witness` has an empty cell (null)")
+        parts.append(
+            (
+                triples_of(columns, builder),
+                codes_of(columns["split"], SPLITS, "split"),
+                _numbers(columns["rule"], 0),
+                np.asarray(witness.value_lengths().to_numpy(zero_copy_only=False), dtype=np.int64),
+                intern_strings(names, builder.entities),
+                _numbers(columns["depth"], 0).astype(np.int8) if "depth" in columns else none,
+            )
+        )
+    if not parts:
+        empty = np.empty(0, dtype=np.int32)
+        parts.append((empty.reshape(0, 3), none, empty, empty.astype(np.int64), empty, none))
+    columns_read = (np.concatenate(column) for column in zip(*parts, strict=True))
+    triples, split, rule, lengths, values, depth = columns_read
+    return RawProvenance(triples, split, rule, lengths, values, depth)
+
+
+def read_negatives(path: Path, builder: GraphBuilder) -> RawNegatives:
+    """Read `negatives.parquet`; its names are interned in the builder's tables."""
+    parts: list[tuple[npt.NDArray[Any], ...]] = []
+    methods: list[str] = []
+    nullable = ("source", "position", "rule", "kept", *EDIT_COLUMNS)
+    for columns in read_groups(path, NEGATIVE_COLUMNS, nullable, optional=EDIT_COLUMNS):
+        methods += [m for m in columns["method"].dictionary.to_pylist() if m not in methods]
+        parts.append(
+            (
+                triples_of(columns, builder),
+                codes_of(columns["split"], SPLITS, "split"),
+                codes_of(columns["method"], methods, "method"),
+                codes_of(columns["source"], SOURCES, "source"),
+                codes_of(columns["position"], POSITIONS, "position", missing=0),
+                _numbers(columns["rule"], -1),
+                _numbers(columns["kept"], 0),
+                *_edits(columns, builder),
+            )
+        )
+    if not parts:
+        none, code = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int8)
+        parts.append((none.reshape(0, 3), code, code, code, code, none, none, code, none, none, none))
+    triples, split, method, *origins = (np.concatenate(column) for column in zip(*parts, strict=True))
+    *told, relation, type_ = origins
+    told.append(np.full(len(triples), -1, dtype=np.int32))
+    return RawNegatives(NegativeTable(triples, split, method, tuple(methods), Origins(*told)), relation, type_)
+
+
+def _edits(columns: Mapping[str, Any], builder: GraphBuilder) -> tuple[npt.NDArray[Any], ...]:
+    """Return edits, parts, and what replaces relations and types; of a file without near misses, none."""
+    count = len(columns["rule"])
+    if not all(name in columns for name in EDIT_COLUMNS):
+        none = np.full(count, -1, dtype=np.int32)
+        return np.zeros(count, dtype=np.int8), none, none, none
+    return (
+        codes_of(columns["edit"], EDITS, "edit", missing=0),
+        _numbers(columns["part"], -1),
+        _named(columns["relation_instead"], builder.relations),
+        _named(columns["type_instead"], builder.entities),
+    )
+
+
+def _named(column: Any, table: Any) -> Ids:
+    """Return provisional ids of a column of names; -1 for an empty cell."""
+    from loginfer.kg.formats.parquet import intern_strings
+
+    found = np.full(len(column), -1, dtype=np.int32)
+    there = np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
+    if there.any():
+        found[there] = intern_strings(column.drop_null(), table)
+    return found
+
+
+def read_groups(
+    path: Path, wanted: Mapping[str, str], nullable: tuple[str, ...], optional: Mapping[str, str] | None = None
+) -> Iterator[dict[str, Any]]:
+    """Yield the columns of each row group, strings as dictionaries; optional ones if they are there."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with reading(path), pq.ParquetFile(path) as file:
+            there = file.schema_arrow.names
+            wanted = {**wanted, **{name: what for name, what in (optional or {}).items() if name in there}}
+            _check_schema(file.schema_arrow, wanted)
+        words = [name for name in wanted if name not in ("rule", "kept", "witness", "depth", "part")]
+        words += ["witness.list.element"] if "witness" in wanted else []
+        with reading(path), pq.ParquetFile(path, read_dictionary=words) as file:
+            for group in range(file.num_row_groups):
+                table = file.read_row_group(group, columns=list(wanted))
+                table.validate(full=True)
+                columns = {name: _combined(table.column(name)) for name in wanted}
+                for name, column in columns.items():
+                    if column.null_count and name not in nullable:
+                        raise InputError(f"column `{name}` has an empty cell (null)")
+                yield columns
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).partition("\n")[0].rstrip(".")
+        raise InputError(f"no readable Parquet file: {reason}", where=str(path)) from error
+
+
+def _combined(column: Any) -> Any:
+    import pyarrow as pa
+
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    combined = column.combine_chunks()
+    return combined.chunk(0) if isinstance(combined, pa.ChunkedArray) else combined
+
+
+def _check_schema(schema: Any, wanted: Mapping[str, str]) -> None:
+    import pyarrow.types as pt
+
+    def is_text(kind: Any) -> bool:
+        return bool(pt.is_string(kind) or pt.is_large_string(kind))
+
+    for name in wanted:
+        if name not in schema.names:
+            raise InputError(f"there is no column `{name}`")
+        kind = schema.field(name).type
+        if name in ("rule", "kept", "part"):
+            fine = pt.is_int32(kind)
+        elif name == "depth":
+            fine = pt.is_int8(kind)
+        elif name == "witness":
+            fine = pt.is_list(kind) and is_text(kind.value_type)
+        else:
+            fine = is_text(kind)
+        if not fine:
+            raise InputError(f"column `{name}` holds {kind}")
+
+
+def triples_of(columns: Mapping[str, Any], builder: GraphBuilder) -> Triples:
+    """Return triples of the columns with their names; what the builder does not know yet is added."""
+    from loginfer.kg.formats.parquet import intern_strings
+
+    tables = (builder.entities, builder.relations, builder.entities)
+    ids = [intern_strings(columns[name], t) for name, t in zip(TRIPLE_COLUMNS, tables, strict=True)]
+    return np.stack(ids, axis=1)
+
+
+def codes_of(column: Any, words: Sequence[str], name: str, missing: int = -1) -> npt.NDArray[np.int8]:
+    """Return the places of a column's words in a list; `missing` where there is none."""
+    places = {word: i for i, word in enumerate(words)}
+    known = [places.get(word) for word in column.dictionary.to_pylist()]
+    for word, place in zip(column.dictionary.to_pylist(), known, strict=True):
+        if place is None:
+            raise InputError(f"column `{name}` holds `{word}`, which is none of {', '.join(filter(None, words))}")
+    table = np.array([*known, missing], dtype=np.int8)
+    indices = column.indices.fill_null(len(known)) if column.null_count else column.indices
+    return np.asarray(table[indices.to_numpy(zero_copy_only=False)])
+
+
+def _numbers(column: Any, missing: int) -> Ids:
+    filled = column.fill_null(missing) if column.null_count else column
+    return np.asarray(filled.to_numpy(zero_copy_only=False), dtype=np.int32)
+
+
+def _check_rules(rule: Ids, rules: int | None, least: int) -> None:
+    if rules is not None and len(rule) and (rule.min() < least or rule.max() >= rules):
+        wrong = int(rule.max() if rule.max() >= rules else rule.min())
+        raise InputError(f"there is no rule {wrong}: rules.txt holds {rules:,}, counted from 0")
+
+
+def renamed(triples: Triples, entity_ids: Ids, relation_ids: Ids) -> Triples:
+    """Return triples with other ids: those at the places of the old ones."""
+    columns = [ids[triples[:, k]] for k, ids in enumerate((entity_ids, relation_ids, entity_ids))]
+    return np.stack(columns, axis=1)
+
+
+def _reordered(
+    lengths: npt.NDArray[np.int64], values: Ids, order: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], Ids]:
+    """Return lists one after the other, given by their lengths, in another order: offsets and values."""
+    starts = np.cumsum(lengths) - lengths
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths[order], out=offsets[1:])
+    places = np.repeat(starts[order] - offsets[:-1], lengths[order]) + np.arange(offsets[-1])
+    return offsets, values[places]
+
+
+NOISE_COLUMNS = {
+    **TRIPLE_COLUMNS,
+    "kind": "flipped-positive: a conclusion that stands in N_train; flipped-negative: a negative that stands "
+    "in P_train; missing: a premise that P_train does not have.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseTable:
+    """The rows of `noise.parquet`: int32[n, 3], and int8[n], places in `KINDS`."""
+
+    triples: Triples
+    kind: npt.NDArray[np.int8]
+
+    def finish(self, entity_ids: npt.NDArray[np.int32], relation_ids: npt.NDArray[np.int32]) -> NoiseTable:
+        """Return the table over the final vocabularies, sorted by triple.
+
+        Raises
+        ------
+        InputError
+            If a triple is there twice.
+        """
+        triples = renamed(self.triples, entity_ids, relation_ids)
+        order = np.lexsort((triples[:, 2], triples[:, 1], triples[:, 0]))
+        triples = triples[order]
+        if len(triples) > 1 and (triples[1:] == triples[:-1]).all(axis=1).any():
+            raise InputError("a triple is there twice")
+        return NoiseTable(triples, self.kind[order])
+
+
+def write_noise(benchmark: Benchmark, noise: Noise, stream: IO[bytes]) -> None:
+    """Write one row for each triple."""
+    import pyarrow as pa
+
+    names = NameColumns(benchmark)
+    schema = pa.schema([*names.fields(), ("kind", word_type())])
+    write_parts(
+        stream,
+        schema,
+        (
+            [*names.columns(noise.triples[start:stop]), coded(noise.kind[start:stop], KINDS)]
+            for start, stop in row_groups(len(noise))
+        ),
+    )
+
+
+def read_noise(path: Path, builder: GraphBuilder) -> NoiseTable:
+    """Read `noise.parquet`; its names are interned in the builder's tables."""
+    parts = [(np.empty((0, 3), dtype=np.int32), np.empty(0, dtype=np.int8))]
+    parts += (
+        (triples_of(columns, builder), codes_of(columns["kind"], KINDS, "kind"))
+        for columns in read_groups(path, NOISE_COLUMNS, nullable=())
+    )
+    triples, kind = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return NoiseTable(triples, kind)

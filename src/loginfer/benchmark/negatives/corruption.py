@@ -1,0 +1,308 @@
+"""Rb, pa, rc.
+
+Relevance-based sampling: triples over the heads' predicates and the constants of the support.
+
+Position-aware corruption: conclusions with a constant replaced by one seen in the same position.
+
+Random object corruption: each positive once more, with any other object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from loginfer.benchmark.benchmark import POSITIONS, NegativeSet, Split
+from loginfer.benchmark.negatives.context import ALL, Context, Found, Taken, assemble, in_turn, made, reason
+from loginfer.benchmark.negatives.spaces import Known, Space, draw, rectangle, union
+from loginfer.engine.binding import relation_of
+from loginfer.kg import KnowledgeGraph, Triples
+from loginfer.kg.graph import member, sorted_unique
+from loginfer.logic.rule import Atom, Constant, Rule, Variable
+from loginfer.randomness import generator
+
+
+def relevance_based(context: Context) -> NegativeSet:
+    """Draw the three sets from N_cand, without what is true, one after the other and disjoint."""
+    space = relevance_space(context)
+
+    def draw_all(order: Sequence[Split]) -> dict[Split, Found]:
+        found: dict[Split, Found] = {}
+        for split in order:
+            rng = generator(context.recipe.seed, "negatives", "rb", split)
+            before = Taken(context, (known.triples for known in found.values()))
+            drawn = draw(space, context.positives.sizes[split], rng, context.truth.negative, taken=before)
+            found[split] = Found(drawn.triples, made("relevance", len(drawn.triples)), reason(drawn))
+        return found
+
+    return assemble(context, "rb", in_turn(context, draw_all))
+
+
+def relevance_space(context: Context) -> Space:
+    """Return N_cand: Const_sup × relations in heads × Const_sup and Const_sup × {type} × types in heads."""
+    graph = context.kg
+    constants = support_constants(context)
+    relations: set[int] = set()
+    types = [np.empty(0, dtype=np.int32)]
+    for rule in context.rules:
+        if not _is_type(rule.head, graph):
+            relations.add(relation_of(rule.head, graph))
+        elif isinstance(rule.head.object, Constant):
+            types.append(np.array([graph.entity_id(rule.head.object.name)], dtype=np.int32))
+        else:  # a variable in place of the type, which the paper does not have: the types it stands for
+            types.append(context.engine.projection(rule).right)
+    parts = [rectangle(constants, relation, constants) for relation in sorted(relations)]
+    if graph.type_relation is not None:
+        parts.append(rectangle(constants, graph.type_relation, np.concatenate(types)))
+    return union(parts)
+
+
+def support_constants(context: Context) -> npt.NDArray[np.int32]:
+    """Return Const_sup: the constants of all triples of K that match a rule's body, sorted."""
+    graph = context.kg
+    found = np.zeros(len(graph.entities), dtype=bool)
+    # Rules that differ in their heads only have the same support.
+    bodies = {frozenset(rule.body): rule for rule in context.rules}
+    for done, rule in enumerate(bodies.values()):
+        if context.progress:
+            context.progress("collecting constants of the support", done, len(bodies))
+        terms = dict.fromkeys(term for atom in rule.atoms for term in _constant_terms(atom, graph))
+        known = [v for v in terms if isinstance(v, Variable)]
+        for variable in known:
+            found[_values(context, rule, variable)] = True
+        named = [graph.entities.get(c.name) for c in terms if isinstance(c, Constant)]
+        ids = [i for i in named if i is not None]
+        if ids and context.engine.support(rule):
+            found[ids] = True
+    return np.flatnonzero(found).astype(np.int32)
+
+
+def _values(context: Context, rule: Rule, variable: Variable) -> npt.NDArray[np.int32]:
+    """Return all values of a variable in the witnesses of a rule."""
+    itself = Rule(rule.body, Atom(variable, rule.head.relation, variable))
+    return context.engine.projection(itself).left
+
+
+def _constant_terms(atom: Atom, graph: KnowledgeGraph) -> list[object]:
+    """Return the terms of an atom that stand for constants: a type does not."""
+    return [atom.subject] if _is_type(atom, graph) else [atom.subject, atom.object]
+
+
+def _is_type(atom: Atom, graph: KnowledgeGraph) -> bool:
+    return graph.type_relation is not None and relation_of(atom, graph) == graph.type_relation
+
+
+Ids = npt.NDArray[np.int32]
+
+# By whether corrupting a subject gives a triple, plus 2 if corrupting an object does.
+_POSITION = np.array([POSITIONS.index(p) for p in ("", "subject", "object", "either")], dtype=np.int8)
+
+# So many triples are looked up in one go.
+_AT_A_TIME = 2**22
+
+
+@dataclass(frozen=True)
+class Corruptions:
+    """C′ of one split, before true triples are excluded.
+
+    Parameters
+    ----------
+    of_subject
+        All (s′, R, o) with a conclusion (s, R, o), where s′ is a subject of R in P_all; for types all
+        (e′, type, t) with a conclusion (e, type, t), where e′ has a type in P_all.
+    of_object
+        All (s, R, o′) with a conclusion (s, R, o), where o′ is an object of R in P_all.
+    """
+
+    of_subject: Space
+    of_object: Space
+
+    @cached_property
+    def space(self) -> Space:
+        """Both together."""
+        return union([self.of_subject, self.of_object])
+
+    def positions(self, triples: Triples) -> npt.NDArray[np.int8]:
+        """Return int8[n], places in `POSITIONS`: which position was replaced."""
+        found = np.empty(len(triples), dtype=np.int8)
+        for start in range(0, len(triples), _AT_A_TIME):
+            part = triples[start : start + _AT_A_TIME]
+            subject, object_ = self.of_subject.contains(part), self.of_object.contains(part)
+            found[start : start + _AT_A_TIME] = _POSITION[subject.astype(np.int8) + 2 * object_.astype(np.int8)]
+        return found
+
+
+def position_aware(context: Context) -> NegativeSet:
+    """Draw from C′_train, C′_valid ∖ N_train and C′_test ∖ (N_train ∪ N_valid)."""
+
+    def draw_all(order: Sequence[Split]) -> dict[Split, Found]:
+        found: dict[Split, Found] = {}
+        for split in order:
+            rng = generator(context.recipe.seed, "negatives", "pa", split)
+            before = Taken(context, (known.triples for known in found.values()))
+            found[split] = draw_corruptions(context, split, context.positives.sizes[split], rng, before)
+        return found
+
+    return assemble(context, "pa", in_turn(context, draw_all))
+
+
+def draw_corruptions(context: Context, split: Split, count: int, rng: np.random.Generator, before: Known) -> Found:
+    """Draw negatives for a split by position-aware corruption.
+
+    Parameters
+    ----------
+    context
+        What negatives are made from.
+    split
+        Whose conclusions are corrupted.
+    count
+        How many to draw, at most.
+    rng
+        The randomness.
+    before
+        What has been taken already.
+    """
+    candidates = corruptions(context, split)
+    drawn = draw(candidates.space, count, rng, context.truth.negative, taken=before)
+    why = reason(drawn)
+    # Looking up neighbours one after the other is much faster.
+    triples = sorted_unique(drawn.triples, context.kg.keys)
+    del drawn  # there may be a hundred million of them
+    origins = made("position", len(triples), position=candidates.positions(triples))
+    return Found(triples, origins, why)
+
+
+def position_space(context: Context, split: Split) -> Space:
+    """Return C′ of a split, before true triples are excluded."""
+    return corruptions(context, split).space
+
+
+def position_of(context: Context, split: Split, triples: Triples) -> npt.NDArray[np.int8]:
+    """Return int8[n], places in `POSITIONS`: how corruption makes these triples; 0 where it does not."""
+    return corruptions(context, split).positions(triples)
+
+
+def corruptions(context: Context, split: Split) -> Corruptions:
+    """Return C′ of a split as two rectangles for each relation R of its conclusions C.
+
+    They are (subjects of R in P_all × objects of R in C) and (subjects of R in C × objects of R in P_all).
+    """
+    everything, concluded = context.everything, context.concluded(split)
+    of_subject, of_object = [], []
+    for relation in concluded.preds.tolist():
+        known, own = everything.sides(relation), concluded.sides(relation)
+        of_subject.append(rectangle(known[0], relation, own[1]))
+        if relation != everything.type_relation:  # of a type triple only the constant is corrupted
+            of_object.append(rectangle(own[0], relation, known[1]))
+    return Corruptions(union(of_subject), union(of_object))
+
+
+Ints = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+# How many objects each positive that has none yet tries, round after round; then all are tried.
+_TRIES = (1, 1, 2, 4, 8, 16)
+# So many triples are tested in one go.
+_MOST = 2**22
+
+
+def random_object(context: Context) -> NegativeSet:
+    """Give each positive (s, R, o) one (s, R, o′) of its own, o′ from Consts(K).
+
+    Of (e, type, t) the type is replaced, by one of Types(K). What a positive gets is uniform over the
+    candidates that are left to it.
+    """
+    return assemble(context, "rc", in_turn(context, lambda order: _draw_all(context, order)))
+
+
+def _draw_all(context: Context, order: Sequence[Split]) -> dict[Split, Found]:
+    graph = context.kg
+    found: dict[Split, Found] = {}
+    claims = _Claims()
+    for split in order:
+        rng = generator(context.recipe.seed, "negatives", "rc", split)
+        before = claims.keys
+        is_type = context.positives[split][:, 1] == (-1 if graph.type_relation is None else graph.type_relation)
+        for positives, domain in (
+            (context.positives[split][is_type], graph.types),
+            (context.positives[split][~is_type], graph.consts),
+        ):
+            _corrupt(context, positives, domain, rng, claims)
+        own = claims.keys[~member(before, claims.keys)]
+        origins = made("object", len(own), position=POSITIONS.index("object"))
+        found[split] = Found(graph.keys.unpack(own), origins, f"{ALL} for these positives")
+    return found
+
+
+class _Claims:
+    """The keys of all negatives so far, sorted: nobody may claim one of them again."""
+
+    def __init__(self) -> None:
+        self.keys = np.empty(0, dtype=np.int64)
+
+    def claim(self, keys: Ints) -> npt.NDArray[np.int64]:
+        """Claim keys that nobody has; of equal ones the first. Return the places of those claimed."""
+        order = np.argsort(keys, kind="stable")
+        ascending = keys[order]
+        fresh = ~member(self.keys, ascending)
+        fresh[1:] &= ascending[1:] != ascending[:-1]
+        merged = np.concatenate([self.keys, ascending[fresh]])
+        merged.sort(kind="stable")  # two ascending runs: one merge
+        self.keys = merged
+        return order[fresh]
+
+
+def _corrupt(context: Context, positives: Triples, domain: Ids, rng: np.random.Generator, claims: _Claims) -> None:
+    """Let each positive claim a triple with another object, as long as there is one for it."""
+    pending = positives
+    spent = 0
+    for tries in _TRIES:
+        # Once a positive has tried as often as there are objects, trying each of them once is cheaper.
+        if not len(pending) or spent >= len(domain):
+            break
+        step = _MOST // tries
+        parts = [pending[start : start + step] for start in range(0, len(pending), step)]
+        pending = np.concatenate([_try(context, part, domain, tries, rng, claims) for part in parts])
+        spent += tries
+    if len(pending) and len(domain):
+        _try_all(context, pending, domain, rng, claims)
+
+
+def _try(
+    context: Context, positives: Triples, domain: Ids, tries: int, rng: np.random.Generator, claims: _Claims
+) -> Triples:
+    """Let each positive claim the first good one of some random objects; return those without."""
+    proposals = np.repeat(positives, tries, axis=0)
+    proposals[:, 2] = domain[rng.integers(0, len(domain), size=len(proposals))]
+    keys = context.kg.keys.pack(proposals).reshape(-1, tries)
+    good = context.truth.negative(proposals).reshape(-1, tries)
+    pending = np.ones(len(positives), dtype=bool)
+    for turn in range(tries):
+        able = np.flatnonzero(pending & good[:, turn])
+        pending[able[claims.claim(keys[able, turn])]] = False
+    return positives[pending]
+
+
+def _try_all(context: Context, positives: Triples, domain: Ids, rng: np.random.Generator, claims: _Claims) -> None:
+    """Let positives with the same subject and relation share all that is left to them, at random."""
+    relations = len(context.kg.relations)
+    groups, sharing = np.unique(positives[:, 0].astype(np.int64) * relations + positives[:, 1], return_counts=True)
+    step = max(_MOST // len(domain), 1)
+    for start in range(0, len(groups), step):
+        part, shares = groups[start : start + step], sharing[start : start + step]
+        proposals = np.empty((len(part) * len(domain), 3), dtype=np.int32)
+        proposals[:, 0] = np.repeat(part // relations, len(domain))
+        proposals[:, 1] = np.repeat(part % relations, len(domain))
+        proposals[:, 2] = np.tile(domain, len(part))
+        keys = context.kg.keys.pack(proposals)
+        places = np.flatnonzero(context.truth.negative(proposals) & ~member(claims.keys, keys))
+        places = places[rng.permutation(len(places))]
+        # By group, in random order within each: the first ones are taken.
+        places = places[np.argsort(places // len(domain), kind="stable")]
+        group = places // len(domain)
+        rank = np.arange(len(group)) - np.searchsorted(group, group)
+        claims.claim(keys[places[rank < shares[group]]])

@@ -1,0 +1,802 @@
+"""Where qg draws from.
+
+The sub-rules of a rule that keep the same atoms, and which triples each of them concludes.
+
+Negated atoms count as atoms here. Such sub-rules differ in the inequalities they keep: (A, I) with I ⊆ J,
+where J are all inequalities over the variables of A. To ask for each I whether it concludes a triple would
+take 2^|J| queries. But a witness of A violates some set V ⊆ J of inequalities, (A, I) concludes a triple iff
+one of its witnesses has V ∩ I = ∅, and few sets V can occur: those that equalities of terms bring about. A
+witness with exactly V is one of A with the equal terms merged and the rest of J kept, which is a rule again.
+For a diamond these are at most 15 queries instead of 64; and a triple with a witness that violates nothing,
+as most have, needs only one.
+
+From what the candidates of a group of sub-rules are taken: triples listed, or a product of two sets.
+
+A base holds every triple that some sub-rule of the group concludes, and perhaps others: who draws from it
+must test. It never leaves out a triple that could be a negative; what the rule itself concludes is
+left out where that is easy.
+
+Where the candidates of (rule, sub-rule) pairs come from: pools that propose random ones.
+
+Both pools keep one promise: whatever has been taken, what they propose next for a pair is equally likely to
+be any of the pair's remaining candidates, and does not depend on what they propose for others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache, reduce
+from operator import or_
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from loginfer.benchmark.program import places, sub_rule
+from loginfer.engine import Engine
+from loginfer.engine.binding import relation_of
+from loginfer.errors import LimitError
+from loginfer.kg import KnowledgeGraph, Triples
+from loginfer.kg.graph import TripleKeys, member, places_of
+from loginfer.logic.rule import Atom, BodyAtom, Constant, Inequality, Rule, Term
+
+
+@dataclass(frozen=True)
+class Group:
+    """The sub-rules of one rule that keep the same atoms, negated ones included.
+
+    Parameters
+    ----------
+    rule
+        Place of the rule in R.
+    whole
+        The rule.
+    atoms
+        Mask of the atoms that are kept.
+    inequalities
+        Mask of J.
+    masks
+        Masks of the sub-rules, in the order of R⁻; atoms and inequalities.
+    """
+
+    rule: int
+    whole: Rule
+    atoms: int
+    inequalities: int
+    masks: tuple[int, ...]
+
+    @cached_property
+    def base(self) -> Rule:
+        """The sub-rule without inequalities, which concludes all that the others do."""
+        return sub_rule(self.whole, self.atoms)
+
+    @cached_property
+    def strict(self) -> Rule:
+        """The sub-rule with all inequalities; what it concludes, all conclude. It need not be in R⁻."""
+        return sub_rule(self.whole, self.atoms | self.inequalities)
+
+    def tests(self, facts: Facts, *, loops: bool) -> list[tuple[int, Rule]]:
+        """Return the sets V that a witness can violate, V = ∅ apart, with the rules that find out.
+
+        Parameters
+        ----------
+        facts
+            About the graph that will be asked.
+        loops
+            Whether triples with equal subject and object will be asked about.
+        """
+        numbers = places(self.inequalities)
+        inequalities = tuple(part for i in numbers if isinstance(part := self.whole.body[i], Inequality))
+        body, head = self.base.body, self.base.head
+        found: list[tuple[int, Rule]] = []
+        for broken, merged in _violations(inequalities):
+            merged_head = head.rename(merged)
+            if broken == 0 or (merged_head.subject == merged_head.object and not loops):
+                continue
+            parts = [part.rename(merged) for part in body]
+            if not facts.allow(merged, parts):
+                continue
+            rest = [q.rename(merged) for i, q in enumerate(inequalities) if not broken >> i & 1]
+            rule = Rule.known_safe((*parts, *rest), merged_head)
+            found.append((sum(1 << numbers[i] for i in places(broken)), rule))
+        return found
+
+
+class Facts:
+    """What a graph rules out at a glance.
+
+    Parameters
+    ----------
+    graph
+        The graph.
+    """
+
+    def __init__(self, graph: KnowledgeGraph) -> None:
+        self._graph = graph
+        self._looped = set(graph.looped.tolist())
+
+    def allow(self, merged: Mapping[Term, Term], parts: Sequence[BodyAtom]) -> bool:
+        """Say whether a body may have a witness after terms have been merged."""
+        for name in merged.values():
+            # Nothing equals a constant that the graph does not have.
+            if isinstance(name, Constant) and self._graph.entities.get(name.name) is None:
+                return False
+        return all(
+            relation_of(part, self._graph) in self._looped
+            for part in parts
+            if isinstance(part, Atom) and part.subject == part.object
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """Which sub-rules of a group conclude which triples.
+
+    Parameters
+    ----------
+    every
+        bool[n], triples that all of them conclude.
+    loose
+        int64[m], places of triples that some of them conclude, but not all.
+    by
+        bool[m, masks], which do.
+    """
+
+    every: npt.NDArray[np.bool_]
+    loose: npt.NDArray[np.int64]
+    by: npt.NDArray[np.bool_]
+
+    def of(self, owners: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Return bool[n]: whether the sub-rule that owns a triple concludes it."""
+        found = self.every.copy()
+        found[self.loose] = self.by[np.arange(len(self.loose)), owners[self.loose]]
+        return found
+
+
+def groups_of(place: int, rule: Rule, masks: Sequence[int]) -> list[Group]:
+    """Return the sub-rules of a rule by the atoms they keep, fewest atoms first.
+
+    Parameters
+    ----------
+    place
+        Of the rule in R.
+    rule
+        The rule.
+    masks
+        Its sub-rules in R⁻.
+    """
+    atoms = sum(1 << i for i, part in enumerate(rule.body) if not isinstance(part, Inequality))
+    return [
+        Group(place, rule, kept, inequalities, group) for kept, inequalities, group in _by_atoms(atoms, tuple(masks))
+    ]
+
+
+@lru_cache(maxsize=64)
+def _by_atoms(atoms: int, masks: tuple[int, ...]) -> tuple[tuple[int, int, tuple[int, ...]], ...]:
+    """Return atoms, all inequalities and masks of each group; rules of one shape share them."""
+    found: dict[int, list[int]] = {}
+    for mask in masks:
+        found.setdefault(mask & atoms, []).append(mask)
+    return tuple(
+        (kept, reduce(or_, found[kept]) & ~atoms, tuple(found[kept]))
+        for kept in sorted(found, key=lambda mask: (mask.bit_count(), mask))
+    )
+
+
+@lru_cache(maxsize=4096)
+def _violations(inequalities: tuple[Inequality, ...]) -> tuple[tuple[int, dict[Term, Term]], ...]:
+    """Return every set of inequalities that equalities of terms can violate, and nothing else.
+
+    With each set, as a mask, come the terms to replace so that exactly these become equal.
+    """
+    found = []
+    for mask in range(1 << len(inequalities)):
+        names = _merge([inequalities[i] for i in places(mask)])
+        if names is None:
+            continue
+        broken = 0
+        for i, part in enumerate(inequalities):
+            if names.get(part.left, part.left) == names.get(part.right, part.right):
+                broken |= 1 << i
+        if broken == mask:
+            found.append((mask, names))
+    return tuple(found)
+
+
+def _merge(equalities: Sequence[Inequality]) -> dict[Term, Term] | None:
+    """Return what to replace so that the terms on both sides are equal; None if two constants would be."""
+    names: dict[Term, Term] = {}
+    for part in equalities:
+        left, right = names.get(part.left, part.left), names.get(part.right, part.right)
+        if left == right:
+            continue
+        if isinstance(left, Constant):
+            left, right = right, left
+        if isinstance(left, Constant):
+            return None
+        names = {term: right if name == left else name for term, name in names.items()}
+        names[left] = right
+    return names
+
+
+def members(engine: Engine, facts: Facts, groups: Sequence[Group], triples: Triples) -> list[Members]:
+    """Say for groups of one rule which of their sub-rules conclude which triples.
+
+    Parameters
+    ----------
+    engine
+        Over K.
+    facts
+        About K.
+    groups
+        The groups, fewest atoms first.
+    triples
+        int32[n, 3].
+    """
+    every = _strict(engine, groups, triples)
+    # What the base of a group does not conclude, no group with more atoms does.
+    outside: list[tuple[int, npt.NDArray[np.bool_]]] = []
+    found: list[Members] = []
+    for group, known in zip(groups, every, strict=True):
+        unknown = ~known
+        for atoms, beyond in outside:
+            if atoms & group.atoms == atoms:
+                unknown &= ~beyond
+        rest = np.flatnonzero(unknown)
+        if len(rest) and group.inequalities:
+            rest = rest[engine.derives([group.base], triples[rest])]
+        elif not group.inequalities:
+            rest = rest[:0]  # the base is the strict one
+        inside = known.copy()
+        inside[rest] = True
+        outside.append((group.atoms, ~inside))
+        found.append(_loose(engine, facts, group, triples, known, rest))
+    return found
+
+
+def _strict(engine: Engine, groups: Sequence[Group], triples: Triples) -> list[npt.NDArray[np.bool_]]:
+    """Return for each group which triples its strictest sub-rule concludes."""
+    found: list[npt.NDArray[np.bool_]] = []
+    for group in reversed(groups):
+        known = np.zeros(len(triples), dtype=bool)
+        for more, concluded in zip(reversed(groups), found, strict=False):
+            if (group.atoms | group.inequalities) & ~(more.atoms | more.inequalities) == 0:
+                known |= concluded
+        rest = np.flatnonzero(~known)
+        known[rest] = engine.derives([group.strict], triples[rest])
+        found.append(known)
+    return found[::-1]
+
+
+def _loose(
+    engine: Engine,
+    facts: Facts,
+    group: Group,
+    triples: Triples,
+    every: npt.NDArray[np.bool_],
+    rest: npt.NDArray[np.int64],
+) -> Members:
+    """Find out which sub-rules conclude the rest, which the base concludes and the strictest does not."""
+    by = np.zeros((len(rest), len(group.masks)), dtype=bool)
+    if len(rest):
+        asked = triples[rest]
+        tests = group.tests(facts, loops=bool((asked[:, 0] == asked[:, 2]).any()))
+        found = engine.derivations([rule for _, rule in tests], asked)
+        violates = np.zeros((len(rest), len(tests)), dtype=np.float32)
+        violates[found.triple, found.rule] = 1
+        broken = np.array([mask for mask, _ in tests], dtype=np.int64)[:, None]
+        by = violates @ (broken & np.array(group.masks) == 0).astype(np.float32) > 0
+    some = by.any(axis=1)
+    return Members(every, rest[some], by[some])
+
+
+Ids = npt.NDArray[np.int32]
+Keys = npt.NDArray[np.int64]
+
+# With so many trial draws it is found out whether one in sixteen is of use; if not, the base is narrowed.
+TRIALS = 512
+ENOUGH = TRIALS // 16
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """A set of triples of one relation to draw from.
+
+    Parameters
+    ----------
+    left, right
+        Subjects and objects: side by side, or, for a product, the two sets.
+    relation
+        The relation.
+    product
+        Whether every subject goes with every object.
+    rate
+        About which share of the triples is of use.
+    """
+
+    left: Ids
+    right: Ids
+    relation: int
+    product: bool
+    rate: float = 1.0
+
+    def __len__(self) -> int:
+        return len(self.left) * len(self.right) if self.product else len(self.left)
+
+    def every(self) -> Triples:
+        """Return all triples."""
+        if self.product:
+            return self._triples(np.repeat(self.left, len(self.right)), np.tile(self.right, len(self.left)))
+        return self._triples(self.left, self.right)
+
+    def draw(self, rng: np.random.Generator, count: int) -> Triples:
+        """Return random triples, each equally likely each time."""
+        if self.product:
+            left = rng.integers(0, len(self.left), size=count)
+            right = rng.integers(0, len(self.right), size=count)
+            return self._triples(self.left[left], self.right[right])
+        places = rng.integers(0, len(self.left), size=count)
+        return self._triples(self.left[places], self.right[places])
+
+    def _triples(self, left: Ids, right: Ids) -> Triples:
+        triples = np.empty((len(left), 3), dtype=np.int32)
+        triples[:, 0], triples[:, 1], triples[:, 2] = left, self.relation, right
+        return triples
+
+
+def rectangle_of(engine: Engine, rule: Rule) -> Base:
+    """Return the product of a rule's subjects and objects; its head has two variables."""
+    head = rule.head
+    left, right = (
+        engine.projection(Rule.known_safe(rule.body, Atom(term, head.relation, term))).left
+        for term in (head.subject, head.object)
+    )
+    return Base(left, right, relation_of(head, engine.graph), True)
+
+
+class Bases:
+    """The bases of one rule's sub-rules.
+
+    Parameters
+    ----------
+    engine
+        Over K.
+    rule
+        The rule.
+    few
+        Up to this many triples need not be narrowed: all can be looked at.
+    rng
+        For trials.
+    """
+
+    def __init__(self, engine: Engine, rule: Rule, few: int, rng: np.random.Generator) -> None:
+        self._engine = engine
+        self._rule = rule
+        self._few = few
+        self._rng = rng
+        self._relation = relation_of(rule.head, engine.graph)
+        self._bindings = _bindings(rule)
+        self._made: dict[int, Base] = {}
+
+    def of(self, group: Group) -> Base:
+        """Return a base of a group; a small one, if that is not much work."""
+        found = [self._binding(mask) for mask in self._bindings if mask & group.atoms == mask]
+        base = min(found, key=len)
+        if len(base) <= self._few:
+            return base
+        useful = self._useful(group, base)
+        if useful < ENOUGH:
+            try:
+                narrow = self._listed(group.base)
+                if not narrow.product:
+                    return narrow
+            except LimitError:
+                pass  # bounded effort on the wide base is all that is left
+        return Base(base.left, base.right, base.relation, base.product, (useful + 1) / (TRIALS + 1))
+
+    def _useful(self, group: Group, base: Base) -> int:
+        """Return how many of some random triples of a base a group concludes, but not the whole rule."""
+        triples = base.draw(self._rng, TRIALS)
+        triples = triples[self._engine.derives([group.base], triples)]
+        return len(triples) - int(self._engine.derives([self._rule], triples).sum())
+
+    def _binding(self, mask: int) -> Base:
+        """Return the base of as few atoms as bind the head's variables."""
+        if mask not in self._made:
+            atoms = tuple(part for i, part in enumerate(self._rule.body) if mask >> i & 1)
+            head = self._rule.head
+            if len(atoms) < 2:
+                base = self._listed(Rule.known_safe(atoms, head))
+            else:
+                base = rectangle_of(self._engine, Rule.known_safe(atoms, head))
+            self._made[mask] = base
+        return self._made[mask]
+
+    def _listed(self, rule: Rule) -> Base:
+        """Return the conclusions of a rule, without those of the whole rule."""
+        found = self._engine.projection(rule)
+        left, right = found.left, found.right
+        if found.product:
+            return Base(left, right, self._relation, True)
+        keys = self._packing.pack(Base(left, right, self._relation, False).every())
+        fresh = ~member(self._own, keys)
+        return Base(left[fresh], right[fresh], self._relation, False)
+
+    @property
+    def _packing(self) -> TripleKeys:
+        return self._engine.graph.keys
+
+    @cached_property
+    def _own(self) -> Keys:
+        """The keys of the rule's own conclusions, sorted; none where they would be too many to list."""
+        try:
+            found = self._engine.projection(self._rule)
+        except LimitError:
+            return np.empty(0, dtype=np.int64)
+        if found.product:
+            return np.empty(0, dtype=np.int64)
+        return self._packing.pack(Base(found.left, found.right, self._relation, False).every())
+
+
+def _bindings(rule: Rule) -> list[int]:
+    """Return the smallest sets of atoms that bind the variables of a rule's head, as masks."""
+    wanted = set(rule.head.variables)
+    held = {i: wanted & set(part.variables) for i, part in enumerate(rule.body) if isinstance(part, Atom)}
+    if not wanted:
+        return [0]
+    found = [1 << i for i, some in held.items() if some == wanted]
+    for i, some in held.items():
+        for j, other in held.items():
+            if i < j and some and other and some != wanted != other and some | other == wanted:
+                found.append(1 << i | 1 << j)
+    return found
+
+
+Ints = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+# In a search, so many draws at most are made at a time for a group of sub-rules.
+_MOST = 2**20
+# For a pair, it is given up after so many draws, if fewer than one in so many was a candidate.
+_EFFORT = 2**14
+_RARE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A group of sub-rules with its base; its pairs are numbered from `first` on, as its masks are."""
+
+    group: Group
+    base: Base
+    first: int
+
+
+class Taken:
+    """The triples that have been taken.
+
+    Parameters
+    ----------
+    listed
+        Sorted keys of triples for which that is looked up often.
+    """
+
+    def __init__(self, listed: Keys) -> None:
+        self.keys = listed
+        self.marks = np.zeros(len(listed), dtype=bool)
+        self._others = np.empty(0, dtype=np.int64)
+
+    def add(self, keys: Keys) -> None:
+        """Take triples, which must not be taken yet."""
+        known, place = places_of(self.keys, keys)
+        self.marks[place[known]] = True
+        self._others = np.sort(np.concatenate([self._others, keys[~known]]), kind="stable")
+
+    def contains(self, keys: Keys) -> Mask:
+        """Return bool[n]: which triples are taken."""
+        found, place = places_of(self.keys, keys)
+        found[found] = self.marks[place[found]]
+        return np.asarray(found | member(self._others, keys))
+
+
+class ListedPool:
+    """Pairs whose candidates are written down.
+
+    The candidates of a group are stored once, in segments of triples that the same sub-rules conclude. Within
+    a segment they are in random order, the same for all segments. So train's part of a pair's candidates,
+    the first in that order, is a range of each of the pair's segments; valid's and test's parts are the next.
+
+    Parameters
+    ----------
+    pairs
+        How many pairs there are; those of other pools have no candidates here.
+    facts
+        About K.
+    taken
+        What has been taken; its listed keys are those of this pool.
+    order
+        int64, places of the listed keys in random order.
+    cuts
+        Says where a list of a given size is cut into the three parts.
+    """
+
+    def __init__(
+        self, pairs: int, facts: Facts, taken: Taken, order: Ints, cuts: Callable[[int], tuple[int, int]]
+    ) -> None:
+        self._pairs = pairs
+        self._facts = facts
+        self._taken = taken
+        self._order = order
+        self._rank = np.empty_like(order)
+        self._rank[order] = np.arange(len(order))
+        self._cuts = cuts
+        self._size = 0
+        self._segments: list[Ints] = []
+        self._entries: list[tuple[Ints, Ints]] = []
+
+    def add(self, engine: Engine, sources: Sequence[Source], places: Ints) -> None:
+        """Add the pairs of groups of one rule that have the same base.
+
+        Parameters
+        ----------
+        engine
+            Over K.
+        sources
+            The groups, fewest atoms first.
+        places
+            The base's triples that may be negative, as places in the listed keys.
+        """
+        ranks = np.sort(self._rank[places])
+        triples = engine.graph.keys.unpack(self._taken.keys[self._order[ranks]])
+        found = members(engine, self._facts, [source.group for source in sources], triples)
+        for source, known in zip(sources, found, strict=True):
+            segments = [ranks[known.every]]
+            concluded = [np.ones(len(source.group.masks), dtype=bool)]
+            kind = _kinds(known.by)
+            by_kind = np.argsort(kind, kind="stable")
+            for same in np.split(by_kind, np.cumsum(np.bincount(kind))[:-1]):
+                if len(same):
+                    segments.append(ranks[known.loose[same]])
+                    concluded.append(known.by[same[0]])
+            self._add_segments(source.first, segments, np.array(concluded))
+
+    def _add_segments(self, first: int, segments: list[Ints], concluded: Mask) -> None:
+        """Store the segments of a group; `concluded` says which of them each of its pairs has."""
+        begins = self._size + _starts(np.array([len(segment) for segment in segments]))
+        self._segments += segments
+        self._size = int(begins[-1])
+        kind = _kinds(concluded.T)
+        for number in range(int(kind.max()) + 1):
+            pairs = np.flatnonzero(kind == number)
+            own = np.flatnonzero(concluded[:, pairs[0]]).tolist()
+            every = np.sort(np.concatenate([segments[i] for i in own])) if own else segments[0][:0]
+            cuts = _parts(self._cuts, len(every))
+            last = np.array([every[cut - 1] if cut else -1 for cut in cuts])
+            bounds = np.array([begins[i] + np.searchsorted(segments[i], last, side="right") for i in own])
+            if len(every):
+                self._entries.append((first + pairs, bounds))
+
+    def finish(self) -> Ints:
+        """Say that all groups have been added; return how many candidates each pair has."""
+        nothing = np.empty(0, dtype=np.int64)
+        self._members = self._order[np.concatenate([nothing, *self._segments])]
+        pairs = np.concatenate([nothing, *(np.repeat(pairs, len(own)) for pairs, own in self._entries)])
+        bounds = [np.empty((0, 4), dtype=np.int64)]
+        bounds += [np.tile(own, (len(pairs), 1)) for pairs, own in self._entries]
+        order = np.argsort(pairs, kind="stable")
+        self._bounds = np.concatenate(bounds)[order]
+        self._first_entry = _starts(np.bincount(pairs, minlength=self._pairs))
+        self._segments, self._entries = [], []
+        self._at_first = self._members, self._bounds
+        sizes = self._bounds[:, 3] - self._bounds[:, 0]
+        return np.diff(_starts(sizes)[self._first_entry])
+
+    def witnessed(self, keys: Keys) -> Mask:
+        """Return bool[pairs]: which pairs have one of these triples among their candidates, taken or not."""
+        members, bounds = self._at_first
+        known, place = places_of(self._taken.keys, keys)
+        marks = np.zeros(len(self._taken.keys), dtype=bool)
+        marks[place[known]] = True
+        before = _starts(marks[members])
+        return np.diff(_starts(before[bounds[:, 3]] - before[bounds[:, 0]])[self._first_entry]) > 0
+
+    def refresh(self, part: int) -> Ints:
+        """Forget what has been taken meanwhile; return how many candidates each pair has left in a part."""
+        left = ~self._taken.marks[self._members]
+        if not left.all():
+            self._bounds = _starts(left)[self._bounds]
+            self._members = self._members[left]
+        self._part = part
+        self._entry_starts = _starts(self._bounds[:, part + 1] - self._bounds[:, part])
+        return np.diff(self._entry_starts[self._first_entry])
+
+    def propose(self, need: Ints, left: Ints, rng: np.random.Generator) -> tuple[Ints, Keys]:
+        """Propose up to as many candidates as each pair needs.
+
+        Parameters
+        ----------
+        need
+            int64[pairs].
+        left
+            What `refresh` returned.
+        rng
+            The randomness.
+
+        Returns
+        -------
+        Pairs and keys, side by side; a pair may be given a candidate twice.
+        """
+        many = np.flatnonzero((need > 0) & (left > 2 * need))
+        pair = np.repeat(many, need[many])
+        rank = rng.integers(0, left[pair]) if len(pair) else pair
+        few = np.flatnonzero((need > 0) & (left > 0) & (left <= 2 * need))
+        if len(few):
+            all_pairs, all_ranks = _shuffled(few, left[few], need[few], rng)
+            pair, rank = np.concatenate([pair, all_pairs]), np.concatenate([rank, all_ranks])
+        position = self._entry_starts[self._first_entry[pair]] + rank
+        entry = np.searchsorted(self._entry_starts, position, side="right") - 1
+        member = self._bounds[entry, self._part] + position - self._entry_starts[entry]
+        return pair, self._taken.keys[self._members[member]]
+
+
+class DrawnPool:
+    """Pairs whose candidates are drawn from a base that is too large to look at.
+
+    Draws for a pair are independent and uniform over the base; what its sub-rule does not conclude, what is
+    true, and what is taken is dropped. So the next that stays is a uniform one of the remaining candidates.
+
+    Parameters
+    ----------
+    engine
+        Over K.
+    pairs
+        How many pairs there are; those of other pools have no candidates here.
+    facts
+        About K.
+    negative
+        Says which triples are truly negative.
+    taken
+        What has been taken.
+    """
+
+    def __init__(
+        self, engine: Engine, pairs: int, facts: Facts, negative: Callable[[Triples], Mask], taken: Taken
+    ) -> None:
+        self._engine = engine
+        self._facts = facts
+        self._negative = negative
+        self._taken = taken
+        self._sources: list[Source] = []
+        self._tried = np.zeros(0)
+        self._hits = np.zeros(0)
+        self.open = np.zeros(pairs, dtype=bool)
+        self.found = np.zeros(pairs, dtype=np.int64)
+        self._queue = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+
+    def add(self, sources: Sequence[Source]) -> None:
+        """Add the pairs of groups."""
+        self._sources += sources
+        self._tried = np.ones(len(self._sources))
+        self._hits = np.array([source.base.rate for source in self._sources])
+        for source in sources:
+            self.open[source.first : source.first + len(source.group.masks)] = True
+
+    def propose(self, need: Ints, ahead: int, rng: np.random.Generator) -> tuple[Ints, Keys]:
+        """Propose as many candidates as each pair needs, or fewer where the search for more was given up.
+
+        Parameters
+        ----------
+        need
+            int64[pairs].
+        ahead
+            How many a pair will probably need before long; if a search must be made, then for these.
+        rng
+            The randomness.
+        """
+        need = np.where(self.open, need, 0)
+        if not need.any():
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+        self._drop_taken()
+        before, tried = self.found.copy(), np.zeros_like(need)
+        times = 1
+        while True:
+            lack = need - np.bincount(self._queue[0], minlength=len(need))
+            self.open &= (lack <= 0) | (tried < _EFFORT) | (_RARE * (self.found - before) >= tried)
+            lack[~self.open] = 0
+            if (lack <= 0).all():
+                return self._from_queue(need)
+            tried += self._search(np.where(lack > 0, np.maximum(lack, ahead), 0), times, rng)
+            times *= 2  # a pair may have fewer candidates than its group has on average
+
+    def _drop_taken(self) -> None:
+        pairs, keys = self._queue
+        left = ~self._taken.contains(keys)
+        self._queue = pairs[left], keys[left]
+
+    def _search(self, lack: Ints, times: int, rng: np.random.Generator) -> Ints:
+        """Draw for pairs that lack candidates, and queue what is found.
+
+        Parameters
+        ----------
+        lack
+            int64[pairs], how many each lacks.
+        times
+            So many times as many draws are made as should do.
+        rng
+            The randomness.
+
+        Returns
+        -------
+        int64[pairs], how many draws were made for each.
+        """
+        found_pairs, found_triples, numbers = [], [], []
+        tried = np.zeros_like(lack)
+        for number, source in enumerate(self._sources):
+            own = lack[source.first : source.first + len(source.group.masks)]
+            if not own.any():
+                continue
+            # Some more than will do on average: a further pass costs more than draws.
+            draws = np.where(own > 0, 1.3 * own + 3, 0) * times * self._tried[number] / self._hits[number]
+            draws = np.ceil(draws * min(1, _MOST / draws.sum())).astype(np.int64)
+            tried[source.first : source.first + len(own)] = draws
+            owners = np.repeat(np.arange(len(own)), draws)
+            triples = source.base.draw(rng, len(owners))
+            good = members(self._engine, self._facts, [source.group], triples)[0].of(owners)
+            self._tried[number] += len(owners)
+            found_pairs.append(source.first + owners[good])
+            found_triples.append(triples[good])
+            numbers.append(np.full(int(good.sum()), number))
+        pairs, triples = np.concatenate(found_pairs), np.concatenate(found_triples)
+        keys = self._keys.pack(triples)
+        good = ~self._taken.contains(keys)
+        places = np.flatnonzero(good)
+        good[places] = self._negative(triples[places])
+        self._hits += np.bincount(np.concatenate(numbers)[good], minlength=len(self._sources))
+        self.found += np.bincount(pairs[good], minlength=len(lack))
+        self._queue = (np.concatenate([self._queue[0], pairs[good]]), np.concatenate([self._queue[1], keys[good]]))
+        return tried
+
+    @property
+    def _keys(self) -> TripleKeys:
+        return self._engine.graph.keys
+
+    def _from_queue(self, need: Ints) -> tuple[Ints, Keys]:
+        """Take the first ones of each pair from the queue."""
+        pairs, keys = self._queue
+        order = np.argsort(pairs, kind="stable")
+        pairs, keys = pairs[order], keys[order]
+        rank = np.arange(len(pairs)) - _starts(np.bincount(pairs, minlength=len(need)))[pairs]
+        now = rank < need[pairs]
+        self._queue = pairs[~now], keys[~now]
+        return pairs[now], keys[now]
+
+
+def _parts(cuts: Callable[[int], tuple[int, int]], size: int) -> tuple[int, int, int, int]:
+    """Return the bounds of train's, valid's and test's parts of a list; if there is one, train has one."""
+    first, second = cuts(size)
+    first = max(first, min(size, 1))
+    return 0, first, max(first, second), size
+
+
+def _shuffled(pairs: Ints, sizes: Ints, need: Ints, rng: np.random.Generator) -> tuple[Ints, Ints]:
+    """Return the first few of each pair's ranks in random order."""
+    owner = np.repeat(np.arange(len(pairs)), sizes)
+    starts = _starts(sizes)
+    order = np.lexsort((rng.random(len(owner)), owner))
+    rank = order - starts[owner]
+    first = np.arange(len(owner)) - starts[owner] < need[owner]
+    return pairs[owner[first]], rank[first]
+
+
+def _kinds(rows: Mask) -> Ints:
+    """Return numbers 0, 1, … for the rows, equal ones for equal rows."""
+    kind = np.zeros(len(rows), dtype=np.int64)
+    for byte in np.packbits(rows, axis=1).T:
+        kind = np.unique(kind << 8 | byte, return_inverse=True)[1]
+    return kind
+
+
+def _starts(sizes: npt.NDArray[Any]) -> Ints:
+    starts = np.zeros(len(sizes) + 1, dtype=np.int64)
+    np.cumsum(sizes, out=starts[1:])
+    return starts

@@ -1,0 +1,460 @@
+"""Qg.
+
+Query-guided sampling: conclusions of sub-rules, so that what is simpler than R is not learned.
+
+The share of R⁻ in query-guided negatives, to the letter of the text: uniform over T_{R⁻}(K) ∖ P_all.
+
+Dropping parts of a body only adds conclusions, so T_{R⁻}(K) is the union of what the minimal sub-rules of
+each rule conclude. Each of those is a product of two sets, or a list of triples; or, where the list would be
+long, a product with a test.
+
+The share of R⁻ in query-guided negatives under `sound`: an equal share for each (rule, sub-rule) pair.
+
+Drawn uniformly from T_{R⁻}(K), nearly all negatives would come from the few sub-rules that conclude most,
+products above all, and most undesired rules would have no witness. So each pair gets as many negatives as
+every other, and what one cannot fill goes equally to the rest.
+
+As in the text, candidates are split by the recipe's ratio before anything is drawn, so that train does not
+use up the witnesses of a rare sub-rule: all candidates (triples that a sub-rule concludes and that are truly
+negative) are put into one random order, and of the m candidates of a pair the first ⌊0.8 m⌋ in that order
+are for train, those up to ⌊0.9 m⌋ for valid and the rest for test, with a ratio of 8:1:1; but of one or more,
+train has one. Since the order is the same for all, pairs that share candidates agree about them, but for a
+few next to the cuts. Where m is so large that candidates are drawn from a base and not counted, train, valid
+and test draw from the same ones.
+
+Each draw for a pair is uniform over the candidates that it has left. A triple that several pairs draw at the
+same time goes to the one with the fewest candidates. Where fewer are wanted than there are pairs, a
+random order of the pairs decides who gets one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from loginfer.benchmark.benchmark import SPLITS, NegativeSet, Origins, Split
+from loginfer.benchmark.negatives.context import Context, Found, Taken, assemble, in_turn, made, reason
+from loginfer.benchmark.negatives.corruption import draw_corruptions
+from loginfer.benchmark.negatives.query_candidates import (
+    ENOUGH,
+    TRIALS,
+    Bases,
+    DrawnPool,
+    Facts,
+    Group,
+    ListedPool,
+    Source,
+    groups_of,
+    rectangle_of,
+)
+from loginfer.benchmark.negatives.query_candidates import Taken as Taken_of_query_pools
+from loginfer.benchmark.negatives.spaces import Draw, Sampler, Space, of_projection, rectangle, union
+from loginfer.benchmark.program import kept_masks, minimal, sub_rule
+from loginfer.benchmark.recipe import Recipe
+from loginfer.engine import Engine
+from loginfer.engine.binding import bind, relation_of, separate
+from loginfer.errors import LimitError
+from loginfer.kg import Triples
+from loginfer.kg.graph import distinct_keys, places_of
+from loginfer.logic.rule import Rule
+from loginfer.randomness import generator, hash_order, salt
+
+
+def query_guided(context: Context) -> NegativeSet:
+    """Draw from the conclusions of R⁻, and the rest by position-aware corruption.
+
+    Of the negatives of each split, a fraction of |R_complex| / |R|, rounded down, comes from sub-rules, as
+    far as they conclude enough: R_complex are the rules with a sub-rule in R⁻. How they are
+    drawn depends on the protocol: see `query_paper` and `query_sound`.
+    """
+    masks = kept_masks(context.rules)
+    complex_rules = sum(bool(own) for own in masks)
+    wanted: dict[Split, int] = {
+        split: size * complex_rules // len(context.rules) for split, size in context.positives.sizes.items()
+    }
+    found = {split: Found(np.empty((0, 3), dtype=np.int32), made("sub-rule", 0)) for split in SPLITS}
+    notes: list[str] = []
+    if complex_rules:
+        share = paper_share if context.recipe.protocol == "paper" else sound_share
+        found, notes = share(context, masks, wanted)
+
+    def draw_all(order: Sequence[Split]) -> dict[Split, Found]:
+        filled = dict(found)
+        for split in order:
+            missing = context.positives.sizes[split] - len(found[split].triples)
+            if missing:
+                rng = generator(context.recipe.seed, "negatives", "qg", "position", split)
+                before = Taken(context, (known.triples for known in filled.values()))
+                rest = draw_corruptions(context, split, missing, rng, before)
+                filled[split] = _together(found[split], rest)
+        return filled
+
+    negatives = assemble(context, "qg", in_turn(context, draw_all))
+    return replace(negatives, notes=(*notes, *negatives.notes))
+
+
+def _together(first: Found, second: Found) -> Found:
+    columns = [column.name for column in fields(Origins)]
+    origins = Origins(
+        *(np.concatenate([getattr(first.origins, column), getattr(second.origins, column)]) for column in columns)
+    )
+    return Found(np.vstack([first.triples, second.triples]), origins, second.why)
+
+
+# Where the subjects and objects of a sub-rule make more pairs than this, its conclusions are not listed if
+# they can be found among those pairs.
+LARGE = 2**20
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The conclusions of one minimal sub-rule.
+
+    Parameters
+    ----------
+    rule
+        Place in R of the rule it came from.
+    kept
+        The parts of that rule's body that it keeps, as a mask.
+    relation
+        Of its head.
+    space
+        T(K), or a set that contains it.
+    test
+        The sub-rule, if the space holds other triples, too.
+    """
+
+    rule: int
+    kept: int
+    relation: int
+    space: Space
+    test: Rule | None = None
+
+    def contains(self, engine: Engine, triples: Triples) -> Mask:
+        """Return bool[n]: which of these triples the sub-rule concludes."""
+        found = self.space.contains(triples)
+        if self.test is not None:
+            places = np.flatnonzero(found)
+            found[places] = engine.derives([self.test], triples[places])
+        return found
+
+
+def paper_share(
+    context: Context, masks: Sequence[Sequence[int]], wanted: Mapping[Split, int]
+) -> tuple[dict[Split, Found], list[str]]:
+    """Draw from C⁻_train, C⁻_valid and C⁻_test, and say where that fell short.
+
+    C⁻ = T_{R⁻}(K) ∖ P_all is split by the recipe's ratio; from each part up to the wanted number of triples
+    is drawn. That is the same as to draw for one split after the other, without repetition, from all of
+    C⁻, but never more than the size of the part.
+
+    Parameters
+    ----------
+    context
+        What negatives are made from.
+    masks
+        For each rule its sub-rules in R⁻.
+    wanted
+        How many triples to draw for each split.
+    """
+    parts = undesired_parts(context, masks)
+    drawn, size = _drawn(context, parts, wanted)
+    limits = _part_sizes(context.recipe, size)
+    found: dict[Split, Found] = {}
+    notes: list[str] = []
+    begin = 0
+    for split in SPLITS:
+        end = begin + min(wanted[split], limits[split])
+        triples = drawn.triples[begin:end]
+        begin = end
+        rule, kept = _origins(context.engine, parts, triples)
+        found[split] = Found(triples, made("sub-rule", len(triples), rule=rule, kept=kept))
+        if len(triples) < wanted[split]:
+            what = f"its part of all {size:,}" if drawn.exhausted else reason(drawn)
+            notes.append(
+                f"{len(triples):,} of the {wanted[split]:,} negatives of {split} that were to come from "
+                f"sub-rules do, {what}"
+            )
+    return found, notes
+
+
+def _drawn(context: Context, parts: Sequence[Part], wanted: Mapping[Split, int]) -> tuple[Draw, int]:
+    """Draw from C⁻, and return its size as well, or any number that is large enough to limit nothing."""
+    space = union([part.space for part in parts])
+    engine, negative = context.engine, context.truth.negative
+
+    def accept(triples: Triples) -> Mask:
+        found = concluded(engine, parts, triples)
+        found[found] = negative(triples[found])
+        return found
+
+    enough = _enough(context.recipe, wanted)
+    rng = generator(context.recipe.seed, "negatives", "qg", "sub-rules")
+    tested = any(part.test is not None for part in parts)
+    drawn = Sampler(space, rng, accept if tested else negative).take(enough)
+    # If that many could not be drawn, there are no more, and they have all been counted.
+    return drawn, len(drawn.triples)
+
+
+def _enough(recipe: Recipe, wanted: Mapping[Split, int]) -> int:
+    """Return a size from which on each part is as large as what is wanted from it."""
+    shares = zip(SPLITS, recipe.shares, strict=True)
+    return max(int((wanted[split] + 1) / share) + 1 for split, share in shares)
+
+
+def _part_sizes(recipe: Recipe, size: int) -> dict[Split, int]:
+    first, second = recipe.cuts(size)
+    return dict(zip(SPLITS, (first, second - first, size - second), strict=True))
+
+
+# -- T_{R⁻}(K) --------------------------------------------------------------------------------------
+
+
+def undesired_parts(context: Context, masks: Sequence[Sequence[int]] | None = None) -> list[Part]:
+    """Return what the minimal sub-rules of each rule conclude; together that is T_{R⁻}(K)."""
+    masks = kept_masks(context.rules) if masks is None else masks
+    rng = generator(context.recipe.seed, "negatives", "qg", "trials")
+    chosen: dict[tuple[int, ...], list[int]] = {}  # rules of one shape share their sub-rules
+    parts: list[Part] = []
+    for place, rule in enumerate(context.rules):
+        if context.progress:
+            context.progress("evaluating sub-rules", place, len(context.rules))
+        own = tuple(masks[place])
+        if own not in chosen:
+            chosen[own] = minimal(own)
+        relation = relation_of(rule.head, context.kg)
+        for kept in chosen[own]:
+            smaller = sub_rule(rule, kept)
+            space, exact = _conclusions(context.engine, smaller, rng)
+            parts.append(Part(place, kept, relation, space, None if exact else smaller))
+    return parts
+
+
+def concluded(engine: Engine, parts: Sequence[Part], triples: Triples) -> Mask:
+    """Return bool[n]: which triples are in T_{R⁻}(K)."""
+    found = np.zeros(len(triples), dtype=bool)
+    for part, places in _by_relation(parts, triples):
+        places = places[~found[places]]
+        found[places] = part.contains(engine, triples[places])
+    return found
+
+
+def _conclusions(engine: Engine, rule: Rule, rng: np.random.Generator) -> tuple[Space, bool]:
+    """Return the conclusions of a rule, or a product that contains them, and which of the two."""
+    relation = relation_of(rule.head, engine.graph)
+    if len(rule.atoms) < 2 or len(rule.head.variables) < 2 or not _connected(engine, rule):
+        return of_projection(engine.projection(rule), relation), True
+    wide = rectangle_of(engine, rule)
+    if len(wide) > LARGE:
+        space = rectangle(wide.left, relation, wide.right)
+        if engine.derives([rule], wide.draw(rng, TRIALS)).sum() >= ENOUGH:
+            return space, False
+        try:
+            return of_projection(engine.projection(rule), relation), True
+        except LimitError:
+            return space, False
+    return of_projection(engine.projection(rule), relation), True
+
+
+def _connected(engine: Engine, rule: Rule) -> bool:
+    """Say whether anything but an inequality of the two connects the variables of a head."""
+    bound = bind(rule, engine.graph)
+    return separate(bound, (bound.head.subject, bound.head.object)) is None
+
+
+def _origins(
+    engine: Engine, parts: Sequence[Part], triples: Triples
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Return for each triple the first sub-rule that concludes it: the rule's place and the mask."""
+    rule = np.full(len(triples), -1, dtype=np.int32)
+    kept = np.zeros(len(triples), dtype=np.int32)
+    for part, places in _by_relation(parts, triples):
+        places = places[rule[places] < 0]
+        places = places[part.contains(engine, triples[places])]
+        rule[places], kept[places] = part.rule, part.kept
+    return rule, kept
+
+
+def _by_relation(parts: Sequence[Part], triples: Triples) -> list[tuple[Part, npt.NDArray[np.int64]]]:
+    """Return with each part the places of the triples that have its relation."""
+    order = np.argsort(triples[:, 1], kind="stable")
+    relations = triples[order, 1]
+    begins = np.searchsorted(relations, [part.relation for part in parts])
+    ends = np.searchsorted(relations, [part.relation for part in parts], side="right")
+    return [(part, order[begin:end]) for part, begin, end in zip(parts, begins, ends, strict=True)]
+
+
+Ints = npt.NDArray[np.int64]
+Keys = npt.NDArray[np.int64]
+
+# All triples of a base with up to FEW of them are looked at, and of one with up to EASY times as many as will
+# be drawn from it on average, for that would take as long; but never of one with more than MANY.
+FEW, EASY, MANY = 2**15, 8, 2**22
+
+# How many candidates a pair has for which they are not counted: no limit comes near.
+_UNCOUNTED = np.iinfo(np.int64).max
+
+
+def sound_share(
+    context: Context, masks: Sequence[Sequence[int]], wanted: Mapping[Split, int]
+) -> tuple[dict[Split, Found], list[str]]:
+    """Draw truly negative conclusions of sub-rules, an equal share for each pair.
+
+    Parameters
+    ----------
+    context
+        What negatives are made from.
+    masks
+        For each rule its sub-rules in R⁻.
+    wanted
+        How many triples to draw for each split.
+    """
+    groups = [groups_of(place, rule, masks[place]) for place, rule in enumerate(context.rules)]
+    few = min(max(FEW, EASY * sum(wanted.values()) // sum(map(len, groups))), MANY)
+    sources = _sources(context, groups, few)
+    rules = np.concatenate([np.full(len(s.group.masks), s.group.rule, dtype=np.int32) for s in sources])
+    kept = np.concatenate([np.array(s.group.masks, dtype=np.int32) for s in sources])
+    shares = _Shares(context, sources, len(rules), few)
+    unpack = context.kg.keys.unpack
+    found: dict[Split, Found] = {}
+    witnessed: dict[Split, int] = {}
+    for part, split in enumerate(SPLITS):
+        rng = generator(context.recipe.seed, "negatives", "qg", "shares", split)
+        pairs, keys = shares.share_out(part, wanted[split], rng)
+        origins = made("sub-rule", len(pairs), rule=rules[pairs], kept=kept[pairs])
+        found[split] = Found(unpack(keys), origins)
+        witnessed[split] = shares.witnessed(pairs, keys)
+    notes = [
+        f"{len(found[split].triples):,} of the {wanted[split]:,} negatives of {split} that were to come "
+        "from sub-rules do, all that could be found"
+        for split in SPLITS
+        if len(found[split].triples) < wanted[split]
+    ]
+    if shares.without:
+        notes.append(
+            f"{shares.without:,} of the {len(rules):,} sub-rules, counted for each rule, conclude "
+            "nothing that is truly negative"
+        )
+    notes.append(
+        f"of the {len(rules):,} sub-rules, counted for each rule, at least {witnessed['train']:,} have "
+        f"a witness among the negatives of train, {witnessed['valid']:,} of valid, "
+        f"{witnessed['test']:,} of test"
+    )
+    return found, notes
+
+
+def _sources(context: Context, groups: Sequence[Sequence[Group]], few: int) -> list[Source]:
+    """Return the groups of all rules with their bases; their pairs are numbered in this order."""
+    rng = generator(context.recipe.seed, "negatives", "qg", "trials")
+    sources: list[Source] = []
+    first = 0
+    for place, rule in enumerate(context.rules):
+        if context.progress:
+            context.progress("evaluating sub-rules", place, len(context.rules))
+        bases = Bases(context.engine, rule, few, rng)
+        for group in groups[place]:
+            sources.append(Source(group, bases.of(group), first))
+            first += len(group.masks)
+    return sources
+
+
+class _Shares:
+    """Gives the pairs of all groups their shares, for one split after the other.
+
+    Parameters
+    ----------
+    context
+        What negatives are made from.
+    sources
+        The groups with their bases.
+    pairs
+        How many pairs they have.
+    few
+        Of bases with up to this many triples, all are looked at.
+    """
+
+    def __init__(self, context: Context, sources: Sequence[Source], pairs: int, few: int) -> None:
+        packing, negative, facts = context.kg.keys, context.truth.negative, Facts(context.kg)
+        small: dict[int, list[Source]] = {}  # groups of one rule share their bases
+        for source in sources:
+            if len(source.base) <= few:
+                small.setdefault(id(source.base), []).append(source)
+        packed = [packing.pack(same[0].base.every()) for same in small.values()]
+        every = distinct_keys(np.concatenate([np.empty(0, dtype=np.int64), *packed]))
+        every = every[negative(packing.unpack(every))]
+        self._taken = Taken_of_query_pools(every)
+        order = hash_order(every, salt(context.recipe.seed, "negatives", "qg", "parts"))
+        self._listed = ListedPool(pairs, facts, self._taken, order, context.recipe.cuts)
+        for same, keys in zip(small.values(), packed, strict=True):
+            self._listed.add(context.engine, same, _places(every, keys))
+        self._drawn = DrawnPool(context.engine, pairs, facts, negative, self._taken)
+        self._drawn.add([source for source in sources if len(source.base) > few])
+        self.candidates = np.where(self._drawn.open, _UNCOUNTED, self._listed.finish())
+
+    @property
+    def without(self) -> int:
+        """How many pairs have no candidate, or none was found."""
+        in_vain = ~self._drawn.open & (self.candidates == _UNCOUNTED) & (self._drawn.found == 0)
+        return int(((self.candidates == 0) | in_vain).sum())
+
+    def witnessed(self, pairs: Ints, keys: Keys) -> int:
+        """Return how many pairs have a witness among these triples, as far as that is known.
+
+        A witness of a sub-rule is a negative that it concludes, whichever pair it was drawn for.
+        """
+        found = self._listed.witnessed(keys)
+        found[pairs] = True
+        return int(found.sum())
+
+    def share_out(self, part: int, wanted: int, rng: np.random.Generator) -> tuple[Ints, Keys]:
+        """Draw for one split, a place in `SPLITS`; return pairs and keys side by side.
+
+        In each round every pair that is not done gets half of what would be its share if nobody ran out, at
+        least one; in the last, some get one.
+        """
+        pairs = len(self.candidates)
+        got = np.zeros(pairs, dtype=np.int64)
+        order = rng.permutation(pairs)
+        done: list[tuple[Ints, Keys]] = [(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))]
+        self._counts = self._listed.refresh(part)
+        while (left := wanted - int(got.sum())) > 0:
+            chosen = order[(self._drawn.open | (self._counts > 0))[order]]
+            if not len(chosen):
+                break
+            # What one could not fill goes to those that have least.
+            chosen = chosen[np.argsort(got[chosen], kind="stable")]
+            need = np.zeros(pairs, dtype=np.int64)
+            need[chosen[:left]] = max(1, left // (2 * len(chosen)))
+            asked = need.copy()
+            done += self._fill(part, need, -(-left // len(chosen)), rng)
+            got += asked - need
+        return np.concatenate([pair for pair, _ in done]), np.concatenate([keys for _, keys in done])
+
+    def _fill(self, part: int, need: Ints, ahead: int, rng: np.random.Generator) -> list[tuple[Ints, Keys]]:
+        """Draw what pairs need; `need` is left with what could not be filled."""
+        done: list[tuple[Ints, Keys]] = []
+        while need.any():
+            proposals = [self._listed.propose(need, self._counts, rng), self._drawn.propose(need, ahead, rng)]
+            pairs, keys = (np.concatenate([p[i] for p in proposals]) for i in range(2))
+            if not len(pairs):
+                break
+            scarce = np.where(self._drawn.open, _UNCOUNTED, self._counts)[pairs]
+            first = np.lexsort((rng.random(len(pairs)), scarce, keys))
+            first = first[np.concatenate([[True], keys[first[1:]] != keys[first[:-1]]])]
+            pairs, keys = pairs[first], keys[first]
+            self._taken.add(keys)
+            need -= np.bincount(pairs, minlength=len(need))
+            done.append((pairs, keys))
+            self._counts = self._listed.refresh(part)
+        return done
+
+
+def _places(ascending: Keys, keys: Keys) -> Ints:
+    """Return the places in a sorted list of those keys that are in it."""
+    found, places = places_of(ascending, keys)
+    return places[found]

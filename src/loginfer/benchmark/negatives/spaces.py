@@ -1,0 +1,761 @@
+"""Exactly uniform draws from sets never written down.
+
+Exactly uniform draws, without repetition, of the triples of a space that a test accepts.
+
+Rectangles of one relation that may overlap, rewritten as rectangles that do not.
+
+Which pairs of a large rectangle lie in one of many smaller ones that overlap in too many ways.
+
+Each subject and each object has a bit for every small rectangle that it lies in. A pair lies in one of them
+if its subject and its object have a bit in common.
+
+Candidate spaces: sets of triples that are never written down.
+
+A space is a value with an exact size, a membership test and places: each place is a triple, and a random
+place is a random triple. It is made of rectangles, subjects × objects of one relation, and of listed
+triples. A union of spaces is brought into a form in which no triple has two places, so that its size is a
+sum and a uniform place a uniform triple. Some places may not count, such as the diagonal of a product whose
+two values must differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from loginfer.engine import Projection
+from loginfer.errors import LimitError
+from loginfer.kg import Triples
+from loginfer.kg.graph import TripleKeys, distinct_keys, member, merged_keys, places_of
+
+Ints = npt.NDArray[np.int64]
+Accept = Callable[[Triples], npt.NDArray[np.bool_]]
+
+# Up to this many places, all of them are put into a random order, unless few are wanted.
+_FEW = 2**22
+_MANY = 16
+# Once half of a larger space has been looked at and no more than this is left, the rest is put into order.
+_REST = 2**26
+# At least and at most so many places are looked at in one go.
+_LEAST, _MOST = 2**10, 2**22
+# After this many places, or this many for each triple that is wanted, whichever is more, a search ends: where
+# one triple in a million is accepted, it would never.
+LIMIT, FOR_EACH = 200_000_000, 4
+
+
+class Known(Protocol):
+    """A set of triples of which only membership is asked."""
+
+    def contains(self, triples: Triples) -> npt.NDArray[np.bool_]:
+        """Return bool[n]: which of these triples are in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """Triples that were drawn.
+
+    Parameters
+    ----------
+    triples
+        int32[n, 3], distinct, in random order.
+    exhausted
+        Whether fewer than asked were drawn because there are no more. Where fewer were drawn and this is
+        false, the search was given up.
+    examined
+        How many places the sampler has looked at so far.
+    """
+
+    triples: Triples
+    exhausted: bool
+    examined: int
+
+
+class Sampler:
+    """Draws from a space without repetition; each `take` goes on where the last one stopped.
+
+    Places are looked at in a random order, and those accepted are returned in that order. Whatever has been
+    drawn, each remaining candidate is equally likely to be next.
+
+    Parameters
+    ----------
+    space
+        What to draw from.
+    rng
+        The randomness.
+    accept
+        Says which of some triples are candidates; called with many at a time.
+    taken
+        Triples that are no candidates, whatever `accept` says.
+    limit
+        After this many places the search is given up.
+    """
+
+    def __init__(
+        self, space: Space, rng: np.random.Generator, accept: Accept, *, taken: Known | None = None, limit: int = LIMIT
+    ) -> None:
+        self._space = space
+        self._rng = rng
+        self._accept = accept
+        self._taken = taken
+        self._limit = limit
+        self._accepted = 0
+        self._examined = 0
+        self._ready = np.empty((0, 3), dtype=np.int32)  # accepted, not yet taken
+        self._seen = np.empty(0, dtype=np.int64)  # sorted places, while the rest is not in order
+        self._rest: Ints | None = None  # places that have not been seen, in random order
+
+    def take(self, count: int) -> Draw:
+        """Return up to `count` more triples."""
+        left = len(self._ready) + self._space.places - self._examined
+        found = np.empty((max(min(count, left), 0), 3), dtype=np.int32)
+        have, fresh = 0, self._ready
+        while True:
+            used = fresh[: len(found) - have]
+            found[have : have + len(used)] = used
+            have += len(used)
+            self._ready = fresh[len(used) :]
+            if have >= count or self._examined >= min(self._limit, self._space.places):
+                break
+            fresh = self._look(count - have)
+        exhausted = have < count and self._examined == self._space.places
+        return Draw(found[:have], exhausted, self._examined)
+
+    def _look(self, missing: int) -> Triples:
+        """Look at places that should hold about as many candidates as are missing."""
+        rate = (self._accepted + 1) / (self._examined + 1)
+        wanted = int(missing / rate * 1.02) + 16
+        places = self._next(min(max(wanted, _LEAST), _MOST, self._limit - self._examined))
+        triples = self._space.at(places)
+        self._examined += len(places)
+        good = ~self._space.leaves_out(places, triples)
+        if self._taken is not None:
+            good &= ~self._taken.contains(triples)
+        if not good.all():
+            triples = triples[good]
+        triples = triples[self._accept(triples)]
+        self._accepted += len(triples)
+        if self._rest is None:  # in the order of places so far
+            triples = triples[self._rng.permutation(len(triples))]
+        return triples
+
+    def _next(self, count: int) -> Ints:
+        """Return places that have not been seen: the next ones in order, or a random set, sorted."""
+        size = self._space.places
+        left = size - self._examined
+        few = size <= _FEW and count > left // _MANY
+        if self._rest is None and (few or (left <= _REST and left <= size // 2)):
+            self._rest = self._in_order(size)
+        if self._rest is not None:
+            places, self._rest = self._rest[:count], self._rest[count:]
+            return places
+        places = distinct_keys(self._rng.integers(0, size, size=count))
+        places = places[~member(self._seen, places)]
+        self._seen = merged_keys(self._seen, places)
+        return places
+
+    def _in_order(self, size: int) -> Ints:
+        unseen = np.ones(size, dtype=bool)
+        unseen[self._seen] = False
+        self._seen = self._seen[:0]
+        return self._rng.permutation(np.flatnonzero(unseen))
+
+
+def draw(space: Space, count: int, rng: np.random.Generator, accept: Accept, *, taken: Known | None = None) -> Draw:
+    """Draw once: up to `count` of the triples that are accepted, each set of that size equally likely."""
+    limit = max(LIMIT, FOR_EACH * count)
+    return Sampler(space, rng, accept, taken=taken, limit=limit).take(count)
+
+
+Ids = npt.NDArray[np.int32]
+N = TypeVar("N", npt.NDArray[np.int32], npt.NDArray[np.int64])
+
+# Subjects and objects, both sorted and unique, neither empty.
+Rectangle: TypeAlias = tuple[Ids, Ids]
+
+# Rectangles that overlap in every way would need an entry for each of their triples; this many take 1 GB.
+MOST_COLUMNS = 2**27
+# So many entries are collected before repeated ones are dropped.
+_WAITING = 2**22
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Disjoint rectangles of one relation, called blocks.
+
+    Parameters
+    ----------
+    turned
+        Whether rows are objects and columns subjects.
+    rows
+        int32, the rows of all blocks, block after block, ascending within each. No row is in two blocks.
+    row_counts
+        int64[b], how many rows each block has.
+    columns
+        int32, the columns of all blocks, block after block, ascending within each.
+    column_counts
+        int64[b], how many columns each block has.
+    """
+
+    turned: bool
+    rows: Ids
+    row_counts: Ints
+    columns: Ids
+    column_counts: Ints
+
+    @classmethod
+    def around(cls, rows: Ids, columns: Ids) -> Grid:
+        """Return a grid of one block."""
+        counts = (np.array([len(side)], dtype=np.int64) for side in (rows, columns))
+        return cls(False, rows, next(counts), columns, next(counts))
+
+
+def disjoint(rectangles: Sequence[Rectangle]) -> Grid | None:
+    """Return the union of rectangles as blocks: rows that lie in the same rectangles share a block.
+
+    There are never more blocks than rows, however many rectangles there are. A block's columns are the union
+    of its rectangles' columns. Rows are subjects or objects, whatever takes less. None if there would be too
+    many columns to write down.
+    """
+    if len(rectangles) == 1:
+        return Grid.around(*rectangles[0])
+    if len(rectangles) == 2:
+        return _of_two(*rectangles)
+    divided = min((_Divided(rectangles, turned) for turned in (False, True)), key=lambda side: side.cost)
+    if divided.cost[0] > MOST_COLUMNS:
+        return None
+    columns = divided.columns()
+    return Grid(
+        divided.turned,
+        divided.names[np.argsort(divided.classes, kind="stable")],
+        np.bincount(divided.classes, minlength=divided.count),
+        lower(columns),
+        np.bincount(upper(columns), minlength=divided.count),
+    )
+
+
+def _of_two(first: Rectangle, second: Rectangle) -> Grid:
+    """Return the union of two rectangles: by far the most frequent case, done without classes."""
+    common = np.intersect1d(first[0], second[0], assume_unique=True)
+    blocks = [
+        (np.setdiff1d(first[0], common, assume_unique=True), first[1]),
+        (np.setdiff1d(second[0], common, assume_unique=True), second[1]),
+        (common, distinct(np.concatenate([first[1], second[1]]))),
+    ]
+    blocks = [(rows, columns) for rows, columns in blocks if len(rows)]
+    return Grid(
+        False,
+        np.concatenate([rows for rows, _ in blocks]),
+        np.array([len(rows) for rows, _ in blocks], dtype=np.int64),
+        np.concatenate([columns for _, columns in blocks]),
+        np.array([len(columns) for _, columns in blocks], dtype=np.int64),
+    )
+
+
+def merged(rectangles: list[Rectangle]) -> list[Rectangle]:
+    """Return fewer rectangles with the same union: those that agree in one side become one."""
+    if len(rectangles) == 1:
+        return rectangles
+    while True:
+        before = len(rectangles)
+        for same in (1, 0):
+            groups: dict[bytes, list[Rectangle]] = {}
+            for sides in rectangles:
+                groups.setdefault(sides[same].tobytes(), []).append(sides)
+            rectangles = []
+            for group in groups.values():
+                shared, other = group[0][same], group[0][1 - same]
+                if len(group) > 1:
+                    other = distinct(np.concatenate([sides[1 - same] for sides in group]))
+                rectangles.append((other, shared) if same == 1 else (shared, other))
+        if len(rectangles) == before:
+            return rectangles
+
+
+class _Divided:
+    """The rows of rectangles, divided into classes of those that lie in the same ones.
+
+    Parameters
+    ----------
+    rectangles
+        The rectangles.
+    turned
+        Whether rows are objects and columns subjects.
+    """
+
+    def __init__(self, rectangles: Sequence[Rectangle], turned: bool) -> None:
+        self.turned = turned
+        rows = [objects if turned else subjects for subjects, objects in rectangles]
+        self._columns = [subjects if turned else objects for subjects, objects in rectangles]
+        self.names, self.classes = _classes(rows)
+        self.count = int(self.classes.max()) + 1
+        # For each rectangle the classes that its rows make up.
+        self._members = [distinct(self.classes[np.searchsorted(self.names, found)]) for found in rows]
+
+    @property
+    def cost(self) -> tuple[int, int]:
+        """How many columns will be written down at most, and how many classes there are."""
+        written = sum(len(m) * len(c) for m, c in zip(self._members, self._columns, strict=True))
+        different = len(distinct(np.concatenate(self._columns)))
+        return min(written, self.count * different), self.count
+
+    def columns(self) -> Ints:
+        """Return the columns of all classes, each joined to its class, sorted."""
+        found = np.empty(0, dtype=np.int64)
+        waiting: list[Ints] = []
+        for members, columns in zip(self._members, self._columns, strict=True):
+            waiting.append(join(np.repeat(members, len(columns)), np.tile(columns, len(members))))
+            if sum(map(len, waiting)) > len(found) + _WAITING:
+                found, waiting = distinct(np.concatenate([found, *waiting])), []
+        return distinct(np.concatenate([found, *waiting]))
+
+
+def _classes(sets: Sequence[Ids]) -> tuple[Ids, Ints]:
+    """Return the members of all sets, and numbers that tell apart those which lie in different sets."""
+    names = distinct(np.concatenate(sets))
+    classes = np.zeros(len(names), dtype=np.int64)
+    fresh = 1
+    for members in sets:
+        places = np.searchsorted(names, members)
+        # Of each class, the part that lies in this set becomes a new one.
+        divided, part = np.unique(classes[places], return_inverse=True)
+        classes[places] = fresh + part
+        fresh += len(divided)
+    return names, np.unique(classes, return_inverse=True)[1]
+
+
+def distinct(values: N) -> N:
+    """Return the distinct values, ascending; they are sorted in place, which is faster than `np.unique`."""
+    values.sort()
+    first = np.ones(len(values), dtype=bool)
+    first[1:] = values[1:] != values[:-1]
+    return values if first.all() else values[first]
+
+
+def join(first: npt.NDArray[np.integer[Any]], second: npt.NDArray[np.integer[Any]]) -> Ints:
+    """Return int64: two ids in one number, ordered by the first, then the second."""
+    joined = first.astype(np.int64)
+    joined <<= 32
+    joined |= second
+    return joined
+
+
+def upper(joined: Ints) -> Ids:
+    """Return the first of two joined ids."""
+    return (joined >> 32).astype(np.int32)
+
+
+def lower(joined: Ints) -> Ids:
+    """Return the second of two joined ids."""
+    return (joined & 0xFFFFFFFF).astype(np.int32)
+
+
+Bits: TypeAlias = npt.NDArray[np.uint64]
+
+# So many pairs of classes are compared in one go.
+_MOST_sieves = 2**24
+
+
+class Sieve:
+    """The union of rectangles of one relation, as a part of subjects × objects.
+
+    Parameters
+    ----------
+    rectangles
+        Subjects and objects of each.
+    """
+
+    def __init__(self, rectangles: Sequence[Rectangle]) -> None:
+        self.rectangles = tuple(rectangles)
+        self.subjects, self._subject_bits = _bits([subjects for subjects, _ in rectangles])
+        self.objects, self._object_bits = _bits([objects for _, objects in rectangles])
+
+    def surrounds(self, subjects: Ids, objects: Ids) -> npt.NDArray[np.bool_]:
+        """Return bool[n]: which of these pairs are among subjects × objects."""
+        return _known(self.subjects, subjects) & _known(self.objects, objects)
+
+    def passes(self, subjects: Ids, objects: Ids) -> npt.NDArray[np.bool_]:
+        """Return bool[n]: which of these pairs, all among subjects × objects, lie in a rectangle."""
+        left = np.searchsorted(self.subjects, subjects)
+        right = np.searchsorted(self.objects, objects)
+        found = np.zeros(len(subjects), dtype=bool)
+        for word in range(self._subject_bits.shape[1]):
+            found |= (self._subject_bits[left, word] & self._object_bits[right, word]) != 0
+        return found
+
+    @cached_property
+    def size(self) -> int:
+        """How many pairs lie in a rectangle."""
+        lefts, left_counts = np.unique(self._subject_bits, axis=0, return_counts=True)
+        rights, right_counts = np.unique(self._object_bits, axis=0, return_counts=True)
+        step = max(_MOST_sieves // len(rights), 1)
+        total = 0
+        for start in range(0, len(lefts), step):
+            part = lefts[start : start + step]
+            meet = np.zeros((len(part), len(rights)), dtype=bool)
+            for word in range(part.shape[1]):
+                meet |= (part[:, word, None] & rights[None, :, word]) != 0
+            widths = (meet * right_counts).sum(axis=1)
+            total += int(widths @ left_counts[start : start + step])
+        return total
+
+
+def _known(names: Ids, wanted: Ids) -> npt.NDArray[np.bool_]:
+    places = np.searchsorted(names, wanted)
+    places[places == len(names)] = 0
+    return np.asarray(names[places] == wanted)
+
+
+def _bits(sets: Sequence[Ids]) -> tuple[Ids, Bits]:
+    """Return the members of all sets, and for each member one bit for each set, in words of 64."""
+    names = distinct(np.concatenate(sets))
+    bits = np.zeros((len(names), (len(sets) + 63) // 64), dtype=np.uint64)
+    for place, members in enumerate(sets):
+        bits[np.searchsorted(names, members), place // 64] |= np.uint64(1 << (place % 64))
+    return names, bits
+
+
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Space:
+    """A set of triples: disjoint blocks, and listed triples outside of them.
+
+    A block is a rectangle. In the normal form of several rectangles of one relation a row lies in one block
+    only, where rows are either its subjects or, where that is shorter to write, its objects.
+
+    Parameters
+    ----------
+    relation
+        int32[b], the relation of each block, ascending.
+    turned
+        bool[b], whether the rows of a block are objects and its columns subjects.
+    rows
+        int32, the rows of all blocks, block after block, ascending within each.
+    row_starts
+        int64[b + 1], where the rows of each block start.
+    columns
+        int64, sorted: the columns of all blocks, each with its block in the upper 32 bits.
+    column_starts
+        int64[b + 1], where the columns of each block start.
+    holes
+        int64, sorted: places on the diagonal that do not count, x with its relation in the upper 32 bits.
+    triples
+        int32[n, 3], sorted and unique: triples outside the blocks.
+    sieves
+        By relation: where rectangles overlap in too many ways, one block around them all, of which only what
+        passes the sieve counts.
+    """
+
+    relation: Ids
+    turned: Mask
+    rows: Ids
+    row_starts: Ints
+    columns: Ints
+    column_starts: Ints
+    holes: Ints
+    triples: Triples
+    sieves: Mapping[int, Sieve] = field(default_factory=dict)
+
+    @cached_property
+    def _place_starts(self) -> Ints:
+        sizes = np.diff(self.row_starts) * np.diff(self.column_starts)
+        if sum(sizes.tolist()) + len(self.triples) >= 2**63:
+            raise LimitError("a space of candidates has more than 2^63 triples")
+        starts = np.zeros(len(sizes) + 1, dtype=np.int64)
+        np.cumsum(sizes, out=starts[1:])
+        return starts
+
+    @property
+    def places(self) -> int:
+        """How many places there are; what `leaves_out` says among them holds no triple of the space."""
+        return int(self._place_starts[-1]) + len(self.triples)
+
+    @property
+    def size(self) -> int:
+        """The exact number of triples. It takes a while to count what passes a sieve; draws do not do it."""
+        around = sum(len(sieve.subjects) * len(sieve.objects) - sieve.size for sieve in self.sieves.values())
+        return self.places - len(self.holes) - around
+
+    def at(self, places: Ints) -> Triples:
+        """Return int32[n, 3]: the triples at these places, which must be below `places`."""
+        found = np.empty((len(places), 3), dtype=np.int32)
+        in_blocks = places < self._place_starts[-1]
+        every = bool(in_blocks.all())
+        wanted = places if every else places[in_blocks]
+        block = np.searchsorted(self._place_starts, wanted, side="right") - 1
+        local = wanted - self._place_starts[block]
+        width = np.diff(self.column_starts)[block]
+        row = local // width if len(local) else local
+        column = local - row * width
+        rows = self.rows[self.row_starts[block] + row]
+        columns = lower(self.columns[self.column_starts[block] + column])
+        turned = self.turned[block]
+        target = slice(None) if every else in_blocks
+        found[target, 0] = np.where(turned, columns, rows)
+        found[target, 1] = self.relation[block]
+        found[target, 2] = np.where(turned, rows, columns)
+        if not every:
+            found[~in_blocks] = self.triples[places[~in_blocks] - self._place_starts[-1]]
+        return found
+
+    def contains(self, triples: Triples) -> Mask:
+        """Return bool[n]: which of these triples are in the space."""
+        if not len(triples):
+            return np.zeros(0, dtype=bool)
+        found = self._in_blocks(triples)
+        rest = np.flatnonzero(found)
+        found[rest] = ~self._in_holes(triples[rest])
+        if len(self.triples):
+            found |= self._listed.contains(triples)
+        return found
+
+    def leaves_out(self, places: Ints, triples: Triples) -> Mask:
+        """Return bool[n]: which of these places do not count.
+
+        Parameters
+        ----------
+        places
+            int64[n].
+        triples
+            What is there, `at(places)`.
+        """
+        if not len(self.holes) and not self.sieves:
+            return np.zeros(len(places), dtype=bool)
+        return np.asarray(self._in_holes(triples) & (places < self._place_starts[-1]))
+
+    def _in_holes(self, triples: Triples) -> Mask:
+        """Return which of these triples, all in blocks, those leave out."""
+        found = np.zeros(len(triples), dtype=bool)
+        if len(self.holes):
+            diagonal = np.flatnonzero(triples[:, 0] == triples[:, 2])
+            found[diagonal] = places_of(self.holes, join(triples[diagonal, 1], triples[diagonal, 0]))[0]
+        for relation, sieve in self.sieves.items():
+            own = np.flatnonzero(triples[:, 1] == relation)
+            own = own[sieve.surrounds(triples[own, 0], triples[own, 2])]
+            found[own] |= ~sieve.passes(triples[own, 0], triples[own, 2])
+        return found
+
+    def _in_blocks(self, triples: Triples) -> Mask:
+        if not len(self.relation):
+            return np.zeros(len(triples), dtype=bool)
+        keys, blocks, turned = self._rows
+        in_range = (triples[:, 1] >= 0) & (triples[:, 1] < len(turned))
+        is_turned = np.zeros(len(triples), dtype=bool)
+        is_turned[in_range] = turned[triples[in_range, 1]]
+        row = np.where(is_turned, triples[:, 2], triples[:, 0])
+        column = np.where(is_turned, triples[:, 0], triples[:, 2])
+        found, place = places_of(keys, join(triples[:, 1], row))
+        found &= in_range
+        rest = np.flatnonzero(found)
+        found[rest] = places_of(self.columns, join(blocks[place[rest]], column[rest]))[0]
+        return found
+
+    @cached_property
+    def _rows(self) -> tuple[Ints, Ints, Mask]:
+        """Rows with their relation in the upper bits, sorted; their blocks; which relations are turned."""
+        block = np.repeat(np.arange(len(self.relation)), np.diff(self.row_starts))
+        keys = join(self.relation[block], self.rows)
+        order = np.argsort(keys, kind="stable")
+        turned = np.zeros(int(self.relation.max()) + 1, dtype=bool)
+        turned[self.relation] = self.turned
+        return keys[order], block[order], turned
+
+    @cached_property
+    def _listed(self) -> _Listed:
+        return _Listed(self.triples)
+
+    def __repr__(self) -> str:
+        return f"Space({self.places:,} places, {len(self.relation):,} blocks, {len(self.triples):,} listed)"
+
+
+class _Listed:
+    """Membership in a sorted list of triples."""
+
+    def __init__(self, triples: Triples) -> None:
+        self._sizes = tuple(int(column.max()) + 1 for column in triples.T)
+        self._keys = TripleKeys(max(self._sizes[0], self._sizes[2]), self._sizes[1])
+        self._packed = self._keys.pack(triples)
+
+    def contains(self, triples: Triples) -> Mask:
+        found, _ = places_of(self._packed, self._keys.pack(triples))
+        for column, size in enumerate(self._sizes):
+            found &= (triples[:, column] >= 0) & (triples[:, column] < size)
+        return found
+
+
+def rectangle(subjects: npt.ArrayLike, relation: int, objects: npt.ArrayLike, *, unequal: bool = False) -> Space:
+    """Return the triples (s, R, o) with s among the subjects and o among the objects.
+
+    Parameters
+    ----------
+    subjects, objects
+        Ids, in any order.
+    relation
+        The relation's id.
+    unequal
+        Whether s and o must differ.
+    """
+    rows = distinct(np.array(subjects, dtype=np.int32))
+    columns = distinct(np.array(objects, dtype=np.int32))
+    blocks = min(len(rows), len(columns), 1)
+    rows, columns = rows[: blocks * len(rows)], columns[: blocks * len(columns)]
+    holes = np.intersect1d(rows, columns, assume_unique=True) if unequal else rows[:0]
+    return Space(
+        relation=np.full(blocks, relation, dtype=np.int32),
+        turned=np.zeros(blocks, dtype=bool),
+        rows=rows,
+        row_starts=np.array([0, len(rows)][: blocks + 1], dtype=np.int64),
+        columns=columns.astype(np.int64),
+        column_starts=np.array([0, len(columns)][: blocks + 1], dtype=np.int64),
+        holes=join(np.full(len(holes), relation, dtype=np.int32), holes),
+        triples=np.empty((0, 3), dtype=np.int32),
+    )
+
+
+def listed(triples: Triples, keys: TripleKeys) -> Space:
+    """Return a space of triples that are written down.
+
+    Parameters
+    ----------
+    triples
+        int32[n, 3], in any order; repeated ones count once.
+    keys
+        The graph's keys.
+    """
+    packed = keys.pack(triples)
+    if not (packed[1:] > packed[:-1]).all():
+        triples = keys.unpack(distinct_keys(packed))
+    nothing, start = np.empty(0, dtype=np.int64), np.zeros(1, dtype=np.int64)
+    ids = np.empty(0, dtype=np.int32)
+    return Space(ids, np.empty(0, dtype=bool), ids, start, nothing, start, nothing, triples)
+
+
+def of_projection(projection: Projection, relation: int) -> Space:
+    """Return the triples of a relation whose subjects and objects an engine has found.
+
+    Parameters
+    ----------
+    projection
+        Of a rule: a product of two sets, or pairs side by side, sorted.
+    relation
+        The relation of the rule's head.
+    """
+    if projection.product:
+        return rectangle(projection.left, relation, projection.right, unequal=projection.unequal)
+    triples = np.empty((len(projection.left), 3), dtype=np.int32)
+    triples[:, 0], triples[:, 1], triples[:, 2] = projection.left, relation, projection.right
+    return listed(triples, _keys_of(triples))
+
+
+# -- unions -----------------------------------------------------------------------------------------
+
+
+def union(spaces: Iterable[Space]) -> Space:
+    """Return the union of spaces: no triple has two places in it.
+
+    Rectangles become disjoint ones, as long as those can be written down.
+    """
+    parts = list(spaces)
+    if len(parts) == 1:
+        return parts[0]
+    blocks = _disjoint_blocks(parts)
+    triples = np.vstack([np.empty((0, 3), dtype=np.int32), *(part.triples for part in parts)])
+    whole = listed(triples, _keys_of(triples)).triples
+    outside = whole[~blocks.contains(whole)]
+    return Space(
+        blocks.relation,
+        blocks.turned,
+        blocks.rows,
+        blocks.row_starts,
+        blocks.columns,
+        blocks.column_starts,
+        _common_holes(parts),
+        outside,
+        blocks.sieves,
+    )
+
+
+def _common_holes(spaces: Sequence[Space]) -> Ints:
+    """Return the holes of spaces that no other one fills."""
+    holes: Ints = distinct(_concatenated([space.holes for space in spaces], np.int64))
+    if not len(holes):
+        return holes
+    diagonal = lower(holes)
+    triples = np.column_stack([diagonal, upper(holes), diagonal])
+    filled = np.zeros(len(holes), dtype=bool)
+    for space in spaces:
+        rest = np.flatnonzero(~filled)
+        filled[rest] = space.contains(triples[rest])
+    return np.asarray(holes[~filled])
+
+
+def _disjoint_blocks(spaces: Sequence[Space]) -> Space:
+    """Return the blocks of all spaces in normal form, without holes and listed triples."""
+    by_relation: dict[int, list[Rectangle]] = {}
+    for space in spaces:
+        for place, relation in enumerate(space.relation.tolist()):
+            known = space.sieves.get(relation)
+            rectangles = known.rectangles if known else [_sides(space, place)]
+            by_relation.setdefault(relation, []).extend(rectangles)
+    grids: list[tuple[int, Grid]] = []
+    sieves: dict[int, Sieve] = {}
+    for relation in sorted(by_relation):
+        rectangles = merged(by_relation[relation])
+        grid = disjoint(rectangles)
+        if grid is None:
+            sieves[relation] = sieve = Sieve(rectangles)
+            grid = Grid.around(sieve.subjects, sieve.objects)
+        grids.append((relation, grid))
+    relations = [np.full(len(grid.row_counts), relation, dtype=np.int32) for relation, grid in grids]
+    turned = [np.full(len(grid.row_counts), grid.turned, dtype=bool) for _, grid in grids]
+    row_starts = _starts([grid.row_counts for _, grid in grids])
+    column_counts = [grid.column_counts for _, grid in grids]
+    column_starts = _starts(column_counts)
+    columns = _concatenated([grid.columns for _, grid in grids], np.int32)
+    block = np.repeat(np.arange(len(row_starts) - 1), np.diff(column_starts))
+    return Space(
+        _concatenated(relations, np.int32),
+        _concatenated(turned, np.bool_),
+        _concatenated([grid.rows for _, grid in grids], np.int32),
+        row_starts,
+        join(block, columns),
+        column_starts,
+        np.empty(0, dtype=np.int64),
+        np.empty((0, 3), dtype=np.int32),
+        sieves,
+    )
+
+
+def _sides(space: Space, block: int) -> Rectangle:
+    """Return the subjects and the objects of a block."""
+    rows = space.rows[space.row_starts[block] : space.row_starts[block + 1]]
+    columns = space.columns[space.column_starts[block] : space.column_starts[block + 1]]
+    names = lower(columns)
+    return (names, rows) if space.turned[block] else (rows, names)
+
+
+# -- arrays -----------------------------------------------------------------------------------------
+
+
+def _starts(counts: Sequence[Ints]) -> Ints:
+    every = _concatenated(counts, np.int64)
+    starts = np.zeros(len(every) + 1, dtype=np.int64)
+    np.cumsum(every, out=starts[1:])
+    return starts
+
+
+def _concatenated(arrays: Sequence[npt.NDArray[Any]], dtype: type) -> npt.NDArray[Any]:
+    return np.concatenate([np.empty(0, dtype=dtype), *arrays])
+
+
+def _keys_of(triples: Triples) -> TripleKeys:
+    """Return keys that are wide enough for some triples."""
+    if not len(triples):
+        return TripleKeys(1, 1)
+    return TripleKeys(int(triples[:, ::2].max()) + 1, int(triples[:, 1].max()) + 1)

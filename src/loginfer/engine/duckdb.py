@@ -1,0 +1,785 @@
+"""DuckDB: session, files, slices.
+
+The hash of `loginfer.randomness` in DuckDB's SQL.
+
+A DuckDB connection as an SQL engine's session.
+
+How files become a graph in a DuckDB database, and how it is opened again.
+
+Rules over a graph in DuckDB, one slice at a time: the triples of the relations that they mention.
+
+What a rule derives depends on the triples of its body's relations alone. Of a graph that does not fit into
+memory those often do, and compiled kernels are several times as fast on them as SQL, without writing down
+conclusions by the billion. Where they do not fit either, SQL answers.
+
+The engine on DuckDB.
+
+Rules by DuckDB: from memory or disk, for graphs larger than memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from loginfer.engine.binding import ABSENT, relation_named, relation_of
+from loginfer.engine.interface import Derivations
+from loginfer.engine.native.engine import NativeEngine
+from loginfer.engine.sql.engine import MAX_CONCLUSIONS, Closing, SqlEngine
+from loginfer.engine.sql.queries import Dialect
+from loginfer.engine.sql.session import StoredGraph, fresh_name, vocabulary_of
+from loginfer.errors import InputError, LimitError, OutputError
+from loginfer.files import describe_os_error, refuse_to_overwrite
+from loginfer.kg import TYPE_NAMES, KnowledgeGraph, Triples, Vocabulary
+from loginfer.kg.formats.parquet import COLUMN_NAMES
+from loginfer.logic.dialects.queries import quote_identifier, quote_text
+from loginfer.logic.rule import Atom, Rule
+from loginfer.randomness import INCREMENT, MULTIPLIERS
+
+_LOW = 2**32 - 1
+
+
+def hashed(query: str, key: str, salt: int) -> str:
+    """Return a query for the rows of another one and the hash of a key of theirs, UBIGINT, as `h`.
+
+    Every step of the hash is a query of its own, so that each of its values is written down once.
+
+    Parameters
+    ----------
+    query
+        The rows.
+    key
+        An expression over them, not negative.
+    salt
+        Chooses the order.
+    """
+    query = f"SELECT *, CAST({key} AS UBIGINT) AS h FROM ({query})"
+    query = _step(_mixed(query), f"xor(h, CAST({salt} AS UBIGINT))")
+    return _mixed(query)
+
+
+def _mixed(query: str) -> str:
+    """Apply the finaliser of SplitMix64 to h."""
+    query = _halves(query, INCREMENT & _LOW, INCREMENT >> 32, "+")
+    for shift, multiplier in zip((30, 27), MULTIPLIERS, strict=True):
+        query = _step(query, f"xor(h, h >> {shift})")
+        query = _halves(query, multiplier & _LOW, multiplier >> 32, "*")
+    return _step(query, "xor(h, h >> 31)")
+
+
+def _step(query: str, value: str) -> str:
+    return f"SELECT * REPLACE ({value} AS h) FROM ({query})"
+
+
+def _halves(query: str, low: int, high: int, operation: str) -> str:
+    """Add or multiply h by a constant modulo 2^64; UBIGINT refuses to overflow, so by halves of 32 bits."""
+    if operation == "+":
+        first = f"(h & {_LOW}) + {low}"
+        second = f"(h >> 32) + {high}"
+    else:
+        first = f"(h & {_LOW}) * {low}"
+        second = f"(((h >> 32) * {low}) & {_LOW}) + (((h & {_LOW}) * {high}) & {_LOW})"
+    query = f"SELECT *, {first} AS h_low, {second} AS h_high FROM ({query})"
+    joined = f"((((h_low >> 32) + h_high) & {_LOW}) << 32) | (h_low & {_LOW})"
+    return f"SELECT * EXCLUDE (h_low, h_high) REPLACE ({joined} AS h) FROM ({query})"
+
+
+# So many rows come at a time, where not all are fetched at once.
+STREAMED = 2**20
+
+# Counting before a join is done by our own queries, by sum-product; where DuckDB adds it on its own, the
+# triangle costs ten times as much.
+UNWANTED_OPTIMIZER = "partial_aggregate_pushdown"
+
+# What errors say that come of a full disk.
+_DISK = "No space left on device|Disk quota exceeded|database has been invalidated"
+
+
+class DuckDBSession:
+    """A connection to a database in a file or in memory, with a folder to spill to.
+
+    Parameters
+    ----------
+    database
+        The file; None for a database of this session's own, in memory or, if a directory is given, there.
+    memory_limit
+        How much memory DuckDB may use, such as "4GB"; most of the machine's by default.
+    threads
+        How many threads it may use; one per core by default.
+    directory
+        Where to put what does not fit into memory; the system's folder for temporary files by default. A
+        folder is made in it and removed when the session is closed.
+    read_only
+        Whether the file is only read. Temporary tables can be made all the same.
+    slice_rows
+        How many triples an engine may bring into memory at a time, besides what DuckDB uses.
+    """
+
+    dialect = Dialect(number="HUGEINT", materialised="MATERIALIZED")
+
+    def __init__(
+        self,
+        database: Path | None = None,
+        *,
+        memory_limit: str | None = None,
+        threads: int | None = None,
+        directory: Path | None = None,
+        read_only: bool = False,
+        slice_rows: int = 0,
+    ) -> None:
+        import duckdb
+
+        if memory_limit is not None:
+            _check_memory_limit(memory_limit)
+        self.slice_rows = slice_rows
+        self.folder = _make_folder(directory)
+        try:
+            if database is None and directory is not None:
+                database = self.folder / "graph.duckdb"
+            config: dict[str, Any] = {
+                "temp_directory": str(self.folder / "spill"),
+                "preserve_insertion_order": "false",
+                "autoinstall_known_extensions": "false",
+            }
+            if memory_limit is not None:
+                config["memory_limit"] = memory_limit
+            if threads is not None:
+                config["threads"] = str(threads)
+            with translated_errors():
+                self.connection = duckdb.connect(
+                    str(database) if database is not None else ":memory:", read_only, config
+                )
+            if (UNWANTED_OPTIMIZER,) in self.rows("SELECT name FROM duckdb_optimizers()"):
+                self.rows(f"SET disabled_optimizers = '{UNWANTED_OPTIMIZER}'")
+        except BaseException:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            raise
+
+    def close(self) -> None:
+        """Close the database and remove its temporary files. Closing twice is fine."""
+        self.connection.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        """Run a query or statement to its end; return all rows, with numbers of any size as they are.
+
+        From 2.0 on DuckDB hands out rows while a query runs, and an unread rest blocks the connection:
+        everything is always fetched.
+        """
+        with translated_errors():
+            return self.connection.execute(query).fetchall()
+
+    def row(self, query: str) -> tuple[Any, ...]:
+        """Return the only row of a query, with whole numbers of any size as they are."""
+        (found,) = self.rows(query)
+        return found
+
+    def columns(self, query: str) -> list[npt.NDArray[Any]]:
+        """Return the columns of a query as arrays of numbers."""
+        with translated_errors():
+            found = self.connection.execute(query).fetchnumpy()
+        return [np.asarray(column) for column in found.values()]
+
+    def stream(self, query: str) -> Iterator[list[npt.NDArray[Any]]]:
+        """Yield the columns of a query some rows at a time, in order.
+
+        Nothing else may be asked until it is finished or let go.
+        """
+        # Without it, blocks of an ordered result come in any order.
+        self.rows("SET preserve_insertion_order = true")
+        try:
+            with translated_errors():
+                found: Any = self.connection.sql(query)
+                # Its name in older versions is `fetch_arrow_reader`.
+                read = getattr(found, "to_arrow_reader", None) or found.fetch_arrow_reader
+                for batch in read(STREAMED):
+                    yield [column.to_numpy(zero_copy_only=False) for column in batch.columns]
+        finally:
+            self.rows("SET preserve_insertion_order = false")
+
+    def hashed(self, query: str, key: str, salt: int) -> str:
+        """Return a query for the rows of another one with a column h, by which `hash_order` orders them."""
+        return hashed(query, key, salt)
+
+    def arrow_column(self, query: str) -> Any:
+        """Return the only column of a query as an Arrow array."""
+        with translated_errors():
+            return self.connection.sql(query).to_arrow_table().column(0)
+
+    def load(self, table: str, columns: Mapping[str, npt.NDArray[np.integer[Any]]]) -> None:
+        """Make a table of some arrays."""
+        with self.arrow(columns) as name:
+            self.create(table, f"SELECT * FROM {name}")
+
+    @contextlib.contextmanager
+    def arrow(self, columns: Mapping[str, Any]) -> Iterator[str]:
+        """Show arrays (of NumPy or Arrow) as a table, without copying them into the database."""
+        import pyarrow as pa
+
+        arrays = {name: pa.array(column) for name, column in columns.items()}
+        self.connection.register("arrow_columns", pa.table(arrays))
+        try:
+            yield "arrow_columns"
+        finally:
+            self.connection.unregister("arrow_columns")
+
+    def create(self, table: str, query: str, *, keep: bool = False) -> int:
+        """Make a table of a query's result, temporary unless to be kept; return the number of its rows."""
+        kind = "TABLE" if keep else "TEMP TABLE"
+        return int(self.row(f"CREATE {kind} {table} AS {query}")[0])
+
+    def view(self, name: str, query: str) -> None:
+        """Give a query a name, under which it can be read like a table."""
+        self.rows(f"CREATE TEMP VIEW {name} AS {query}")
+
+    def append(self, table: str, query: str) -> int:
+        """Add a query's result to a table; return how many rows came."""
+        return int(self.row(f"INSERT INTO {table} {query}")[0])
+
+    def drop(self, table: str) -> None:
+        """Drop a table if it exists."""
+        self.rows(f"DROP TABLE IF EXISTS {table}")
+
+
+def _check_memory_limit(limit: str) -> None:
+    """Refuse what DuckDB would take for no limit at all (`-1GB`, `none`), or would not understand."""
+    if not re.fullmatch(r"\s*[0-9]{1,9}(\.[0-9]+)?\s*([KMGT]i?B|%)\s*", limit, re.IGNORECASE):
+        raise InputError(f"`{limit}` is no amount of memory", hint="give a number and its unit, such as 500MB or 4GB")
+
+
+def _make_folder(directory: Path | None) -> Path:
+    try:
+        if directory is not None:
+            directory.mkdir(parents=True, exist_ok=True)
+        return Path(tempfile.mkdtemp(prefix="loginfer-duckdb-", dir=directory))
+    except OSError as error:
+        raise OutputError(
+            f"cannot make a folder for DuckDB in `{directory or tempfile.gettempdir()}`: {describe_os_error(error)}",
+            hint="choose another directory",
+        ) from error
+
+
+@contextlib.contextmanager
+def translated_errors() -> Iterator[None]:
+    """Turn what DuckDB says about memory and disk into errors that say what to do."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.OutOfMemoryException as error:
+        raise LimitError(
+            f"DuckDB ran out of memory or of space for temporary files: {_first_line(error)}",
+            hint="give it more memory, or a directory with more free space",
+        ) from error
+    except duckdb.Error as error:
+        # A full disk may show when files are written, when that is committed, or at any time after.
+        if not isinstance(error, duckdb.IOException) and not re.search(_DISK, str(error)):
+            raise
+        raise OutputError(
+            f"DuckDB cannot use its files: {_first_line(error)}",
+            hint="is the disk full? Choose a directory with more free space, or another database",
+        ) from error
+    except RuntimeError as error:
+        # How DuckDB reports Ctrl-C.
+        if "interrupted" in str(error).casefold():
+            raise KeyboardInterrupt from error
+        raise
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0]
+
+
+FORMAT = 1
+
+
+def ingest(
+    session: DuckDBSession,
+    paths: Sequence[Path],
+    *,
+    type_predicate: str | None = None,
+    entities: Iterable[str] = (),
+    relations: Iterable[str] = (),
+) -> None:
+    """Read files of names into the tables `entities`, `relations` and `triples` of a new database.
+
+    Ids are places in the order of the names' UTF-8 bytes, which is how DuckDB compares texts: the same
+    ids that a `KnowledgeGraph` of these triples has.
+
+    Parameters
+    ----------
+    session
+        A database of its own.
+    paths
+        TSV/TXT (also .gz, .zst) or Parquet files; the graph is their union.
+    type_predicate
+        As for `KnowledgeGraph`.
+    entities, relations
+        Names that the vocabularies shall hold besides, such as those of rules' heads.
+    """
+    names = [_names_query(session, path) for path in paths]
+    session.create("names", "\nUNION ALL\n".join(names) if names else "SELECT '' AS s, '' AS r, '' AS o LIMIT 0")
+    (empty,) = session.row("SELECT count(*) FROM names WHERE s IS NULL OR r IS NULL OR o IS NULL")
+    if empty:
+        listed = ", ".join(f"`{path}`" for path in paths)
+        raise InputError(f"{empty:,} triples in {listed} have an empty subject, relation or object")
+    if type_predicate is None:
+        # As in a graph in memory: the data's own type predicate is not doubled by the rules' rdf:type.
+        wanted = ", ".join(quote_text(name) for name in TYPE_NAMES)
+        own = {name for (name,) in session.rows(f"SELECT DISTINCT r FROM names WHERE r IN ({wanted})")}
+        type_predicate = next((name for name in TYPE_NAMES if name in own), None)
+    if type_predicate:
+        relations = [name for name in relations if name not in TYPE_NAMES]
+    for table, query, more in (
+        ("entities", "SELECT s AS name FROM names UNION ALL SELECT o FROM names", entities),
+        ("relations", "SELECT r AS name FROM names", relations),
+    ):
+        with session.arrow({"name": _texts(more)}) as extra:
+            session.create(
+                table,
+                "SELECT CAST(row_number() OVER (ORDER BY name) - 1 AS INTEGER) AS id, name FROM "
+                f"(SELECT DISTINCT name FROM ({query} UNION ALL SELECT name FROM {extra}) AS a) AS b "
+                "ORDER BY id",
+                keep=True,
+            )
+    session.create(
+        "triples",
+        "SELECT DISTINCT s.id AS s, r.id AS r, o.id AS o "
+        "FROM names AS n, entities AS s, relations AS r, entities AS o "
+        "WHERE n.s = s.name AND n.r = r.name AND n.o = o.name ORDER BY r, s, o",
+        keep=True,
+    )
+    session.drop("names")
+    predicate = "NULL" if type_predicate is None else quote_text(type_predicate)
+    session.create("about", f"SELECT {FORMAT} AS format, CAST({predicate} AS VARCHAR) AS type", keep=True)
+
+
+def read_stored_graph(session: DuckDBSession, database: Path) -> StoredGraph:
+    """Return the graph that `ingest` left in a database."""
+    import duckdb
+
+    try:
+        format_, type_predicate = session.row("SELECT format, type FROM about")
+    except (duckdb.CatalogException, duckdb.BinderException) as error:
+        raise InputError(
+            f"`{database}` is a DuckDB database, but holds no graph",
+            hint="make one from files with DuckDBEngine.from_files",
+        ) from error
+    if format_ != FORMAT:
+        raise InputError(f"`{database}` has format {format_}, this version reads {FORMAT}", hint="make it anew")
+    return StoredGraph(session, _vocabulary(session, "entities"), _vocabulary(session, "relations"), type_predicate)
+
+
+def _names_query(session: DuckDBSession, path: Path) -> str:
+    """Return a query for the names s, r, o in a file."""
+    if not path.is_file():
+        raise InputError(f"no file `{path}`", hint="check the path")
+    text = quote_text(str(path))
+    plain = path.name.lower().removesuffix(".gz").removesuffix(".zst")
+    if plain.endswith(".parquet"):
+        s, r, o = _parquet_columns(session, text, path)
+        return f"SELECT {s} AS s, {r} AS r, {o} AS o FROM read_parquet({text})"
+    if plain.endswith((".tsv", ".txt")):
+        return (
+            f"SELECT s, r, o FROM read_csv({text}, auto_detect = false, delim = '\t', header = false, "
+            "quote = '', escape = '', columns = {'s': 'VARCHAR', 'r': 'VARCHAR', 'o': 'VARCHAR'})"
+        )
+    raise InputError(
+        f"cannot ingest `{path}`: unknown file ending",
+        hint="use .tsv, .txt (also with .gz or .zst) or .parquet; `loginfer kg convert` makes them",
+    )
+
+
+def _parquet_columns(session: DuckDBSession, text: str, path: Path) -> list[str]:
+    """Return the columns for subject, relation and object, by the names that our own reader knows."""
+    found = {str(row[0]).lower(): row for row in session.rows(f"DESCRIBE SELECT * FROM read_parquet({text})")}
+    for names in COLUMN_NAMES:
+        if all(name in found for name in names):
+            for name in names:
+                if found[name][1] != "VARCHAR":
+                    raise InputError(
+                        f"column `{found[name][0]}` holds {found[name][1]}, expected strings", where=str(path)
+                    )
+            return [quote_identifier(str(found[name][0])) for name in names]
+    raise InputError("expected columns subject, relation, object", where=str(path))
+
+
+def bad_line(error: Exception) -> InputError | None:
+    """Return what DuckDB says about a line it cannot read as an error of ours, if it says so."""
+    text = str(error)
+    line = re.search(r"CSV Error on Line: (\d+)", text)
+    if line is None:
+        return None
+    file = re.search(r"^\s*file = (.*)$", text, re.MULTILINE)
+    found = re.search(r"Expected Number of Columns: 3 Found: (\d+)", text)
+    message = "expected three columns, separated by tabs"
+    if found:
+        message += f", found {found[1]}"
+    elif "unicode" in text:
+        message += ", in UTF-8"
+    return InputError(message, where=f"{file[1].strip() if file else 'input'}:{line[1]}")
+
+
+def _texts(names: Iterable[str]) -> Any:
+    import pyarrow as pa
+
+    return pa.array(sorted(set(names)), type=pa.string())
+
+
+def _vocabulary(session: DuckDBSession, table: str) -> Vocabulary:
+    return vocabulary_of(session.arrow_column(f"SELECT name FROM {table} ORDER BY id"))
+
+
+# What a triple of a slice takes, with the indexes of it that kernels make.
+BYTES = 48
+
+_UNITS = {"k": 1, "m": 2, "g": 3, "t": 4}
+
+
+class SlicedEngine(SqlEngine):
+    """Exact evaluation of rules over a graph in DuckDB, by compiled kernels where a slice fits into memory.
+
+    Parameters
+    ----------
+    graph
+        The graph K. One in memory has no slices: then all is left to SQL.
+    session
+        The database.
+    max_conclusions
+        As for `SqlEngine`.
+    slice_rows
+        How many triples a slice may have; 0 leaves all to SQL. By default what the session has room for.
+    """
+
+    def __init__(
+        self,
+        graph: KnowledgeGraph,
+        session: DuckDBSession,
+        *,
+        max_conclusions: int = MAX_CONCLUSIONS,
+        slice_rows: int | None = None,
+    ) -> None:
+        super().__init__(graph, session, max_conclusions=max_conclusions)
+        self.slice_rows = session.slice_rows if slice_rows is None else slice_rows
+        self._slice: tuple[frozenset[int], NativeEngine] | None = None
+
+    def sample_conclusions(self, rule: Rule, salt: int, count: int) -> tuple[int, npt.NDArray[np.int64]]:
+        """Return |T_r(K) ∖ K|, and the keys of the first `count` of these triples in hash order."""
+        near = self._near([rule], heads=True)
+        if near is None:
+            return super().sample_conclusions(rule, salt, count)
+        return near.sample_conclusions(rule, salt, count)
+
+    def first_witnesses(self, rule: Rule, triples: Triples) -> npt.NDArray[np.int32]:
+        """Return the first witness of each triple (see `interface.Engine`)."""
+        near = self._near([rule])
+        if near is None:
+            return super().first_witnesses(rule, triples)
+        return near.first_witnesses(rule, triples)
+
+    def derives(self, rules: Sequence[Rule], triples: Triples) -> npt.NDArray[np.bool_]:
+        """Return bool[n]: which of these triples are in T_R(K)."""
+        found = np.zeros(len(triples), dtype=bool)
+        # The slice that is there already comes first.
+        for group in sorted(self._groups(rules), key=lambda group: not self._is_near(group)):
+            left = np.flatnonzero(~found)
+            found[left[self._derived_by(group, group, triples[left])]] = True
+        return found
+
+    def _derived_by(self, group: Sequence[Rule], rules: Sequence[Rule], triples: Triples) -> npt.NDArray[np.bool_]:
+        """Return which triples some rules of a group derive."""
+        near = self._near(group)
+        return super().derives(rules, triples) if near is None else near.derives(rules, triples)
+
+    def derivations(self, rules: Sequence[Rule], triples: Triples) -> Derivations:
+        """Return every pair of a triple and a rule that derives it in one step."""
+        places, by, before = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)], 0
+        for group in self._groups(rules):
+            near = self._near(group)
+            found = super().derivations(group, triples) if near is None else near.derivations(group, triples)
+            places.append(found.triple)
+            by.append(found.rule + before)
+            before += len(group)
+        triple, rule = np.concatenate(places), np.concatenate(by)
+        order = np.lexsort((rule, triple))
+        return Derivations(triple[order], rule[order])
+
+    def derived(self, rules: Sequence[Rule], graph: KnowledgeGraph) -> KnowledgeGraph:
+        """Return the triples of another graph that are in T_R(K); those of one in the same database stay."""
+        if not self._sizes or not isinstance(graph, StoredGraph) or graph.session is not self._session:
+            return super().derived(rules, graph)
+        table = fresh_name("derived")
+        with self._table("derived_rows") as rows:
+            self._session.create(rows, f"SELECT s, r, o FROM {graph.table} WHERE 1 = 0")
+            for group in self._groups(rules):
+                by_head: dict[int, list[Rule]] = {}
+                for rule in group:
+                    by_head.setdefault(relation_of(rule.head, self.graph), []).append(rule)
+                for relation, own in by_head.items():
+                    triples = graph.of_relations([relation])
+                    found = triples[self._derived_by(group, own, triples)]
+                    with self._table("found") as name:
+                        self._session.load(name, {end: found[:, i] for i, end in enumerate("sro")})
+                        self._session.append(rows, f"SELECT s, r, o FROM {name}")
+            self._session.create(table, f"SELECT DISTINCT s, r, o FROM {rows}")
+        return graph.at(table)
+
+    # -- slices ---------------------------------------------------------------------------------
+
+    @cached_property
+    def _sizes(self) -> dict[int, int]:
+        """How many triples each relation has; none where there are no slices."""
+        if not self.slice_rows or not isinstance(self.graph, StoredGraph):
+            return {}
+        relations, sizes = self._session.columns(f"SELECT r, count(*) FROM {self.graph.table} GROUP BY r ORDER BY r")
+        return dict(zip(relations.tolist(), sizes.tolist(), strict=True))
+
+    def _relations(self, rules: Sequence[Rule], heads: bool = False) -> frozenset[int]:
+        """Return the relations of the graph that bodies mention; with those of the heads if so wanted."""
+        atoms = (atom for rule in rules for atom in _atoms(rule, heads))
+        return frozenset({relation_named(str(atom.relation), self.graph) for atom in atoms} - {ABSENT})
+
+    def _rows(self, relations: frozenset[int]) -> int:
+        return sum(self._sizes.get(relation, 0) for relation in relations)
+
+    def _groups(self, rules: Sequence[Rule]) -> Iterator[list[Rule]]:
+        """Divide rules, in order, into groups whose slices fit into memory, as far as they can."""
+        group: list[Rule] = []
+        for rule in rules:
+            if group and self._sizes and self._rows(self._relations([*group, rule])) > self.slice_rows:
+                yield group
+                group = []
+            group.append(rule)
+        if group:
+            yield group
+
+    def _is_near(self, rules: Sequence[Rule]) -> bool:
+        return self._slice is not None and self._relations(rules) <= self._slice[0]
+
+    def _near(self, rules: Sequence[Rule], heads: bool = False) -> NativeEngine | None:
+        """Return an engine in memory over the slice of some rules; None where that has no room.
+
+        What follows depends on bodies alone. Only who wants what is new needs `heads`.
+        """
+        if not self._sizes or not isinstance(self.graph, StoredGraph):
+            return None
+        wanted = self._relations(rules, heads)
+        if self._rows(wanted) > self.slice_rows:
+            return None
+        if self._slice is None or not wanted <= self._slice[0]:
+            self._slice = None  # before there is another one
+            triples = self.graph.of_relations(sorted(wanted))
+            self._slice = (wanted, NativeEngine(self.graph.with_triples(triples)))
+        return self._slice[1]
+
+
+def _atoms(rule: Rule, head: bool) -> Iterator[Atom]:
+    yield from rule.atoms
+    yield from (negation.atom for negation in rule.negations)
+    if head:
+        yield rule.head
+
+
+def divided(memory_limit: str) -> tuple[str, int]:
+    """Divide memory between DuckDB and slices: return DuckDB's limit, and how many triples slices may have.
+
+    Parameters
+    ----------
+    memory_limit
+        What both may use together, such as `4GB`, or `50%` of the machine's memory.
+    """
+    found = re.fullmatch(r"\s*([0-9.]+)\s*(?:([kmgt])(i?)b|%)\s*", memory_limit, re.IGNORECASE)
+    if found is None:  # DuckDB's session says what is wrong with it
+        return memory_limit, 0
+    number, unit, binary = found.groups()
+    if unit:
+        size = float(number) * (1024 if binary else 1000) ** _UNITS[unit.lower()]
+    else:
+        try:
+            size = float(number) / 100 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        except (AttributeError, ValueError, OSError):
+            return memory_limit, 0
+    half = int(size / 2)
+    return f"{max(half // 1000, 1)}KB", half // BYTES
+
+
+# Of the machine's memory; DuckDB's own choice, too.
+DEFAULT_MEMORY = "80%"
+
+
+class DuckDBEngine(Closing, SlicedEngine):
+    """Exact evaluation of rules in DuckDB, which spills to disk what does not fit into memory.
+
+    Made of a graph in memory, or, for graphs larger than that, by `from_files` and `open`: then `graph` is
+    a `StoredGraph`, whose vocabularies are in memory and whose triples stay in the database until somebody
+    asks for the array; compiled kernels then work on slices of it (see `slices`). Close it after use, or use
+    it in a `with` statement; what it put on disk goes then, or when it is collected.
+
+    Parameters
+    ----------
+    graph
+        The graph K.
+    memory_limit
+        How much memory may be used, such as "4GB"; most of the machine's by default. Half of it is for
+        slices, where there are any.
+    threads
+        How many threads DuckDB may use; one per core by default. Results do not depend on it.
+    directory
+        Where the database and what does not fit into memory shall be, in a folder that is removed at the
+        end. By default the database is in memory and spills to the system's folder for temporary files.
+    max_conclusions
+        The largest number of conclusions, or witnesses, of one rule that is written down.
+    """
+
+    name = "duckdb"
+
+    def __init__(
+        self,
+        graph: KnowledgeGraph,
+        *,
+        memory_limit: str | None = None,
+        threads: int | None = None,
+        directory: Path | None = None,
+        max_conclusions: int = MAX_CONCLUSIONS,
+    ) -> None:
+        session = DuckDBSession(memory_limit=memory_limit, threads=threads, directory=directory)
+        self._start(graph, session, max_conclusions)
+        try:
+            triples = graph.triples
+            with session.arrow({name: triples[:, i] for i, name in enumerate("sro")}) as arrays:
+                # Sorted by relation: a scan for one relation then skips the blocks of all others.
+                session.create("triples", f"SELECT s, r, o FROM {arrays} ORDER BY r, s, o", keep=True)
+        except BaseException:
+            self.close()
+            raise
+
+    def _start(self, graph: KnowledgeGraph, session: DuckDBSession, max_conclusions: int) -> None:
+        super().__init__(graph, session, max_conclusions=max_conclusions)
+        self._close_by(session.close)
+
+    @classmethod
+    def open(
+        cls,
+        database: str | Path,
+        *,
+        memory_limit: str | None = None,
+        threads: int | None = None,
+        directory: Path | None = None,
+        max_conclusions: int = MAX_CONCLUSIONS,
+    ) -> DuckDBEngine:
+        """Open a database that `from_files` made; it is only read.
+
+        Parameters
+        ----------
+        database
+            The file.
+        memory_limit, threads, directory, max_conclusions
+            As for the class.
+        """
+        path = Path(database)
+        if not path.is_file():
+            raise InputError(f"no file `{path}`", hint="check the path")
+        memory_limit, rows = divided(memory_limit or DEFAULT_MEMORY)
+        session = DuckDBSession(
+            path, memory_limit=memory_limit, threads=threads, directory=directory, read_only=True, slice_rows=rows
+        )
+        try:
+            graph = read_stored_graph(session, path)
+        except BaseException:
+            session.close()
+            raise
+        engine = cls.__new__(cls)
+        engine._start(graph, session, max_conclusions)
+        return engine
+
+    @classmethod
+    def from_files(
+        cls,
+        paths: Sequence[str | Path],
+        database: str | Path,
+        *,
+        type_predicate: str | None = None,
+        entities: Iterable[str] = (),
+        relations: Iterable[str] = (),
+        force: bool = False,
+        memory_limit: str | None = None,
+        threads: int | None = None,
+        directory: Path | None = None,
+        max_conclusions: int = MAX_CONCLUSIONS,
+    ) -> DuckDBEngine:
+        """Read TSV or Parquet files of names straight into a database on disk, and open it.
+
+        Neither the names nor the triples need to fit into memory while they are read; afterwards the
+        names do.
+
+        Parameters
+        ----------
+        paths
+            TSV/TXT files (also .gz, .zst) with three columns, or Parquet files with the columns that
+            `load_graph` knows; the graph is their union.
+        database
+            The file to make.
+        type_predicate
+            As for `KnowledgeGraph`.
+        entities, relations
+            Names that the vocabularies shall hold besides, such as those of the heads of rules.
+        force
+            Replace an existing file.
+        memory_limit, threads, directory, max_conclusions
+            As for the class.
+        """
+        target = Path(database)
+        refuse_to_overwrite(target, force)
+        part = target.with_name(f".{target.name}.part")
+        _remove_database(part)
+        session = DuckDBSession(
+            part, memory_limit=divided(memory_limit)[0] if memory_limit else None, threads=threads, directory=directory
+        )
+        try:
+            _ingest(session, [Path(path) for path in paths], type_predicate, entities, relations)
+            session.close()
+            part.replace(target)
+        finally:
+            session.close()
+            _remove_database(part)
+        return cls.open(
+            target, memory_limit=memory_limit, threads=threads, directory=directory, max_conclusions=max_conclusions
+        )
+
+
+def _remove_database(path: Path) -> None:
+    """Remove what an earlier attempt left, with its log; make the folder if there is none."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        path.with_name(f"{path.name}.wal").unlink(missing_ok=True)
+    except OSError as error:
+        raise OutputError(f"cannot write `{path}`: {describe_os_error(error)}", hint="choose another place") from error
+
+
+def _ingest(
+    session: DuckDBSession,
+    paths: Sequence[Path],
+    type_predicate: str | None,
+    entities: Iterable[str],
+    relations: Iterable[str],
+) -> None:
+    import duckdb
+
+    try:
+        ingest(session, paths, type_predicate=type_predicate, entities=entities, relations=relations)
+    except duckdb.InvalidInputException as error:
+        explained = bad_line(error)
+        if explained is None:
+            raise
+        raise explained from error

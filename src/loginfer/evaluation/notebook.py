@@ -1,0 +1,93 @@
+"""What a notebook shows for an evaluation or a run: metrics, ranks, what became of each rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from loginfer.evaluation.diagnosis import VERDICTS
+from loginfer.evaluation.metric_table import METRICS, RANKING
+from loginfer.logic.rule import prose, text_markup
+from loginfer.notebook import Markup, element, facts, fragment, joined, listing, percent, table
+
+_KINDS = {"learned": "good", "untested": "middling", "in part": "middling", "shortcut": "bad", "not learned": "bad"}
+
+
+def evaluation_fragment(answer: Mapping[str, Any]) -> str:
+    """Return what a notebook shows for an evaluation, given as `Evaluation.as_dict` does."""
+    diagnosis = answer.get("diagnosis") or {}
+    return fragment(
+        element("div", f"{answer['system']} on {answer['benchmark']}", kind="title"),
+        facts(_facts(answer)),
+        _metrics(answer["metrics"]),
+        _ranking(answer["ranking"]),
+        _diagnosis(diagnosis),
+        listing(prose(note) for note in answer.get("notes", ())),
+    )
+
+
+def diagnosis_fragment(diagnosis: Mapping[str, Any]) -> str:
+    """Return what a notebook shows for a diagnosis, given as `Diagnosis.as_dict` does."""
+    return fragment(_diagnosis(diagnosis))
+
+
+def plain(answer: Mapping[str, Any]) -> str:
+    """Return an evaluation on one line."""
+    words = [f"{answer['system']!r} on {answer['benchmark']!r}"]
+    words += [f"negatives {answer['negatives']}"] if answer["negatives"] else []
+    known = {METRICS[name]: answer["metrics"].get(name) for name in ("accuracy", "roc_auc")}
+    words += [f"{name} {percent(value)} %" for name, value in known.items() if value is not None]
+    return ", ".join(words)
+
+
+def _facts(answer: Mapping[str, Any]) -> Iterator[str]:
+    if answer.get("negatives"):
+        yield f"negatives {answer['negatives']}"
+    yield f"seed {answer['seed']}"
+    about = answer.get("thresholds")
+    if about is None:
+        return
+    value = f"threshold {answer['threshold']:.4g}"
+    if about["criterion"] is None:
+        yield f"{value}, given"
+        return
+    which = "one threshold for each relation" if about["kind"] == "relation" else value
+    yield f"{which}, chosen on valid for the best {METRICS[about['criterion']]}"
+
+
+def _metrics(metrics: Mapping[str, float | None]) -> Markup:
+    there = [name for name in METRICS if metrics.get(name) is not None]
+    if not there:
+        return Markup("")
+    columns = ["classification, %", *(METRICS[name] for name in there)]
+    return table(columns, [["test", *(percent(metrics[name]) for name in there)]], numbers=columns[1:])
+
+
+def _ranking(ranking: Mapping[str, Mapping[str, Any]]) -> Markup:
+    if not ranking:
+        return Markup("")
+    columns = ["ranking, %", *RANKING.values()]
+    rows = [[p, *(percent(figures.get(name)) for name in RANKING)] for p, figures in ranking.items()]
+    return table(columns, rows, numbers=columns[1:])
+
+
+def _diagnosis(diagnosis: Mapping[str, Any]) -> Markup:
+    rules = diagnosis.get("rules", ())
+    told = listing(prose(text) for text in diagnosis.get("summary", ()))
+    if not rules:
+        return told
+    columns: tuple[str, ...] = ("verdict", "rule", "recall, %", "found", "instead")
+    rows = [_rule(row) for row in sorted(rules, key=lambda row: VERDICTS.index(row["verdict"]))]
+    if not any(row[-1] for row in rows):
+        columns, rows = columns[:-1], [row[:-1] for row in rows]
+    return joined(told, table(columns, rows, numbers=("recall, %", "found")))
+
+
+def _rule(row: Mapping[str, Any]) -> Sequence[str]:
+    verdict = row["verdict"]
+    found = f"{row['predicted']:,} of {row['conclusions']:,}"
+    mark = element("span", verdict, kind=_KINDS.get(verdict, "quiet"))
+    instead = ""
+    if verdict in ("shortcut", "untested"):
+        instead = prose(row["text"].removeprefix("learned the shortcut "))
+    return mark, text_markup(row["rule"]), percent(row["recall"]), found, instead

@@ -1,0 +1,349 @@
+"""Compiled kernels: their decorators, their cache on disk, and what they all use.
+
+`@kernel` is `numba.njit` with machine code kept on disk. Numba is imported when the first module with kernels
+is, so the rest of the program starts without it. Below the decorators: search in ascending lists, a hash
+table that counts, and random bits, each written once for all kernels.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import hashlib
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numpy as np
+import numpy.typing as npt
+from numba import types
+from numba.extending import intrinsic
+
+# Numba makes a great many objects while it is imported, and no garbage: collecting in between is in vain.
+_collecting = gc.isenabled()
+gc.disable()
+try:
+    import numba
+    from numba.core import config as _numba_config
+    from numba.core import event
+finally:
+    if _collecting:
+        gc.enable()
+
+
+config: Any = _numba_config
+
+# What learning may do with floats: add in another order, which sums in vector registers need, and fuse a
+# product with a sum. Not among them: to assume that there are no infinities or NaNs, which must be noticed.
+# Looking for a division by 0 before each one would keep loops out of vector registers, too. And without
+# allocations nobody need count who uses an array, which costs an atomic instruction for each row.
+_FAST_OPTIONS: dict[str, Any] = {
+    "nogil": True,
+    "fastmath": {"reassoc", "contract", "nsz"},
+    "error_model": "numpy",
+    "_nrt": False,
+}
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def kernel(function: F) -> F:
+    """Compile a function on its first call and keep the machine code on disk."""
+    return _compiled(function)
+
+
+def inlined(function: F) -> F:
+    """Compile a function into each kernel that calls it.
+
+    A call hands over every array field by field, some seventy words for a handful of arrays: for a small
+    function in an inner loop that costs more than its work.
+    """
+    return _compiled(function, forceinline=True)
+
+
+def fast_kernel(function: F) -> F:
+    """Compile as `kernel` does, with sums of floats in any order, divisions by 0 and no new arrays.
+
+    The order is the machine code's: the same on every call, perhaps another on another kind of processor.
+    """
+    return _compiled(function, fast=True)
+
+
+def fast_inlined(function: F) -> F:
+    """Compile as `inlined` does, for a `fast_kernel`."""
+    return _compiled(function, forceinline=True, fast=True)
+
+
+def fast_spliced(function: F) -> F:
+    """Make a function part of each `fast_kernel` that calls it before that is compiled.
+
+    For functions that call others: one that is compiled by itself and then inlined is optimised once more at
+    every level, which makes deep kernels take long to compile.
+    """
+    return cast(F, numba.njit(inline="always", **_FAST_OPTIONS)(function))
+
+
+def _compiled(function: F, forceinline: bool = False, fast: bool = False) -> F:
+    options: dict[str, Any] = {"nogil": True, "forceinline": forceinline}
+    if fast:
+        # Nobody calls what is inlined from Python.
+        options.update(_FAST_OPTIONS, no_cpython_wrapper=forceinline, no_cfunc_wrapper=forceinline)
+    if fast and forceinline:
+        return cast(F, numba.njit(**options)(function))
+    base = _cache_base()
+    if base is None:
+        # Neither the package's folder nor the user's cache can be written to, as in some containers.
+        _announce.kept = False
+        return cast(F, numba.njit(**options)(function))
+    with _cached_in(_module_folder(base, function)):
+        return cast(F, numba.njit(cache=True, **options)(function))
+
+
+@contextlib.contextmanager
+def _cached_in(folder: str) -> Iterator[None]:
+    """Let Numba keep what is decorated meanwhile in this folder."""
+    before, config.CACHE_DIR = config.CACHE_DIR, folder
+    try:
+        yield
+    finally:
+        config.CACHE_DIR = before
+
+
+@cache
+def _cache_base() -> Path | None:
+    """Return the first of the places for machine code that can be written to."""
+    from platformdirs import user_cache_path
+
+    places = (Path(__file__).parent / "__pycache__", user_cache_path("loginfer"))
+    for place in (Path(config.CACHE_DIR),) if config.CACHE_DIR else places:
+        base = place / "kernels"
+        try:
+            new = not base.exists()
+            base.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=base).close()
+        except OSError:
+            continue
+        if new:
+            _remove_unkeyed()
+        return base
+    return None
+
+
+def _remove_unkeyed() -> None:
+    """Remove machine code that earlier versions kept beside each source file."""
+    for pattern in ("*.nbi", "*.nbc"):
+        for old in Path(__file__).parent.rglob(f"__pycache__/{pattern}"):
+            with contextlib.suppress(OSError):
+                old.unlink()
+
+
+_folders: dict[str, str] = {}
+
+
+def _module_folder(base: Path, function: Callable[..., Any]) -> str:
+    """Return where the kernels of a function's module are kept: another folder for other sources.
+
+    Numba looks at a kernel's own file only, so a kernel that calls a changed one in another file would stay
+    as it was. The folder's name holds a hash of the module, of all modules with kernels that it imports, and
+    of the numbers that it imports from anywhere. Folders of other versions of the module are removed.
+    """
+    module = function.__module__
+    if module not in _folders:
+        numbers = sorted(
+            (name, repr(value))
+            for name, value in function.__globals__.items()
+            if isinstance(value, int | float | str | tuple | np.generic) and not name.startswith("__")
+        )
+        path = function.__code__.co_filename
+        text = f"{sorted(_kernel_sources(path).items())}{numbers}"
+        home = base / f"{module}-{hashlib.sha256(path.encode()).hexdigest()[:8]}"
+        folder = home / hashlib.sha256(text.encode()).hexdigest()[:16]
+        if not folder.exists() and home.exists():
+            shutil.rmtree(home, ignore_errors=True)
+        _folders[module] = os.fspath(folder)
+    return _folders[module]
+
+
+def _kernel_sources(path: str) -> dict[str, str]:
+    """Return the hash of a source file, and of each file with kernels that it imports, directly or not."""
+    package = Path(__file__).parent
+    sums: dict[str, str] = {}
+    waiting = [path]
+    while waiting:
+        path = waiting.pop()
+        if path not in sums:
+            sums[path], imported = _source(path)
+            for name in imported:
+                file = package.joinpath(*name.split(".")[1:]).with_suffix(".py")
+                if file.name == "kernels.py" or (file.is_file() and "loginfer.kernels" in _source(str(file))[1]):
+                    waiting.append(str(file))
+    return sums
+
+
+@cache
+def _source(path: str) -> tuple[str, list[str]]:
+    """Return the hash of a source file, and the modules of this package that it imports."""
+    try:
+        text = Path(path).read_bytes()
+    except OSError:  # typed in at a prompt
+        return path, []
+    imported = re.findall(rb"^from (loginfer[\w.]*) import (\w*)", text, re.MULTILINE)
+    names = [name.decode() for package, first in imported for name in (package, package + b"." + first)]
+    return hashlib.sha256(text).hexdigest(), names
+
+
+class _Announce(event.Listener):
+    """Say once that kernels are being compiled: a first call takes seconds, later ones do not.
+
+    `kept` says whether there is a place on disk to keep them.
+    """
+
+    def __init__(self) -> None:
+        self.said = False
+        self.kept = True
+
+    def on_start(self, event: Any) -> None:
+        if not self.said:
+            self.said = True
+            how = "once; this takes some seconds …"
+            if not self.kept:
+                how = "every time: no folder to keep them in can be written to; set NUMBA_CACHE_DIR to one …"
+            print(f"loginfer: compiling kernels for this machine, {how}", file=sys.stderr, flush=True)
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+_announce = _Announce()
+event.register("numba:compile", _announce)  # type: ignore[no-untyped-call]
+
+
+def _trailing_zeros(typing_context: Any, word: Any) -> Any:
+    """Return the place of the lowest set bit of a uint64 that is not zero."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], context.get_constant(types.boolean, True))
+
+    return types.uint64(types.uint64), generate
+
+
+trailing_zeros: Any = intrinsic(_trailing_zeros)
+
+
+@inlined
+def position(values: Any, low: Any, high: Any, wanted: Any) -> Any:
+    """Return the first place from `low` to `high` whose value is not below the wanted one."""
+    while low < high:
+        middle = (low + high) >> 1
+        if values[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@inlined
+def gallop(values: Any, low: Any, end: Any, wanted: Any) -> Any:
+    """Return the same as `position`, sooner if the place is near the start."""
+    step = 1
+    while low + step < end and values[low + step] < wanted:
+        low += step
+        step *= 2
+    high = min(low + step, end)
+    while low < high:
+        middle = (low + high) >> 1
+        if values[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+Longs = npt.NDArray[np.int64]
+
+EMPTY = -1
+# 2⁶⁴ divided by the golden ratio: multiplication by it spreads neighbouring keys over the high bits.
+MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+HIGH = np.uint64(32)
+
+
+@kernel
+def new_counter(capacity: int) -> Longs:
+    """Return an empty table of `capacity` slots, a power of two up to 2³¹."""
+    slots = np.zeros(2 * capacity, dtype=np.int64)
+    slots[::2] = EMPTY
+    return slots
+
+
+@inlined
+def add(slots: Longs, key: int, amount: int) -> int:
+    """Add to the count of a key; return 1 if the key is new, else 0."""
+    mask = slots.size // 2 - 1
+    place = np.int64((np.uint64(key) * MULTIPLIER) >> HIGH) & mask
+    while True:
+        found = slots[2 * place]
+        if found == key:
+            slots[2 * place + 1] += amount
+            return 0
+        if found == EMPTY:
+            slots[2 * place] = key
+            slots[2 * place + 1] = amount
+            return 1
+        place = (place + 1) & mask
+
+
+@kernel
+def grown(slots: Longs) -> Longs:
+    """Return a table of twice the size with the same counts."""
+    larger = new_counter(slots.size)
+    for i in range(0, slots.size, 2):
+        if slots[i] != EMPTY:
+            add(larger, slots[i], slots[i + 1])
+    return larger
+
+
+@kernel
+def entries(slots: Longs) -> tuple[Longs, Longs]:
+    """Return the keys and counts, in no particular order."""
+    count = 0
+    for i in range(0, slots.size, 2):
+        count += slots[i] != EMPTY
+    keys = np.empty(count, dtype=np.int64)
+    amounts = np.empty(count, dtype=np.int64)
+    count = 0
+    for i in range(0, slots.size, 2):
+        if slots[i] != EMPTY:
+            keys[count] = slots[i]
+            amounts[count] = slots[i + 1]
+            count += 1
+    return keys, amounts
+
+
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
+_30, _27, _31, _32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
+
+
+@inlined
+def random_bits(salt: Any, counter: Any) -> Any:
+    """Return 64 random bits for a counter: SplitMix64, whose states are salt, salt + step, …."""
+    z = salt + np.uint64(counter) * _STEP
+    z = (z ^ (z >> _30)) * _FIRST
+    z = (z ^ (z >> _27)) * _SECOND
+    return z ^ (z >> _31)
+
+
+@inlined
+def draw_other(bits: Any, pool: npt.NDArray[np.int32], not_this: int) -> Any:
+    """Return an element of a pool other than this one, if there is any; the next one instead of this one."""
+    place = np.int64(((bits >> _32) * np.uint64(len(pool))) >> _32)
+    if pool[place] == not_this:
+        place = (place + 1) % len(pool)
+    return pool[place]

@@ -1,0 +1,466 @@
+"""What a format is; files, archives, compression.
+
+What a format is, and what reading a graph takes and gives.
+
+Where bytes come from and go to: files and archive members, compressed or not.
+
+Reading archives that strangers packed: plain files only, and never more than we are ready for.
+
+Nothing is unpacked to disk. Sizes in headers are not believed: bytes are counted while they are read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import stat
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, Literal, cast
+
+from loginfer.errors import InputError, LimitError
+from loginfer.files import reading
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from loginfer.kg.formats.scan import GraphBuilder
+    from loginfer.kg.graph import KnowledgeGraph
+
+
+# Called with what is being done, how much of it is done, and how much there is (None: unknown).
+Progress = Callable[[str, int, "int | None"], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """How to read a graph.
+
+    Parameters
+    ----------
+    format
+        Name of the format; by default the file's ending decides, or what the file looks like.
+    on_error
+        What to do with a line that cannot be read: "fail", or "skip" and count it.
+    columns
+        Order of subject, relation and object in files with columns: a permutation of "sro".
+    type_predicate
+        Name of the type predicate; recognised by default, "" says that there is none.
+    """
+
+    format: str | None = None
+    on_error: Literal["fail", "skip"] = "fail"
+    columns: str = "sro"
+    type_predicate: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadReport:
+    """What happened while a graph was read.
+
+    Parameters
+    ----------
+    files
+        What was read, in order.
+    statements
+        Statements (lines with a triple) that could be read.
+    triples
+        Distinct triples among them.
+    skipped
+        Bad lines that were left out.
+    examples
+        What was wrong with the first few of those.
+    """
+
+    files: tuple[str, ...]
+    statements: int
+    triples: int
+    skipped: int = 0
+    examples: tuple[str, ...] = field(default=())
+
+    @property
+    def duplicates(self) -> int:
+        """Statements that repeated a triple."""
+        return self.statements - self.triples
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A graph and how it was read."""
+
+    graph: KnowledgeGraph
+    report: ReadReport
+
+
+def plain_builder(skip: bool) -> GraphBuilder:
+    """Make a builder that takes names as they stand."""
+    from loginfer.kg.formats.scan import GraphBuilder
+
+    return GraphBuilder(skip=skip)
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One file format.
+
+    Parameters
+    ----------
+    name
+        What the command line calls it.
+    endings
+        Endings of file names, with the dot; `.gz` and `.zst` may follow.
+    description
+        One line for people.
+    read
+        Reads files of one graph into a builder.
+    write
+        Writes a graph to a stream; None if the format is only read, or is a folder.
+    write_folder
+        Writes a graph to a new folder, for formats of several files.
+    builder
+        Makes the builder for a graph in this format; its argument says whether bad lines are skipped.
+    """
+
+    name: str
+    endings: tuple[str, ...]
+    description: str
+    read: Callable[[Sequence[Source], GraphBuilder, ReadOptions, Progress | None], None]
+    write: Callable[[KnowledgeGraph, BinaryIO], None] | None = None
+    write_folder: Callable[[KnowledgeGraph, Path], None] | None = None
+    builder: Callable[[bool], GraphBuilder] = plain_builder
+
+
+COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+_MAGIC = {
+    b"\x1f\x8b": ("gzip-compressed", "let its name end in .gz"),
+    b"\x28\xb5\x2f\xfd": ("zstd-compressed", "let its name end in .zst"),
+    b"PK\x03\x04": ("a zip archive", "let its name end in .zip"),
+    b"PAR1": ("a Parquet file", "let its name end in .parquet"),
+    b"\xff\xfe": ("UTF-16 text", "convert it to UTF-8, for example with iconv"),
+    b"\xfe\xff": ("UTF-16 text", "convert it to UTF-8, for example with iconv"),
+}
+
+
+def split_compression(name: str) -> tuple[str, str | None]:
+    """Return a file name without its `.gz` or `.zst`, and the compression it stands for."""
+    if name.lower().endswith(".tgz"):
+        return f"{name[:-4]}.tar", "gzip"
+    for ending, codec in COMPRESSIONS.items():
+        if name.lower().endswith(ending):
+            return name[: -len(ending)], codec
+    return name, None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Something that can be read as bytes: a file, or a member of an archive.
+
+    Parameters
+    ----------
+    name
+        What messages call it.
+    path
+        The file.
+    content
+        The bytes of an archive's member, if it is one.
+    """
+
+    name: str
+    path: Path
+    content: bytes | None = None
+
+    @classmethod
+    def of(cls, path: Path) -> Source:
+        """Return the source of a file."""
+        return cls(str(path), path)
+
+    @property
+    def file_name(self) -> str:
+        """The last part of its path, in lower case, without the ending of a compression."""
+        return split_compression(self.path.name)[0].lower()
+
+    def size(self) -> int:
+        """Return its size in bytes as it lies there, compressed or not."""
+        if self.content is not None:
+            return len(self.content)
+        with reading(self.path):
+            return self.path.stat().st_size
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+        """Open it: the stream of decompressed bytes, and the raw one below, whose place is the progress."""
+        codec = split_compression(self.path.name)[1]
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(reading(self.path))
+            stack.enter_context(_explained(self.name))
+            if self.content is None and self.path.is_dir():
+                raise InputError(f"`{self.path}` is a folder", hint="give the name of a file")
+            raw: Any = self.path.open("rb", buffering=0) if self.content is None else io.BytesIO(self.content)
+            stack.callback(raw.close)
+            if codec == "gzip":
+                yield (cast(BinaryIO, stack.enter_context(gzip.GzipFile(fileobj=io.BufferedReader(raw, 2**18)))), raw)
+            elif codec == "zstd":
+                import pyarrow as pa
+
+                inner = stack.enter_context(pa.PythonFile(raw, mode="r"))
+                yield cast(BinaryIO, stack.enter_context(pa.CompressedInputStream(inner, "zstd"))), raw
+            else:
+                yield raw, raw
+
+
+@contextlib.contextmanager
+def _explained(name: str) -> Iterator[None]:
+    """Say that a compressed file is damaged where its decoder says something cryptic."""
+    try:
+        yield
+    except EOFError as error:
+        raise _damaged(name, "it ends too early") from error
+    except zlib.error as error:
+        raise _damaged(name, str(error)) from error
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise _damaged(name, str(error)) from error
+
+
+def _damaged(name: str, reason: str) -> InputError:
+    return InputError(f"`{name}` is damaged: {reason}", hint="get the file again")
+
+
+def check_text(head: bytes, name: str) -> None:
+    """Raise an `InputError` if the first bytes of a file are no UTF-8 text."""
+    for magic, (what, hint) in _MAGIC.items():
+        if head.startswith(magic):
+            raise InputError(f"`{name}` is {what}, not UTF-8 text", hint=hint)
+    if b"\0" in head:
+        raise InputError(f"`{name}` is binary, not UTF-8 text", hint="give its format (--format), or convert it")
+
+
+@contextlib.contextmanager
+def compressed(raw: BinaryIO, name: str) -> Iterator[BinaryIO]:
+    """Give a stream that compresses into `raw` as the file's name asks; the same bytes every time."""
+    codec = split_compression(name)[1]
+    if codec == "gzip":
+        with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=6) as stream:
+            yield cast(BinaryIO, stream)
+    elif codec == "zstd":
+        import pyarrow as pa
+
+        with pa.PythonFile(cast(Any, raw), mode="w") as outer, pa.CompressedOutputStream(outer, "zstd") as packed:
+            yield cast(BinaryIO, packed)
+    else:
+        yield raw
+
+
+ARCHIVE_ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.zst", ".zip")
+_STEP = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveLimits:
+    """What an archive may unpack to.
+
+    Parameters
+    ----------
+    members
+        Number of entries, folders included.
+    member_bytes
+        Unpacked size of one file.
+    total_bytes
+        Unpacked size of everything, headers included.
+    """
+
+    members: int = 10_000
+    member_bytes: int = 4 * 2**30
+    total_bytes: int = 8 * 2**30
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A plain file in an archive.
+
+    Parameters
+    ----------
+    name
+        Its path in the archive, with forward slashes.
+    content
+        Its bytes, or None if they were not wanted.
+    """
+
+    name: str
+    content: bytes | None
+
+
+def is_archive(path: Path) -> bool:
+    """Say whether a file's name is that of an archive we read."""
+    return path.name.lower().endswith(ARCHIVE_ENDINGS)
+
+
+def read_archive(
+    path: str | Path, *, wanted: Callable[[str], bool] | None = None, limits: ArchiveLimits | None = None
+) -> list[Member]:
+    """Return the plain files in an archive, in the order they are packed.
+
+    Parameters
+    ----------
+    path
+        A file with one of `ARCHIVE_ENDINGS`.
+    wanted
+        Says by its name whether a member's content is wanted; by default all are.
+    limits
+        What it may unpack to.
+
+    Raises
+    ------
+    InputError
+        If it is damaged, or holds links, devices, absolute paths, `..`, or the same name twice.
+    LimitError
+        If it exceeds a limit.
+    """
+    file = Path(path)
+    guard = _Guard(file, limits or ArchiveLimits())
+    members = _zip_members if file.name.lower().endswith(".zip") else _tar_members
+    found: list[Member] = []
+    with reading(file), _explained_archive(file):
+        for name, stream in members(file, guard):
+            content = None
+            if wanted is None or wanted(name):
+                content = guard.read(name, stream)
+            found.append(Member(name, content))
+    return found
+
+
+class _Guard:
+    """Counts entries and bytes, and refuses what no archive of data needs."""
+
+    def __init__(self, path: Path, limits: ArchiveLimits) -> None:
+        self.path = path
+        self.limits = limits
+        self.names: set[str] = set()
+        self.entries = 0
+        self.total = 0
+
+    def enter(self, name: str) -> None:
+        """Count one entry and check its path."""
+        self.entries += 1
+        if self.entries > self.limits.members:
+            raise LimitError(f"`{self.path}` holds more than {self.limits.members:,} entries")
+        parts = PurePosixPath(name).parts
+        if not parts or name.startswith("/") or ".." in parts or "\\" in name or ":" in parts[0] or "\0" in name:
+            raise self.refuse(name, "its path leads out of the archive")
+
+    def file(self, name: str) -> None:
+        """Check that a file's name is new."""
+        if name in self.names:
+            raise self.refuse(name, "the name is there twice")
+        self.names.add(name)
+
+    def refuse(self, name: str, why: str) -> InputError:
+        """Return the error for an entry that is not read."""
+        return InputError(
+            f"`{self.path}` is refused because of its entry `{name[:200]}`: {why}",
+            hint="unpack it yourself if you trust it, and give the folder",
+        )
+
+    def count(self, size: int) -> None:
+        """Count unpacked bytes."""
+        self.total += size
+        if self.total > self.limits.total_bytes:
+            raise LimitError(f"`{self.path}` unpacks to more than {_size(self.limits.total_bytes)}")
+
+    def read(self, name: str, stream: IO[bytes]) -> bytes:
+        """Return the content of a member, counting while reading."""
+        pieces: list[bytes] = []
+        size = 0
+        while piece := stream.read(_STEP):
+            size += len(piece)
+            if size > self.limits.member_bytes:
+                raise LimitError(f"`{name}` in `{self.path}` unpacks to more than {_size(self.limits.member_bytes)}")
+            pieces.append(piece)
+        return b"".join(pieces)
+
+
+class _Counted:
+    """A stream that counts what is read from it; enough of one for `tarfile` and `zipfile`."""
+
+    def __init__(self, stream: BinaryIO | IO[bytes], guard: _Guard) -> None:
+        self.stream = stream
+        self.guard = guard
+
+    def read(self, size: int = -1) -> bytes:
+        """Read and count; `tarfile` asks for small pieces, whatever headers say."""
+        data = self.stream.read(size)
+        self.guard.count(len(data))
+        return data
+
+
+def _tar_members(path: Path, guard: _Guard) -> Iterator[tuple[str, IO[bytes]]]:
+    with (
+        Source.of(path).open() as (stream, _),
+        tarfile.open(fileobj=_Counted(stream, guard), mode="r|") as archive,  # type: ignore[call-overload]
+    ):
+        for entry in archive:
+            name = _clean(entry.name)
+            if name == "" and entry.isdir():  # "./"
+                continue
+            guard.enter(name)
+            if entry.isdir():
+                continue
+            if not entry.isreg():
+                raise guard.refuse(name, "it is a link or a device, not a plain file")
+            if entry.issparse():
+                raise guard.refuse(name, "it is a sparse file")
+            guard.file(name)
+            content = archive.extractfile(entry)
+            if content is None:
+                raise guard.refuse(name, "it is not a plain file")
+            yield name, content
+
+
+def _zip_members(path: Path, guard: _Guard) -> Iterator[tuple[str, IO[bytes]]]:
+    with zipfile.ZipFile(path) as archive:
+        for entry in archive.infolist():
+            name = _clean(entry.filename)
+            guard.enter(name)
+            mode = entry.external_attr >> 16
+            if entry.is_dir():
+                continue
+            if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
+                raise guard.refuse(name, "it is a link or a device, not a plain file")
+            if entry.flag_bits & 1:
+                raise guard.refuse(name, "it is encrypted")
+            guard.file(name)
+            with archive.open(entry) as content:
+                yield name, _Counted(content, guard)  # type: ignore[misc]
+
+
+def _clean(name: str) -> str:
+    while name.startswith("./"):
+        name = name[2:]
+    return name if name != "." else ""
+
+
+@contextlib.contextmanager
+def _explained_archive(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (
+        tarfile.TarError,
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        NotImplementedError,  # a way of compressing that zipfile does not know
+        RuntimeError,
+        ValueError,  # numbers and names in headers that are none
+        OverflowError,
+    ) as error:
+        raise InputError(f"`{path}` is damaged: {error}", hint="get the file again") from error
+
+
+def _size(size: int) -> str:
+    return f"{size / 2**30:.3g} GiB" if size >= 2**30 else f"{size / 2**20:.3g} MiB"

@@ -1,0 +1,317 @@
+"""Known negatives.
+
+Known negatives, looked up by what they have in common with a positive.
+
+A negative sampler for PyKEEN that hands out negatives that are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, get_args
+
+import numpy as np
+import torch
+from pykeen.sampling import BasicNegativeSampler, NegativeSampler, negative_sampler_resolver
+from pykeen.triples import CoreTriplesFactory, TriplesFactory
+
+from loginfer.errors import InputError, UnknownNameError
+from loginfer.pykeen.versions import check_version
+
+
+class KnownNegatives(torch.nn.Module):
+    """Known negatives in three orders, so that those of a relation, or of a relation and an end, are a slice.
+
+    Parameters
+    ----------
+    triples
+        int64[m, 3].
+    num_entities
+        How many entities there are.
+    """
+
+    def __init__(self, triples: torch.Tensor, num_entities: int) -> None:
+        super().__init__()
+        self._entities = num_entities
+        heads, relations, tails = triples.unbind(dim=1)
+        # The rows by relation and head, by relation and tail, and what they are ordered by.
+        for name, keys in (("head", relations * num_entities + heads), ("tail", relations * num_entities + tails)):
+            ordered, order = torch.sort(keys, stable=True)
+            self.register_buffer(f"_{name}_keys", ordered, persistent=False)
+            self.register_buffer(f"_{name}_rows", triples[order], persistent=False)
+
+    def __len__(self) -> int:
+        return len(self._buffer("head_rows"))
+
+    def of_relation(self, positives: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return int64[n] each: where the negatives with each positive's relation begin, and how many."""
+        keys, first = self._buffer("head_keys"), positives[:, 1] * self._entities
+        begin = torch.searchsorted(keys, first)
+        return begin, torch.searchsorted(keys, first + self._entities) - begin
+
+    def of_end(self, positives: torch.Tensor, end: str) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the same for the negatives with the relation and the head (or the tail) of each positive."""
+        keys = self._buffer(f"{end}_keys")
+        wanted = positives[:, 1] * self._entities + positives[:, 0 if end == "head" else 2]
+        begin = torch.searchsorted(keys, wanted)
+        return begin, torch.searchsorted(keys, wanted, right=True) - begin
+
+    def rows(self, places: torch.Tensor, end: str = "head") -> torch.Tensor:
+        """Return the negatives at some places of one order."""
+        return self._buffer(f"{end}_rows")[places]
+
+    def _buffer(self, name: str) -> torch.Tensor:
+        return self.get_buffer(f"_{name}")
+
+
+def mapped(negatives: Any, factory: CoreTriplesFactory | None) -> torch.Tensor:
+    """Return known negatives as int64[m, 3], whatever form they were given in.
+
+    Parameters
+    ----------
+    negatives
+        A factory, or rows of three: ids as a tensor or array, or names.
+    factory
+        The training triples' factory, which knows the names. With inverse triples each negative gets its
+        inverse, and relations get the ids they have in training.
+
+    Raises
+    ------
+    InputError
+        If these are no triples, or a name is not known.
+    """
+    if isinstance(negatives, CoreTriplesFactory):
+        negatives = _of_factory(negatives, factory)
+    found = np.asarray(negatives.cpu() if isinstance(negatives, torch.Tensor) else negatives)
+    if found.ndim != 2 or found.shape[1] != 3:
+        raise InputError(f"known negatives are rows of head, relation and tail, not an array of shape {found.shape}")
+    numbers = found.dtype.kind in "iu"
+    ids = torch.from_numpy(found.astype(np.int64)) if numbers else _ids(found.tolist(), factory)
+    if factory is not None and factory.create_inverse_triples:
+        ids = factory._add_inverse_triples_if_necessary(mapped_triples=ids)
+    return ids
+
+
+def with_inverse(triples: torch.Tensor, num_relations: int) -> bool:
+    """Say whether these are triples with PyKEEN's inverse ones: all (h, 2r, t), then all (t, 2r + 1, h)."""
+    if not len(triples) or len(triples) % 2 or num_relations % 2:
+        return False
+    given, inverse = triples.reshape(2, -1, 3)
+    expected = given.flip(1) + given.new_tensor([0, 1, 0])
+    return bool((given[:, 1] % 2 == 0).all()) and torch.equal(inverse, expected)
+
+
+def _of_factory(negatives: CoreTriplesFactory, factory: CoreTriplesFactory | None) -> Any:
+    """Return a factory's triples: by name if its ids are not those of training, otherwise by id."""
+    if isinstance(negatives, TriplesFactory) and isinstance(factory, TriplesFactory):
+        ids, others = ((known.entity_to_id, known.relation_to_id) for known in (negatives, factory))
+        if ids != others:
+            return negatives.label_triples(negatives.mapped_triples)
+    return negatives.mapped_triples
+
+
+def _ids(names: Sequence[Sequence[Any]], factory: CoreTriplesFactory | None) -> torch.Tensor:
+    if not isinstance(factory, TriplesFactory):
+        raise InputError(
+            "known negatives were given by name, and no factory that knows the names",
+            hint="triples_factory=dataset.training",
+        )
+    entities, relations = factory.entity_to_id, factory.relation_to_id
+    rows = []
+    for head, relation, tail in names:
+        for name, known, kind in (
+            (head, entities, "entity"),
+            (relation, relations, "relation"),
+            (tail, entities, "entity"),
+        ):
+            if name not in known:
+                raise InputError(f"a known negative has the {kind} `{name}`, which the factory does not know")
+        rows.append((entities[head], relations[relation], entities[tail]))
+    return torch.tensor(rows, dtype=torch.long).reshape(-1, 3)
+
+
+Match = Literal["end", "relation", "any"]
+Fallback = Literal["corrupt", "any", "refuse"]
+
+
+class ExplicitNegativeSampler(NegativeSampler):
+    """Gives positives negatives that are known to be false, instead of corruptions that may well be true.
+
+    Which known negatives may a positive (h, r, t) get? That depends on `match`:
+
+    - `end`: those of the form (h, r, ·) or (·, r, t); if there are none, those with the relation r;
+    - `relation`: those with the relation r;
+    - `any`: all; they are dealt out in random order, each once before any comes again.
+
+    Otherwise each of them is equally likely, and draws are independent: with replacement. A positive that
+    has none (one whose relation no known negative has) is left to `fallback`: it is corrupted as by PyKEEN's
+    own `BasicNegativeSampler`, gets any known negative, or is refused from the start. Where a positive gets
+    several corruptions, half are of its head and half of its tail.
+
+    Draws follow torch's seed, so PyKEEN's `random_seed` makes them reproducible. It goes into any sLCWA
+    training loop, and into `pipeline`, under the name `explicit` once this class is imported:
+
+        pipeline(…, training_loop="sLCWA", negative_sampler=ExplicitNegativeSampler,
+                 negative_sampler_kwargs=dict(negatives=…, num_negs_per_pos=2))
+
+    Parameters
+    ----------
+    mapped_triples
+        The positive training triples; PyKEEN gives them.
+    negatives
+        The known negatives: a triples factory, or rows of head, relation and tail as ids or names.
+    triples_factory
+        The training triples' factory. Needed for names, and for training with inverse triples.
+    num_explicit
+        How many negatives of each positive are known ones; the rest are random corruptions, which come after
+        them. By default all.
+    match
+        Which known negatives a positive may get.
+    fallback
+        What a positive gets that has none.
+    num_entities, num_relations, num_negs_per_pos, filtered, filterer, filterer_kwargs
+        As of any negative sampler.
+    """
+
+    def __init__(
+        self,
+        *,
+        mapped_triples: torch.Tensor,
+        negatives: Any,
+        triples_factory: CoreTriplesFactory | None = None,
+        num_explicit: int | None = None,
+        match: Match = "end",
+        fallback: Fallback = "corrupt",
+        **kwargs: Any,
+    ) -> None:
+        check_version()
+        super().__init__(mapped_triples=mapped_triples, **kwargs)
+        for kind, value, known in (("match", match, Match), ("fallback", fallback, Fallback)):
+            if value not in get_args(known):
+                raise UnknownNameError(kind, str(value), get_args(known))
+        wanted = self.num_negs_per_pos if num_explicit is None else num_explicit
+        if not 0 <= wanted <= self.num_negs_per_pos:
+            raise InputError(f"{wanted} of {self.num_negs_per_pos} negatives of each positive cannot be known ones")
+        self.match, self.fallback, self.num_explicit = match, fallback, wanted
+        if triples_factory is None and with_inverse(mapped_triples, self.num_relations):
+            raise InputError(
+                "training has inverse triples, in which a relation has another id than in the negatives",
+                hint="triples_factory=dataset.training",
+            )
+        found = mapped(negatives, triples_factory)
+        self._check_ids(found)
+        self.known = KnownNegatives(found, self.num_entities)
+        counts: dict[str, Any] = {"num_entities": self.num_entities, "num_relations": self.num_relations}
+        self._basic = BasicNegativeSampler(mapped_triples=mapped_triples, num_negs_per_pos=1, **counts)
+        # Places of known negatives that are still to be dealt out.
+        self._left: torch.Tensor = torch.empty(0, dtype=torch.long)
+        if wanted and fallback == "refuse":
+            self._refuse(mapped_triples)
+
+    def corrupt_batch(self, positive_batch: torch.Tensor) -> torch.Tensor:
+        """Return int64[…, num_negs_per_pos, 3]: the known negatives of each positive, then random ones."""
+        positives = positive_batch.view(-1, 3)
+        parts = []
+        if self.num_explicit:
+            parts.append(self._explicit(positives))
+        if self.num_explicit < self.num_negs_per_pos:
+            parts.append(self._corrupted(positives, self.num_negs_per_pos - self.num_explicit))
+        made = torch.cat(parts, dim=1)
+        return made.view(*positive_batch.shape[:-1], self.num_negs_per_pos, 3)
+
+    # -- drawing known negatives --------------------------------------------------------------------
+
+    def _explicit(self, positives: torch.Tensor) -> torch.Tensor:
+        """Return int64[n, num_explicit, 3]."""
+        if self.match == "any":
+            return self._any(len(positives), positives.device)
+        begin, count = self.known.of_relation(positives)
+        made = self.known.rows(self._draw(begin, count))
+        if self.match == "end":
+            made = self._sharing_an_end(positives, made)
+        bare = count == 0
+        if bare.any():
+            made[bare] = self._without(positives[bare])
+        return made
+
+    def _sharing_an_end(self, positives: torch.Tensor, otherwise: torch.Tensor) -> torch.Tensor:
+        """Draw among the known negatives that share an end as well, where there are any."""
+        heads, by_head = self.known.of_end(positives, "head")
+        tails, by_tail = self.known.of_end(positives, "tail")
+        # One draw over both kinds; the first places are those that share the head.
+        drawn = self._draw(torch.zeros_like(by_head), by_head + by_tail)
+        with_head = drawn < by_head[:, None]
+        least = len(self.known) - 1
+        places = {
+            "head": (heads[:, None] + drawn).clamp(0, least),
+            "tail": (tails[:, None] + drawn - by_head[:, None]).clamp(0, least),
+        }
+        found = torch.where(
+            with_head[:, :, None], self.known.rows(places["head"]), self.known.rows(places["tail"], "tail")
+        )
+        return torch.where((by_head + by_tail > 0)[:, None, None], found, otherwise)
+
+    def _draw(self, begin: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
+        """Return int64[n, num_explicit]: places from `begin` on, evenly; any valid place where count is 0."""
+        size = (len(begin), self.num_explicit)
+        share = torch.rand(size, device=begin.device, dtype=torch.float64)
+        drawn = (share * count[:, None]).long().clamp(max=(count - 1).clamp(min=0)[:, None])
+        return (begin[:, None] + drawn).clamp(max=len(self.known) - 1)
+
+    def _any(self, count: int, device: torch.device) -> torch.Tensor:
+        """Deal out known negatives."""
+        wanted = count * self.num_explicit
+        while len(self._left) < wanted:
+            self._left = torch.cat([self._left, torch.randperm(len(self.known))])
+        places, self._left = self._left[:wanted], self._left[wanted:]
+        return self.known.rows(places.to(device).view(count, self.num_explicit))
+
+    def shuffle(self) -> None:
+        """Deal all known negatives out anew, whatever is left of the last round."""
+        self._left = torch.empty(0, dtype=torch.long)
+
+    def _without(self, positives: torch.Tensor) -> torch.Tensor:
+        """Return negatives for positives that have no known ones."""
+        if self.fallback == "any":
+            return self._any(len(positives), positives.device)
+        return self._corrupted(positives, self.num_explicit)
+
+    def _corrupted(self, positives: torch.Tensor, count: int) -> torch.Tensor:
+        """Return int64[n, count, 3]: corruptions, half of them of each positive's head, half of its tail.
+
+        PyKEEN's sampler corrupts the heads of the first half of what it gets, and the tails of the second.
+        Given all positives of a batch in turn, not each of them several times in a row, it does so for each.
+        """
+        made = self._basic.corrupt_batch(positives.repeat(count, 1))
+        return made.view(count, -1, 3).transpose(0, 1)
+
+    # -- complaints ---------------------------------------------------------------------------------
+
+    def _check_ids(self, found: torch.Tensor) -> None:
+        if self.num_explicit and not len(found):
+            raise InputError("no negatives are known", hint="use PyKEEN's own sampler, or num_explicit=0")
+        sizes = torch.tensor([self.num_entities, self.num_relations, self.num_entities])
+        wrong = ((found < 0) | (found >= sizes)).any(dim=1)
+        if wrong.any():
+            first = tuple(found[wrong][0].tolist())
+            raise InputError(
+                f"{int(wrong.sum())} known negatives have ids that training has not, the first: {first}",
+                hint="ids must be those of the training triples' factory",
+            )
+
+    def _refuse(self, positives: torch.Tensor) -> None:
+        """Complain about relations that no known negative has."""
+        if self.match == "any":
+            return
+        _, count = self.known.of_relation(positives)
+        if (count == 0).any():
+            bare = sorted(set(positives[count == 0][:, 1].tolist()))
+            raise InputError(
+                f"no negative is known for {int((count == 0).sum())} positives, "
+                f"which have {len(bare)} relations, the first with the id {bare[0]}",
+                hint="fallback='corrupt' or fallback='any'",
+            )
+
+
+if ExplicitNegativeSampler not in negative_sampler_resolver.lookup_dict.values():
+    negative_sampler_resolver.register(ExplicitNegativeSampler)

@@ -1,0 +1,475 @@
+"""Drawings of premises.
+
+A conclusion and its premises as a small drawing: constants as boxes, triples as arrows.
+
+The drawing is SVG that stands in the page. Its colours are the page's: the style sheet knows the classes
+`premise` (holds), `conclusion` (what is asked), `missing` (does not hold) and `origin` (what a negative was
+made from). Everything in it is escaped here.
+
+Examples of a benchmark's card: test triples with their premises as a drawing and one sentence.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from loginfer.kg.vocabulary import middle
+from loginfer.report.facts import last_part, short_rule, short_triple
+
+if TYPE_CHECKING:
+    from loginfer.benchmark import Benchmark
+    from loginfer.benchmark.explain import NegativeStory, TripleStory
+
+
+# What a triple is in the drawing, and how that is told to those who do not see it.
+KINDS = {"premise": "holds", "conclusion": "is asked about", "missing": "does not hold", "origin": "is a positive"}
+
+_WIDTH = 520.0
+_EDGE = 92.0  # from the sides to the middles of the outer boxes
+_BOX = 28.0  # height of a box
+_ROW = 24.0  # height of a type's label
+_LOOP = 44.0  # height of an arrow from a box to itself
+_BEND = 46.0  # between arrows that join the same boxes
+_LETTER, _SMALL = 8.2, 6.6  # width of a letter in a box and on an arrow, roughly
+_LETTERS, _RELATION = 20, 24  # so many of them are shown
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """A triple in the drawing.
+
+    Parameters
+    ----------
+    subject, relation, object
+        Its names.
+    kind
+        A key of `KINDS`.
+    """
+
+    subject: str
+    relation: str
+    object: str
+    kind: str = "premise"
+
+
+def draw(arrows: Iterable[Arrow], type_predicate: str | None = None) -> str:
+    """Return an SVG element; empty text if there is nothing to draw.
+
+    Parameters
+    ----------
+    arrows
+        The conclusion and the premises. The conclusion's subject stands left and its object right.
+    type_predicate
+        The relation that gives types: its triples become labels of their subject.
+    """
+    listed = list(dict.fromkeys(arrows))
+    return _Drawing(listed, type_predicate).svg() if listed else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    x: float
+    y: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Area:
+    """The place that a text takes."""
+
+    middle: _Point
+    width: float
+    height: float
+
+    def holds(self, point: _Point) -> bool:
+        """Whether a point lies in it."""
+        dx, dy = abs(point.x - self.middle.x), abs(point.y - self.middle.y)
+        return dx <= self.width / 2 and dy <= self.height / 2
+
+    def meets(self, other: _Area) -> bool:
+        """Whether two overlap."""
+        dx, dy = abs(self.middle.x - other.middle.x), abs(self.middle.y - other.middle.y)
+        return dx < (self.width + other.width) / 2 and dy < (self.height + other.height) / 2
+
+
+class _Drawing:
+    """Places boxes, arrows and texts."""
+
+    def __init__(self, arrows: Sequence[Arrow], type_predicate: str | None) -> None:
+        # The conclusion decides who stands left and right.
+        ordered = sorted(arrows, key=lambda arrow: arrow.kind != "conclusion")
+        self.all = ordered
+        self.types = [a for a in ordered if type_predicate is not None and a.relation == type_predicate]
+        self.arrows = [a for a in ordered if a not in self.types]
+        ends = [(a.subject,) if a in self.types else (a.subject, a.object) for a in ordered]
+        self.names = list(dict.fromkeys(name for pair in ends for name in pair))
+        self.height, middles = self._places()
+        self.boxes = {name: self._box(name, middles[name]) for name in self.names}
+        self.taken = list(self.boxes.values())
+
+    # -- places -----------------------------------------------------------------------------------
+
+    def _between(self, one: str, other: str) -> list[Arrow]:
+        """Return the arrows between two boxes, in either direction, the conclusion last: it is lowest."""
+        found = [a for a in self.arrows if {a.subject, a.object} == {one, other}]
+        return sorted(found, key=lambda arrow: arrow.kind == "conclusion")
+
+    def _places(self) -> tuple[float, dict[str, _Point]]:
+        """Return the height, and the middles of the boxes: on a line, a triangle or a circle."""
+        most = max((len(self._between(*pair)) for pair in combinations(self.names, 2)), default=0)
+        loops = max(len(self._between(name, name)) for name in self.names) * _LOOP
+        labels = max(sum(a.subject == name for a in self.types) for name in self.names) * _ROW
+        bend = max(most - 1, 0) / 2 * _BEND
+        below = max(bend + 18.0, _BOX / 2 + labels + 10.0)
+        left, right, centre = _EDGE, _WIDTH - _EDGE, _WIDTH / 2
+        if len(self.names) <= 2:
+            line = max(_BOX / 2 + 6.0 + loops, bend + 18.0)
+            ends = [centre] if len(self.names) == 1 else [left, right]
+            return line + below, {n: _Point(x, line) for n, x in zip(self.names, ends, strict=True)}
+        top = _BOX / 2 + 6.0 + loops
+        if len(self.names) == 3:
+            line = top + 136.0 + labels
+            corners = [_Point(left, line), _Point(right, line), _Point(centre, top)]
+            return line + below, dict(zip(self.names, corners, strict=True))
+        radius = 106.0 + labels / 2 + 22.0 * (len(self.names) - 4)
+        around = [
+            _Point(centre - (right - left) / 2 * math.cos(turn), top + radius - radius * math.sin(turn))
+            for turn in _turns(len(self.names))
+        ]
+        return top + 2 * radius + below, dict(zip(self.names, around, strict=True))
+
+    def _box(self, name: str, centre: _Point) -> _Area:
+        width = max(len(_shown(name)) * _LETTER + 20.0, 44.0)
+        return _Area(centre, width, _BOX)
+
+    # -- drawing ----------------------------------------------------------------------------------
+
+    def svg(self) -> str:
+        """Put the drawing together."""
+        told = "; ".join(f"{a.subject} {a.relation} {a.object} {KINDS[a.kind]}" for a in self.all)
+        parts = [
+            f'<svg class="premises" viewBox="0 0 {_WIDTH:.0f} {self.height:.0f}" width="{_WIDTH:.0f}" '
+            f'height="{self.height:.0f}" role="img" aria-label="{escape(told)}">'
+        ]
+        texts: list[str] = []
+        for one, other in combinations(self.names, 2):
+            between = self._between(one, other)
+            for place, arrow in enumerate(between):
+                parts += self._curve(arrow, one, other, (place - (len(between) - 1) / 2) * _BEND, texts)
+        for name in self.names:
+            for place, arrow in enumerate(self._between(name, name)):
+                parts += self._loop(arrow, place, texts)
+        for name in self.names:
+            parts += self._labelled_box(name)
+        return "".join([*parts, *texts, "</svg>"])
+
+    def _labelled_box(self, name: str) -> Iterator[str]:
+        box = self.boxes[name]
+        yield _rectangle("constant", box, name, _shown(name))
+        for place, arrow in enumerate(a for a in self.types if a.subject == name):
+            centre = _Point(box.middle.x, box.middle.y + _BOX / 2 + _ROW * (place + 0.5) + 1.0)
+            text = middle(last_part(arrow.object), _LETTERS)
+            area = _Area(centre, len(text) * _SMALL + 16.0, _ROW - 4.0)
+            title = f"{arrow.subject} {arrow.relation} {arrow.object}"
+            yield _rectangle(f"type {arrow.kind}", area, title, text)
+
+    def _curve(self, arrow: Arrow, one: str, other: str, bend: float, texts: list[str]) -> Iterator[str]:
+        """Yield an arrow between two boxes that passes beside the straight line by `bend`."""
+        start, end = self.boxes[one].middle, self.boxes[other].middle
+        length = math.hypot(end.x - start.x, end.y - start.y)
+        # The normal points down for lines that go right.
+        turn = 1.0 if (end.x, end.y) > (start.x, start.y) else -1.0
+        nx, ny = -turn * (end.y - start.y) / length, turn * (end.x - start.x) / length
+        # A curve passes its control point at half the distance.
+        pull = _Point((start.x + end.x) / 2 + 2 * bend * nx, (start.y + end.y) / 2 + 2 * bend * ny)
+        from_, to = self.boxes[arrow.subject], self.boxes[arrow.object]
+        curve = _Curve(from_.middle, pull, to.middle)
+        first, last = curve.leaves(from_), 1.0 - curve.turned().leaves(to)
+        yield _path(arrow.kind, curve.part(first, last), curve.heading(last))
+        self._name(arrow, [curve.at(first + (last - first) * share) for share in _SHARES], texts)
+
+    def _loop(self, arrow: Arrow, place: int, texts: list[str]) -> Iterator[str]:
+        """Yield an arrow from a box to itself, above it."""
+        box = self.boxes[arrow.subject]
+        x, y, high = box.middle.x, box.middle.y - _BOX / 2, _LOOP * (place + 1)
+        wide = 16.0 + 8.0 * place
+        line = f"M{x - 10:.1f} {y:.1f}C{x - wide - 24:.1f} {y - high:.1f} {x + wide + 24:.1f} {y - high:.1f} "
+        yield _path(arrow.kind, f"{line}{x + 10:.1f} {y:.1f}", (_Point(x + 10.0, y), math.pi * 0.62))
+        self._name(arrow, [_Point(x, y - 0.75 * high)], texts)
+
+    def _name(self, arrow: Arrow, places: Sequence[_Point], texts: list[str]) -> None:
+        """Write an arrow's relation where nothing else is written; at the first place if there is none."""
+        text = middle(last_part(arrow.relation), _RELATION)
+        areas = [_Area(place, len(text) * _SMALL + 6.0, 17.0) for place in places]
+        area = next((a for a in areas if not any(a.meets(other) for other in self.taken)), areas[0])
+        self.taken.append(area)
+        texts.append(
+            f'<text class="relation {arrow.kind}" x="{area.middle.x:.1f}" y="{area.middle.y + 4:.1f}">'
+            f"<title>{escape(arrow.relation)}</title>{escape(text)}</text>"
+        )
+
+
+# Where on its way an arrow may have its name, the best places first.
+_SHARES = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74)
+
+
+@dataclass(frozen=True, slots=True)
+class _Curve:
+    """A quadratic Bézier curve."""
+
+    start: _Point
+    pull: _Point
+    end: _Point
+
+    def turned(self) -> _Curve:
+        """Return it from its end to its start."""
+        return _Curve(self.end, self.pull, self.start)
+
+    def _blossom(self, s: float, t: float) -> _Point:
+        a, b, c = (1 - s) * (1 - t), (1 - s) * t + s * (1 - t), s * t
+        return _Point(
+            a * self.start.x + b * self.pull.x + c * self.end.x, a * self.start.y + b * self.pull.y + c * self.end.y
+        )
+
+    def at(self, share: float) -> _Point:
+        """Return a point of it."""
+        return self._blossom(share, share)
+
+    def part(self, first: float, last: float) -> str:
+        """Return a part of it as the commands of a path."""
+        start, pull, end = self.at(first), self._blossom(first, last), self.at(last)
+        return f"M{start.x:.1f} {start.y:.1f}Q{pull.x:.1f} {pull.y:.1f} {end.x:.1f} {end.y:.1f}"
+
+    def heading(self, share: float) -> tuple[_Point, float]:
+        """Return a point of it, and the direction there."""
+        before, point = self._blossom(share, max(share - 0.05, 0.0)), self.at(share)
+        return point, math.atan2(point.y - before.y, point.x - before.x)
+
+    def leaves(self, area: _Area) -> float:
+        """Return where it leaves the area that it starts in."""
+        inside, outside = 0.0, 0.5
+        for _ in range(20):
+            half = (inside + outside) / 2
+            inside, outside = (half, outside) if area.holds(self.at(half)) else (inside, half)
+        return outside
+
+
+def _turns(count: int) -> list[float]:
+    """Return angles on a circle: left, right, then in turn above and below, from left to right."""
+    above, below = (count - 1) // 2, (count - 2) // 2
+    upper = [math.pi * (place + 1) / (above + 1) for place in range(above)]
+    lower = [-math.pi * (place + 1) / (below + 1) for place in range(below)]
+    mixed = [turn for pair in zip(upper, [*lower, math.nan], strict=False) for turn in pair]
+    return [0.0, math.pi, *(turn for turn in mixed if not math.isnan(turn))]
+
+
+def _shown(name: str) -> str:
+    return middle(last_part(name), _LETTERS)
+
+
+def _rectangle(kind: str, area: _Area, title: str, text: str) -> str:
+    x, y = area.middle.x - area.width / 2, area.middle.y - area.height / 2
+    return (
+        f'<g class="{kind}"><title>{escape(title)}</title><rect x="{x:.1f}" y="{y:.1f}" '
+        f'width="{area.width:.1f}" height="{area.height:.1f}" rx="6"/>'
+        f'<text x="{area.middle.x:.1f}" y="{area.middle.y + 4.5:.1f}">{escape(text)}</text></g>'
+    )
+
+
+def _path(kind: str, line: str, heading: tuple[_Point, float]) -> str:
+    """Return an arrow; its head is a path of its own, since markers would need names that are unique."""
+    tip, direction = heading
+    corners = [
+        (tip.x - 9 * math.cos(direction + side), tip.y - 9 * math.sin(direction + side)) for side in (0.42, -0.42)
+    ]
+    back = "".join(f"L{x:.1f} {y:.1f}" for x, y in corners)
+    head = f"M{tip.x:.1f} {tip.y:.1f}{back}Z"
+    return f'<g class="{kind}"><path class="line" d="{line}"/><path class="head" d="{head}"/></g>'
+
+
+# So many positives, and as many negatives.
+MOST = 4
+_LONGEST = 40  # letters of a name in a heading
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A test triple and its story.
+
+    Parameters
+    ----------
+    triple
+        Its names.
+    positive
+        Its label.
+    place
+        Its place among P_test and N_test, counted from 0: how the explorer calls it.
+    drawing
+        Its premises as SVG.
+    words
+        The story in a sentence or two.
+    """
+
+    triple: tuple[str, str, str]
+    positive: bool
+    place: int
+    drawing: str
+    words: str
+
+    @property
+    def title(self) -> str:
+        """The triple as text, with short names."""
+        return f"({', '.join(middle(last_part(name), _LONGEST) for name in self.triple)})"
+
+
+def examples(benchmark: Benchmark, method: str | None) -> list[Example]:
+    """Return positives by different rules, then negatives of different kinds; always the same ones.
+
+    Parameters
+    ----------
+    benchmark
+        The benchmark.
+    method
+        Whose negatives; None for none.
+    """
+    found = [_positive(benchmark, place) for place in _positives(benchmark)]
+    if method is not None:
+        found += [_negative(benchmark, method, place) for place in _negatives(benchmark, method)]
+    return found
+
+
+# -- choice -------------------------------------------------------------------------------------
+
+
+def _positives(benchmark: Benchmark) -> list[int]:
+    """Return places in P_test: conclusions of rules that lie far apart."""
+    test, provenance = benchmark.positives.test, benchmark.provenance
+    if provenance is None or not (provenance.split == 2).any():
+        return _even(range(len(test)))
+    # Of several rules that derive a conclusion the first counts, so that no triple is taken twice.
+    pairs = np.unique(provenance.conclusion, return_index=True)[1]
+    pairs = pairs[provenance.split[provenance.conclusion[pairs]] == 2]
+    first = np.unique(provenance.rule[pairs], return_index=True)[1]
+    wanted = provenance.triples[provenance.conclusion[pairs[_even(first.tolist())]]]
+    keys = benchmark.graph.keys
+    return sorted(np.searchsorted(keys.pack(test), keys.pack(wanted)).tolist())
+
+
+def _negatives(benchmark: Benchmark, method: str) -> list[int]:
+    """Return places in N_test: of each source and position in turn, and of rules that lie far apart."""
+    made = benchmark.negatives[method]
+    origins = made.origins.get("test")
+    if origins is None:
+        return _even(range(len(made.splits.test)))
+    kinds: dict[tuple[int, int], dict[tuple[int, int], int]] = {}
+    columns = (origins.source, origins.position, origins.rule, origins.kept)
+    for place, (source, position, rule, kept) in enumerate(zip(*(c.tolist() for c in columns), strict=True)):
+        kinds.setdefault((source, position), {}).setdefault((rule, kept), place)
+    queues = [_even(list(kinds[kind].values())) for kind in sorted(kinds)]
+    rounds = [queue[turn] for turn in range(MOST) for queue in queues if turn < len(queue)]
+    return sorted(rounds[:MOST])
+
+
+def _even(items: Iterable[int]) -> list[int]:
+    """Return at most `MOST` items that lie evenly in a list."""
+    listed = list(items)
+    if len(listed) <= MOST:
+        return listed
+    return [listed[round(step * (len(listed) - 1) / (MOST - 1))] for step in range(MOST)]
+
+
+# -- stories ------------------------------------------------------------------------------------
+
+
+def _positive(benchmark: Benchmark, place: int) -> Example:
+    story = _story(benchmark, benchmark.positives.test[place])
+    arrows = [Arrow(*story.triple, kind="conclusion")]
+    words = "No rule of the benchmark derives it in one step."
+    if story.derivations:
+        first = story.derivations[0]
+        arrows += [Arrow(*premise) for premise in first.premises]
+        witness = ", ".join(f"{variable} = {last_part(value)}" for variable, value in first.witness.items())
+        words = f"Follows from {_set(story.source)} by rule {first.rule}: {short_rule(first.text)}."
+        words += f" Witness: {witness}." if witness else ""
+        more = len(story.derivations) - 1
+        words += f" {more} more rule{'s derive' if more > 1 else ' derives'} it too." if more else ""
+    elif not benchmark.rules:
+        words = "The rules of this benchmark are not known."
+    return Example(story.triple, True, place, _drawn(arrows, benchmark), words)
+
+
+def _negative(benchmark: Benchmark, method: str, place: int) -> Example:
+    story = _story(benchmark, benchmark.negatives[method].splits.test[place])
+    arrows = [Arrow(*story.triple, kind="conclusion")]
+    words: list[str] = []
+    for made in story.negatives:
+        if made.method == method and made.split == "test":
+            arrows += _arrows(made)
+            words += _sentences(made)
+    if story.derivations:
+        words.append(f"But rule {story.derivations[0].rule} derives it from {_set(story.source)}.")
+        arrows += [Arrow(*premise) for premise in story.derivations[0].premises]
+    elif story.reason:
+        words.append(f"It does not follow: {story.reason}.")
+    index = len(benchmark.positives.test) + place
+    return Example(story.triple, False, index, _drawn(arrows, benchmark), " ".join(words))
+
+
+def _story(benchmark: Benchmark, triple: Any) -> TripleStory:
+    from loginfer.benchmark import explain_triple
+
+    return explain_triple(benchmark, [int(part) for part in triple])
+
+
+def _arrows(made: NegativeStory) -> Iterator[Arrow]:
+    for part in made.parts:
+        if part.triple is not None:
+            yield Arrow(*part.triple, kind="premise" if part.holds else "missing")
+    if made.replaced is not None:
+        yield Arrow(*made.replaced, kind="origin")
+
+
+def _sentences(made: NegativeStory) -> Iterator[str]:
+    """Tell how a negative was made, and what would have been needed."""
+    if made.source == "sub-rule" and made.sub_rule is not None:
+        yield f"A conclusion of a sub-rule of rule {made.rule}: {short_rule(made.sub_rule)}."
+        known = [part for part in made.parts if part.holds is False]
+        false = [short_triple(p.triple) if p.triple else short_rule(p.text) for p in known]
+        open_ = [short_rule(part.text) for part in made.parts if part.holds is None]
+        if false:
+            yield f"The rule also asks for {' and '.join(false)}, which {_does(len(false))} not hold."
+        if open_:
+            yield f"The rule also asks for {' and '.join(open_)}, for which there is no witness."
+    elif made.source == "position":
+        what = {"subject": "the subject", "object": "the object", "either": "subject or object"}
+        yield f"A conclusion with {what.get(made.position or '', 'a constant')} replaced."
+    elif made.source == "relevance":
+        yield "Any constants of the rules' support, with the relation of a head."
+    elif made.source == "object":
+        yield "A positive with a random object."
+    else:
+        yield "Where this negative came from is not known."
+    if made.replaced is not None:
+        yield f"It differs in one place from the positive {short_triple(made.replaced)}."
+
+
+def _does(count: int) -> str:
+    return "does" if count == 1 else "do"
+
+
+def _set(source: str | None) -> str:
+    return source or "the positives"
+
+
+def _drawn(arrows: list[Arrow], benchmark: Benchmark) -> str:
+    # The same triple may be a premise and the origin: the first thing said about it counts.
+    known: dict[tuple[str, str, str], Arrow] = {}
+    for arrow in arrows:
+        known.setdefault((arrow.subject, arrow.relation, arrow.object), arrow)
+    return draw(known.values(), benchmark.graph.type_predicate)

@@ -1,0 +1,420 @@
+"""Which cells.
+
+The parts of the reproduction: the paper's tables, and the benchmarks each of them is about.
+
+How much work a cell may be: `full` is what is shipped, `quick` a part of it. And how long that takes.
+
+Who takes part in the reproduction: the paper's nine systems, and three to hold them against.
+
+Which cells a reproduction consists of, in which order, and how long they should take.
+
+How long the rest will take: what was expected, corrected by what was observed.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from loginfer.benchmark.construction.suite import Entry, all_entries, select
+from loginfer.errors import InputError, UnknownNameError
+from loginfer.report.paper import SYSTEMS
+
+# A table that the paper does not have: what is left of its results where no shortcut helps.
+EVIDENCE = "evidence"
+
+# Our names of the paper's tables, with what they show; then those of our own.
+TABLES = {
+    "fb-wn": "results on FB15k-237 and WN18RR",
+    "lubm": "results on LUBM",
+    "negatives": "impact of the negatives",
+    "rules": "rules that were mined, against those of the benchmark",
+    "sizes": "sizes of the benchmarks",
+    EVIDENCE: "systems and shortcuts, from position-aware negatives to matched near misses",
+}
+
+# Whose negatives the paper's main tables use: query-guided ones where the pattern has undesired sub-rules.
+MAIN_METHOD = {
+    "sym": "pa", "inver": "pa", "hier": "pa", "comp": "pa",
+    "inter": "qg", "trian": "qg", "diam": "qg", "all": "qg", "no-type": "qg",
+}  # fmt: skip
+
+
+def table_names(names: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return tables by name, in any case, in the paper's order; by default all of the paper's.
+
+    Raises
+    ------
+    UnknownNameError
+        With the nearest names.
+    """
+    wanted = set()
+    for name in names:
+        folded = name.strip().casefold()
+        if folded not in TABLES:
+            raise UnknownNameError("table", name.strip(), TABLES, where="--tables")
+        wanted.add(folded)
+    return tuple(name for name in TABLES if name in wanted or (not wanted and name != EVIDENCE))
+
+
+def benchmarks_of(table: str) -> tuple[str, ...]:
+    """Return the names of the benchmarks that a table is about, in the suite's order."""
+    return tuple(entry.name for entry in all_entries() if _belongs(entry, table))
+
+
+def entries_of(tables: Sequence[str], only: Sequence[Entry]) -> tuple[Entry, ...]:
+    """Return those of some benchmarks that the tables are about, in the suite's order.
+
+    Raises
+    ------
+    InputError
+        If there are none.
+    """
+    wanted = {name for table in tables for name in benchmarks_of(table)}
+    chosen = {entry.name for entry in only} & wanted
+    if not chosen:
+        raise InputError(
+            f"the tables {', '.join(tables)} are about none of these benchmarks",
+            where="--only",
+            hint=f"they are about {', '.join(e.name for e in all_entries() if e.name in wanted)}",
+        )
+    return tuple(entry for entry in all_entries() if entry.name in chosen)
+
+
+def _belongs(entry: Entry, table: str) -> bool:
+    kg, _, pattern = entry.group.name.partition("-")
+    main = entry.method == MAIN_METHOD[pattern]
+    return {
+        "fb-wn": main and kg in ("FB", "WN"),
+        "lubm": main and kg == "LUBM",
+        "negatives": entry.group.name in ("FB-sym", "FB-inter") and entry.method != "nm",
+        # Miners that ignore negatives find the same rules whatever the method is.
+        "rules": main and kg == "FB",
+        # Its numbers hold for all methods.
+        "sizes": main,
+        EVIDENCE: kg in ("FB", "WN") and entry.method in ("pa", "qg", "nm"),
+    }[table]
+
+
+BUDGETS = ("quick", "full")
+
+
+def budget_named(name: str) -> str:
+    """Return a budget by name, in any case."""
+    folded = name.strip().casefold()
+    if folded not in BUDGETS:
+        raise UnknownNameError("budget", name, BUDGETS, where="--budget")
+    return folded
+
+
+@cache
+def given_settings(system: str, graph: str, budget: str) -> Mapping[str, int]:
+    """Return the settings that a budget changes for a system on a graph.
+
+    Parameters
+    ----------
+    system
+        Our name of it.
+    graph
+        The graph's name, for which settings may have been tuned.
+    budget
+        `quick` or `full`.
+    """
+    from loginfer.systems.registry import find_system, settings_of, tuned_graphs
+
+    shares = _shares(system, budget)
+    if not shares:
+        return {}
+    entry = find_system(system)
+    known, tuned = settings_of(entry.load()), tuned_graphs(entry).get(graph, {})
+    return {name: max(1, round(share * tuned.get(name, known[name].default))) for name, share in shares.items()}
+
+
+def cell_seconds(system: str, graph: str, budget: str) -> float:
+    """Return roughly how many CPU seconds a system takes on a benchmark of a graph."""
+    costs = _data("costs.toml")
+    shares = _shares(system, budget)
+    work = costs["seconds"][system][graph] * (max(shares.values()) if shares else 1.0)
+    return float(costs["overhead"] + work)
+
+
+def build_seconds(graph: str, method: str = "pa") -> float:
+    """Return roughly how many CPU seconds it takes to build a benchmark of a graph."""
+    costs = _data("costs.toml")
+    return float(costs["build"][graph] + (costs["near_misses"][graph] if method == "nm" else 0.0))
+
+
+def analysis_seconds(system: str) -> float:
+    """Return roughly how many CPU seconds it takes to compare the rules of a miner with a benchmark's."""
+    return float(_data("costs.toml")["analysis"][system])
+
+
+def _shares(system: str, budget: str) -> dict[str, float]:
+    found: dict[str, float] = _data("budgets.toml")[budget].get(system, {})
+    return found
+
+
+@cache
+def _data(name: str) -> dict[str, Any]:
+    text = (resources.files("loginfer.reproduction") / "data" / name).read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+# Our names, the paper's systems first.
+PARTICIPANTS = (*SYSTEMS, "exact", "contrast", "oracle")
+# Those whose runs keep rules that can be compared with the benchmark's.
+MINERS = ("anyburl", "rulen", "exact", "contrast")
+# Nothing in them is random, with the settings used here: a second seed would give the same figures.
+ONE_SEED = ("simpbl", "exact", "oracle")
+# Those that say yes or no, 1 or 0: a threshold chosen on valid would turn what they say into something else.
+DECIDED = {"simpbl": 0.5}
+
+
+def participants(names: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return systems by name, in any case, in the order of the tables; by default all.
+
+    Raises
+    ------
+    UnknownNameError
+        For a system that does not take part, with the nearest that do.
+    """
+    from loginfer.systems.registry import systems
+
+    aliases = {alias: entry.name for entry in systems() for alias in entry.aliases}
+    wanted = set()
+    for name in names:
+        folded = name.strip().casefold()
+        found = aliases.get(folded, folded)
+        if found not in PARTICIPANTS:
+            raise UnknownNameError("system", name.strip(), PARTICIPANTS, where="--systems")
+        wanted.add(found)
+    return tuple(name for name in PARTICIPANTS if not wanted or name in wanted)
+
+
+def title(system: str) -> str:
+    """Return a system's name in print: the paper's own where it has one."""
+    return SYSTEMS.get(system, system)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked.
+
+    Parameters
+    ----------
+    tables, systems, benchmarks
+        By name, in the order of the paper's tables.
+    seeds
+        How many seeds: 0, 1, …
+    protocol
+        `paper` or `sound`.
+    budget
+        `quick` or `full`.
+    """
+
+    tables: tuple[str, ...]
+    systems: tuple[str, ...]
+    benchmarks: tuple[str, ...]
+    seeds: int
+    protocol: str
+    budget: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCell:
+    """One system on one benchmark with one seed.
+
+    Parameters
+    ----------
+    system, benchmark, seed
+        Which.
+    settings
+        What the budget changes, as pairs.
+    weights
+        Whether to keep what was learned: only rules are looked at again.
+    analyse
+        Whether the rules that it finds are compared with those of the benchmark.
+    threshold
+        From which score on triples are predicted; None to choose it on valid.
+    seconds
+        How much CPU time it should take.
+    """
+
+    system: str
+    benchmark: str
+    seed: int
+    settings: tuple[tuple[str, Any], ...] = ()
+    weights: bool = False
+    analyse: bool = False
+    threshold: float | None = None
+    seconds: float = 0.0
+
+    @property
+    def label(self) -> str:
+        """How people are told about it."""
+        return f"{self.system} on {self.benchmark.removeprefix('LogInfer-')}, seed {self.seed}"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The whole job.
+
+    Parameters
+    ----------
+    request
+        What was asked.
+    entries
+        The benchmarks to build, in the suite's order.
+    cells
+        What to run, in this order.
+    """
+
+    request: Request
+    entries: tuple[Entry, ...]
+    cells: tuple[PlannedCell, ...]
+
+    @property
+    def seconds(self) -> float:
+        """How much CPU time everything should take."""
+        building = sum(build_seconds(entry.group.kg, entry.method) for entry in self.entries)
+        return building + sum(cell.seconds for cell in self.cells)
+
+
+def plan(
+    *,
+    tables: Iterable[str] = (),
+    systems: Iterable[str] = (),
+    only: Sequence[str] = (),
+    seeds: int = 3,
+    protocol: str | None = None,
+    budget: str = "quick",
+) -> Plan:
+    """Return the cells that tables of the paper need.
+
+    The first seed of everything comes first, and small benchmarks come before large ones, so that there is
+    something to look at early; within a benchmark the longest cell comes first.
+
+    Parameters
+    ----------
+    tables
+        Names of `TABLES`; by default all of the paper's.
+    systems
+        Names of `PARTICIPANTS`; by default all.
+    only
+        Patterns of benchmarks' names, such as `WN-*`; by default all that the tables are about.
+    seeds
+        How many seeds; systems in which nothing is random get one.
+    protocol
+        `paper` or `sound`; by default `sound` for the table `evidence` alone, else `paper`.
+    budget
+        `quick` or `full`.
+
+    Raises
+    ------
+    InputError
+        For unknown names, or if nothing is left.
+    """
+    if seeds < 1:
+        raise InputError(f"there must be at least one seed, not {seeds}", where="--seeds")
+    wanted_tables, who, budget = table_names(tables), participants(systems), budget_named(budget)
+    protocol = _protocol(wanted_tables, protocol)
+    chosen = entries_of(wanted_tables, select(only, all_entries()))
+    _check_protocol(chosen[0], protocol)
+    found = []
+    for entry in chosen:
+        of = [table for table in wanted_tables if entry.name in benchmarks_of(table)]
+        compared = "rules" in of
+        # The table of rules is about miners, that of sizes about no system.
+        everyone = any(table not in ("rules", "sizes") for table in of)
+        for system in who:
+            analyse = compared and system in MINERS
+            if everyone or analyse:
+                number = 1 if system in ONE_SEED else seeds
+                found += [_cell(system, entry, seed, budget, analyse) for seed in range(number)]
+    sizes = {entry.name: entry.group.paper["train"] for entry in chosen}
+    found.sort(key=lambda cell: (cell.seed, sizes[cell.benchmark], cell.benchmark, -cell.seconds, cell.system))
+    names = tuple(entry.name for entry in chosen)
+    return Plan(Request(wanted_tables, who, names, seeds, protocol, budget), chosen, tuple(found))
+
+
+def _cell(system: str, entry: Entry, seed: int, budget: str, analyse: bool) -> PlannedCell:
+    graph = entry.group.kg
+    # The paper compares one set of rules a benchmark, and the comparison takes as long as mining.
+    analyse = analyse and seed == 0
+    return PlannedCell(
+        system,
+        entry.name,
+        seed,
+        tuple(sorted(given_settings(system, graph, budget).items())),
+        weights=system in MINERS,
+        analyse=analyse,
+        threshold=DECIDED.get(system),
+        seconds=cell_seconds(system, graph, budget) + (analysis_seconds(system) if analyse else 0.0),
+    )
+
+
+def _protocol(tables: Sequence[str], protocol: str | None) -> str:
+    """Return the protocol; near misses, which one of the tables is about, need `sound`."""
+    if protocol is None:
+        protocol = "sound" if tuple(tables) == (EVIDENCE,) else "paper"
+    if protocol == "paper" and EVIDENCE in tables:
+        raise InputError(
+            f"the table `{EVIDENCE}` needs benchmarks of the protocol `sound`",
+            where="--protocol",
+            hint=f"add --protocol sound, or ask for --tables {EVIDENCE} alone, in a folder of its own",
+        )
+    return protocol
+
+
+def _check_protocol(entry: Entry, protocol: str) -> None:
+    entry.recipe({"protocol": protocol})
+
+
+# So many expected seconds must have passed before observations count as much as expectations.
+_TRUST = 60.0
+
+
+class Pace:
+    """The time that is left.
+
+    Parameters
+    ----------
+    jobs
+        How many things are done at a time.
+    expected
+        The expected seconds of everything that is to be done.
+    """
+
+    def __init__(self, jobs: int, expected: Iterable[float]) -> None:
+        self._jobs = jobs
+        self._left = list(expected)
+        self._expected = self._taken = _TRUST
+
+    def finished(self, expected: float, taken: float, *, counts: bool = True) -> None:
+        """Take note of something that is finished; what failed says nothing about the pace."""
+        self._left.remove(expected)
+        if counts:
+            self._expected += expected
+            self._taken += taken
+
+    def remaining(self) -> float:
+        """Return how many seconds the rest should take."""
+        if not self._left:
+            return 0.0
+        # With several jobs the last one decides, if it is long.
+        work = max(sum(self._left) / self._jobs, max(self._left))
+        return work * self._taken / self._expected
+
+
+def in_words(seconds: float) -> str:
+    """Say how long something takes: `40 s`, `12 min`, `3 h 20 min`."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 90:
+        return f"{minutes} min"
+    return f"{minutes // 60} h {minutes % 60:02} min"

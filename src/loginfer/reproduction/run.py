@@ -1,0 +1,627 @@
+"""Running them.
+
+Running a command of this program in a process of its own; and ending all of them at once.
+
+The folder of a reproduction, and what was asked for it.
+
+reproduction.json                          what was asked: tables, systems, seeds, protocol, budget, versions
+suite/<benchmark>/                         the benchmarks
+runs/<system>/<benchmark>/seed-<k>/        the runs
+failed/<system>/<benchmark>-seed-<k>.json  why a cell failed; gone once it succeeds
+results/<system>/<benchmark>.json          the figures of all seeds
+rules/<system>/<benchmark>.json            mined rules against those of the benchmark
+shortcuts/<benchmark>.json                 what shortcuts reach on a benchmark of the table `evidence`
+tables/<table>.{md,tex,csv}                the paper's tables, with its figures and ours
+findings.json                              the paper's findings, with all comparisons
+evidence.json                              which of its conclusions survive near misses, with all comparisons
+REPORT.md                                  all tables, and the paper's findings one by one
+
+Which cells need not be run again: their run is there, complete, and was made for the same request.
+
+Running a plan: benchmarks, then cell by cell; what is there is kept, what fails stops nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import asdict, dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from loginfer._version import __version__
+from loginfer.benchmark.construction.suite import Built, all_entries, build_suite, write_summary
+from loginfer.errors import InputError, LogInferError, OutputError
+from loginfer.files import atomic_write, reading, recover_folder, remove_leftovers
+from loginfer.reproduction.plan import PARTICIPANTS, TABLES, Pace, Plan, PlannedCell, Request
+
+if TYPE_CHECKING:
+    from loginfer.benchmark.benchmark import Benchmark
+
+
+# One core a process: threads of linear algebra would only get in the way of the others.
+_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+# How long a process may take to end when it is told to.
+_PATIENCE = 10
+
+
+class CommandError(LogInferError):
+    """A command that did not end well: what it said, and its hint."""
+
+
+class Commands:
+    """Runs commands of this program, each in a process; several threads may do so at once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: set[subprocess.Popen[str]] = set()
+        self._stopped = False
+
+    def __call__(self, words: Sequence[str]) -> str:
+        """Run a command and return what it printed.
+
+        Raises
+        ------
+        CommandError
+            With its own message and hint.
+        """
+        # -P: a file in the current folder must not take the place of a module.
+        command = [sys.executable, "-P", "-m", "loginfer", *words]
+        with self._lock:
+            if self._stopped:
+                raise CommandError("not begun: everything was told to end")
+            process = subprocess.Popen(  # noqa: S603 - this program itself, with words that it chose
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                encoding="utf-8",
+                errors="replace",
+                env={**os.environ, **_ENVIRONMENT, "PYTHONIOENCODING": "utf-8"},
+            )
+            self._running.add(process)
+        try:
+            printed, messages = process.communicate()
+        finally:
+            # Not ended only if this thread was interrupted while it waited.
+            if process.poll() is None:
+                _end([process])
+            with self._lock:
+                self._running.discard(process)
+        if process.returncode:
+            raise failure(messages, process.returncode)
+        return printed
+
+    def stop(self) -> None:
+        """End all processes, and begin no more."""
+        with self._lock:
+            self._stopped = True
+            running = list(self._running)
+        _end(running)
+
+
+def failure(messages: str, code: int) -> CommandError:
+    """Return why a command failed: its last `error:` line and the hint below it.
+
+    Parameters
+    ----------
+    messages
+        What it wrote to stderr.
+    code
+        Its exit code; negative for a signal.
+    """
+    lines = messages.splitlines()
+    places = [number for number, line in enumerate(lines) if line.startswith("error: ")]
+    if places:
+        message, hints = lines[places[-1]].removeprefix("error: "), lines[places[-1] + 1 :]
+        hint = next((line.strip().removeprefix("hint: ") for line in hints if "hint: " in line), None)
+        return CommandError(message, hint=hint)
+    if code < 0:
+        return CommandError(
+            f"its process was ended by {_signal(-code)}",
+            hint="if memory was short, try again with --jobs 1" if -code == signal.SIGKILL else None,
+        )
+    said = next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
+    return CommandError(f"exit code {code}: {said}")
+
+
+def _signal(number: int) -> str:
+    with contextlib.suppress(ValueError):
+        return signal.Signals(number).name
+    return f"signal {number}"
+
+
+def _end(processes: Sequence[subprocess.Popen[str]]) -> None:
+    for process in processes:
+        with contextlib.suppress(OSError):
+            process.terminate()
+    for process in processes:
+        try:
+            process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+FORMAT = "loginfer-reproduction"
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """Where everything of a reproduction is."""
+
+    path: Path
+
+    @property
+    def suite(self) -> Path:
+        """The benchmarks."""
+        return self.path / "suite"
+
+    @property
+    def runs(self) -> Path:
+        """The runs."""
+        return self.path / "runs"
+
+    def run(self, cell: PlannedCell) -> Path:
+        """Return where the run of a cell is."""
+        return self.runs / cell.system / cell.benchmark / f"seed-{cell.seed}"
+
+    def failure(self, cell: PlannedCell, what: str | None = None) -> Path:
+        """Return where it stands why a cell failed, or something else about its system and benchmark."""
+        return self.path / "failed" / cell.system / f"{cell.benchmark}-{what or f'seed-{cell.seed}'}.json"
+
+    def failures(self) -> list[dict[str, Any]]:
+        """Return all failures that are written down, in the order of the tables."""
+        found = [self.json(path) for path in sorted(self.path.glob("failed/*/*.json"))]
+        place = {name: number for number, name in enumerate(PARTICIPANTS)}
+        suite = {entry.name: number for number, entry in enumerate(all_entries())}
+        return sorted(found, key=lambda f: (suite[f["benchmark"]], place[f["system"]], str(f["seed"])))
+
+    def result(self, system: str, benchmark: str) -> Path:
+        """Return where the figures of a system on a benchmark are."""
+        return self.path / "results" / system / f"{benchmark}.json"
+
+    def rules(self, system: str, benchmark: str) -> Path:
+        """Return where it stands what the rules of a miner say about those of a benchmark."""
+        return self.path / "rules" / system / f"{benchmark}.json"
+
+    def shortcuts(self, benchmark: str) -> Path:
+        """Return where it stands what shortcuts reach on a benchmark."""
+        return self.path / "shortcuts" / f"{benchmark}.json"
+
+    def table(self, name: str, ending: str) -> Path:
+        """Return where a table is."""
+        return self.path / "tables" / f"{name}.{ending}"
+
+    @property
+    def report(self) -> Path:
+        """All tables and findings."""
+        return self.path / "REPORT.md"
+
+    @property
+    def asked(self) -> Path:
+        """What was asked."""
+        return self.path / "reproduction.json"
+
+    def json(self, path: Path) -> dict[str, Any]:
+        """Read a file of this folder."""
+        with reading(path):
+            text = path.read_bytes()
+        try:
+            found = json.loads(text)
+        except ValueError as error:
+            raise InputError(f"this file is no JSON: {error}", where=str(path), hint=_AGAIN) from error
+        if not isinstance(found, dict):
+            raise InputError("this file holds no JSON object", where=str(path), hint=_AGAIN)
+        return found
+
+    def write(self, path: Path, text: str) -> None:
+        """Write a file of this folder, which nobody else writes."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(path)
+        with atomic_write(path, force=True) as stream:
+            stream.write(text)
+
+    def request(self) -> Request:
+        """Return what was asked for this folder so far.
+
+        Raises
+        ------
+        InputError
+            If nothing was.
+        """
+        if not self.asked.exists():
+            raise InputError(
+                f"`{self.path}` is no reproduction: it has no `{self.asked.name}`",
+                hint="make one with `loginfer reproduce --out FOLDER`",
+            )
+        known = self.json(self.asked)
+        try:
+            tables, systems, benchmarks = (tuple(known[k]) for k in ("tables", "systems", "benchmarks"))
+            return Request(tables, systems, benchmarks, known["seeds"], known["protocol"], known["budget"])
+        except KeyError as error:
+            raise InputError(f"{error} is missing", where=str(self.asked), hint=_AGAIN) from error
+
+
+def open_folder(path: str | Path, request: Request) -> Folder:
+    """Take a folder for a reproduction, and write down what is asked, together with what was asked before.
+
+    Raises
+    ------
+    OutputError
+        If it is something else, or a reproduction with another protocol, budget or version: their figures
+        could not stand in one table.
+    """
+    folder = Folder(Path(path))
+    if folder.path.exists() and not folder.path.is_dir():
+        raise OutputError(f"`{folder.path}` is a file, not a folder", hint="give the name of a folder")
+    if folder.asked.exists():
+        known = folder.json(folder.asked)
+        _check(folder, known, request)
+        request = _joined(folder.request(), request)
+    elif folder.path.exists() and (foreign := _foreign(folder)):
+        raise OutputError(
+            f"`{folder.path}` is no reproduction, and holds `{foreign}`", hint="choose an empty or new folder"
+        )
+    folder.path.mkdir(parents=True, exist_ok=True)
+    folder.write(folder.asked, stable_json(_as_dict(request)))
+    return folder
+
+
+def stable_json(value: Mapping[str, Any]) -> str:
+    """Return a value as the text of a file, with sorted keys."""
+    return json.dumps(value, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+def _foreign(folder: Folder) -> str | None:
+    """Return something in a folder that no reproduction begins with."""
+    known = {"suite", "runs", folder.asked.name}
+    names = sorted(entry.name for entry in folder.path.iterdir())
+    return next((name for name in names if name not in known and not name.startswith(".")), None)
+
+
+def _check(folder: Folder, known: Mapping[str, Any], request: Request) -> None:
+    if known.get("format") != FORMAT or known.get("format_version") != FORMAT_VERSION:
+        raise OutputError(
+            f"`{folder.asked}` is not the file of a reproduction that this program reads", hint="choose another folder"
+        )
+    now = {"protocol": request.protocol, "budget": request.budget}
+    before = {**known, "version": known.get("versions", {}).get("loginfer")}
+    for what, value in {**now, "version": __version__}.items():
+        if before.get(what) != value:
+            raise OutputError(
+                f"`{folder.path}` was begun with the {what} `{before.get(what)}`, not `{value}`",
+                hint="choose another folder: figures of both could not stand in one table",
+            )
+
+
+def _joined(before: Request, now: Request) -> Request:
+    """Return what was asked before and is asked now."""
+
+    def union(order: Iterable[str], *parts: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(name for name in order if any(name in part for part in parts))
+
+    return Request(
+        union(TABLES, before.tables, now.tables),
+        union(PARTICIPANTS, before.systems, now.systems),
+        union((entry.name for entry in all_entries()), before.benchmarks, now.benchmarks),
+        max(before.seeds, now.seeds),
+        now.protocol,
+        now.budget,
+    )
+
+
+def _as_dict(request: Request) -> dict[str, Any]:
+    about = {"format": FORMAT, "format_version": FORMAT_VERSION, "versions": {"loginfer": __version__}}
+    return {**about, **asdict(request)}
+
+
+_AGAIN = "remove it, and give the command again"
+
+
+def existing(cells: Iterable[PlannedCell], folder: Folder) -> Iterator[tuple[PlannedCell, str]]:
+    """Yield the cells that have a run, with an empty text if it is theirs, else what is wrong with it.
+
+    A benchmark is read only if it has runs: what a run was about is told by the sum of its triples.
+    """
+    from loginfer.benchmark import load_benchmark
+
+    there = []
+    for cell in cells:
+        recover_folder(folder.run(cell))
+        if folder.run(cell).exists():
+            there.append(cell)
+    there.sort(key=lambda cell: cell.benchmark)
+    for name, group in groupby(there, key=lambda cell: cell.benchmark):
+        benchmark = load_benchmark(folder.suite / name)
+        for cell in group:
+            yield cell, _difference(cell, folder, benchmark)
+
+
+def _difference(cell: PlannedCell, folder: Folder, benchmark: Benchmark) -> str:
+    from loginfer.evaluation.evaluating import contender
+    from loginfer.evaluation.metrics import Wanted
+    from loginfer.evaluation.resuming import differences
+    from loginfer.evaluation.runs import load_run, request_of
+    from loginfer.systems.interface import choose_method
+
+    try:
+        run = load_run(folder.run(cell), verify=False)
+        ready = contender(cell.system, benchmark, dict(cell.settings), seed=cell.seed)
+    except LogInferError as error:
+        return error.message
+    wanted = Wanted() if cell.threshold is None else Wanted(threshold=cell.threshold)
+    request: dict[str, Any] = request_of(ready, benchmark, choose_method(benchmark, None), wanted)
+    about = {key: getattr(wanted, key) for key in ("threshold", "criterion", "tie", "diagnosis")}
+    expected = {**request, "wanted": about}
+    found = {**run.manifest["request"], "wanted": dict(run.manifest["wanted"])}
+    told = differences(found, expected)
+    return f"the run that is there was made for something else: {'; '.join(told)}" if told else ""
+
+
+# Runs one command of this program, given its words, and returns what it printed.
+Command = Callable[[Sequence[str]], str]
+
+State = Literal["done", "kept", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a cell.
+
+    Parameters
+    ----------
+    cell
+        The cell.
+    state
+        `done`, `kept` (it was there already) or `failed`.
+    reason, hint
+        Why it failed, and what to do about it.
+    seconds
+        How long it took.
+    """
+
+    cell: PlannedCell
+    state: State
+    reason: str = ""
+    hint: str | None = None
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How far a reproduction is.
+
+    Parameters
+    ----------
+    what
+        What has just been finished.
+    done, all
+        How many cells are finished, and how many there are.
+    remaining
+        How many seconds the rest should take; None before anything is known.
+    """
+
+    what: str
+    done: int
+    all: int
+    remaining: float | None = None
+
+
+@dataclass(slots=True)
+class _Work:
+    """All that the parts of a run share."""
+
+    folder: Folder
+    command: Command
+    force: bool
+    failures: dict[str, str] = field(default_factory=dict)
+
+
+def run(
+    plan: Plan,
+    out: str | Path,
+    *,
+    command: Command,
+    stop: Callable[[], None] = lambda: None,
+    build: Callable[..., list[Built]] = build_suite,
+    jobs: int = 1,
+    force: bool = False,
+    tell: Callable[[Step], None] = lambda step: None,
+    milestone: Callable[[], object] = lambda: None,
+) -> list[Outcome]:
+    """Run a plan into a folder; given again, it goes on where it was.
+
+    Parameters
+    ----------
+    plan
+        What to do.
+    out
+        The folder (see `folder`).
+    command
+        Runs one command of this program, given its words; called from several threads if there are several
+        jobs. It raises a `LogInferError` if the command fails.
+    stop
+        Ends all commands that are running; called when something goes wrong here, or on Ctrl-C.
+    build
+        Builds benchmarks, as `build_suite` does.
+    jobs
+        Commands at a time.
+    force
+        Replace runs that are there and were made for something else.
+    tell
+        Told after each benchmark and each cell.
+    milestone
+        Called when all systems are through with a benchmark and a seed.
+
+    Returns
+    -------
+    list of Outcome
+        One for each cell, in the order of the plan.
+
+    Raises
+    ------
+    OutputError
+        If the folder is in use for something else.
+    """
+    work = _Work(open_folder(out, plan.request), command, force)
+    _build(plan, work, build, jobs, tell)
+    outcomes: dict[PlannedCell, Outcome] = {}
+    waiting = []
+    kept = dict(existing(_buildable(plan, work), work.folder))
+    for cell in plan.cells:
+        if cell.benchmark in work.failures:
+            reason = f"its benchmark could not be built: {work.failures[cell.benchmark]}"
+            outcomes[cell] = _failed(cell, work.folder, CommandError(reason))
+        elif kept.get(cell) and not force:
+            hint = "remove it, or add --force to replace it"
+            outcomes[cell] = _failed(cell, work.folder, CommandError(kept[cell], hint=hint))
+        elif kept.get(cell) == "" and not _to_analyse(cell, work.folder):
+            outcomes[cell] = _finished(Outcome(cell, "kept"), work.folder)
+        else:
+            waiting.append((cell, kept.get(cell)))
+    pace = Pace(jobs, [cell.seconds for cell, _ in waiting])
+    if outcomes:
+        tell(Step(f"{len(outcomes)} of {len(plan.cells)} cells are there", len(outcomes), len(plan.cells)))
+    left = Counter((cell.benchmark, cell.seed) for cell, _ in waiting)
+    for outcome in _each(waiting, work, jobs, stop):
+        outcomes[outcome.cell] = outcome
+        pace.finished(outcome.cell.seconds, outcome.seconds, counts=outcome.state == "done")
+        tell(Step(_sentence(outcome), len(outcomes), len(plan.cells), pace.remaining()))
+        left[outcome.cell.benchmark, outcome.cell.seed] -= 1
+        if not left[outcome.cell.benchmark, outcome.cell.seed] and len(outcomes) < len(plan.cells):
+            milestone()
+    return [outcomes[cell] for cell in plan.cells]
+
+
+# -- benchmarks -------------------------------------------------------------------------------------
+
+
+def _build(plan: Plan, work: _Work, build: Callable[..., list[Built]], jobs: int, tell: Callable[[Step], None]) -> None:
+    def report(built: Built) -> None:
+        if built.state != "kept":
+            tell(Step(f"benchmark {built.name}: {built.state}", 0, len(plan.cells)))
+
+    settings = {"protocol": plan.request.protocol}
+    made = build(work.folder.suite, plan.entries, settings=settings, jobs=jobs, force=work.force, report=report)
+    if not work.folder.suite.is_symlink():  # somebody else's suite is not ours to write into
+        write_summary(work.folder.suite, made)
+    work.failures.update({built.name: built.error for built in made if built.state == "failed"})
+
+
+def _buildable(plan: Plan, work: _Work) -> list[PlannedCell]:
+    return [cell for cell in plan.cells if cell.benchmark not in work.failures]
+
+
+# -- cells ------------------------------------------------------------------------------------------
+
+
+def _each(
+    waiting: Sequence[tuple[PlannedCell, str | None]], work: _Work, jobs: int, stop: Callable[[], None]
+) -> Iterator[Outcome]:
+    """Yield what becomes of the cells, as it becomes known."""
+    if jobs <= 1:
+        try:
+            for cell, there in waiting:
+                yield _outcome(cell, there, work)
+        except BaseException:
+            stop()
+            raise
+        return
+    pool = ThreadPoolExecutor(jobs)
+    try:
+        futures: set[Future[Outcome]] = {pool.submit(_outcome, *entry, work) for entry in waiting}
+        while futures:
+            finished, futures = wait(futures, return_when=FIRST_COMPLETED)
+            for future in finished:
+                yield future.result()
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        stop()
+        pool.shutdown(wait=True)
+        raise
+    pool.shutdown()
+
+
+def _outcome(cell: PlannedCell, there: str | None, work: _Work) -> Outcome:
+    """Run a cell, then compare its rules if that is wanted."""
+    folder, started = work.folder, time.monotonic()
+    try:
+        if there is None or there:
+            work.command(evaluate_words(cell, folder, force=bool(there)))
+            if cell.seed == 0:  # rules that an earlier run has found
+                folder.rules(cell.system, cell.benchmark).unlink(missing_ok=True)
+    except LogInferError as error:
+        return _failed(cell, folder, error, seconds=time.monotonic() - started)
+    folder.failure(cell).unlink(missing_ok=True)
+    if _to_analyse(cell, folder):
+        try:
+            _analyse(cell, work)
+        except LogInferError as error:
+            return _failed(cell, folder, error, "rules", time.monotonic() - started)
+    return _finished(Outcome(cell, "done", seconds=time.monotonic() - started), folder)
+
+
+def evaluate_words(cell: PlannedCell, folder: Folder, *, force: bool = False) -> list[str]:
+    """Return the command that runs a cell."""
+    words = ["evaluate", str(folder.suite / cell.benchmark), "--system", cell.system]
+    words += ["--seed", str(cell.seed), "--out", str(folder.run(cell)), "--json"]
+    words += [] if cell.weights else ["--no-weights"]
+    words += [] if cell.threshold is None else ["--threshold", str(cell.threshold)]
+    for name, value in cell.settings:
+        words += ["--set", f"{name}={value}"]
+    return [*words, "--force"] if force else words
+
+
+def _to_analyse(cell: PlannedCell, folder: Folder) -> bool:
+    return cell.analyse and not folder.rules(cell.system, cell.benchmark).exists()
+
+
+def _analyse(cell: PlannedCell, work: _Work) -> None:
+    folder = work.folder
+    words = ["rules", "analyse", str(folder.suite / cell.benchmark), "--rules", str(folder.run(cell)), "--json"]
+    answer: dict[str, Any] = json.loads(work.command(words))
+    # Rule by rule it is large, and `loginfer rules analyse` tells it again.
+    small = {key: value for key, value in answer.items() if key not in ("rules", "rules_file", "notes")}
+    about = {"system": cell.system, "run_seed": cell.seed}
+    folder.write(folder.rules(cell.system, cell.benchmark), stable_json({**small, **about}))
+
+
+def _finished(outcome: Outcome, folder: Folder) -> Outcome:
+    """Forget the failures of a cell that succeeded."""
+    folder.failure(outcome.cell).unlink(missing_ok=True)
+    if outcome.cell.analyse:
+        folder.failure(outcome.cell, "rules").unlink(missing_ok=True)
+    return outcome
+
+
+def _failed(
+    cell: PlannedCell, folder: Folder, error: LogInferError, what: str | None = None, seconds: float = 0.0
+) -> Outcome:
+    """Write down why a cell failed."""
+    # Where the folder is says nothing to others.
+    reason = error.message.replace(f"{folder.path}/", "")
+    if error.where:
+        reason = f"{error.where.replace(f'{folder.path}/', '')}: {reason}"
+    hint = None if error.hint is None else error.hint.replace(f"{folder.path}/", "")
+    told = {"system": cell.system, "benchmark": cell.benchmark, "seed": cell.seed, "hint": hint}
+    told |= {"what": what or "run", "reason": reason}
+    folder.write(folder.failure(cell, what), stable_json(told))
+    return Outcome(cell, "failed", reason, hint, seconds)
+
+
+def _sentence(outcome: Outcome) -> str:
+    said = f"{outcome.cell.label}: {outcome.state}"
+    return f"{said}: {outcome.reason}" if outcome.reason else f"{said} in {outcome.seconds:.0f} s"

@@ -1,0 +1,489 @@
+"""Tables beside the paper.
+
+The paper's tables again: our figure, and the paper's in brackets.
+
+Writing what came out: result files, tables and the report.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from loginfer.benchmark.construction.suite import difference, entries
+from loginfer.report.paper import SYSTEMS, paper_sizes
+from loginfer.report.tables import (
+    Entry,
+    TableValue,
+    best_in_bold,
+    half_interval,
+    markdown_text,
+    to_csv,
+    to_latex,
+    to_markdown,
+)
+from loginfer.reproduction.claims import Answer, Finding, Judgement, answers, findings, mean_fall
+from loginfer.reproduction.plan import EVIDENCE, MINERS, ONE_SEED, TABLES, Request, benchmarks_of, title
+from loginfer.reproduction.results import (
+    Figures,
+    PaperFigures,
+    evidence_table,
+    groups_of,
+    read_figures,
+    write_results,
+    write_shortcuts,
+)
+from loginfer.reproduction.run import Folder
+
+# The paper's metrics, in the order in which we show them.
+METRICS = {
+    "balanced_accuracy": "balanced accuracy (AUC)",
+    "f1": "F1",
+    "precision": "precision",
+    "recall": "recall",
+    "c_mrr": "C-MRR",
+    "r_mrr": "R-MRR",
+}
+# Of the table of rules: our names of shares, and how they are shown.
+SHARES = {
+    "eps_ent": "ε_ent",
+    "eps_ent_random_heads": "ε_ent, random heads",
+    "eps_cont": "ε_cont",
+    "subrules_entailed": "R⁻ entailed",
+}
+
+_AUC = "The paper's AUC is computed on decisions, so it is held against the balanced accuracy."
+_DECIDED = "SimpBL says yes or no, so no threshold is chosen for it."
+_RANKING = "Our MRR is that of the filtered ranking; the paper does not state its protocol."
+_BOLD = "Bold: the best of ours, without the oracle, which knows the rules."
+_SEEDS = "± half the 95 % interval of the mean over seeds (Student's t)."
+
+
+def tables(figures: Figures, request: Request, manifests: Mapping[str, Mapping[str, Any]]) -> dict[str, TableValue]:
+    """Return the tables that were asked for, by name.
+
+    Parameters
+    ----------
+    figures
+        What was found.
+    request
+        What was asked.
+    manifests
+        Those of the benchmarks that were built, by name.
+    """
+    made = {}
+    for name in request.tables:
+        benchmarks = [b for b in benchmarks_of(name) if b in request.benchmarks]
+        if not benchmarks:
+            continue
+        if name == "sizes":
+            made[name] = _sizes(benchmarks, manifests)
+        elif name == "rules":
+            made[name] = _rules(figures, request, benchmarks)
+        elif name == EVIDENCE:
+            made[name] = evidence_table(figures, request)
+        elif name == "negatives":
+            made[name] = _negatives(figures, request, benchmarks)
+        else:
+            made[name] = _results(name, figures, request, benchmarks)
+    return made
+
+
+# -- results ----------------------------------------------------------------------------------------
+
+
+def _results(name: str, figures: Figures, request: Request, benchmarks: Sequence[str]) -> TableValue:
+    notes = _Notes()
+    rows: list[tuple[Entry, ...]] = []
+    blocks = []
+    for benchmark in benchmarks:
+        blocks.append(len(rows))
+        columns = [
+            best_in_bold(
+                [_figure(figures, system, benchmark, metric, notes) for system in request.systems],
+                [system != "oracle" for system in request.systems],
+            )
+            for metric in METRICS
+        ]
+        for number, system in enumerate(request.systems):
+            figures_of_row = (column[number] for column in columns)
+            rows.append((Entry(_short(benchmark)), Entry(title(system)), *figures_of_row))
+    of = "LUBM" if name == "lubm" else "FB15k-237 and WN18RR"
+    decided = [_DECIDED] if "simpbl" in request.systems else []
+    general = [_AUC, _RANKING, *decided, _BOLD, *_about_seeds(request)]
+    return TableValue(
+        f"Results on {of}, in percent (paper)",
+        ("benchmark", "system", *METRICS.values()),
+        tuple(rows),
+        notes.texts(general),
+        tuple(blocks),
+    )
+
+
+def _negatives(figures: Figures, request: Request, benchmarks: Sequence[str]) -> TableValue:
+    """Return the balanced accuracy of all systems with each kind of negatives."""
+    order = sorted(benchmarks, key=lambda b: (b.split("-")[2] != "sym", _METHODS.index(b.rsplit("-", 1)[1])))
+    notes = _Notes()
+    columns = []
+    for benchmark in order:
+        column = [_figure(figures, s, benchmark, "balanced_accuracy", notes) for s in request.systems]
+        columns.append(best_in_bold(column, [system != "oracle" for system in request.systems]))
+    rows = [
+        (Entry(title(system)), *(column[number] for column in columns)) for number, system in enumerate(request.systems)
+    ]
+    average = [_average(figures, benchmark) for benchmark in order]
+    rows.append((Entry("mean of the paper's eight"), *average))
+    general = [_AUC, _BOLD, *_about_seeds(request)]
+    return TableValue(
+        "Balanced accuracy (AUC) with various negatives, in percent (paper)",
+        ("system", *map(_short, order)),
+        tuple(rows),
+        notes.texts(general),
+        (0, len(rows) - 1),
+    )
+
+
+def _average(figures: Figures, benchmark: str) -> Entry:
+    """Return the mean over the systems that the paper's averages are about, if all of them are there."""
+
+    def mean(source: Figures | PaperFigures) -> float | None:
+        found = [source.mean(s, benchmark, "balanced_accuracy") for s in SYSTEMS if s != "simpbl"]
+        values = [value for value in found if value is not None]
+        return 100 * sum(values) / len(values) if len(values) == len(found) else None
+
+    return Entry(value=mean(figures), paper=mean(PaperFigures()))
+
+
+def _figure(figures: Figures, system: str, benchmark: str, metric: str, notes: _Notes) -> Entry:
+    values = [100 * value for value in figures.values(system, benchmark, metric)]
+    paper = PaperFigures().mean(system, benchmark, metric)
+    entry = Entry(paper=None if paper is None else 100 * paper)
+    failed = figures.failed(system, benchmark)
+    marks = tuple(dict.fromkeys(notes.number(_reason(failure)) for failure in failed))
+    if values:
+        mean = sum(values) / len(values)
+        return replace(entry, value=mean, half=half_interval(values), notes=marks)
+    return replace(entry, text="failed" if failed else "", notes=marks)
+
+
+# -- rules ------------------------------------------------------------------------------------------
+
+
+def _rules(figures: Figures, request: Request, benchmarks: Sequence[str]) -> TableValue:
+    notes = _Notes()
+    miners = [system for system in MINERS if system in request.systems]
+    rows = [
+        (
+            Entry(shown),
+            Entry(title(system)),
+            *(_share(figures, system, benchmark, share, notes) for benchmark in benchmarks),
+        )
+        for share, shown in SHARES.items()
+        for system in miners
+    ]
+    general = [
+        "ε_ent: the share of the benchmark's rules that the mined rules entail. Random heads: the same "
+        "for the same bodies with heads drawn at random. If those are entailed as often, ε_ent says "
+        "little.",
+        "ε_cont: the share that was mined as it is, up to renaming and the order of atoms.",
+        "R⁻: the undesired sub-rules. Simple patterns and compositions have none (–).",
+        "All mined rules count, whatever their confidence. The run with seed 0.",
+    ]
+    return TableValue(
+        "Mined rules against those of the benchmarks, in percent (paper)",
+        ("share", "system", *map(_short, benchmarks)),
+        tuple(rows),
+        notes.texts(general),
+        tuple(range(0, len(rows), len(miners))) if miners else (),
+    )
+
+
+def _share(figures: Figures, system: str, benchmark: str, share: str, notes: _Notes) -> Entry:
+    paper = PaperFigures().recovered(system, benchmark, share)
+    entry = Entry(paper=None if paper is None else 100 * paper)
+    ours = figures.recovered(system, benchmark, share)
+    if ours is not None:
+        return replace(entry, value=100 * ours)
+    if (system, benchmark) in figures.rules:  # a share of nothing
+        return replace(entry, text="–")
+    failed = [*figures.failed(system, benchmark), *figures.failed(system, benchmark, "rules")]
+    marks = tuple(dict.fromkeys(notes.number(_reason(failure)) for failure in failed))
+    return replace(entry, text="failed" if failed else "", notes=marks)
+
+
+# -- sizes ------------------------------------------------------------------------------------------
+
+
+def _sizes(benchmarks: Sequence[str], manifests: Mapping[str, Mapping[str, Any]]) -> TableValue:
+    notes = _Notes()
+    return TableValue(
+        "Sizes of the benchmarks (paper)",
+        ("benchmark", "k1", "k2", "rules", "K", "P_train", "P_valid", "P_test", "difference"),
+        tuple(_size(benchmark, manifests.get(benchmark), notes) for benchmark in benchmarks),
+        notes.texts(["The last column: the largest difference from the paper's sets, in percent."]),
+    )
+
+
+def _size(benchmark: str, manifest: Mapping[str, Any] | None, notes: _Notes) -> tuple[Entry, ...]:
+    entry = next(entry for entry in entries() if entry.name == benchmark)
+    printed = next(size for size in paper_sizes() if f"{size.kg}-{size.pattern}" == entry.group.name)
+    numbers: list[int | None] = [None] * 5
+    far = Entry()
+    if manifest is not None:
+        positives = manifest["positives"]
+        numbers = [len(manifest["rules"]), manifest["kg"]["triples"]]
+        numbers += [positives[split] for split in ("train", "valid", "test")]
+        most, why = difference(entry, manifest)
+        far = Entry(value=100 * most, notes=(notes.number(why),) if why else ())
+    paper = (None, printed.kg_triples, printed.train, printed.valid, printed.test)
+    return (
+        Entry(entry.group.name),
+        Entry(value=printed.k1, digits=0),
+        Entry(value=printed.k2, digits=0),
+        *(Entry(value=o, paper=p, digits=0) for o, p in zip(numbers, paper, strict=True)),
+        far,
+    )
+
+
+# -- what tables share ------------------------------------------------------------------------------
+
+_METHODS = ("rc", "rb", "pa", "qg")
+
+
+class _Notes:
+    """Notes as they come up: reasons, each with a number."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+
+    def number(self, text: str) -> int:
+        """Return the number of a note, which is added unless it is there."""
+        if text not in self._texts:
+            self._texts.append(text)
+        return self._texts.index(text) + 1
+
+    def texts(self, general: Sequence[str]) -> tuple[str, ...]:
+        """Return all notes, those about the whole table last."""
+        return (*self._texts, *general)
+
+
+def _reason(failure: Mapping[str, Any]) -> str:
+    hint = f" ({failure['hint']})" if failure.get("hint") else ""
+    return f"failed: {failure['reason']}{hint}"
+
+
+def _about_seeds(request: Request) -> list[str]:
+    alone = [title(system) for system in request.systems if system in ONE_SEED]
+    if request.seeds < 2:
+        return ["One run each, with seed 0."]
+    said = f"Mean of {request.seeds} seeds. {_SEEDS}"
+    return [f"{said} Nothing in {', '.join(alone)} is random: one run." if alone else said]
+
+
+def _short(benchmark: str) -> str:
+    return benchmark.removeprefix("LogInfer-")
+
+
+_FORMATS = {"md": to_markdown, "tex": to_latex, "csv": to_csv}
+
+
+def write_report(folder: Folder) -> dict[str, Any]:
+    """Write all that follows from the runs in a folder, and return it as JSON values.
+
+    These are the result files, the tables, `findings.json`, `evidence.json` if that table was asked for, and
+    `REPORT.md`.
+    """
+    write_results(folder)
+    write_shortcuts(folder)
+    request, figures = folder.request(), read_figures(folder)
+    made = tables(figures, request, _manifests(folder, request))
+    for name, table in made.items():
+        for ending, render in _FORMATS.items():
+            folder.write(folder.table(name, ending), render(table))
+    found = findings(figures)
+    told = [finding.as_dict() for finding in found]
+    folder.write(folder.path / "findings.json", json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+    surviving = answers(figures, groups_of(request.benchmarks)) if EVIDENCE in request.tables else []
+    if surviving:
+        text = json.dumps([answer.as_dict() for answer in surviving], indent=1, ensure_ascii=False)
+        folder.write(folder.path / "evidence.json", text + "\n")
+    folder.write(folder.report, report_text(request, figures, made, found, surviving))
+    return {
+        "results": len(figures.results),
+        "tables": list(made),
+        "findings": [{key: each[key] for key in ("number", "verdict", "paper_verdict")} for each in told],
+        **({"evidence": [_verdicts(answer) for answer in surviving]} if surviving else {}),
+        "report": folder.report.name,
+    }
+
+
+def _manifests(folder: Folder, request: Request) -> dict[str, dict[str, Any]]:
+    paths = {name: folder.suite / name / "manifest.json" for name in request.benchmarks}
+    return {name: folder.json(path) for name, path in paths.items() if path.exists()}
+
+
+# -- the report -------------------------------------------------------------------------------------
+
+
+def report_text(
+    request: Request,
+    figures: Figures,
+    made: Mapping[str, TableValue],
+    found: Sequence[Finding],
+    surviving: Sequence[Answer] = (),
+) -> str:
+    """Return the report as Markdown: what was done, the findings, the tables, what failed."""
+    parts = [_HEAD, _done(request, figures)]
+    if surviving:
+        parts += ["## What survives near misses\n", _ABOUT_EVIDENCE, _survival(surviving), _falls(request, figures)]
+        parts += map(_answer, surviving)
+    # The paper's findings are about its tables.
+    if any(table != EVIDENCE for table in request.tables):
+        parts += ["## Findings of the paper\n", _ABOUT_FINDINGS, _overview(found), *map(_finding, found)]
+    parts.append("## Tables\n")
+    parts += [f"### Table `{name}`: {TABLES[name]}\n\n{to_markdown(table)}" for name, table in made.items()]
+    return "\n".join(parts)
+
+
+_HEAD = """# The paper's experiments, run again
+
+The paper is Liu, Cuenca Grau, Horrocks and Kostylev, *Revisiting Inferential Benchmarks for Knowledge Graph
+Completion* (KR 2023). A benchmark is built from a knowledge graph and rules. Its test triples follow from the
+rules; its negatives are triples that should not. A system learns from P_train and N_train, and has to tell
+the two apart, and to rank test triples high. Our figure comes first, the paper's stands in brackets.
+"""
+
+_ABOUT_FINDINGS = """\
+Each finding of sections 5.2 to 5.4 is turned into comparisons of figures. It is *confirmed* if all hold, or
+as many as the test says; *in part* if more than half do, or if some of its parts hold and others do not; else
+*not confirmed*; and *not tested* if figures are missing. The same comparisons are made with the paper's own
+figures: what they do not confirm either cannot be reproduced.
+"""
+
+
+_ABOUT_EVIDENCE = """\
+A near miss is a negative that would follow if one part of a rule's body were different. Conclusions of the
+paper are turned into comparisons of figures, and these are made with position-aware negatives (pa), with near
+misses (nm), and with near misses that are matched to the positives in popularity and adjacency (nmm), for
+which symmetry may have other rules and positives. A conclusion that holds with pa and not with nm is one
+about position-aware negatives, not about what systems learn.
+"""
+
+_NEGATIVES = {"pa": "position-aware", "nm": "near misses", "nmm": "matched near misses"}
+
+
+def _survival(surviving: Sequence[Answer]) -> str:
+    lines = [f"| | conclusion | {' | '.join(_NEGATIVES.values())} |", "|--:|---|---|---|---|"]
+    for answer in surviving:
+        verdicts = " | ".join(answer.judgements[kind].verdict for kind in _NEGATIVES)
+        lines.append(f"| {answer.question.number} | {markdown_text(answer.question.text)} | {verdicts} |")
+    return "\n".join(lines) + "\n"
+
+
+def _falls(request: Request, figures: Figures) -> str:
+    """Say how much the eight systems lose; an empty text if figures are missing."""
+    found = {kind: mean_fall(figures, groups_of(request.benchmarks), kind) for kind in ("nm", "nmm")}
+    told = [f"{100 * fall:.1f} points to {_NEGATIVES[k]}" for k, fall in found.items() if fall is not None]
+    if not told:
+        return ""
+    return f"From position-aware negatives the paper's eight systems fall by {' and '.join(told)}, on average.\n"
+
+
+def _answer(answer: Answer) -> str:
+    lines = [
+        f"### Conclusion {answer.question.number}\n",
+        f"{markdown_text(answer.question.text)}\n",
+        f"*Test.* {markdown_text(answer.question.test)}\n",
+    ]
+    for kind, shown in _NEGATIVES.items():
+        judgement = answer.judgements[kind]
+        lines += [f"{shown.capitalize()}: **{judgement.verdict}**.\n", *_explained(judgement)]
+    return "\n".join(lines)
+
+
+def _verdicts(answer: Answer) -> dict[str, Any]:
+    return {"number": answer.question.number, **{k: j.verdict for k, j in answer.judgements.items()}}
+
+
+def _done(request: Request, figures: Figures) -> str:
+    names = ", ".join(title(system) for system in request.systems)
+    lines = [
+        "## What was done\n",
+        f"- Protocol `{request.protocol}`: {_PROTOCOLS[request.protocol]}",
+        f"- Budget `{request.budget}`: {_BUDGETS[request.budget]}",
+        f"- Seeds: {request.seeds}; one for systems in which nothing is random.{_fewer(request, figures)}",
+        f"- Systems: {names}.",
+        f"- Benchmarks: {len(request.benchmarks)}; figures for {len(figures.results)} of "
+        f"{len(request.benchmarks) * len(request.systems)} pairs of a system and a benchmark.",
+        f"- {_time(figures)}",
+    ]
+    reasons: dict[str, list[str]] = {}
+    for failure in figures.failures:
+        case = f"{title(failure['system'])} on {failure['benchmark'].removeprefix('LogInfer-')}"
+        case += f", seed {failure['seed']}" if failure["what"] == "run" else ", comparison of rules"
+        reasons.setdefault(failure["reason"], []).append(case)
+    if not reasons:
+        lines.append("- Nothing failed.")
+    for reason, cases in reasons.items():
+        more = f" and {len(cases) - 3} more" if len(cases) > 3 else ""
+        lines.append(f"- Failed: {'; '.join(cases[:3])}{more}: {markdown_text(reason)}")
+    return "\n".join(lines) + "\n"
+
+
+_PROTOCOLS = {
+    "paper": "benchmarks follow the text of the paper to the letter; some of their negatives follow from the "
+    "rules, as in the text.",
+    "sound": "benchmarks whose negatives never follow from the rules; the paper's own do not promise that.",
+}
+_BUDGETS = {
+    "full": "the settings that are shipped for each graph.",
+    "quick": "about a third of the training steps and of the sampling that the settings shipped say.",
+}
+
+
+def _fewer(request: Request, figures: Figures) -> str:
+    """Say which benchmarks have fewer seeds so far than were asked for."""
+    short: dict[str, int] = {}
+    for (system, benchmark), result in figures.results.items():
+        if system not in ONE_SEED and len(result["seeds"]) < request.seeds:
+            name = benchmark.removeprefix("LogInfer-")
+            short[name] = min(len(result["seeds"]), short.get(name, request.seeds))
+    numbers = {n: [name for name, seeds in short.items() if seeds == n] for n in sorted(set(short.values()))}
+    told = [f"{n} for {', '.join(names)}" for n, names in numbers.items()]
+    return f" So far fewer: {'; '.join(told)}." if told else ""
+
+
+def _time(figures: Figures) -> str:
+    seconds = [seed["timing"]["cpu_seconds"] or 0.0 for r in figures.results.values() for seed in r["seeds"]]
+    return f"All {len(seconds):,} runs took {sum(seconds) / 60:,.0f} CPU minutes."
+
+
+def _overview(found: Sequence[Finding]) -> str:
+    lines = ["| | section | finding | our figures | the paper's own |", "|--:|---|---|---|---|"]
+    for finding in found:
+        words = markdown_text(finding.claim.text)
+        verdicts = f"{finding.ours.verdict} | {finding.paper.verdict}"
+        lines.append(f"| {finding.claim.number} | {finding.claim.section} | {words} | {verdicts} |")
+    return "\n".join(lines) + "\n"
+
+
+def _explained(judgement: Judgement) -> list[str]:
+    return [*(f"- {markdown_text(check.explanation)}" for check in judgement.checks), ""]
+
+
+def _finding(finding: Finding) -> str:
+    claim = finding.claim
+    lines = [
+        f"### Finding {claim.number} (section {claim.section})\n",
+        f"{markdown_text(claim.text)}\n",
+        f"*Test.* {markdown_text(claim.test)}\n",
+        f"Our figures: **{finding.ours.verdict}**.\n",
+        *_explained(finding.ours),
+        f"The paper's own figures: **{finding.paper.verdict}**.\n",
+        *_explained(finding.paper),
+    ]
+    if finding.remark:
+        lines.append(f"*Remark.* {markdown_text(finding.remark)}\n")
+    return "\n".join(lines)

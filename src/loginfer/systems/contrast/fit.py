@@ -1,0 +1,560 @@
+"""Rows, features, weights (L-BFGS-B with bounds).
+
+Which bodies fire for which rows: a sparse 0/1 matrix, column by column.
+
+Compiled: logistic regression on 0/1 features with an L1 penalty, by cyclic coordinate descent.
+
+The rows that a head's model is learnt from: pairs of constants with a label and a split.
+
+Weights for the bodies of one head: logistic regression on train, everything chosen on valid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from loginfer.benchmark.benchmark import Benchmark, NegativeSet
+from loginfer.kernels import inlined, kernel
+from loginfer.kg import KnowledgeGraph, Triples
+from loginfer.kg.graph import member
+from loginfer.randomness import generator, hash_order, salt
+from loginfer.systems.contrast.kernels import TRAIN_NEGATIVE, TRAIN_POSITIVE, VALID_NEGATIVE, VALID_POSITIVE
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Design:
+    """Bodies and where they fire.
+
+    Parameters
+    ----------
+    codes
+        int64[m], the bodies.
+    pointers, rows
+        int64[m + 1], int32[k]: body j fires for `rows[pointers[j]:pointers[j + 1]]`, ascending.
+    size
+        How many rows there are.
+    """
+
+    codes: Ints
+    pointers: Ints
+    rows: npt.NDArray[np.int32]
+    size: int
+
+    @classmethod
+    def of_pairs(cls, codes: Ints, pairs: npt.NDArray[np.int32], size: int) -> Design:
+        """Make it of int32[k, 2], rows and columns, sorted by row."""
+        order = np.argsort(pairs[:, 1].astype(np.uint16), kind="stable")
+        pointers = np.zeros(len(codes) + 1, dtype=np.int64)
+        np.cumsum(np.bincount(pairs[:, 1], minlength=len(codes)), out=pointers[1:])
+        return cls(codes, pointers, np.ascontiguousarray(pairs[order, 0]), size)
+
+    @classmethod
+    def joined(cls, one: Design, two: Design) -> Design:
+        """Return the bodies of both, over the same rows."""
+        return cls(
+            np.concatenate([one.codes, two.codes]),
+            np.concatenate([one.pointers, two.pointers[1:] + one.pointers[-1]]),
+            np.concatenate([one.rows, two.rows]),
+            one.size,
+        )
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def column(self, j: int) -> npt.NDArray[np.int32]:
+        """Return the rows for which body j fires."""
+        return self.rows[self.pointers[j] : self.pointers[j + 1]]
+
+    def take(self, places: Ints) -> Design:
+        """Return some of the bodies."""
+        lengths = np.diff(self.pointers)[places]
+        pointers = np.zeros(len(places) + 1, dtype=np.int64)
+        np.cumsum(lengths, out=pointers[1:])
+        rows = [self.column(int(j)) for j in places]
+        return Design(self.codes[places], pointers, np.concatenate([np.empty(0, dtype=np.int32), *rows]), self.size)
+
+    def sums(self, values: Floats) -> Floats:
+        """Return float64[m], the sum over the rows of each body."""
+        total = np.concatenate([[0.0], np.cumsum(values[self.rows])])
+        return np.asarray(total[self.pointers[1:]] - total[self.pointers[:-1]])
+
+    def margins(self, weights: Floats, intercept: float) -> Floats:
+        """Return float64[n], the intercept and the weights of the bodies that fire, row by row."""
+        margins = np.full(self.size, intercept)
+        for j in np.flatnonzero(weights):
+            margins[self.column(int(j))] += weights[j]
+        return margins
+
+    def strongest(self, weights: Floats, intercept: float) -> Floats:
+        """Return float64[n], the intercept and the largest weight of a body that fires, row by row."""
+        found = np.zeros(self.size)
+        for j in np.flatnonzero(weights):
+            rows = self.column(int(j))
+            found[rows] = np.maximum(found[rows], weights[j])
+        return found + intercept
+
+    def fires(self) -> npt.NDArray[np.bool_]:
+        """Return bool[n], the rows for which any body fires."""
+        found = np.zeros(self.size, dtype=bool)
+        found[self.rows] = True
+        return found
+
+    def with_equal_rows_joined(self, signs: Floats) -> tuple[Design, Ints, Ints]:
+        """Return the design with one row for all those with the same sign and the same bodies.
+
+        Beside it, which of the new rows each row became, and a row that each new one stands for.
+        """
+        numbers = generator(0, "contrast rows joined").random(len(self))
+        # Sums of the same numbers in the same order are the same to the last bit.
+        sets = np.bincount(self.rows, weights=np.repeat(numbers, np.diff(self.pointers)), minlength=self.size)
+        order = np.lexsort((sets, signs))
+        new = np.ones(self.size, dtype=bool)
+        new[1:] = (np.diff(sets[order]) != 0) | (np.diff(signs[order]) != 0)
+        became = np.empty(self.size, dtype=np.int64)
+        became[order] = np.cumsum(new) - 1
+        first = order[new]
+        stands = np.zeros(self.size, dtype=bool)
+        stands[first] = True
+        kept = stands[self.rows]
+        pointers = np.concatenate([[0], np.cumsum(kept)])[self.pointers]
+        rows = became[self.rows[kept]].astype(np.int32)
+        return Design(self.codes, pointers, rows, len(first)), became, first
+
+    def without_repetition(self, atoms: Ints) -> Design:
+        """Return one body of those that fire for the same rows: the shortest, then the smallest code.
+
+        They are the same evidence; nothing in the rows could choose between them.
+        """
+        if not len(self):
+            return self
+        # Sets of rows are compared by the sum of random numbers.
+        numbers = generator(0, "contrast columns").integers(2**63, size=self.size, dtype=np.uint64)
+        total = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(numbers[self.rows])])
+        sets = total[self.pointers[1:]] - total[self.pointers[:-1]]
+        order = np.lexsort((self.codes, atoms))
+        _, first = np.unique(sets[order], return_index=True)
+        return self.take(np.sort(order[first]))
+
+
+@inlined
+def _curvature(margin: Any, width: Any) -> Any:
+    """Return the largest second derivative of log(1 + exp(−m)) within `width` of a margin."""
+    distance = abs(margin) - width
+    if distance <= 0:
+        return 0.25
+    return 1 / (2 + np.exp(distance) + np.exp(-distance))
+
+
+@inlined
+def _newton(pull: Any, curvature: Any, penalty: Any, weight: Any) -> Any:
+    """Return the step that minimises a quadratic with an L1 penalty, not below 0."""
+    return max((pull - penalty) / curvature, -weight)
+
+
+@inlined
+def _move(
+    rows: Any, first: Any, last: Any, every: Any, step: Any, signs: Any, costs: Any, margins: Any, pulls: Any
+) -> None:
+    for place in range(first, last):
+        row = place if every else rows[place]
+        margins[row] += signs[row] * step
+        pulls[row] = signs[row] * costs[row] / (1 + np.exp(margins[row]))
+
+
+@kernel
+def logistic_l1(
+    pointers: Any, rows: Any, signs: Any, costs: Any, penalties: Any, weights: Any, tolerance: float, rounds: int
+) -> None:
+    """Minimise Σ costs·log(1 + exp(−signs·(b + x·β))) + Σ penalties·β for β ≥ 0, in place.
+
+    Feature j is 1 in `rows[pointers[j]:pointers[j + 1]]`; the last weight is b, which costs no penalty. Steps
+    are bounded by a trust region for each weight, so that the loss never grows (Genkin, Lewis, Madigan 2007).
+    The features with weights are gone through until they settle, then all once more, until no weight moves
+    by more than the tolerance, or after so many rounds.
+    """
+    features, size = len(pointers) - 1, len(signs)
+    margins, pulls = np.empty(size), np.empty(size)
+    for row in range(size):
+        margins[row] = signs[row] * weights[features]
+    for j in range(features):
+        if weights[j] != 0:
+            for place in range(pointers[j], pointers[j + 1]):
+                margins[rows[place]] += signs[rows[place]] * weights[j]
+    for row in range(size):
+        pulls[row] = signs[row] * costs[row] / (1 + np.exp(margins[row]))
+    widths = np.ones(features + 1)
+    everything = True
+    for _ in range(rounds):
+        largest = 0.0
+        for j in range(features + 1):
+            every = j == features
+            if not everything and not every and weights[j] == 0:
+                continue
+            first, last = (0, size) if every else (pointers[j], pointers[j + 1])
+            penalty = 0.0 if every else penalties[j]
+            pull = 0.0
+            for place in range(first, last):
+                pull += pulls[place if every else rows[place]]
+            if not every and weights[j] == 0 and pull <= penalty:
+                continue
+            curvature = 1e-9
+            for place in range(first, last):
+                row = place if every else rows[place]
+                curvature += costs[row] * _curvature(margins[row], widths[j])
+            step = pull / curvature if every else _newton(pull, curvature, penalty, weights[j])
+            step = min(max(step, -widths[j]), widths[j])
+            widths[j] = max(2 * abs(step), widths[j] / 2)
+            if step != 0:
+                weights[j] += step
+                _move(rows, first, last, every, step, signs, costs, margins, pulls)
+                largest = max(largest, abs(step))
+        if largest < tolerance:
+            if everything:
+                break
+            everything = True
+        else:
+            everything = False
+
+
+@kernel
+def offset_for(margins: Any, signs: Any, costs: Any, prior: float) -> float:
+    """Return the d that minimises Σ costs·log(1 + exp(−signs·(margins + d))) + prior·d²/2."""
+    offset, width = 0.0, 1.0
+    for _ in range(200):
+        pull, curvature = -prior * offset, prior + 1e-9
+        for row in range(len(margins)):
+            margin = signs[row] * (margins[row] + offset)
+            pull += signs[row] * costs[row] / (1 + np.exp(margin))
+            curvature += costs[row] * _curvature(margin, width)
+        step = min(max(pull / curvature, -width), width)
+        width = max(2 * abs(step), width / 2)
+        offset += step
+        if abs(step) < 1e-9:
+            break
+    return offset
+
+
+Pairs: TypeAlias = npt.NDArray[np.int32]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+NO_TYPE = -1
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Head:
+    """What a model predicts: (x, relation, y), or (x, type, C).
+
+    Parameters
+    ----------
+    relation
+        Id of the relation; of the type predicate for a type.
+    type
+        Id of the type, NO_TYPE for a relation.
+    """
+
+    relation: int
+    type: int = NO_TYPE
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How many rows are taken at most, and what chooses them.
+
+    Parameters
+    ----------
+    positives, negatives
+        Rows of P_train and of N_train.
+    fewest
+        With fewer negatives than this, positives with a random subject or object are added.
+    seed
+        Seed of the choice.
+    """
+
+    positives: int
+    negatives: int
+    fewest: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class HeadRows:
+    """Pairs of constants: those of P_valid, P_train, N_train and N_valid with one head, in this order.
+
+    Parameters
+    ----------
+    head
+        The head.
+    pairs
+        int32[n, 2], subject and object; the triples are the head's.
+    groups
+        int64[n], which set each is from (see `table`).
+    corrupted
+        How many of the negatives of train are not from N_train.
+    """
+
+    head: Head
+    pairs: Pairs
+    groups: npt.NDArray[np.int64]
+    corrupted: int = 0
+    signs: npt.NDArray[np.float64] = field(init=False)
+
+    def __post_init__(self) -> None:
+        positive = (self.groups == TRAIN_POSITIVE) | (self.groups == VALID_POSITIVE)
+        object.__setattr__(self, "signs", np.where(positive, 1.0, -1.0))
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    @cached_property
+    def train(self) -> Mask:
+        """bool[n], the rows of train."""
+        return np.asarray((self.groups == TRAIN_POSITIVE) | (self.groups == TRAIN_NEGATIVE))
+
+    @cached_property
+    def valid(self) -> Mask:
+        """bool[n], the rows of valid."""
+        return np.asarray(~self.train)
+
+    def size(self, group: int) -> int:
+        """Return how many rows a group has."""
+        return int(np.count_nonzero(self.groups == group))
+
+
+# -- gathering --------------------------------------------------------------------------------------
+
+
+def split_places(triples: Triples, type_relation: int | None) -> dict[Head, npt.NDArray[np.int64]]:
+    """Return the places of the triples of each head, ascending."""
+    types = np.full(len(triples), NO_TYPE, dtype=np.int64)
+    if type_relation is not None:
+        typed = triples[:, 1] == type_relation
+        types[typed] = triples[typed, 2]
+    order = np.lexsort((types, triples[:, 1]))
+    relations, sorted_types = triples[order, 1], types[order]
+    change = np.flatnonzero((np.diff(relations) != 0) | (np.diff(sorted_types) != 0)) + 1
+    parts = np.split(order, change) if len(order) else []
+    return {Head(int(triples[part[0], 1]), int(types[part[0]])): part for part in parts}
+
+
+def split_by_head(triples: Triples, type_relation: int | None) -> dict[Head, Pairs]:
+    """Return subjects and objects of the triples of each head, in the order of the triples."""
+    return {
+        head: np.ascontiguousarray(triples[places][:, [0, 2]])
+        for head, places in split_places(triples, type_relation).items()
+    }
+
+
+def asked_heads(benchmark: Benchmark, negatives: NegativeSet) -> tuple[Head, ...]:
+    """Return the heads that the benchmark asks about: those of P_valid and of the negatives, in order."""
+    type_relation = benchmark.graph.type_relation
+    parts = (benchmark.positives.valid, negatives.splits.train, negatives.splits.valid)
+    return tuple(sorted({head for part in parts for head in split_by_head(part, type_relation)}))
+
+
+def all_rows(
+    benchmark: Benchmark, negatives: NegativeSet, heads: tuple[Head, ...], sampling: Sampling
+) -> Iterator[HeadRows]:
+    """Yield the rows of each head."""
+    graph = benchmark.graph
+    sets = (benchmark.positives.valid, graph.triples, negatives.splits.train, negatives.splits.valid)
+    split = [split_by_head(triples, graph.type_relation) for triples in sets]
+    nothing: Pairs = np.empty((0, 2), dtype=np.int32)
+    for head in heads:
+        parts = [known.get(head, nothing) for known in split]
+        yield _gather(graph, head, parts, sampling)
+
+
+def _gather(graph: KnowledgeGraph, head: Head, parts: list[Pairs], sampling: Sampling) -> HeadRows:
+    whole = parts[1]
+    limits = (len(parts[0]), sampling.positives, sampling.negatives, len(parts[3]))
+    parts = [
+        _shuffled(part, graph, (sampling.seed, "contrast rows", head.relation, head.type, group), limit)
+        for group, (part, limit) in enumerate(zip(parts, limits, strict=True))
+    ]
+    missing = sampling.fewest - len(parts[2])
+    corrupted = _corruptions(whole, np.vstack([whole, *parts]), head, missing, graph, sampling.seed)
+    parts[2] = np.vstack([parts[2], corrupted])
+    groups = (VALID_POSITIVE, TRAIN_POSITIVE, TRAIN_NEGATIVE, VALID_NEGATIVE)
+    return HeadRows(
+        head,
+        np.ascontiguousarray(np.vstack(parts)),
+        np.repeat(np.array(groups, dtype=np.int64), [len(part) for part in parts]),
+        len(corrupted),
+    )
+
+
+def _keys(pairs: Pairs, graph: KnowledgeGraph) -> npt.NDArray[np.int64]:
+    return pairs[:, 0].astype(np.int64) * len(graph.entities) + pairs[:, 1]
+
+
+def _shuffled(pairs: Pairs, graph: KnowledgeGraph, stage: tuple[object, ...], most: int) -> Pairs:
+    seed, *names = stage
+    return pairs[hash_order(_keys(pairs, graph), salt(int(str(seed)), *names))[:most]]
+
+
+def _corruptions(positives: Pairs, known: Pairs, head: Head, count: int, graph: KnowledgeGraph, seed: int) -> Pairs:
+    """Return positives with another subject or object from all over the graph, none of which is known."""
+    if count <= 0 or not len(positives) or not len(graph.consts):
+        return np.empty((0, 2), dtype=np.int32)
+    random = generator(seed, "contrast corruptions", head.relation, head.type)
+    # Some draws are known already, or drawn twice.
+    drawn = positives[random.integers(len(positives), size=2 * count)].copy()
+    place = np.zeros(len(drawn), dtype=np.int64)
+    if head.type == NO_TYPE:
+        place = random.integers(2, size=len(drawn))
+    # Half of them from the constants that the relation has in that place: those are harder to tell.
+    near = positives[random.integers(len(positives), size=len(drawn)), place]
+    far = graph.consts[random.integers(len(graph.consts), size=len(drawn))]
+    drawn[np.arange(len(drawn)), place] = np.where(random.integers(2, size=len(drawn)) == 0, near, far)
+    keys = _keys(drawn, graph)
+    _, first = np.unique(keys, return_index=True)
+    fresh = np.sort(first)
+    fresh = fresh[~member(np.unique(_keys(known, graph)), keys[fresh])]
+    return drawn[fresh[:count]]
+
+
+# L1 penalties, in rows: strongest first.
+PENALTIES = (10.0, 3.0, 1.0)
+# What each further atom adds to a body's penalty.
+PER_ATOM = 0.1
+# How strongly the intercept that train suggests holds against that of valid, in rows.
+PRIOR = 0.1
+# A lower penalty must be better by this, in nats a row.
+SLACK = 1e-3
+# What the losses on train and on valid may grow by, in nats a row, for a shorter list; errors must not.
+SPARED = 0.02
+TOLERANCE, ROUNDS = 0.01, 100
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A weighted list of bodies.
+
+    Parameters
+    ----------
+    design
+        The bodies.
+    weights
+        float64[m], not negative.
+    intercept
+        The log-odds where no body fires.
+    loss
+        On valid, or on train where the head has no rows in valid: mean log-loss and the shares of errors,
+        with all bodies that fire and with the strongest of them alone.
+    accuracy
+        The share of rows there on the right side of 0.
+    alone
+        The same share if only the strongest body that fires counts: low where bodies suffice only together,
+        as the parts of a conjunction do.
+    """
+
+    design: Design
+    weights: Floats
+    intercept: float
+    loss: float
+    accuracy: float
+    alone: float
+
+    @property
+    def margins(self) -> Floats:
+        """float64[n], the log-odds of all rows."""
+        return self.design.margins(self.weights, self.intercept)
+
+    def losses(self, rows: HeadRows) -> Floats:
+        """Return float64[n], the log-loss of each row that the fit is judged by, 0 for the others.
+
+        A loss below that of a probability of 0.9 does not count.
+        """
+        losses = np.logaddexp(0, -rows.signs * self.margins)
+        return np.where(_judging(rows) & (losses > -np.log(0.9)), losses, 0.0)
+
+
+def fit(design: Design, atoms: Ints, rows: HeadRows, best: Fit | None = None) -> Fit:
+    """Return the best weights for these bodies, or what was better before.
+
+    Two things are tried beside the penalties. First all positives of train for which any body fires count;
+    then only those that the best weights so far call positive. For most positives of P_train are no
+    conclusions of any rule: no body explains them, and the bodies that fire for them by chance fire for
+    negatives, too.
+    """
+    fires = design.fires()
+    joined, became, first = design.with_equal_rows_joined(rows.signs)
+    signs = rows.signs[first]
+    for trimmed in (False, True):
+        used = rows.train & ((rows.signs < 0) | fires)
+        if trimmed and best is not None:
+            if best.alone == 1:
+                break
+            used &= (rows.signs < 0) | (best.margins > 0)
+        costs = np.bincount(became, weights=_balanced(used, rows.signs), minlength=joined.size)
+        weights = np.zeros(len(design) + 1)
+        for penalty in PENALTIES:
+            penalties = penalty * (1 + PER_ATOM * (atoms - 1))
+            logistic_l1(joined.pointers, joined.rows, signs, costs, penalties, weights, TOLERANCE, ROUNDS)
+            found = judged(design, weights[:-1].copy(), float(weights[-1]), rows)
+            if best is None or found.loss < best.loss - SLACK:
+                best = found
+    if best is None:  # there is always a penalty
+        raise RuntimeError("no fit")
+    return best
+
+
+def judged(design: Design, weights: Floats, intercept: float, rows: HeadRows) -> Fit:
+    """Set the intercept by the rows of valid, and say how well they are told apart."""
+    looked_at = _judging(rows)
+    signs, margins = rows.signs[looked_at], design.margins(weights, intercept)[looked_at]
+    strongest = design.strongest(weights, intercept)[looked_at]
+    offset = offset_for(margins, signs, np.ones(len(signs)), PRIOR)
+    agreement = (margins + offset) * signs
+    accuracy = float((agreement > 0).mean()) if len(signs) else 1.0
+    alone = float(((strongest + offset) * signs > 0).mean()) if len(signs) else 1.0
+    loss = float(np.logaddexp(0, -agreement).mean()) if len(signs) else 0.0
+    return Fit(design, weights, intercept + offset, loss + 2 - accuracy - alone, accuracy, alone)
+
+
+def pruned(found: Fit, rows: HeadRows) -> Fit:
+    """Drop bodies, the least needed first, as long as valid and train hardly suffer."""
+    kept = np.flatnonzero(found.weights)
+    found = replace(found, design=found.design.take(kept), weights=found.weights[kept])
+    # Positives that the fit does not explain anyway need no rules.
+    costs = _balanced(rows.train & ((rows.signs < 0) | (found.margins > 0)), rows.signs)
+    total = max(float(costs.sum()), 1.0)
+
+    def train_loss(one: Fit) -> float:
+        return float(costs @ np.logaddexp(0, -rows.signs * one.margins)) / total
+
+    allowed, accuracy = found.loss + SPARED, found.accuracy
+    allowed_train = train_loss(found) + SPARED
+    # By what a body contributes to all positives together.
+    share = found.weights * found.design.sums(np.where(rows.signs > 0, 1.0, 0.0))
+    for j in np.argsort(share, kind="stable"):
+        weights = found.weights.copy()
+        weights[j] = 0
+        less = judged(found.design, weights, found.intercept, rows)
+        if less.accuracy >= accuracy and less.loss <= allowed and train_loss(less) <= allowed_train:
+            found = less
+    kept = np.flatnonzero(found.weights)
+    return replace(found, design=found.design.take(kept), weights=found.weights[kept])
+
+
+def _judging(rows: HeadRows) -> npt.NDArray[np.bool_]:
+    """Return the rows that judge a fit: those of valid, or of train where there are none."""
+    return rows.valid if rows.valid.any() else rows.train
+
+
+def _balanced(used: npt.NDArray[np.bool_], signs: Floats) -> Floats:
+    """Return what each row costs: 1 for a positive, and as much for all negatives together."""
+    costs = np.where(used, 1.0, 0.0)
+    positive, negative = costs[signs > 0].sum(), costs[signs < 0].sum()
+    if positive and negative:
+        costs[signs < 0] *= positive / negative
+    return costs

@@ -1,0 +1,287 @@
+"""Which bodies are worth a weight: proposed by a few positives, counted on a sample, kept by contrast."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from loginfer.systems.contrast.fit import NO_TYPE, Design, HeadRows
+from loginfer.systems.contrast.kernels import (
+    BOTH,
+    DIAMOND,
+    EDGE,
+    EDGE_TYPE,
+    GROUPS,
+    PATH2,
+    PATH3,
+    TRAIN_NEGATIVE,
+    TRAIN_POSITIVE,
+    TRIANGLE,
+    TYPED,
+    VALID_POSITIVE,
+    Bodies,
+    BodyTable,
+    Neighbours,
+    enumerate_pairs,
+    enumerate_threes,
+    enumerate_types,
+    fired,
+    steps_between,
+)
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+Floats: TypeAlias = npt.NDArray[np.float64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+Pairs: TypeAlias = npt.NDArray[np.int32]
+
+# Bodies must fire for so many positives of train.
+FEWEST = 3
+# How many positives of valid the rate among the positives of train counts for.
+SHRINKAGE = 5
+# Which shapes are sought first.
+SMALL = (EDGE, PATH2, BOTH, EDGE_TYPE, TYPED)
+# Around how many edges larger bodies are sought, and how many triangles and diamonds are kept for each.
+EDGES, TRIANGLES, DIAMONDS = 8, 25, 12
+_NOTHING = np.empty(0, dtype=np.int32)
+_NO_PAIRS = np.empty((0, 2), dtype=np.int32)
+
+
+@dataclass(frozen=True)
+class Search:
+    """The search for bodies over one graph.
+
+    Parameters
+    ----------
+    bodies, neighbours, table
+        The graph, and room for counting.
+    proposers
+        How many positives propose bodies: all that they have. Those of P_valid come first, then P_train.
+    positives, negatives
+        How many rows of train bodies are counted on.
+    candidates
+        How many bodies are kept at most.
+    budget
+        Steps for the three-step paths between two constants.
+    """
+
+    bodies: Bodies
+    neighbours: Neighbours
+    table: BodyTable
+    proposers: int = 30
+    positives: int = 500
+    negatives: int = 1500
+    candidates: int = 400
+    budget: int = 10_000
+
+    def small(self, rows: HeadRows) -> Design:
+        """Return edges, paths of two steps and intersections; for a type all that is sought."""
+        groups = ((VALID_POSITIVE, 4 * self.proposers), (TRAIN_POSITIVE, self.positives))
+        sample = _first_of(rows, (*groups, (TRAIN_NEGATIVE, self.negatives)), np.ones(len(rows), dtype=bool))
+        nowhere = np.zeros(self.bodies.steps, dtype=np.bool_)
+        self.table.clear()
+        self._list(rows, sample, nowhere, self.table, _NOTHING, _NO_PAIRS, min(self.proposers, len(sample)))
+        codes = self._best(np.bincount(rows.groups[sample], minlength=GROUPS), SMALL, self.candidates)
+        return self._collected(codes, rows, nowhere)
+
+    def triangles(self, rows: HeadRows, losses: Floats) -> Design:
+        """Return triangles around the edges where most is lost."""
+        edges = self._edges(rows)
+        hard = _hardest(edges, losses)
+        sample, proposers = self._around(rows, edges, hard)
+        relevant = np.zeros(self.bodies.steps, dtype=np.bool_)
+        relevant[hard] = True
+        self.table.clear()
+        self._list(rows, sample, relevant, self.table, _NOTHING, _NO_PAIRS, proposers)
+        codes = self._best_around(rows.groups[sample], edges[sample], hard, TRIANGLE, TRIANGLES)
+        return self._collected(codes, rows, relevant)
+
+    def threes(self, rows: HeadRows, losses: Floats) -> Design:
+        """Return diamonds around the edges where most is lost, and paths of three steps where no edge is."""
+        edges = self._edges(rows)
+        hard = _hardest(edges, losses)
+        sample, proposers = self._around(rows, edges, hard, self.neighbours.degree)
+        self._list_threes(rows, sample, hard, proposers)
+        codes = [self._best_around(rows.groups[sample], edges[sample], hard, DIAMOND, DIAMONDS)]
+        alone = np.asarray(~edges.any(axis=1))
+        if losses[alone].sum() > 0:
+            size = self.proposers
+            groups = ((VALID_POSITIVE, size), (TRAIN_POSITIVE, size), (TRAIN_NEGATIVE, 5 * size))
+            sample = _first_of(rows, groups, alone, self.neighbours.degree)
+            positive = int(np.count_nonzero(rows.signs[sample] > 0))
+            self._list_threes(rows, sample, hard[:0], min(size, positive))
+            sizes = np.bincount(rows.groups[sample], minlength=GROUPS)
+            codes.append(self._best(sizes, (PATH3,), TRIANGLES))
+        return _frequent(self._evaluated(np.unique(np.concatenate(codes)), rows, edges), rows)
+
+    # -- listing ------------------------------------------------------------------------------------
+
+    def _edges(self, rows: HeadRows) -> Mask:
+        return np.asarray(steps_between(rows.pairs, rows.head.relation, self.neighbours.by_end, self.bodies.steps))
+
+    def _list(
+        self,
+        rows: HeadRows,
+        places: Ints,
+        relevant: Mask,
+        table: BodyTable,
+        wanted: npt.NDArray[np.int32],
+        out: Pairs,
+        proposers: int = 0,
+    ) -> None:
+        pairs, groups = rows.pairs[places], rows.groups[places]
+        graph, base, arrays = self.neighbours.by_end, self.bodies.base, table.for_kernel()
+        if rows.head.type != NO_TYPE:
+            hide = self.bodies.type_place(rows.head.type)
+            enumerate_types(pairs, groups, proposers, hide, graph, base, arrays, wanted, out)
+            return
+        typed, hide = len(self.neighbours.types) > 0, rows.head.relation
+        enumerate_pairs(pairs, groups, proposers, hide, relevant, typed, graph, base, arrays, wanted, out)
+
+    def _list_threes(self, rows: HeadRows, sample: Ints, hard: Ints, proposers: int) -> None:
+        """Count diamonds around the hard edges; without any, paths of three steps."""
+        relevant = np.zeros(self.bodies.steps, dtype=np.bool_)
+        relevant[hard] = True
+        self.table.clear()
+        enumerate_threes(
+            rows.pairs[sample],
+            rows.groups[sample],
+            proposers,
+            rows.head.relation,
+            relevant,
+            not len(hard),
+            self.budget,
+            self.neighbours.by_end,
+            self.bodies.base,
+            self.table.for_kernel(),
+            _NOTHING,
+            _NO_PAIRS,
+        )
+
+    def _around(self, rows: HeadRows, edges: Mask, hard: Ints, degree: Ints | None = None) -> tuple[Ints, int]:
+        """Return rows with the hard edges, so many with each, the proposers first; and how many propose."""
+        size = max(self.proposers // 3, 1)
+        first, rest = [], []
+        for step in hard:
+            has = edges[:, step]
+            first.append(_first_of(rows, ((VALID_POSITIVE, size),), has, degree))
+            positives = _first_of(rows, ((TRAIN_POSITIVE, 2 * size),), has, degree)
+            # Where valid has too few, train proposes.
+            lacking = max(size - len(first[-1]), 0)
+            first.append(positives[:lacking])
+            rest.append(positives[lacking:])
+            rest.append(_first_of(rows, ((TRAIN_NEGATIVE, 5 * size),), has, degree))
+        proposing = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *first]))
+        others = np.setdiff1d(np.concatenate([np.empty(0, dtype=np.int64), *rest]), proposing)
+        return np.concatenate([proposing, others]), len(proposing)
+
+    # -- choosing -----------------------------------------------------------------------------------
+
+    def _best(self, sizes: Ints, shapes: tuple[int, ...], most: int) -> Ints:
+        """Return the bodies with the most contrast, as sorted codes; `sizes` are those of the groups."""
+        places = np.flatnonzero(np.isin(self.bodies.unpack(self.table.codes)[:, 0], shapes))
+        return np.sort(self._ranked(places, sizes)[:most])
+
+    def _best_around(self, groups: Ints, edges: Mask, hard: Ints, shape: int, most: int) -> Ints:
+        """Return the best bodies of a shape around each hard edge; rows without that edge do not count."""
+        parts = self.bodies.unpack(self.table.codes)
+        found = [np.empty(0, dtype=np.int64)]
+        for step in hard:
+            places = np.flatnonzero((parts[:, 0] == shape) & (parts[:, 1] == step))
+            sizes = np.bincount(groups[edges[:, step]], minlength=GROUPS)
+            found.append(self._ranked(places, sizes)[:most])
+        return np.sort(np.concatenate(found))
+
+    def _ranked(self, places: Ints, sizes: Ints) -> Ints:
+        """Return the codes of these bodies that are for positives rather than negatives, best first.
+
+        What positives are like, those of valid say: they are conclusions, as those of test are, and most of
+        train are not. Where there are few, train helps out.
+        """
+        codes = self.table.codes[places]
+        rates = self.table.counts[places] / np.maximum(sizes, 1)
+        known = sizes[VALID_POSITIVE]
+        right = rates[:, VALID_POSITIVE] * known + rates[:, TRAIN_POSITIVE] * SHRINKAGE
+        right /= known + SHRINKAGE
+        wrong = rates[:, TRAIN_NEGATIVE]
+        order = np.lexsort((codes, -contrast(right, wrong)))
+        return np.asarray(codes[order[right[order] > wrong[order]]])
+
+    # -- where they fire ----------------------------------------------------------------------------
+
+    def _collected(self, codes: Ints, rows: HeadRows, relevant: Mask) -> Design:
+        """Return where these bodies fire: all rows once more, with a table in which there is nothing else."""
+        needed = np.unique(np.concatenate([codes, self._parts(codes)]))
+        table = BodyTable.holding(needed)
+        wanted = np.full(len(needed), -1, dtype=np.int32)
+        wanted[np.searchsorted(needed, codes)] = np.arange(len(codes))
+        # Room for every body to fire for every row; what is not used is never touched.
+        out = np.empty((max(len(rows) * len(codes), 1), 2), dtype=np.int32)
+        self._list(rows, np.arange(len(rows)), relevant, table, wanted, out)
+        return _frequent(Design.of_pairs(codes, out[: table.written()], len(rows)), rows)
+
+    def _evaluated(self, codes: Ints, rows: HeadRows, edges: Mask) -> Design:
+        """Return where diamonds and paths of three steps fire, one by one."""
+        found: list[Pairs] = [_NO_PAIRS]
+        for j, part in enumerate(self.bodies.unpack(codes)):
+            places = np.arange(len(rows)) if part[0] == PATH3 else np.flatnonzero(edges[:, part[1]])
+            out = np.zeros((len(places), 1), dtype=np.bool_)
+            graph, hide = self.neighbours.by_step, rows.head.relation
+            fired(rows.pairs[places], part[None], hide, self.bodies.absent, graph, out)
+            places = places[out[:, 0]].astype(np.int32)
+            found.append(np.stack([places, np.full(len(places), j, dtype=np.int32)], axis=1))
+        return Design.of_pairs(codes, np.concatenate(found), len(rows))
+
+    def _parts(self, codes: Ints) -> Ints:
+        """Return the edges, paths and steps without which the kernels do not look for larger bodies."""
+        pack, absent = self.bodies.pack_all, self.bodies.absent
+        shape, a, b, c, _ = self.bodies.unpack(codes).T
+        typed, three = (shape == TYPED) & (c != absent), shape == TRIANGLE
+        edge = ~np.isin(shape, (EDGE, PATH2, TYPED))
+        return np.concatenate(
+            [pack(TYPED, a[typed], b[typed], absent), pack(PATH2, b[three], c[three], 0), pack(EDGE, a[edge], 0, 0)]
+        )
+
+
+def contrast(right: Floats, wrong: Floats) -> Floats:
+    """Return how much better than a coin a body tells, where it fires, that a row is positive, in nats.
+
+    With r and w the rates at which it fires for positives and for negatives, that is
+    r·log(2r / (r + w)) + w·log(2w / (r + w)).
+    """
+    both = right + wrong
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gain = right * np.log(2 * right / both) + np.where(wrong > 0, wrong * np.log(2 * wrong / both), 0)
+    return np.asarray(np.nan_to_num(gain))
+
+
+def _hardest(edges: Mask, losses: Floats) -> Ints:
+    """Return the steps on whose rows most is lost, if anything is."""
+    hit = losses > 0
+    lost = losses[hit] @ edges[hit]
+    order = np.argsort(-lost, kind="stable")[:EDGES]
+    return np.asarray(order[lost[order] > 0])
+
+
+def _first_of(rows: HeadRows, sizes: tuple[tuple[int, int], ...], among: Mask, degree: Ints | None = None) -> Ints:
+    """Return the first rows of each group, which come in random order.
+
+    With the degree of each constant, those between constants with fewer neighbours are preferred among the
+    first: bodies that are always there are there, too, and found in less time.
+    """
+    chosen = []
+    for group, size in sizes:
+        places = np.flatnonzero((rows.groups == group) & among)
+        if degree is not None:
+            places = places[: 3 * size]
+            places = places[np.argsort(degree[rows.pairs[places]].sum(axis=1), kind="stable")]
+        chosen.append(places[:size])
+    return np.concatenate(chosen)
+
+
+def _frequent(design: Design, rows: HeadRows) -> Design:
+    """Return the bodies that fire for enough positives of train."""
+    positives = design.sums(np.where(rows.groups == TRAIN_POSITIVE, 1.0, 0.0))
+    return design.take(np.flatnonzero(positives >= FEWEST))

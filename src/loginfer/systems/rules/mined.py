@@ -1,0 +1,419 @@
+"""MinedRules, Miner, Mining.
+
+Mined rules as values: path rules as arrays over the ids of one graph, other shapes by name.
+
+Mined rules as arrays, which is how a fitted system keeps them.
+
+What a miner is, and how mining goes on step by step, so that it can be shown, stopped and resumed.
+
+How the confidences of the rules that predict a triple become its score.
+
+Rules are met best first, so one pass with a little memory for each triple is enough:
+
+    maximum    the best confidence; ties are broken by the next best rule, then the one after it, …
+    noisy-or   1 - ∏ (1 - confidence)
+    sum        the best confidence, and 10⁻⁴ for each further rule (RuleN)
+
+`maximum` uses that the floats between two neighbouring confidences are good for nothing else. Let there be
+`room` of them between the best rule's confidence and the next larger one of any rule. The second best rule,
+whose confidence is the k-th smallest of all and at most that of the best, the K-th, picks the k-th of K + 1
+equal parts of that room (the 0-th is for triples without a second rule), the third best rule picks a part of
+that part, and so on until a part is smaller than one float. So scores are ordered as the sequences of
+confidences are, lexicographically, as far as they go; equal scores mean equal sequences up to there; and no
+score reaches the confidence of the next better rule. With the tens of thousands of different confidences of
+a large rule set this is three to four rules deep; with a few dozen of them about ten.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from loginfer.benchmark.benchmark import Benchmark, Splits
+from loginfer.errors import InputError, UnknownNameError
+from loginfer.kg import KnowledgeGraph, Triples
+from loginfer.logic.rule import ScoredRule
+from loginfer.logic.rule_files import parse_rules
+from loginfer.systems.interface import Arrays, Checkpoint, Unwatched, Watch
+from loginfer.systems.registry import check_settings
+
+if TYPE_CHECKING:
+    from loginfer.systems.rules.scorer import RuleScorer
+
+
+Ids: TypeAlias = npt.NDArray[np.int32]
+Counts: TypeAlias = npt.NDArray[np.int64]
+
+# Atoms in the body of a path rule, at most.
+LONGEST = 3
+# No constant, no further atom.
+NONE = -1
+# Which places of a path rule's head are variables.
+BOTH, SUBJECT, OBJECT = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class RuleTable:
+    """Path rules over the ids of a graph, one row each.
+
+    A body is a path of directed relations 2·R + d: with d = 0 the step goes from subject to object, with
+    d = 1 from object to subject. What is at both ends says which shape a rule has:
+
+        cyclic   h(X,Y) ⇐ b1(X,A), b2(A,B), b3(B,Y)   variables BOTH; the path leads from X to Y
+        AC1      h(X,c) ⇐ b1(X,A), b2(A,d)            variables SUBJECT, both constants
+        AC2      h(X,c) ⇐ b1(X,A), b2(A,B)            variables SUBJECT, no `end_constant`
+        zero     h(X,c) ⇐                             variables SUBJECT, empty body
+
+    and the last three likewise as h(c,X) with variables OBJECT. The path of an acyclic rule starts at X.
+
+    Parameters
+    ----------
+    head
+        int32[m], the head's relation.
+    variables
+        int8[m]: BOTH, SUBJECT or OBJECT.
+    head_constant, end_constant
+        int32[m], NONE where there is none.
+    body
+        int32[m, LONGEST], directed relations, NONE behind the last.
+    predictions, correct
+        int64[m], as the miner counted them.
+    confidence
+        float64[m], what the rule is worth when it is applied.
+    """
+
+    head: Ids
+    variables: npt.NDArray[np.int8]
+    head_constant: Ids
+    end_constant: Ids
+    body: Ids
+    predictions: Counts
+    correct: Counts
+    confidence: npt.NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.head)
+
+    @cached_property
+    def length(self) -> npt.NDArray[np.int64]:
+        """int64[m], atoms in the body."""
+        return np.asarray(np.count_nonzero(self.body != NONE, axis=1), dtype=np.int64)
+
+    def take(self, places: npt.NDArray[np.integer] | npt.NDArray[np.bool_]) -> RuleTable:
+        """Return some of the rules, by place or by mask."""
+        return RuleTable(*(getattr(self, field.name)[places] for field in fields(self)))
+
+    @classmethod
+    def empty(cls) -> RuleTable:
+        """Return a table without rules."""
+        return cls.of(head=[], variables=[], body=np.empty((0, LONGEST)))
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        head: npt.ArrayLike,
+        body: npt.ArrayLike,
+        variables: npt.ArrayLike | None = None,
+        head_constant: npt.ArrayLike | None = None,
+        end_constant: npt.ArrayLike | None = None,
+        predictions: npt.ArrayLike | None = None,
+        correct: npt.ArrayLike | None = None,
+        confidence: npt.ArrayLike | None = None,
+    ) -> RuleTable:
+        """Make a table; without `variables` all rules are cyclic, and what is not given is NONE or 0.
+
+        `body` may have fewer than `LONGEST` columns.
+        """
+        heads = np.asarray(head, dtype=np.int32)
+        size = len(heads)
+        # Without rows, -1 could stand for any number of columns.
+        given = np.asarray(body, dtype=np.int32).reshape(size, -1 if size else 0)
+        bodies = np.full((size, LONGEST), NONE, dtype=np.int32)
+        bodies[:, : given.shape[1]] = given
+
+        def filled(values: npt.ArrayLike | None, default: int, kind: type[np.generic]) -> npt.NDArray[np.generic]:
+            return np.full(size, default, dtype=kind) if values is None else np.asarray(values, dtype=kind)
+
+        return cls(
+            heads,
+            filled(variables, BOTH, np.int8),  # type: ignore[arg-type]
+            filled(head_constant, NONE, np.int32),  # type: ignore[arg-type]
+            filled(end_constant, NONE, np.int32),  # type: ignore[arg-type]
+            bodies,
+            filled(predictions, 0, np.int64),  # type: ignore[arg-type]
+            filled(correct, 0, np.int64),  # type: ignore[arg-type]
+            filled(confidence, 0, np.float64),  # type: ignore[arg-type]
+        )
+
+    @classmethod
+    def joined(cls, tables: Sequence[RuleTable]) -> RuleTable:
+        """Return the rules of several tables, one after the other."""
+        if not tables:
+            return cls.empty()
+        return cls(*(np.concatenate([getattr(t, field.name) for t in tables]) for field in fields(cls)))
+
+    @cached_property
+    def best_first(self) -> Counts:
+        """int64[m], the places of all rules: by confidence, then correct predictions, then by what they are.
+
+        The order does not depend on the order of the rows, so that files and scores do not either.
+        """
+        keys = (
+            *self.body.T[::-1],
+            self.end_constant,
+            self.head_constant,
+            self.variables,
+            self.head,
+            self.length,
+            -self.correct,
+            -self.confidence,
+        )
+        return np.lexsort(keys)
+
+
+@dataclass(frozen=True)
+class MinedRules:
+    """What a miner has found, or a file holds.
+
+    Parameters
+    ----------
+    paths
+        Rules of AnyBURL's shapes.
+    others
+        Rules of any other shape, by name.
+    distinct
+        Whether different variables of a path rule stand for different entities, which differ from its
+        constants too: so AnyBURL and RuleN count and apply theirs. Otherwise path rules mean what they say
+        as Datalog. Other shapes always do.
+    """
+
+    paths: RuleTable
+    others: tuple[ScoredRule, ...] = ()
+    distinct: bool = True
+
+    def __len__(self) -> int:
+        return len(self.paths) + len(self.others)
+
+
+_KINDS: dict[str, type[np.generic]] = {
+    "head": np.int32,
+    "variables": np.int8,
+    "head_constant": np.int32,
+    "end_constant": np.int32,
+    "body": np.int32,
+    "predictions": np.int64,
+    "correct": np.int64,
+    "confidence": np.float64,
+}
+# The measures of the other rules; a rule may lack some, so these stand beside the text of the rules.
+_MEASURES: dict[str, type[np.generic]] = {"predictions": np.int64, "correct": np.int64, "confidence": np.float64}
+_HINT = "fit the system again"
+
+
+def to_arrays(mined: MinedRules) -> dict[str, npt.NDArray[Any]]:
+    """Return mined rules as arrays by name.
+
+    Path rules are the columns of their table. The other rules are one text in LogInfer's own syntax, a rule
+    a line, with their measures beside it: -1 or NaN for one that is not known. What else a file said about
+    them (`ScoredRule.extra`) is not kept.
+    """
+    arrays: dict[str, npt.NDArray[Any]] = {
+        field.name: np.ascontiguousarray(getattr(mined.paths, field.name)) for field in fields(RuleTable)
+    }
+    text = "".join(f"{scored.rule}\n" for scored in mined.others).encode()
+    arrays["others"] = np.frombuffer(text, dtype=np.uint8).copy()
+    for name, kind in _MEASURES.items():
+        unknown = np.nan if kind is np.float64 else -1
+        values = [getattr(scored, name) for scored in mined.others]
+        arrays[f"others_{name}"] = np.array([unknown if v is None else v for v in values], dtype=kind)
+    arrays["distinct"] = np.array([mined.distinct], dtype=np.uint8)
+    return arrays
+
+
+def from_arrays(arrays: Arrays) -> MinedRules:
+    """Return the rules whose `to_arrays` these are.
+
+    Raises
+    ------
+    InputError
+        If the arrays cannot be those of mined rules.
+    """
+    head = _array(arrays, "head", np.int32)
+    columns = {
+        name: _array(arrays, name, kind, (len(head), LONGEST) if name == "body" else head.shape)
+        for name, kind in _KINDS.items()
+    }
+    paths = RuleTable(**columns)
+    _check(paths)
+    distinct = _array(arrays, "distinct", np.uint8, (1,))
+    return MinedRules(paths, _others(arrays), bool(distinct[0]))
+
+
+def _others(arrays: Arrays) -> tuple[ScoredRule, ...]:
+    try:
+        text = _array(arrays, "others", np.uint8).tobytes().decode()
+    except UnicodeDecodeError as error:
+        raise InputError("the stored rules are damaged: `others` is no text", hint=_HINT) from error
+    rules = parse_rules(text, "arrow", path="the stored rules").rules
+    shape = (len(rules),)
+    measures = [_array(arrays, f"others_{name}", kind, shape).tolist() for name, kind in _MEASURES.items()]
+    return tuple(
+        ScoredRule(
+            scored.rule,
+            None if predictions < 0 else predictions,
+            None if correct < 0 else correct,
+            None if np.isnan(confidence) else confidence,
+        )
+        for scored, predictions, correct, confidence in zip(rules, *measures, strict=True)
+    )
+
+
+def _array(arrays: Arrays, name: str, kind: type[np.generic], shape: tuple[int, ...] | None = None) -> npt.NDArray[Any]:
+    found = arrays.get(name)
+    if found is None:
+        raise InputError(f"the stored rules are damaged: there is no `{name}`", hint=_HINT)
+    if found.dtype != kind or found.ndim != (len(shape) if shape else 1) or (shape and found.shape != shape):
+        raise InputError(f"the stored rules are damaged: `{name}` is {found.dtype}{list(found.shape)}", hint=_HINT)
+    return found
+
+
+def _check(paths: RuleTable) -> None:
+    """Raise an error for a row that is no path rule."""
+    body, constant = paths.body, paths.head_constant
+    gaps = (body[:, :-1] == NONE) & (body[:, 1:] != NONE)
+    acyclic = (paths.variables == SUBJECT) | (paths.variables == OBJECT)
+    cyclic = paths.variables == BOTH
+    sound = (
+        (paths.head >= 0)
+        & (body >= NONE).all(axis=1)
+        & ~gaps.any(axis=1)
+        & (paths.end_constant >= NONE)
+        & ((cyclic & (constant == NONE) & (paths.end_constant == NONE)) | (acyclic & (constant >= 0)))
+        & ((body[:, 0] != NONE) | (acyclic & (paths.end_constant == NONE)))
+    )
+    if not sound.all():
+        raise InputError(f"the stored rules are damaged: row {int(np.argmin(sound))} is no path rule", hint=_HINT)
+
+
+class Mining(Protocol):
+    """A mining that is under way.
+
+    Whoever started it calls `advance` until that says False, and may ask in between, or after Ctrl-C, for
+    the rules found so far.
+    """
+
+    def advance(self) -> bool:
+        """Do the next piece of work, about half a second of it; False if nothing is left to do."""
+        ...
+
+    def rules(self) -> MinedRules:
+        """Return the rules found so far."""
+        ...
+
+    def progress(self) -> tuple[str, int, int | None]:
+        """Return what is being done, how much of it is done, and how much there is (None: unknown)."""
+        ...
+
+    def checkpoint(self) -> Checkpoint | None:
+        """Return what is needed to go on later; None if it is quicker to start again."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Miner(ABC):
+    """A system that finds rules and scores triples with them.
+
+    Subclasses have their settings as fields (see `loginfer.systems.registry`).
+    """
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+    @abstractmethod
+    def begin(self, benchmark: Benchmark, checkpoint: Checkpoint | None = None) -> Mining:
+        """Begin to mine what may be seen of a benchmark, or go on from a checkpoint."""
+
+    def scorer(self, benchmark: Benchmark, rules: MinedRules) -> RuleScorer:
+        """Return what scores triples with the rules over P_train, and the context graph if there is one."""
+        from loginfer.systems.rules.scorer import RuleScorer
+
+        return RuleScorer(benchmark.seen, rules)
+
+    def mine(self, benchmark: Benchmark, watch: Watch | None = None) -> MinedRules:
+        """Mine to the end, starting from the watch's last checkpoint if it has one."""
+        watch = watch or Unwatched()
+        mining = self.begin(benchmark, watch.restore())
+        while mining.advance():
+            watch.progress(*mining.progress())
+            if watch.due():
+                state = mining.checkpoint()
+                if state is not None:
+                    watch.save(state)
+        return mining.rules()
+
+    def fit(self, benchmark: Benchmark, watch: Watch | None = None) -> RuleScorer:
+        """Mine the rules of a benchmark, and return what scores with them."""
+        return self.scorer(benchmark, self.mine(benchmark, watch))
+
+    def restore(self, benchmark: Benchmark, arrays: Arrays) -> RuleScorer:
+        """Return the scorer whose `arrays()` these are."""
+        return self.scorer(benchmark, from_arrays(arrays))
+
+
+def as_benchmark(graph: KnowledgeGraph, name: str) -> Benchmark:
+    """Return a graph as a benchmark whose P_train it is, without negatives, for mining a bare graph."""
+    nothing: Triples = np.empty((0, 3), dtype=np.int32)
+    return Benchmark(name, graph, Splits(graph.triples, nothing, nothing), {})
+
+
+Aggregation = Literal["maximum", "noisy-or", "sum"]
+AGGREGATIONS: tuple[Aggregation, ...] = get_args(Aggregation)
+
+MAXIMUM, NOISY_OR, SUM = 0, 1, 2
+
+# How far, relatively, scores may exceed the largest confidence of all.
+TOP = 2.0**-10
+
+
+@dataclass(frozen=True)
+class Worth:
+    """The different confidences of a set of rules, and what `maximum` can do between them.
+
+    Parameters
+    ----------
+    code
+        MAXIMUM, NOISY_OR or SUM.
+    values
+        float64[d], the different confidences above 0, ascending.
+    room
+        int64[d], floats from each to the next.
+    """
+
+    code: int
+    values: npt.NDArray[np.float64]
+    room: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, confidence: npt.NDArray[np.float64], aggregation: str) -> tuple[Worth, npt.NDArray[np.int32]]:
+        """Return the worth of rules, and int32[m]: the rank of each one's confidence, -1 for a worthless one.
+
+        A confidence that is not above 0 (NaN is not) is worthless: such a rule predicts nothing.
+        """
+        if aggregation not in AGGREGATIONS:
+            raise UnknownNameError("aggregation", aggregation, AGGREGATIONS)
+        worth = confidence > 0
+        finite = np.minimum(confidence[worth], np.finfo(np.float64).max / 2)
+        values, places = np.unique(finite, return_inverse=True)
+        ranks = np.full(len(confidence), -1, dtype=np.int32)
+        ranks[worth] = places.ravel()
+        # The floats above 0 are in the order of their bits as numbers, without gaps.
+        above = np.append(values[1:], values[-1:] * (1 + TOP))
+        room = above.view(np.int64) - values.view(np.int64)
+        return cls(AGGREGATIONS.index(aggregation), values, room), ranks

@@ -1,0 +1,226 @@
+"""The benchmarks' pages: what they say comes from the folders and runs, and is there without a folder."""
+
+import json
+import shutil
+
+import altair
+import numpy as np
+import pytest
+import vl_convert
+from tests.support.hostile_runs import NAMES, RELATIONS, hostile_runs
+from tests.support.made_up_benchmarks import family
+
+from loginfer.benchmark import explain_triple, load_benchmark
+from loginfer.benchmark.shortcuts import shortcut_accuracies
+from loginfer.report.collection import collect
+from loginfer.report.facts import Material, Options
+from loginfer.report.pages import benchmarks
+from loginfer.report.pages.benchmarks import card, gap_chart, rivals_chart, rules_chart
+from loginfer.report.pages.examples import examples
+from loginfer.report.site import Renderer
+from loginfer.report.values import Page
+
+NAME = "Family & co, qg"
+
+
+@pytest.fixture(scope="module")
+def material(small_runs):
+    return Material(collect([small_runs]))
+
+
+@pytest.fixture(scope="module")
+def without_folder(small_runs):
+    return Material(collect([small_runs / "runs"]))
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    return Material(collect([hostile_runs(tmp_path_factory.mktemp("hostile"))]))
+
+
+def made(material):
+    return {page.path: page for page in benchmarks.pages(material)}
+
+
+def html(material, path):
+    return Renderer("A report", frozenset({"benchmarks"})).page(made(material)[path])
+
+
+def test_there_is_a_card_for_each_benchmark_and_a_list(material):
+    pages = made(material)
+    assert all(isinstance(page, Page) for page in pages.values())
+    assert set(pages) == {"benchmarks.html", *(map(material.benchmark_page, material.collection.benchmark_names))}
+    assert len(material.collection.benchmark_names) == 2
+
+
+def test_the_list_has_what_the_folder_and_the_runs_say(material, small_runs):
+    grid = made(material)["benchmarks.html"].content["benchmarks"]
+    titles = [column.title for column in grid.columns]
+    rows = {row[0][0]: dict(zip(titles, row, strict=True)) for row in grid.rows}
+    row, benchmark = rows[NAME], load_benchmark(small_runs / "family")
+    assert (row["graph"], row["patterns"], row["rules"]) == ("family.tsv", "composition", 3)
+    assert [row[f"P_{s}"] for s in ("train", "valid", "test")] == list(benchmark.positives.sizes.values())
+    assert row["N_test"] == len(benchmark.negatives["qg"].splits.test)
+    accuracies = {n: known["accuracy"] for n, known in shortcut_accuracies(benchmark, "qg").items()}
+    assert row["best shortcut"] == max(accuracies.values())
+    assert accuracies[row["which shortcut"]] == row["best shortcut"]
+    cells = [c for c in material.collection.of_benchmark(NAME) if c.name != "oracle"]
+    means = {c.system: np.mean([r.metrics()["metrics"]["balanced_accuracy"] for r in c.runs]) for c in cells}
+    assert row["best system"] == pytest.approx(max(means.values()))
+    assert means[row["which system"]] == max(means.values())
+
+
+def test_a_card_shows_rules_with_their_counts(material, small_runs):
+    content = made(material)[material.benchmark_page(NAME)].content
+    grid = content["rules"]
+    rules = load_benchmark(small_runs / "family").rules
+    assert [row[1] for row in grid.rows] == [str(known.rule) for known in rules]
+    assert [row[3:] for row in grid.rows] == [(known.support, known.new, known.sampled) for known in rules]
+    supports = [row[2] for row in content["support"].rows.rows]
+    assert supports == sorted(supports, reverse=True)
+
+
+def test_a_card_shows_the_audit_or_says_that_there_is_none(small_runs, material):
+    shown = html(material, material.benchmark_page(NAME))
+    audit = material.audit(NAME)
+    assert audit["findings"]
+    assert all(finding["check"] in shown for finding in audit["findings"])
+    off = Material(collect([small_runs]), Options(audits=False))
+    shown = html(off, off.benchmark_page(NAME))
+    assert "loginfer audit" in shown
+    # Shortcuts are known all the same.
+    assert card(off, NAME).shortcuts == card(material, NAME).shortcuts
+
+
+def test_without_the_folder_a_card_shows_what_the_runs_know(material, without_folder):
+    known, whole = card(without_folder, NAME), card(material, NAME)
+    assert not known.folder
+    assert known.sizes == {name: whole.sizes[name] for name in ("P_valid", "P_test", "N_valid", "N_test")}
+    assert [row.rule for row in known.rules] == [row.rule for row in whole.rules]
+    assert known.shortcuts == pytest.approx(whole.shortcuts)
+    assert known.oracle == pytest.approx(whole.oracle)
+    shown = html(without_folder, without_folder.benchmark_page(NAME))
+    assert "Add it to the command" in shown
+    assert "Examples from test" not in shown
+
+
+def test_a_sentence_says_whether_a_shortcut_is_beaten(material):
+    known = card(material, NAME)
+    best = max(known.shortcuts.values())
+    better = [c.system for c in known.systems if c.mean("accuracy") > best]
+    sentence = made(material)[material.benchmark_page(NAME)].content["verdict"]
+    assert f"{100 * best:.1f}%" in sentence
+    if not better:
+        assert "No system does better" in sentence
+    for system in better if len(better) < len(known.systems) else ():
+        assert system in sentence
+
+
+def charts(material):
+    known = [card(material, name) for name in material.collection.benchmark_names]
+    labels = {name: name for name in material.collection.benchmark_names}
+    yield gap_chart(known, labels)
+    for one in known:
+        yield rivals_chart(one, material.collection.systems)
+        yield rules_chart(one)
+
+
+def test_plots_are_valid_and_can_be_drawn(material, hostile):
+    drawn = 0
+    for chart in [*charts(material), *charts(hostile)]:
+        rows = [dict(zip(chart.rows.fields, row, strict=True)) for row in chart.rows.rows]
+        spec = {**chart.spec, "data": {"values": rows}}
+        altair.Chart.from_dict(spec)
+        assert set(chart.columns) <= set(chart.rows.fields)
+        drawn += len(vl_convert.vegalite_to_svg({**spec, "width": 400}))
+    assert drawn
+
+
+def test_the_plot_compares_systems_oracle_and_shortcuts(material):
+    known = card(material, NAME)
+    chart = rivals_chart(known, material.collection.systems)
+    rows = [dict(zip(chart.rows.fields, row, strict=True)) for row in chart.rows.rows]
+    kinds = [row["kind"] for row in rows]
+    assert kinds.count("shortcut") == len(known.shortcuts)
+    assert kinds.count("oracle") == 1
+    assert {row["name"] for row in rows if row["kind"] == "system"} == {c.system for c in known.systems}
+    assert [row["accuracy"] for row in rows] == sorted((row["accuracy"] for row in rows), reverse=True)
+    assert {row["best"] for row in rows} == {round(max(known.shortcuts.values()), 5)}
+
+
+def test_figures_that_are_not_defined_leave_gaps(small_runs, tmp_path):
+    # Runs without diagnosis and with an undefined metric, as score files may give.
+    for run in (small_runs / "runs").iterdir():
+        shutil.copytree(run, tmp_path / run.name)
+        metrics = json.loads((run / "metrics.json").read_bytes())
+        metrics["metrics"] = dict.fromkeys(metrics["metrics"])
+        (tmp_path / run.name / "metrics.json").write_text(json.dumps(metrics))
+        (tmp_path / run.name / "diagnosis.json").write_text("null")
+    material = Material(collect([tmp_path]))
+    known = card(material, NAME)
+    assert (known.best_system, known.best_shortcut, known.rules) == (None, None, ())
+    for path in made(material):
+        assert "</html>" in html(material, path)
+
+
+# -- examples -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["pa", "qg"])
+def test_examples_are_test_triples_with_their_story(method):
+    benchmark = family()
+    found = examples(benchmark, method)
+    assert found == examples(benchmark, method)
+    positives = len(benchmark.positives.test)
+    for example in found:
+        part = benchmark.positives.test if example.positive else benchmark.negatives[method].splits.test
+        row = part[example.place - (0 if example.positive else positives)]
+        assert example.triple == benchmark.graph.names(row)[0]
+        story = explain_triple(benchmark, [int(v) for v in row])
+        if example.positive:
+            assert f"by rule {story.derivations[0].rule}" in example.words
+        elif story.reason:
+            assert story.reason in example.words
+        assert example.drawing.startswith("<svg")
+
+
+def test_examples_are_spread_over_rules_and_kinds(hostile):
+    name = hostile.collection.benchmark_names[0]
+    benchmark = hostile.benchmark(name)
+    found = examples(benchmark, "qg")
+    assert [example.positive for example in found].count(True) <= 4
+    assert len({example.place for example in found}) == len(found)
+    provenance = benchmark.provenance
+    rules = np.unique(provenance.rule[provenance.split[provenance.conclusion] == 2])
+    told = {example.words.split(":")[0] for example in found if example.positive}
+    assert len(told) == min(4, len(rules))
+
+
+def test_a_benchmark_without_rules_or_negatives_has_examples_too():
+    known = family()
+    from dataclasses import replace
+
+    bare = replace(known, rules=(), provenance=None, negatives={})
+    found = examples(bare, None)
+    assert [example.place for example in found] == list(range(len(bare.positives.test)))
+    assert "not known" in found[0].words
+
+
+# -- names --------------------------------------------------------------------------------------
+
+
+def test_names_stay_text_on_every_page(hostile):
+    renderer = Renderer("<i>report</i>", frozenset({"benchmarks"}))
+    for page in benchmarks.pages(hostile):
+        shown = renderer.page(page)
+        for wrong in (*NAMES, *RELATIONS, "<i>"):
+            if "<" in wrong:
+                assert wrong not in shown
+        assert "&lt;i&gt;Hostile" in shown
+        assert "alert(1)" not in shown or "&lt;script&gt;alert(1)" in shown or "\\u003cscript" in shown
+
+
+def test_pages_are_small_and_the_same_every_time(material):
+    first = {path: html(material, path) for path in made(material)}
+    assert first == {path: html(material, path) for path in made(material)}
+    assert all(len(text) < 200_000 for text in first.values())

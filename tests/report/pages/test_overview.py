@@ -1,0 +1,148 @@
+"""The overview: its heat maps, tables and pairs."""
+
+import dataclasses
+
+import pytest
+from tests.support.chart_checks import check_chart, parts_of, rows_of
+from tests.support.hostile_runs import hostile_runs
+from tests.support.made_up_benchmarks import family
+
+from loginfer.evaluation import evaluate
+from loginfer.report.collection import Cell, Collection, collect
+from loginfer.report.facts import Material
+from loginfer.report.pages.overview import pages
+from loginfer.report.paper import paper_value
+from loginfer.report.site import write_site
+
+
+@pytest.fixture(scope="module")
+def small(small_runs):
+    collection = collect([small_runs])
+    return collection, *parts_of(pages(Material(collection)))
+
+
+def test_every_figure_of_every_cell_is_in_the_heat_map(small):
+    collection, page, _ = small
+    rows = rows_of(page.content["figures"])
+    assert (page.path, page.section) == ("index.html", "overview")
+    for cell in collection.cells:
+        for metric, protocol in (("balanced_accuracy", None), ("c_mrr", "filtered"), ("r_hits@10", "given")):
+            key = f"{metric} {protocol}" if protocol else metric
+            mine = [
+                row
+                for row in rows
+                if (row["system"], row["benchmark"], row["metric"]) == (cell.system, cell.benchmark, key)
+            ]
+            mean = cell.mean(metric, protocol)
+            assert [row["value"] for row in mine] == ([] if mean is None else [pytest.approx(mean, abs=1e-5)])
+
+
+def test_intervals_are_over_seeds_where_there_are_several_and_over_triples_where_there_is_one(small):
+    _, page, _ = small
+    rows = [row for row in rows_of(page.content["figures"]) if row["metric"] == "balanced_accuracy"]
+    assert {(row["system"], row["seeds"], row["over"], row["count"]) for row in rows} == {
+        ("simpbl", 1, "triples", 4),
+        ("transe", 2, "seeds", 2),
+        ("oracle", 1, "triples", 4),
+    }
+    assert all(row["low"] <= row["value"] <= row["high"] for row in rows)
+
+
+def test_plots_of_the_overview_can_be_drawn(small, suite_runs):
+    _, page, data = small
+    svg = check_chart(page.content["figures"])
+    assert "simpbl" in svg
+    assert "Family" in svg
+    for value in data.values():
+        assert "transe" in check_chart(page.content["pairs"], value["charts"]["pairs"])
+    other, _ = parts_of(pages(Material(collect([suite_runs]))))
+    check_chart(other.content["deltas"])
+
+
+def test_the_papers_values_stand_beside_ours(suite_runs):
+    collection = collect([suite_runs])
+    page, _ = parts_of(pages(Material(collection)))
+    rows = rows_of(page.content["deltas"])
+    assert {row["benchmark"] for row in rows} == {"FB-inter-pa", "FB-inter-qg"}
+    for row in rows:
+        name = f"LogInfer-{row['benchmark']}"
+        assert row["paper"] == pytest.approx(paper_value(row["system"], name, row["metric"].split()[0]))
+        assert row["delta"] == pytest.approx(row["value"] - row["paper"], abs=2e-5)
+        assert row["metric"].endswith(" filtered") == ("mrr" in row["metric"])
+
+
+def test_without_the_papers_benchmarks_there_is_no_map_of_differences(small):
+    assert small[1].content["deltas"] is None
+
+
+def test_the_table_has_a_row_for_each_benchmark_and_links(small):
+    collection, page, _ = small
+    grid = page.content["values"]
+    assert [column.title for column in grid.columns] == ["benchmark", "simpbl", "transe", "oracle"]
+    for row in grid.rows:
+        cells = [collection.cell(system, row[0][0]) for system in collection.systems]
+        assert list(row[1:]) == pytest.approx([cell.mean("balanced_accuracy") for cell in cells], abs=1e-5)
+        assert row[0][1].startswith("benchmarks/")
+
+
+def test_the_best_system_is_never_the_oracle(small):
+    collection, page, data = small
+    grid = page.content["best"]
+    assert [row[0][0] for row in grid.rows] == list(collection.benchmark_names)
+    for row in grid.rows:
+        assert row[1][0] == "simpbl"
+        # Of four triples no difference is more than chance.
+        assert row[3] == "transe"
+        assert row[4:] == (2, 4)
+    assert len(data) == 2
+    for value in data.values():
+        assert [(row["first"], row["second"]) for row in rows_of(value["charts"]["pairs"])] == [("simpbl", "transe")]
+
+
+def test_the_same_runs_give_the_same_pages(small_runs, tmp_path):
+    for name in ("one", "two"):
+        write_site(Material(collect([small_runs])), tmp_path / name, makers=[pages])
+    files = [
+        {p.relative_to(tmp_path / name): p.read_bytes() for p in (tmp_path / name).rglob("*") if p.is_file()}
+        for name in ("one", "two")
+    ]
+    assert files[0] == files[1]
+
+
+def test_names_cannot_break_out_of_the_page(tmp_path):
+    found = collect([hostile_runs(tmp_path / "in")])
+    named = [dataclasses.replace(cell, system="</script><b>" + cell.system) for cell in found.cells]
+    write_site(Material(Collection(tuple(named), {}, ("<u>note</u>",))), tmp_path / "site", makers=[pages])
+    text = (tmp_path / "site" / "index.html").read_text()
+    assert "</script><b>" not in text
+    assert "<i>Hostile" not in text
+    assert "&lt;u&gt;note&lt;/u&gt;" in text
+    for script in (tmp_path / "site" / "data").rglob("*.js"):
+        assert "</script" not in script.read_text()
+
+
+def test_runs_without_negatives_ranks_or_thresholds_have_a_page_too(tmp_path):
+    evaluate(family(methods=()), "simpbl", protocols=("filtered",), out=tmp_path / "a")
+    evaluate(
+        dataclasses.replace(family(valid=False), name="other"),
+        "transe",
+        settings={"epochs": 1},
+        method="pa",
+        protocols=(),
+        diagnosis=False,
+        out=tmp_path / "b",
+    )
+    write_site(Material(collect([tmp_path])), tmp_path / "site", makers=[pages])
+    text = (tmp_path / "site" / "index.html").read_text()
+    assert "No benchmark has decisions of two systems" in text
+    page, data = parts_of(pages(Material(collect([tmp_path / "a", tmp_path / "b"]))))
+    assert not data
+    check_chart(page.content["figures"])
+
+
+def test_one_run_is_enough(small_runs):
+    run = collect([small_runs]).cells[0].first
+    page, data = parts_of(pages(Material(Collection((Cell("my own", "mine", (run,)),)))))
+    assert page.content["facts"] == "1 system, 1 benchmark, 1 run"
+    assert page.content["best"] is None
+    assert not data

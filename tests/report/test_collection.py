@@ -1,0 +1,93 @@
+"""Finding runs and benchmarks for a report."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from loginfer.errors import InputError
+from loginfer.report.collection import collect
+
+
+def test_runs_are_grouped_by_system_benchmark_and_method(small_runs: Path) -> None:
+    found = collect([small_runs])
+    assert found.systems == ("simpbl", "transe", "oracle")
+    assert len(found.cells) == 6
+    assert all(cell.benchmark.endswith((", pa", ", qg")) for cell in found.cells)
+    for cell in found.cells:
+        assert [run.seed for run in cell.runs] == ([0, 1] if cell.system == "transe" else [0])
+
+
+def test_one_method_alone_is_not_named(small_runs: Path) -> None:
+    found = collect(sorted((small_runs / "runs").glob("*-pa-*")))
+    assert len(found.benchmark_names) == 1
+    assert "," not in found.benchmark_names[0]
+
+
+def test_a_benchmark_is_found_beside_its_runs(small_runs: Path) -> None:
+    found = collect([small_runs])
+    assert set(found.benchmarks) == set(found.benchmark_names)
+    assert set(found.benchmarks.values()) == {small_runs / "family"}
+    assert collect([small_runs / "runs"]).benchmarks == {}
+
+
+def test_a_folder_that_is_given_twice_counts_once(small_runs: Path) -> None:
+    assert collect([small_runs, small_runs / "runs"]).cells == collect([small_runs]).cells
+
+
+def test_the_mean_is_over_the_seeds(small_runs: Path) -> None:
+    cell = collect(sorted((small_runs / "runs").glob("transe-pa-*"))).cells[0]
+    values = cell.values("roc_auc")
+    assert len(values) == 2
+    assert cell.mean("roc_auc") == pytest.approx(sum(values) / 2)
+    assert cell.mean("c_mrr", "filtered") is not None
+    assert cell.mean("c_mrr", "no such protocol") is None
+
+
+def test_runs_with_other_settings_are_another_system(small_runs: Path, tmp_path: Path) -> None:
+    shutil.copytree(small_runs / "runs" / "transe-pa-0", tmp_path / "a")
+    shutil.copytree(small_runs / "runs" / "transe-pa-0", tmp_path / "b")
+    path = tmp_path / "b" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["request"]["settings"]["epochs"] = 7
+    path.write_text(json.dumps(manifest))
+    assert collect([tmp_path]).systems == ("transe (epochs=1)", "transe (epochs=7)")
+
+
+def test_the_same_run_twice_is_an_error_that_names_both(small_runs: Path, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        shutil.copytree(small_runs / "runs" / "simpbl-pa-0", tmp_path / name)
+    with pytest.raises(InputError, match=r"`.*/a` and `.*/b` are the same: simpbl with seed 0"):
+        collect([tmp_path])
+
+
+def test_a_folder_that_is_not_the_runs_own_benchmark_is_not_taken(small_runs: Path, tmp_path: Path) -> None:
+    from tests.support.made_up_benchmarks import family
+
+    from loginfer.benchmark import write_benchmark
+
+    write_benchmark(family(types=False), tmp_path / "other")
+    found = collect([small_runs / "runs", tmp_path])
+    assert found.benchmarks == {}
+    assert any("is not the one that its runs were made with" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("what", ["missing", "file", "empty"])
+def test_where_there_is_no_run_the_message_says_so(tmp_path: Path, what: str) -> None:
+    path = tmp_path / what
+    if what == "file":
+        path.write_text("x")
+    elif what == "empty":
+        path.mkdir()
+    told = {"missing": "no file or folder", "file": "is a file", "empty": "there is no run in"}[what]
+    with pytest.raises(InputError, match=told):
+        collect([path])
+
+
+def test_a_manifest_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text("{")
+    with pytest.raises(InputError, match=r"manifest\.json"):
+        collect([tmp_path])

@@ -1,0 +1,73 @@
+"""The cache of compiled kernels: kept where it can be, and never older than the sources."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import loginfer
+from loginfer import kernels
+
+
+def test_kernels_work_where_their_code_cannot_be_kept(monkeypatch, capsys):
+    monkeypatch.setattr(kernels, "_cache_base", lambda: None)
+    monkeypatch.setattr(kernels._announce, "said", False)
+    monkeypatch.setattr(kernels._announce, "kept", True)
+
+    @kernels.kernel
+    def twice(number):
+        return 2 * number
+
+    assert twice(21) == 42
+    assert "set NUMBA_CACHE_DIR" in capsys.readouterr().err
+
+
+def answer(package: Path) -> tuple[int, str]:
+    """What a kernel of one file says that calls one of another, in a process of its own; and its messages."""
+    ask = "from loginfer.kernels import kernel, new_counter\nfrom loginfer.caller import ask\nprint(ask(20))"
+    environment = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
+    done = subprocess.run(
+        [sys.executable, "-c", ask],
+        env=environment | {"PYTHONPATH": str(package.parent)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return int(done.stdout), done.stderr
+
+
+def test_a_kernel_is_compiled_anew_when_one_it_calls_in_another_file_has_changed(tmp_path):
+    package = tmp_path / "loginfer"
+    source = Path(loginfer.__file__).parent
+    shutil.copytree(source, package, ignore=shutil.ignore_patterns("__pycache__"))
+    (package / "callee.py").write_text(
+        "from loginfer.kernels import inlined\n\n@inlined\ndef add_two(number):\n    return number + 2\n"
+    )
+    (package / "caller.py").write_text(
+        "from loginfer.kernels import kernel\nfrom loginfer.callee import add_two\n\n"
+        "@kernel\ndef ask(number):\n    return add_two(number)\n"
+    )
+    assert answer(package)[0] == 22
+    code, messages = answer(package)
+    assert code == 22
+    assert "compiling" not in messages  # kept on disk
+    text = (package / "callee.py").read_text()
+    (package / "callee.py").write_text(text.replace("number + 2", "number + 102"))
+    assert answer(package)[0] == 122
+    homes = [home for home in (package / "__pycache__" / "kernels").iterdir() if "caller" in home.name]
+    assert [len(list(home.iterdir())) for home in homes] == [1]  # the old folder is gone
+
+
+def test_a_number_that_a_kernel_takes_from_another_file_is_part_of_its_key(tmp_path):
+    package = tmp_path / "loginfer"
+    source = Path(loginfer.__file__).parent
+    shutil.copytree(source, package, ignore=shutil.ignore_patterns("__pycache__"))
+    (package / "numbers_of_ours.py").write_text("STEP = 2\n")
+    (package / "caller.py").write_text(
+        "from loginfer.kernels import kernel\nfrom loginfer.numbers_of_ours import STEP\n\n"
+        "@kernel\ndef ask(number):\n    return number + STEP\n"
+    )
+    assert answer(package)[0] == 22
+    (package / "numbers_of_ours.py").write_text("STEP = 102\n")
+    assert answer(package)[0] == 122
