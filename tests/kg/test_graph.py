@@ -99,6 +99,20 @@ def test_the_index_holds_each_relation_in_both_directions(rows):
     assert len(index.loops) == len(loops)
 
 
+@quick
+@given(ids)
+def test_the_steps_of_an_entity_are_its_triples_in_both_directions(rows):
+    graph = graph_of(rows)
+    view = graph.steps
+    assert [view.pointers.dtype, view.steps.dtype, view.ends.dtype] == [np.int64, np.int32, np.int32]
+    assert len(view.pointers) == ENTITIES + 1 and view.pointers[-1] == len(view.steps) == 2 * len(graph)
+    for x in range(ENTITIES):
+        part = slice(view.pointers[x], view.pointers[x + 1])
+        forward = [(2 * r + FORWARD, o) for s, r, o in set(rows) if s == x]
+        inverse = [(2 * r + INVERSE, s) for s, r, o in set(rows) if o == x]
+        assert list(zip(view.steps[part].tolist(), view.ends[part].tolist(), strict=True)) == sorted(forward + inverse)
+
+
 def test_the_index_of_a_graph_with_very_many_relations_is_the_same():
     rows = np.array([[1, 70_000, 0], [0, 3, 1], [0, 70_000, 1]], dtype=np.int32)
     index = RelationIndex(sorted_unique(rows, TripleKeys(2, 80_000)), 2, 80_000)

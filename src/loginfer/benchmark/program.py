@@ -44,13 +44,14 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.recipe import Recipe
-from loginfer.engine import Derivations, Engine, Materialisation, Progress
+from loginfer.engine import Derivations, Engine, Materialisation
 from loginfer.errors import InputError, LimitError
 from loginfer.kg import RDF_TYPE, KnowledgeGraph, Triples
 from loginfer.kg.graph import places_of
 from loginfer.logic.rule import Pattern, Rule
 from loginfer.logic.stratification import Predicate, negated_predicates, predicate_of
 from loginfer.logic.subrules import is_own_complement, kept_parts
+from loginfer.progress import Progress
 from loginfer.randomness import hash_order, salt
 
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from loginfer.benchmark import Benchmark, Recipe
     from loginfer.benchmark.shortcut_gate import Exceeded
-    from loginfer.engine import Progress
+    from loginfer.progress import Progress
 
 
 SelectOption = Annotated[

@@ -28,11 +28,12 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from loginfer.engine import Engine, Progress
+    from loginfer.engine import Engine
     from loginfer.kg import KnowledgeGraph
     from loginfer.kg.formats.base import Loaded
     from loginfer.logic import Rule
     from loginfer.logic.rule_files import RuleFile
+    from loginfer.progress import Progress
 
 
 class OnError(StrEnum):

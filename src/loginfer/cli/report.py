@@ -27,7 +27,7 @@ from loginfer.errors import InputError, UnknownNameError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from loginfer.engine import Progress
+    from loginfer.progress import Progress
     from loginfer.report.collection import Cell, Collection
     from loginfer.report.facts import Options
     from loginfer.reproduction import Outcome, Plan, Step

@@ -6,9 +6,10 @@ from contextlib import AbstractContextManager, ExitStack
 from typing import TYPE_CHECKING, Any
 
 from loginfer.engine.binding import extend
-from loginfer.engine.interface import BodyTable, Derivations, Engine, Materialisation, Progress, Projection, Witnesses
+from loginfer.engine.interface import BodyTable, Derivations, Engine, Materialisation, Projection, Witnesses
 from loginfer.errors import UnknownNameError
 from loginfer.kg import KnowledgeGraph
+from loginfer.progress import Progress
 
 if TYPE_CHECKING:
     from loginfer.engine.sql.session import StoredGraph

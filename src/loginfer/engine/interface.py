@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +12,7 @@ import numpy.typing as npt
 from loginfer.engine.binding import BoundAtom
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.logic.rule import Pattern, Rule
-
-# Called with what is being done, how much of it is done, and how much there is (None: unknown).
-Progress: TypeAlias = Callable[[str, int, int | None], None]
+from loginfer.progress import Progress
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from loginfer.engine.binding import ABSENT, bind, relation_of
-from loginfer.engine.interface import Engine, Materialisation, Progress
+from loginfer.engine.interface import Engine, Materialisation
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.logic.rule import Atom, Rule, Term, Variable
+from loginfer.progress import Progress
 
 
 def one_step(engine: Engine, rules: Sequence[Rule], *, new: bool = True, progress: Progress | None = None) -> Triples:

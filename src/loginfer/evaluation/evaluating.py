@@ -24,9 +24,10 @@ from loginfer.benchmark.benchmark import Benchmark
 from loginfer.benchmark.folder.manifest import file_sum
 from loginfer.errors import InputError, LogInferError
 from loginfer.evaluation.metrics import Measures, Wanted, measure
-from loginfer.evaluation.resuming import CHECKPOINT_SECONDS, Curve, Progress, RunWatch, Work
+from loginfer.evaluation.resuming import CHECKPOINT_SECONDS, Curve, RunWatch, Work
 from loginfer.evaluation.thresholds import Criterion
 from loginfer.evaluation.values import Predictions, Protocol, Ranks, Tie, predict
+from loginfer.progress import Progress
 from loginfer.systems.interface import (
     POSITIONS,
     Arrays,

@@ -21,9 +21,9 @@ Counting who scores higher, or the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,7 @@ from loginfer.evaluation.values import Scores as Scores_of_values
 from loginfer.kernels import kernel
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.kg.graph import places_of
+from loginfer.progress import Progress
 from loginfer.systems.interface import POSITIONS, CandidateScorer, Position, Scorer, choose_method
 
 Ids = npt.NDArray[np.int32]
@@ -266,9 +267,6 @@ def _among(positives: Longs, wanted: Longs, size: int, column: Ids) -> tuple[Ids
     starts = np.concatenate([[0], np.cumsum(np.bincount(query, minlength=len(wanted)))])
     return found[found >= 0], starts
 
-
-# Called with what is being done, how much of it is done, and how much there is.
-Progress: TypeAlias = Callable[[str, int, int | None], None]
 
 # The protocols that rank against all candidates, in the order of the rows of counts.
 OPEN: tuple[Protocol, Protocol] = ("unfiltered", "filtered")

@@ -30,11 +30,11 @@ import json
 import math
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +45,7 @@ from loginfer.errors import InputError, LogInferError, OutputError
 from loginfer.evaluation.tables import read_predictions, read_ranks, write_predictions, write_ranks
 from loginfer.evaluation.values import Predictions, Ranks
 from loginfer.files import atomic_write, beside, locked, reading, remove_leftovers, writing
+from loginfer.progress import Progress
 from loginfer.systems.interface import Arrays, Checkpoint
 
 # One key only: safetensors does not keep the order of several.
@@ -313,8 +314,6 @@ def differences(earlier: Mapping[str, Any], now: Mapping[str, Any], above: str =
             told.append(f"`{above}{key}` was {json.dumps(one)}, now {json.dumps(two)}")
     return told
 
-
-Progress: TypeAlias = Callable[[str, int, int | None], None]
 
 # A killed run loses at most so many seconds of learning.
 CHECKPOINT_SECONDS = 10.0

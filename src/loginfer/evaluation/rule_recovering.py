@@ -16,7 +16,7 @@ Mined rules for the analysis: from a rule file in any dialect, or from the run o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -36,6 +36,7 @@ from loginfer.logic.entailment_plain import Step
 from loginfer.logic.rule import Atom, Constant, Rule, ScoredRule
 from loginfer.logic.rule_files import SHIPPED, dialect_of, parse_rules, read_rules
 from loginfer.logic.subrules import SubRule, subrules_of
+from loginfer.progress import Progress
 from loginfer.randomness import generator
 from loginfer.systems.rules.mined import LONGEST, NONE, MinedRules, RuleTable
 from loginfer.systems.rules.texts import Skipped, mined_from, read_path_rules
@@ -260,8 +261,6 @@ class RuleRecovery:
 CONFIDENCES = (0.0, 0.05, 0.1, 0.5)
 # Random heads for each body.
 DRAWS = 20
-
-Progress = Callable[[str, int, int | None], None]
 
 
 def rule_recovery(

@@ -45,10 +45,11 @@ from loginfer.benchmark.folder.manifest import FileSum, as_json, file_sum
 from loginfer.errors import InputError, LogInferError, OutputError
 from loginfer.evaluation.evaluating import Contender, Evaluation, answer, contender, evaluate_contender
 from loginfer.evaluation.metrics import Measures, Wanted, measure
-from loginfer.evaluation.resuming import CHECKPOINT_SECONDS, Progress, dump_arrays, open_work, read_arrays
+from loginfer.evaluation.resuming import CHECKPOINT_SECONDS, dump_arrays, open_work, read_arrays
 from loginfer.evaluation.tables import read_labelled, read_predictions, read_ranks, write_predictions, write_ranks
 from loginfer.evaluation.values import Predictions, Ranks
 from loginfer.files import atomic_folder, beside, check_folder, interrupted, locked, reading, recover_folder
+from loginfer.progress import Progress
 from loginfer.systems.interface import Scorer
 
 # Libraries whose versions matter, if they were used.

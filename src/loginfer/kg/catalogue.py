@@ -39,7 +39,8 @@ from urllib.parse import urlsplit
 from loginfer._version import __version__
 from loginfer.errors import DownloadError, InputError, OutputError, UnknownNameError, nearest
 from loginfer.files import describe_os_error, reading
-from loginfer.kg.formats.base import Loaded, Progress, ReadOptions, ReadReport
+from loginfer.kg.formats.base import Loaded, ReadOptions, ReadReport
+from loginfer.progress import Progress
 
 DATA_VARIABLE = "LOGINFER_DATA"
 

@@ -24,6 +24,9 @@ from loginfer.kg.vocabulary import Vocabulary
 
 Triples: TypeAlias = npt.NDArray[np.int32]
 
+Ids: TypeAlias = npt.NDArray[np.int32]
+T = TypeVar("T", bound=npt.NDArray[Any])
+
 _BLOCK = 2**15
 
 
@@ -229,13 +232,50 @@ class RelationIndex:
         return np.flatnonzero(self.subjects == self.objects)
 
 
+class EntitySteps:
+    """All steps away from each entity; the view by entity beside `RelationIndex`, the view by relation.
+
+    A step is a relation with a direction: 2 · R + FORWARD goes from subject to object, 2 · R + INVERSE back.
+    The steps away from x are those in `steps[p[x]:p[x + 1]]`, with p = `pointers`, and lead to the entities in
+    the same part of `ends`. They are sorted by step, then by end. A triple (x, R, x) gives x two steps.
+
+    Parameters
+    ----------
+    index
+        The relations of the graph.
+
+    Attributes
+    ----------
+    pointers
+        int64[entities + 1], where the steps of each entity begin.
+    steps
+        int32[2n], the steps of all entities one after the other.
+    ends
+        int32[2n], where each step leads.
+    """
+
+    def __init__(self, index: RelationIndex) -> None:
+        counts = np.diff(index.offsets)
+        starts = np.empty(2 * index.size, dtype=np.int32)
+        ends = np.empty_like(starts)
+        # Each relation's pairs one way, then the other: sorted by step, start, end.
+        places = np.arange(index.size) + np.repeat(index.offsets[:-1], counts)
+        starts[places], ends[places] = index.subjects, index.objects
+        places += np.repeat(counts, counts)
+        starts[places], ends[places] = index.inverse_objects, index.inverse_subjects
+        steps = np.repeat(np.arange(2 * index.relations, dtype=np.int32), np.repeat(counts, 2))
+        order = np.argsort(starts, kind="stable")
+        self.steps: Ids = _readonly(steps[order])
+        self.ends: Ids = _readonly(ends[order])
+        pointers = np.zeros(index.entities + 1, dtype=np.int64)
+        np.cumsum(np.bincount(starts, minlength=index.entities), out=pointers[1:])
+        self.pointers: npt.NDArray[np.int64] = _readonly(pointers)
+
+
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 
 # The names under which the type predicate is recognised, most explicit first.
 TYPE_NAMES = (RDF_TYPE, f"<{RDF_TYPE}>", "rdf:type", "type")
-
-Ids = npt.NDArray[np.int32]
-T = TypeVar("T", bound=npt.NDArray[Any])
 
 
 class KnowledgeGraph:
@@ -352,6 +392,11 @@ class KnowledgeGraph:
     def index(self) -> RelationIndex:
         """Per-relation adjacency in both directions, built when first used."""
         return RelationIndex(self.triples, len(self.entities), len(self.relations))
+
+    @cached_property
+    def steps(self) -> EntitySteps:
+        """All steps away from each entity, in both directions, built when first used."""
+        return EntitySteps(self.index)
 
     @cached_property
     def packed(self) -> npt.NDArray[np.int64]:

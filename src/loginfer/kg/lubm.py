@@ -36,9 +36,10 @@ import numpy.typing as npt
 
 from loginfer.errors import InputError, OutputError
 from loginfer.files import atomic_path
-from loginfer.kg.formats.base import Progress, compressed, split_compression
+from loginfer.kg.formats.base import compressed, split_compression
 from loginfer.kg.graph import RDF_TYPE, KnowledgeGraph
 from loginfer.kg.vocabulary import Vocabulary
+from loginfer.progress import Progress
 
 MULTIPLIER = 0x5DEECE66D
 INCREMENT = 11

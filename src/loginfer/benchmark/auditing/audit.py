@@ -19,8 +19,8 @@ from loginfer.benchmark.folder.reading import read_folder
 from loginfer.benchmark.program import negation_notes
 from loginfer.benchmark.shortcut_gate import check_limit, gate, most_important, rule_shares, shortcut_decisions
 from loginfer.benchmark.shortcuts import oracle_accuracy, oracle_of, shortcut_accuracies
-from loginfer.engine import Progress
 from loginfer.errors import LogInferError
+from loginfer.progress import Progress
 
 Check = Callable[[Material], Iterator[Problem]]
 

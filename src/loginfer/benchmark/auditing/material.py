@@ -22,10 +22,11 @@ from loginfer.benchmark.construction.noise import Noise
 from loginfer.benchmark.folder.manifest import RULES, Role, file_of
 from loginfer.benchmark.folder.reading import RawFolder, noise_of
 from loginfer.benchmark.program import Rounds
-from loginfer.engine import Derivations, Engine, Progress, open_engine_in
+from loginfer.engine import Derivations, Engine, open_engine_in
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.kg.graph import distinct_keys
 from loginfer.logic.rule import Rule
+from loginfer.progress import Progress
 
 Keys = npt.NDArray[np.int64]
 

@@ -32,11 +32,12 @@ from loginfer.benchmark.construction.rules import Selection
 from loginfer.benchmark.negatives import Context, sample_negatives
 from loginfer.benchmark.program import MatchedSample, needs_matching
 from loginfer.benchmark.recipe import Recipe, share_of
-from loginfer.engine import Engine, Progress
+from loginfer.engine import Engine
 from loginfer.errors import InputError
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.kg.graph import keys_without, merged_keys
 from loginfer.logic.rule import Atom, Constant, Rule, Term, Variable
+from loginfer.progress import Progress
 from loginfer.randomness import hash_order, salt
 
 Mask = npt.NDArray[np.bool_]

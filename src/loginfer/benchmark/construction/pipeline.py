@@ -15,9 +15,10 @@ from loginfer.benchmark.construction.rules import Selection, given_rules, named_
 from loginfer.benchmark.negatives import Context, sample_negatives
 from loginfer.benchmark.program import Rounds, refuse_negations
 from loginfer.benchmark.recipe import Method, Recipe
-from loginfer.engine import Engine, Progress, extend, open_engine_in
+from loginfer.engine import Engine, extend, open_engine_in
 from loginfer.kg import KnowledgeGraph
 from loginfer.logic.rule import Rule
+from loginfer.progress import Progress
 
 if TYPE_CHECKING:
     from loginfer.benchmark.construction.inductive import Sides

@@ -17,10 +17,11 @@ from loginfer.benchmark.benchmark import SPLITS, Provenance, Splits, StoredSplit
 from loginfer.benchmark.construction.rules import Selection, refuse_silence, sample_new, silent_rules
 from loginfer.benchmark.program import Rounds
 from loginfer.benchmark.recipe import Recipe
-from loginfer.engine import Engine, Progress
+from loginfer.engine import Engine
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.kg.graph import keys_without, merged_keys
 from loginfer.logic.rule import Rule
+from loginfer.progress import Progress
 from loginfer.randomness import hash_order, salt
 
 Keys = npt.NDArray[np.int64]

@@ -51,7 +51,7 @@ from loginfer.benchmark.program import (
     sub_rule,
 )
 from loginfer.benchmark.recipe import Recipe, parse_interval
-from loginfer.engine import BodyTable, Engine, Progress, Projection
+from loginfer.engine import BodyTable, Engine, Projection
 from loginfer.engine.binding import bind
 from loginfer.engine.bodies import body_texts, finish_table, predicate_names
 from loginfer.errors import InputError, LimitError
@@ -61,6 +61,7 @@ from loginfer.logic import canonical_text, instantiate, parse_pattern, parse_rul
 from loginfer.logic.rule import Atom, Inequality, Pattern, Rule
 from loginfer.logic.rule_files import read_rules
 from loginfer.logic.stratification import stratified
+from loginfer.progress import Progress
 from loginfer.randomness import generator, salt
 
 

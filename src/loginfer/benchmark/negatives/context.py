@@ -21,10 +21,11 @@ from loginfer.benchmark.benchmark import SOURCES, SPLITS, NegativeSet, Origins, 
 from loginfer.benchmark.negatives.spaces import Draw
 from loginfer.benchmark.program import Rounds, has_negations, negation_notes
 from loginfer.benchmark.recipe import Recipe
-from loginfer.engine import Engine, Progress
+from loginfer.engine import Engine
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.kg.graph import TripleKeys, distinct_keys, member
 from loginfer.logic.rule import Rule
+from loginfer.progress import Progress
 
 
 class Truth:

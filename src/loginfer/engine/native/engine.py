@@ -39,7 +39,7 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.engine.binding import ABSENT, Bound, BoundAtom, Part, bind, combine, relation_of, separate
-from loginfer.engine.interface import BodyTable, Derivations, Materialisation, Progress, Projection, Witnesses
+from loginfer.engine.interface import BodyTable, Derivations, Materialisation, Projection, Witnesses
 from loginfer.engine.native import join_kernels as kernels
 from loginfer.engine.native.plan import (
     DOMAIN,
@@ -63,6 +63,7 @@ from loginfer.kernels import inlined, kernel
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.kg.graph import FORWARD, INVERSE, TripleKeys
 from loginfer.logic.rule import Pattern, Rule
+from loginfer.progress import Progress
 from loginfer.randomness import INCREMENT, MULTIPLIERS, hash_order, hashes
 
 _INCREMENT = np.uint64(INCREMENT)

@@ -30,7 +30,7 @@ from typing import TypeAlias
 import numpy as np
 
 from loginfer.engine.binding import Bound, BoundAtom, bind
-from loginfer.engine.interface import Materialisation, Progress, Projection
+from loginfer.engine.interface import Materialisation, Projection
 from loginfer.engine.native import materialise_store as kernels
 from loginfer.engine.native.engine import exists, project, too_many
 from loginfer.engine.native.materialise_store import LOW, NO_IDS, NO_KEYS, Members, Pairs, Store, pack
@@ -42,6 +42,7 @@ from loginfer.errors import LimitError
 from loginfer.kg import KnowledgeGraph
 from loginfer.logic.rule import Rule
 from loginfer.logic.stratification import stratified
+from loginfer.progress import Progress
 
 
 class Conclusions:

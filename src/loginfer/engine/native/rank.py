@@ -44,12 +44,13 @@ import numpy.typing as npt
 
 from loginfer.engine.binding import ABSENT, relation_of
 from loginfer.engine.bodies import counted_templates, finish_table, rank_negated
-from loginfer.engine.interface import BodyTable, Progress
+from loginfer.engine.interface import BodyTable
 from loginfer.engine.native.rank_patterns import stable_order
 from loginfer.errors import LimitError
 from loginfer.kernels import EMPTY, HIGH, MULTIPLIER, add, entries, grown, kernel, new_counter
 from loginfer.kg import KnowledgeGraph
 from loginfer.logic.rule import Atom, Constant, Negation, Pattern, Template, Term, Variable
+from loginfer.progress import Progress
 
 if TYPE_CHECKING:
     from loginfer.engine.native.rank_patterns import Edges

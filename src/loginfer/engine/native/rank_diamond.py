@@ -38,9 +38,9 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.engine.interface import Progress
 from loginfer.engine.native.rank_patterns import Edges, Lists, busiest_first, fork_table, lists
 from loginfer.kernels import add, entries, grown, kernel, new_counter
+from loginfer.progress import Progress
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]

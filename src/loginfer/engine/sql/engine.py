@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from loginfer.engine.binding import ABSENT, Part, bind, combine, relation_named, relation_of, separate
 from loginfer.engine.bodies import counted_templates, finish_table, rank_negated
-from loginfer.engine.interface import BodyTable, Derivations, Materialisation, Progress, Projection, Witnesses
+from loginfer.engine.interface import BodyTable, Derivations, Materialisation, Projection, Witnesses
 from loginfer.engine.sql.materialise import materialise
 from loginfer.engine.sql.queries import (
     Among,
@@ -60,6 +60,7 @@ from loginfer.kg import RDF_TYPE, KnowledgeGraph, Triples
 from loginfer.kg.graph import TripleKeys
 from loginfer.logic.dialects.queries import Check, Exclusion, Layout, exclusions
 from loginfer.logic.rule import Atom, Constant, Inequality, Negation, Pattern, Rule, Template, Term, Variable
+from loginfer.progress import Progress
 
 # Projects a rule's body to some variables, among some rows.
 ProjectRule: TypeAlias = Callable[[Rule, Sequence[Variable], Among | None], ProjectionQuery]

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from loginfer.engine.binding import ABSENT, bind, relation_of
-from loginfer.engine.interface import Materialisation, Progress
+from loginfer.engine.interface import Materialisation
 from loginfer.engine.sql.planning import Estimate
 from loginfer.engine.sql.queries import head_columns, project, refuse_product
 from loginfer.engine.sql.session import Session
@@ -17,6 +17,7 @@ from loginfer.kg import KnowledgeGraph
 from loginfer.logic.dialects.queries import Layout, exclusions
 from loginfer.logic.rule import Atom, Constant, Rule
 from loginfer.logic.stratification import stratified
+from loginfer.progress import Progress
 
 # Tables of one run: all that was derived, with its depth; what the last round added; what this one adds.
 DERIVED, DELTA, FRESH = "derived", "delta", "fresh"

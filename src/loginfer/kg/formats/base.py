@@ -25,16 +25,13 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO, Literal, cast
 
 from loginfer.errors import InputError, LimitError
 from loginfer.files import reading
+from loginfer.progress import Progress
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from loginfer.kg.formats.scan import GraphBuilder
     from loginfer.kg.graph import KnowledgeGraph
-
-
-# Called with what is being done, how much of it is done, and how much there is (None: unknown).
-Progress = Callable[[str, int, "int | None"], None]
 
 
 @dataclass(frozen=True, slots=True)

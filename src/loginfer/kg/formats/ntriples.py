@@ -25,9 +25,10 @@ from urllib.parse import quote, unquote_to_bytes
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.kg.formats.base import Format, Progress, ReadOptions, Source
+from loginfer.kg.formats.base import Format, ReadOptions, Source
 from loginfer.kg.formats.tsv import text_chunks, write_lines
 from loginfer.kg.graph import TripleKeys
+from loginfer.progress import Progress
 
 if TYPE_CHECKING:
     from loginfer.kg.formats.scan import GraphBuilder, NameSpans, NameTable

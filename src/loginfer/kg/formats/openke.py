@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.errors import InputError
-from loginfer.kg.formats.base import Format, Progress, ReadOptions, Source
+from loginfer.kg.formats.base import Format, ReadOptions, Source
 from loginfer.kg.formats.tsv import refuse_names, text_chunks
+from loginfer.progress import Progress
 
 if TYPE_CHECKING:
     from loginfer.kg.formats.scan import GraphBuilder, NameTable

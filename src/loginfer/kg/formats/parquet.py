@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.errors import InputError
-from loginfer.kg.formats.base import Format, Progress, ReadOptions, Source
+from loginfer.kg.formats.base import Format, ReadOptions, Source
+from loginfer.progress import Progress
 
 if TYPE_CHECKING:
     from loginfer.kg.formats.scan import GraphBuilder, NameTable

@@ -707,9 +707,6 @@ def scan_tsv(
     return status
 
 
-# Called with what is being done, how much of it is done, and how much there is (None: unknown).
-Progress = Callable[[str, int, int | None], None]
-
 BLOCK_ROWS = 2**18
 BAD_LINES = 256
 EXAMPLES = 5

@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.errors import InputError, OutputError
-from loginfer.kg.formats.base import Format, Progress, ReadOptions, Source, check_text
+from loginfer.kg.formats.base import Format, ReadOptions, Source, check_text
 from loginfer.kg.graph import Triples
 from loginfer.kg.vocabulary import Vocabulary
+from loginfer.progress import Progress
 
 if TYPE_CHECKING:
     from loginfer.kg.formats.scan import GraphBuilder

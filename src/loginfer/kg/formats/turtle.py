@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from loginfer.errors import InputError
 from loginfer.kg.formats import ntriples
-from loginfer.kg.formats.base import Format, Progress, ReadOptions, Source, check_text
+from loginfer.kg.formats.base import Format, ReadOptions, Source, check_text
 from loginfer.kg.formats.ntriples import name_of_term
 from loginfer.kg.formats.tsv import HEAD
+from loginfer.progress import Progress
 
 if TYPE_CHECKING:
     from loginfer.kg.formats.scan import GraphBuilder
