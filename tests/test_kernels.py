@@ -1,13 +1,17 @@
-"""The cache of compiled kernels: kept where it can be, and never older than the sources."""
+"""What kernels share; and their cache: kept where it can be, and never older than the sources."""
 
 import os
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
+
+import numpy as np
 
 import loginfer
 from loginfer import kernels
+from loginfer.randomness import mixed
 
 
 def test_kernels_work_where_their_code_cannot_be_kept(monkeypatch, capsys):
@@ -71,3 +75,29 @@ def test_a_number_that_a_kernel_takes_from_another_file_is_part_of_its_key(tmp_p
     assert answer(package)[0] == 22
     (package / "numbers_of_ours.py").write_text("STEP = 102\n")
     assert answer(package)[0] == 122
+
+
+def test_both_searches_find_what_numpy_finds():
+    values = np.sort(np.random.default_rng(5).integers(0, 300, 200))
+    for wanted in range(-1, 302):
+        for low, high in ((0, 200), (17, 120), (50, 50)):
+            expected = low + int(np.searchsorted(values[low:high], wanted))
+            assert kernels.lower_bound(values, low, high, wanted) == expected
+            assert kernels.gallop(values, low, high, wanted) == expected
+
+
+def test_a_counter_counts_while_it_grows():
+    counter, expected = kernels.new_counter(4), Counter()
+    for key in np.random.default_rng(6).integers(0, 50, 300).tolist():
+        kernels.add_count(counter, key, key + 1)
+        expected[key] += key + 1
+        if 4 * len(expected) > counter.size:
+            counter = kernels.grown_counter(counter)
+    keys, counts = kernels.counter_items(counter)
+    assert dict(zip(keys.tolist(), counts.tolist(), strict=True)) == expected
+
+
+def test_kernels_mix_bits_as_numpy_does():
+    values = np.arange(100, dtype=np.uint64) * np.uint64(0x123456789ABCDEF)
+    assert [kernels.mix64(value) for value in values] == mixed(values).tolist()
+    assert [kernels.random_bits(value, 1) for value in values] == mixed(values).tolist()

@@ -1,8 +1,9 @@
 """Compiled kernels: their decorators, their cache on disk, and what they all use.
 
 `@kernel` is `numba.njit` with machine code kept on disk. Numba is imported when the first module with kernels
-is, so the rest of the program starts without it. Below the decorators: search in ascending lists, a hash
-table that counts, and random bits, each written once for all kernels.
+is, so the rest of the program starts without it. Below the decorators stands what kernels of all rooms use,
+written once: `lower_bound` and `gallop` search in ascending lists; `find_slot` looks a key up in a hash table,
+and a counter is such a table with a count for each key; `mix64` and `random_bits` give random bits.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 from numba.extending import intrinsic
+
+from loginfer.randomness import INCREMENT, MULTIPLIERS
 
 # Numba makes a great many objects while it is imported, and no garbage: collecting in between is in vain.
 _collecting = gc.isenabled()
@@ -236,9 +239,12 @@ def _trailing_zeros(typing_context: Any, word: Any) -> Any:
 trailing_zeros: Any = intrinsic(_trailing_zeros)
 
 
+# -- search in ascending lists ---------------------------------------------------------------------
+
+
 @inlined
-def position(values: Any, low: Any, high: Any, wanted: Any) -> Any:
-    """Return the first place from `low` to `high` whose value is not below the wanted one."""
+def lower_bound(values: Any, low: Any, high: Any, wanted: Any) -> Any:
+    """Return the first place in values[low:high], ascending, that is not below `wanted`; `high` if all are."""
     while low < high:
         middle = (low + high) >> 1
         if values[middle] < wanted:
@@ -249,95 +255,109 @@ def position(values: Any, low: Any, high: Any, wanted: Any) -> Any:
 
 
 @inlined
-def gallop(values: Any, low: Any, end: Any, wanted: Any) -> Any:
-    """Return the same as `position`, sooner if the place is near the start."""
+def gallop(values: Any, low: Any, high: Any, wanted: Any) -> Any:
+    """Return the same as `lower_bound`, sooner if the place is near `low`."""
     step = 1
-    while low + step < end and values[low + step] < wanted:
-        low += step
+    place = low
+    while place < high and values[place] < wanted:
+        low = place + 1
+        place += step
         step *= 2
-    high = min(low + step, end)
-    while low < high:
-        middle = (low + high) >> 1
-        if values[middle] < wanted:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    return lower_bound(values, low, min(place, high), wanted)
 
+
+# -- hash tables -----------------------------------------------------------------------------------
 
 Longs = npt.NDArray[np.int64]
 
+# A slot without a key. Keys are not negative.
 EMPTY = -1
-# 2⁶⁴ divided by the golden ratio: multiplication by it spreads neighbouring keys over the high bits.
-MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-HIGH = np.uint64(32)
+
+_INCREMENT = np.uint64(INCREMENT)
+_FIRST, _SECOND = np.uint64(MULTIPLIERS[0]), np.uint64(MULTIPLIERS[1])
+_27, _30, _31, _32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
+
+
+@inlined
+def first_slot(key: Any, capacity: Any) -> Any:
+    """Return where to look for a key first in a table of `capacity` slots, a power of two up to 2³².
+
+    Multiplication by 2⁶⁴ divided by the golden ratio spreads neighbouring keys over the high bits.
+    """
+    return np.int64((np.uint64(key) * _INCREMENT) >> _32) & (capacity - 1)
+
+
+@inlined
+def find_slot(table: Any, key: Any, width: Any = 1) -> Any:
+    """Return the slot of a key, or the empty one where it belongs.
+
+    Slot i holds table[i * width : (i + 1) * width], its key in front. Some slots must be empty.
+    """
+    capacity = table.size // width
+    slot = first_slot(key, capacity)
+    while table[slot * width] != key and table[slot * width] != EMPTY:
+        slot = (slot + 1) & (capacity - 1)
+    return slot
 
 
 @kernel
 def new_counter(capacity: int) -> Longs:
-    """Return an empty table of `capacity` slots, a power of two up to 2³¹."""
-    slots = np.zeros(2 * capacity, dtype=np.int64)
-    slots[::2] = EMPTY
-    return slots
+    """Return a hash table for counts by key, with `capacity` slots, a power of two up to 2³¹."""
+    counter = np.zeros(2 * capacity, dtype=np.int64)
+    counter[::2] = EMPTY
+    return counter
 
 
 @inlined
-def add(slots: Longs, key: int, amount: int) -> int:
+def add_count(counter: Longs, key: int, amount: int) -> int:
     """Add to the count of a key; return 1 if the key is new, else 0."""
-    mask = slots.size // 2 - 1
-    place = np.int64((np.uint64(key) * MULTIPLIER) >> HIGH) & mask
-    while True:
-        found = slots[2 * place]
-        if found == key:
-            slots[2 * place + 1] += amount
-            return 0
-        if found == EMPTY:
-            slots[2 * place] = key
-            slots[2 * place + 1] = amount
-            return 1
-        place = (place + 1) & mask
+    slot = 2 * find_slot(counter, key, 2)
+    if counter[slot] == key:
+        counter[slot + 1] += amount
+        return 0
+    counter[slot] = key
+    counter[slot + 1] = amount
+    return 1
 
 
 @kernel
-def grown(slots: Longs) -> Longs:
-    """Return a table of twice the size with the same counts."""
-    larger = new_counter(slots.size)
-    for i in range(0, slots.size, 2):
-        if slots[i] != EMPTY:
-            add(larger, slots[i], slots[i + 1])
+def grown_counter(counter: Longs) -> Longs:
+    """Return a counter with twice as many slots and the same counts."""
+    larger = new_counter(counter.size)
+    for i in range(0, counter.size, 2):
+        if counter[i] != EMPTY:
+            add_count(larger, counter[i], counter[i + 1])
     return larger
 
 
 @kernel
-def entries(slots: Longs) -> tuple[Longs, Longs]:
-    """Return the keys and counts, in no particular order."""
-    count = 0
-    for i in range(0, slots.size, 2):
-        count += slots[i] != EMPTY
-    keys = np.empty(count, dtype=np.int64)
-    amounts = np.empty(count, dtype=np.int64)
-    count = 0
-    for i in range(0, slots.size, 2):
-        if slots[i] != EMPTY:
-            keys[count] = slots[i]
-            amounts[count] = slots[i + 1]
-            count += 1
-    return keys, amounts
+def counter_items(counter: Longs) -> tuple[Longs, Longs]:
+    """Return the keys and their counts, in no particular order."""
+    used = np.flatnonzero(counter[::2] != EMPTY)
+    return counter[2 * used], counter[2 * used + 1]
 
 
-_STEP = np.uint64(0x9E3779B97F4A7C15)
-_FIRST = np.uint64(0xBF58476D1CE4E5B9)
-_SECOND = np.uint64(0x94D049BB133111EB)
-_30, _27, _31, _32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
+# -- random bits -----------------------------------------------------------------------------------
+
+
+@inlined
+def _scatter(bits: Any) -> Any:
+    """Return the finaliser of SplitMix64 without the increment."""
+    bits = (bits ^ (bits >> _30)) * _FIRST
+    bits = (bits ^ (bits >> _27)) * _SECOND
+    return bits ^ (bits >> _31)
+
+
+@inlined
+def mix64(value: Any) -> Any:
+    """Return 64 bits that depend on all bits of a value, as `mixed` of `loginfer.randomness`: a bijection."""
+    return _scatter(np.uint64(value) + _INCREMENT)
 
 
 @inlined
 def random_bits(salt: Any, counter: Any) -> Any:
-    """Return 64 random bits for a counter: SplitMix64, whose states are salt, salt + step, …."""
-    z = salt + np.uint64(counter) * _STEP
-    z = (z ^ (z >> _30)) * _FIRST
-    z = (z ^ (z >> _27)) * _SECOND
-    return z ^ (z >> _31)
+    """Return 64 random bits for a counter: SplitMix64, whose states are salt, salt + increment, …."""
+    return _scatter(salt + np.uint64(counter) * _INCREMENT)
 
 
 @inlined

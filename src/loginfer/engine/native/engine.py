@@ -59,16 +59,12 @@ from loginfer.engine.native.plan import (
 )
 from loginfer.engine.native.store import GraphStore, Store
 from loginfer.errors import LimitError
-from loginfer.kernels import inlined, kernel
+from loginfer.kernels import kernel, mix64
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.kg.graph import FORWARD, INVERSE, TripleKeys
 from loginfer.logic.rule import Pattern, Rule
 from loginfer.progress import Progress
-from loginfer.randomness import INCREMENT, MULTIPLIERS, hash_order, hashes
-
-_INCREMENT = np.uint64(INCREMENT)
-_FIRST, _SECOND = (np.uint64(multiplier) for multiplier in MULTIPLIERS)
-_30, _27, _31 = (np.uint64(shift) for shift in (30, 27, 31))
+from loginfer.randomness import hash_order, hashes
 
 
 def first_of_parts(
@@ -101,21 +97,13 @@ def first_of_parts(
     return total, first
 
 
-@inlined
-def _mixed(value: Any) -> Any:
-    value += _INCREMENT
-    value = (value ^ (value >> _30)) * _FIRST
-    value = (value ^ (value >> _27)) * _SECOND
-    return value ^ (value >> _31)
-
-
 @kernel
 def _up_to(triples: Any, relations: Any, entities: Any, salt: Any, last: Any, keys: Any) -> int:
     """Write down the keys of the triples whose hash is at most `last`; return how many they are."""
     found = 0
     for i in range(len(triples)):
         key = (np.int64(triples[i, 0]) * relations + triples[i, 1]) * entities + triples[i, 2]
-        if _mixed(_mixed(np.uint64(key)) ^ salt) <= last:
+        if mix64(mix64(key) ^ salt) <= last:
             keys[found] = key
             found += 1
     return found

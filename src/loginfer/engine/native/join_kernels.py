@@ -38,7 +38,7 @@ from loginfer.engine.native.plan import (
     STAMP_LEVEL,
     VARIABLE,
 )
-from loginfer.kernels import inlined, kernel, trailing_zeros
+from loginfer.kernels import gallop, inlined, kernel, trailing_zeros
 
 # A number: a Python int outside, an int64 inside.
 Int: TypeAlias = Any
@@ -53,25 +53,6 @@ Uint64 = npt.NDArray[np.uint64]
 TOO_MANY = 9_100_000_000_000_000_000
 # Products are checked in floating point: this is a safe distance below.
 _LARGEST = 9.0e18
-
-
-@inlined
-def _seek(values: Int32, begin: Int, end: Int, wanted: Int) -> Int:
-    """Return the first place in values[begin:end], ascending, that is not below `wanted`."""
-    step = 1
-    low = begin
-    while low < end and values[low] < wanted:
-        begin = low + 1
-        low += step
-        step *= 2
-    high = min(low, end)
-    while begin < high:
-        middle = (begin + high) >> 1
-        if values[middle] < wanted:
-            begin = middle + 1
-        else:
-            high = middle
-    return begin
 
 
 @inlined
@@ -120,7 +101,7 @@ def _is_absent(
             continue
         owner = np.int64(candidate) if of == nodes[node, VARIABLE] else np.int64(terms[of])
         last = np.int64(pointers[row, owner + 1])
-        found = _seek(values, np.int64(pointers[row, owner]), last, candidate)
+        found = gallop(values, np.int64(pointers[row, owner]), last, candidate)
         if found < last and values[found] == candidate:
             return False
     return True
@@ -147,7 +128,7 @@ def _advance(
         place += 1
         passes = True
         for j in range(1, lists):
-            found = _seek(values, state[node, 2 * j], state[node, 2 * j + 1], candidate)
+            found = gallop(values, state[node, 2 * j], state[node, 2 * j + 1], candidate)
             state[node, 2 * j] = found
             if found == state[node, 2 * j + 1]:
                 state[node, 0] = end
@@ -163,7 +144,7 @@ def _advance(
         for k in range(nodes[node, LOOPS], nodes[node, LOOPS_END]):
             row = constraints[k, 0]
             last = np.int64(pointers[row, candidate + 1])
-            found = _seek(values, np.int64(pointers[row, candidate]), last, candidate)
+            found = gallop(values, np.int64(pointers[row, candidate]), last, candidate)
             if found == last or values[found] != candidate:
                 passes = False
         if passes and _is_absent(node, candidate, nodes, constraints, pointers, values, terms):
@@ -186,7 +167,7 @@ def _list_count(node: Int, nodes: Int64, differs: Int64, values: Int32, terms: I
             if terms[differs[m]] == other:
                 repeated = True
         if not repeated:
-            place = _seek(values, begin, end, other)
+            place = gallop(values, begin, end, other)
             if place < end and values[place] == other:
                 total -= 1
     return total
@@ -342,7 +323,7 @@ def check(
                 row = constraints[k, 0]
                 of = terms[constraints[k, 1]]
                 end = np.int64(pointers[row, of + 1])
-                place = _seek(values, np.int64(pointers[row, of]), end, np.int64(value))
+                place = gallop(values, np.int64(pointers[row, of]), end, np.int64(value))
                 if place == end or values[place] != value:
                     holds = False
                     break

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from loginfer.engine.binding import Bound, BoundAtom
 from loginfer.engine.interface import Materialisation
-from loginfer.kernels import kernel, trailing_zeros
+from loginfer.kernels import gallop, kernel, trailing_zeros
 from loginfer.kg import KnowledgeGraph
 
 Keys = npt.NDArray[np.int64]
@@ -100,25 +100,6 @@ def swapped(keys: Keys, entities: int) -> Keys:
 
 
 @kernel
-def _first_at_least(keys: Keys, wanted: int, low: int) -> int:
-    """Return the first place ≥ low whose key is ≥ wanted; cheap if it is near `low`."""
-    step = 1
-    high = low
-    while high < len(keys) and keys[high] < wanted:
-        low = high + 1
-        high += step
-        step *= 2
-    high = min(high, len(keys))
-    while low < high:
-        middle = (low + high) >> 1
-        if keys[middle] < wanted:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@kernel
 def fresh(candidates: Keys, base: Keys, recent: Keys) -> Keys:
     """Return the distinct ones of sorted candidates that are in neither of two sorted arrays."""
     out = np.empty(len(candidates), dtype=np.int64)
@@ -128,10 +109,10 @@ def fresh(candidates: Keys, base: Keys, recent: Keys) -> Keys:
         if key == last:
             continue
         last = key
-        a = _first_at_least(base, key, a)
+        a = gallop(base, a, len(base), key)
         if a < len(base) and base[a] == key:
             continue
-        b = _first_at_least(recent, key, b)
+        b = gallop(recent, b, len(recent), key)
         if b < len(recent) and recent[b] == key:
             continue
         out[n] = key
@@ -292,10 +273,10 @@ def expand(
             grown = np.empty(max(needed, 2 * len(out)), dtype=np.int64)
             grown[:n] = out[:n]
             out = grown
-        a = _first_at_least(base, start << 32, a)
-        a_end = _first_at_least(base, (start + 1) << 32, a)
-        b = _first_at_least(recent, start << 32, b)
-        b_end = _first_at_least(recent, (start + 1) << 32, b)
+        a = gallop(base, a, len(base), start << 32)
+        a_end = gallop(base, a, len(base), (start + 1) << 32)
+        b = gallop(recent, b, len(recent), start << 32)
+        b_end = gallop(recent, b, len(recent), (start + 1) << 32)
         known = (a_end - a) + (b_end - b)
         if len(words) and steps >= 4 * len(words) + known:
             for j in range(begin, i):
@@ -341,11 +322,11 @@ def expand(
                 seen[z] = stamp
                 key = (start << 32) | np.int64(z)
                 if not marking:
-                    p = _first_at_least(base[a:a_end], key, 0)
-                    if p < a_end - a and base[a + p] == key:
+                    p = gallop(base, a, a_end, key)
+                    if p < a_end and base[p] == key:
                         continue
-                    p = _first_at_least(recent[b:b_end], key, 0)
-                    if p < b_end - b and recent[b + p] == key:
+                    p = gallop(recent, b, b_end, key)
+                    if p < b_end and recent[p] == key:
                         continue
                 out[n] = key
                 n += 1

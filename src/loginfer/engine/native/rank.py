@@ -47,7 +47,7 @@ from loginfer.engine.bodies import counted_templates, finish_table, rank_negated
 from loginfer.engine.interface import BodyTable
 from loginfer.engine.native.rank_patterns import stable_order
 from loginfer.errors import LimitError
-from loginfer.kernels import EMPTY, HIGH, MULTIPLIER, add, entries, grown, kernel, new_counter
+from loginfer.kernels import add_count, counter_items, find_slot, grown_counter, kernel, new_counter
 from loginfer.kg import KnowledgeGraph
 from loginfer.logic.rule import Atom, Constant, Negation, Pattern, Template, Term, Variable
 from loginfer.progress import Progress
@@ -353,19 +353,13 @@ def _key_set(keys: Longs) -> Longs:
         capacity *= 2
     slots = new_counter(capacity)
     for key in keys:
-        add(slots, key, 1)
+        add_count(slots, key, 1)
     return slots
 
 
 @kernel
 def _contains(slots: Longs, key: int) -> bool:
-    mask = slots.size // 2 - 1
-    place = np.int64((np.uint64(key) * MULTIPLIER) >> HIGH) & mask
-    while slots[2 * place] != EMPTY:
-        if slots[2 * place] == key:
-            return True
-        place = (place + 1) & mask
-    return False
+    return bool(slots[2 * find_slot(slots, key, 2)] == key)
 
 
 @kernel
@@ -412,11 +406,11 @@ def _join(
                 if agree:
                     continue
                 witnesses += float(left_count[a]) * float(right_count[b])
-                used += add(slots, left_out[a] + right_out[b], left_count[a] * right_count[b])
+                used += add_count(slots, left_out[a] + right_out[b], left_count[a] * right_count[b])
                 if 4 * used >= slots.size:
-                    slots = grown(slots)
+                    slots = grown_counter(slots)
         i, j = i_end, j_end
-    keys, counts = entries(slots)
+    keys, counts = counter_items(slots)
     return keys, counts, witnesses
 
 

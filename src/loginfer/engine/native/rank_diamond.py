@@ -39,7 +39,7 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.engine.native.rank_patterns import Edges, Lists, busiest_first, fork_table, lists
-from loginfer.kernels import add, entries, grown, kernel, new_counter
+from loginfer.kernels import add_count, counter_items, grown_counter, kernel, lower_bound, new_counter
 from loginfer.progress import Progress
 
 Ints = npt.NDArray[np.int32]
@@ -82,7 +82,7 @@ def unfold(slots: Longs, diagonal: Longs, pair_of: Ints, labels: int) -> tuple[I
     labels
         Number of labels.
     """
-    keys, support = entries(slots)
+    keys, support = counter_items(slots)
     keys, support = keys[support > 0], support[support > 0]
     first, second = (pair_of[part] for part in np.divmod(keys, max(len(pair_of), 1)))
     equal = np.flatnonzero(diagonal > 0)
@@ -174,8 +174,8 @@ def _add_products(
                 size = 0
                 for i in range(out_start[x], out_start[x + 1]):
                     y = out_neighbour[i]
-                    low = _first_from(next_neighbour, next_start[y], next_start[y + 1], least)
-                    size += _first_from(next_neighbour, low, next_start[y + 1], bound) - low
+                    low = lower_bound(next_neighbour, next_start[y], next_start[y + 1], least)
+                    size += lower_bound(next_neighbour, low, next_start[y + 1], bound) - low
             if size > len(path):
                 path = np.empty(size + size // 2, dtype=np.int32)
                 before = np.empty(size + size // 2, dtype=np.int32)
@@ -186,8 +186,8 @@ def _add_products(
                 base = out_label[i] * labels
                 low, high = next_start[y], next_start[y + 1]
                 if blocks > 1:
-                    low = _first_from(next_neighbour, low, high, least)
-                    high = _first_from(next_neighbour, low, high, bound)
+                    low = lower_bound(next_neighbour, low, high, least)
+                    high = lower_bound(next_neighbour, low, high, bound)
                 for j in range(low, high):
                     w = next_neighbour[j]
                     previous = last[w]
@@ -230,26 +230,14 @@ def _add_products(
                         first, second = min(a, here[j]), max(a, here[j])
                         if second < limit[first]:
                             added += 1
-                            used += add(slots, first * numbers + second, times * amount[j])
+                            used += add_count(slots, first * numbers + second, times * amount[j])
                             if 4 * used >= slots.size:
-                                slots = grown(slots)
+                                slots = grown_counter(slots)
                     # Places up to `kept` have been read already and hold numbers from here on.
                     here[kept] = a
                     amount[kept] = times
                     kept += 1
     return slots, added
-
-
-@kernel
-def _first_from(values: Ints, low: int, high: int, least: int) -> int:
-    """Return the first place in ascending values[low:high] that holds `least` or more."""
-    while low < high:
-        middle = (low + high) // 2
-        if values[middle] < least:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 @kernel
@@ -293,9 +281,9 @@ def same_middle(
                 # Both orders of the two label pairs come by; one of them counts.
                 first, second = number_of[r * labels + t], number_of[s * labels + p]
                 if 0 <= first < second < limit[first]:
-                    used += add(slots, first * numbers + second, -amount)
+                    used += add_count(slots, first * numbers + second, -amount)
                     if 4 * used >= slots.size:
-                        slots = grown(slots)
+                        slots = grown_counter(slots)
         for i in range(ins):
             in_count_of[in_here[i]] = 0
         for j in range(outs):
@@ -325,7 +313,7 @@ def same_middle(
                             second = number_of[in_label[i2] * labels + out_label[j2]]
                             if 0 <= first < second < limit[first]:
                                 # The key is there: it was subtracted from above.
-                                add(slots, first * numbers + second, 1)
+                                add_count(slots, first * numbers + second, 1)
             i, j = in_end, out_end
     return slots
 
@@ -409,7 +397,7 @@ def diamond_top(
     slots, sums, _ = products(out, out, n, number_of, limit, progress)
     diagonal = sums[:, 0] + sums[:, 3]
     slots = same_middle(*arrays(out), *arrays(into), n, number_of, limit, slots, diagonal)
-    counted = entries(slots)[1]
+    counted = counter_items(slots)[1]
     threshold = _largest(np.concatenate([diagonal, *([counted] * (1 + mirrors))]), top)
     bodies, support = unfold(slots, diagonal, frequent, n)
 

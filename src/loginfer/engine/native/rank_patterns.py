@@ -26,7 +26,7 @@ from itertools import combinations, permutations
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.kernels import add, entries, grown, kernel, new_counter
+from loginfer.kernels import add_count, counter_items, grown_counter, kernel, new_counter
 from loginfer.kg import KnowledgeGraph
 from loginfer.logic.rule import Pattern, Template, Variable
 
@@ -283,12 +283,12 @@ def _count_triangles(start: Longs, high: Ints, code: Ints, weights: Longs) -> tu
                                 + weights[way, 1] * (code[j] >> 1)
                                 + weights[way, 2] * (code[k] >> 1)
                             )
-                            used += add(slots, key, 1)
+                            used += add_count(slots, key, 1)
                             if 4 * used >= slots.size:
-                                slots = grown(slots)
+                                slots = grown_counter(slots)
         for p in range(pair_start[u], pair_start[u + 1]):
             mark[upper[p]] = -1
-    return entries(slots)
+    return counter_items(slots)
 
 
 def single_table(edges: Edges) -> tuple[Ints, Longs]:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.kernels import inlined, kernel, position, random_bits
+from loginfer.kernels import inlined, kernel, lower_bound, random_bits
 from loginfer.systems.rules.mined import BOTH, LONGEST, NONE, OBJECT, SUBJECT
 from loginfer.systems.rules.walks import (
     NODES,
@@ -120,7 +120,7 @@ def _holds(graph: WalkGraph, row: Any, constant: Any) -> Any:
     if row < 0:
         return False
     stop = graph.row_edge[row + 1]
-    place = position(graph.end, graph.row_edge[row], stop, constant)
+    place = lower_bound(graph.end, graph.row_edge[row], stop, constant)
     return place < stop and graph.end[place] == constant
 
 

@@ -29,7 +29,7 @@ import numpy.typing as npt
 from loginfer.engine import Engine, Projection, open_engine
 from loginfer.engine.binding import ABSENT, relation_of
 from loginfer.errors import LimitError
-from loginfer.kernels import inlined, kernel, position
+from loginfer.kernels import inlined, kernel, lower_bound
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.logic.rule import Constant, Rule, ScoredRule
 from loginfer.systems.rules.mined import BOTH, MAXIMUM, NOISY_OR, NONE, OBJECT, SUBJECT, Worth
@@ -391,7 +391,7 @@ def that_begin(edges: Edges, rules: RuleLists, low: Int, high: Int, entity: Int,
                 continue
             if rules.entries[place, SINGLE]:
                 end, behind = rules.entries[place, END], edges.group[group + 1, 1]
-                found = position(edges.ends, edges.group[group, 1], behind, end)
+                found = lower_bound(edges.ends, edges.group[group, 1], behind, end)
                 if found == behind or edges.ends[found] != end:
                     continue
         chosen[size] = rules.entries[place, NUMBER]

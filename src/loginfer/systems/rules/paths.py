@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.kernels import inlined, kernel, position
+from loginfer.kernels import inlined, kernel, lower_bound
 from loginfer.kg import KnowledgeGraph
 from loginfer.systems.rules.mined import BOTH, NONE, OBJECT, SUBJECT, RuleTable
 
@@ -276,7 +276,7 @@ def _meet(ends: Int32, low: Int, high: Int, to_low: Int, to_high: Int, a: Int, b
     while low < high and to_low < to_high:
         value = ends[low]
         if look_up:
-            to_low = position(ends, to_low, to_high, value)
+            to_low = lower_bound(ends, to_low, to_high, value)
             if to_low == to_high:
                 return False
         if ends[to_low] < value:
@@ -315,7 +315,7 @@ def path_exists(
     if end == NONE:
         return _leads_anywhere(edges, low, high, start, other, second, third, distinct)
     if second == NONE:
-        place = position(edges.ends, low, high, end)
+        place = lower_bound(edges.ends, low, high, end)
         return bool(place < high and edges.ends[place] == end)
     to_low, to_high = _steps(edges, end, (second if third == NONE else third) ^ 1)
     return joined(edges, low, high, to_low, to_high, start, end, other, second, third, distinct)

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.benchmark import Benchmark
-from loginfer.kernels import inlined, kernel, position
+from loginfer.kernels import inlined, kernel, lower_bound
 from loginfer.kg import KnowledgeGraph
 from loginfer.randomness import generator, salt
 from loginfer.systems.interface import Checkpoint
@@ -143,7 +143,7 @@ def _two_steps(
             while first < stop and place < last and left[0] > 0:
                 left[0] -= 1
                 between = graph.link_end[first]
-                place = position(graph.link_end, place, last, between)
+                place = lower_bound(graph.link_end, place, last, between)
                 link = place
                 while link < last and graph.link_end[link] == between:
                     left[0] -= 1
@@ -320,7 +320,7 @@ def _expand(
             pairs += 1
             if right >= 0:
                 last = graph.row_edge[right + 1]
-                found = position(graph.end, graph.row_edge[right], last, constant)
+                found = lower_bound(graph.end, graph.row_edge[right], last, constant)
                 correct += found < last and graph.end[found] == constant
     return pairs, correct, seen
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.kernels import inlined, kernel, position, random_bits
+from loginfer.kernels import inlined, kernel, lower_bound, random_bits
 from loginfer.kg import KnowledgeGraph
 
 Ids = npt.NDArray[np.int32]
@@ -183,7 +183,7 @@ def draw(random: npt.NDArray[np.uint64], bound: Any) -> Any:
 def row_of(graph: WalkGraph, constant: Any, step: Any) -> Any:
     """Return the row of a constant's edges for a step; -1 if it has none."""
     stop = graph.group_first[constant + 1]
-    place = position(graph.group_step, graph.group_first[constant], stop, step)
+    place = lower_bound(graph.group_step, graph.group_first[constant], stop, step)
     if place == stop or graph.group_step[place] != step:
         return np.int64(-1)
     return graph.group_row[place]
@@ -195,8 +195,8 @@ def edges_between(graph: WalkGraph, constant: Any, other: Any, direction: Any) -
     first, stop = graph.link_first[direction, constant], graph.link_middle[direction, constant]
     if other == graph.itself:
         first, stop = stop, graph.link_first[direction, constant + 1]
-    first = position(graph.link_end, first, stop, other)
-    return first, position(graph.link_end, first, stop, other + 1)
+    first = lower_bound(graph.link_end, first, stop, other)
+    return first, lower_bound(graph.link_end, first, stop, other + 1)
 
 
 @inlined
