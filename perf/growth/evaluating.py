@@ -16,11 +16,11 @@ RANKED = 1000
 
 def classify(folder: str) -> Any:
     """Prepare a benchmark and a model; scores, threshold and metrics are measured."""
-    from loginfer.evaluation.metrics import Wanted, measure
+    from loginfer.evaluation.metrics import MetricOptions, measure
     from loginfer.evaluation.values import predict
 
     known, scorer = _prepared(folder)
-    wanted = Wanted(protocols=(), diagnosis=False)
+    wanted = MetricOptions(protocols=(), diagnosis=False)
 
     def call() -> Any:
         return measure(known, predict(scorer, known, "pa"), [], wanted, notes=[])

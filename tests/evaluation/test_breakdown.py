@@ -16,11 +16,14 @@ from loginfer.benchmark.benchmark import POSITIONS, SOURCES, Benchmark
 from loginfer.benchmark.construction.pipeline import build
 from loginfer.benchmark.recipe import Recipe
 from loginfer.evaluation.breakdown import GIVEN, breakdown
-from loginfer.evaluation.metrics import COUNTS, METRICS, Rows, classification, confusion, group_metrics
+from loginfer.evaluation.metric_table import metric_titles
+from loginfer.evaluation.metrics import COUNTS, Rows, classification, confusion, group_metrics
 from loginfer.evaluation.thresholds import Thresholds
 from loginfer.evaluation.values import LabelledScores, Predictions
 from loginfer.kg import KnowledgeGraph
 from loginfer.logic.rule import Atom
+
+METRICS = tuple(metric_titles("classification"))
 
 
 def one_group(rows: Rows, chosen: list[int]) -> dict:

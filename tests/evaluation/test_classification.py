@@ -10,7 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loginfer.evaluation.metrics import METRICS, classification, confusion
+from loginfer.evaluation.metric_table import metric_titles
+from loginfer.evaluation.metrics import classification, confusion
+
+METRICS = tuple(metric_titles("classification"))
 
 scores = st.lists(st.integers(0, 4).map(float), max_size=12)
 
@@ -60,7 +63,7 @@ def test_confidences_count_for_the_curves_and_decisions_for_the_rest():
 
 
 def test_heavy_libraries_are_loaded_only_when_used():
-    modules = ("thresholds", "classification", "groups", "breakdown", "diagnosis", "correlation", "witnesses")
+    modules = ("thresholds", "metric_table", "metrics", "breakdown", "diagnosis")
     program = "import sys\n" + "".join(f"import loginfer.evaluation.{name}\n" for name in modules)
     program += "print(*[name for name in ('sklearn', 'numba', 'torch', 'scipy', 'pyarrow') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from tests.support.rankings import CandidateTable, made
 
+from loginfer.evaluation.metric_table import METRICS, hits_at
 from loginfer.evaluation.metrics import ranking_metrics
 from loginfer.evaluation.ranking import rank
 from loginfer.evaluation.values import TIES, Ranks
@@ -37,7 +38,7 @@ def test_the_papers_metrics_are_means_of_subject_and_object_and_the_relations():
 
 
 def test_three_tie_rules_stand_side_by_side():
-    found = ranking_metrics(RANKS, tie="pessimistic", ks=(2,))
+    found = ranking_metrics(RANKS, tie="pessimistic", metrics=[METRICS["mr"], hits_at(2)])
     ties = found["ties"]
     assert set(ties) == set(TIES)
     assert [ties[rule]["mr_subject"] for rule in TIES] == [1.5, 2, 2.5]

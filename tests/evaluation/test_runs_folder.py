@@ -11,19 +11,19 @@ from tests.support.made_up_benchmarks import family
 from tests.support.run_systems import Learner, Plain
 
 from loginfer.errors import InputError, OutputError
-from loginfer.evaluation import Wanted, evaluate, load_run, score_run
-from loginfer.evaluation.evaluating import contender, contender_of
-from loginfer.evaluation.runs import benchmark_sum, run_contender
+from loginfer.evaluation import MetricOptions, evaluate, load_run, score_run
+from loginfer.evaluation.evaluating import configure_system, wrap_system
+from loginfer.evaluation.runs import benchmark_sum, run_system
 from loginfer.evaluation.tables import read_labelled, read_predictions, read_ranks, write_predictions
 from loginfer.evaluation.values import predict
 
 BENCHMARK = family()
-WANTED = Wanted(protocols=("filtered", "given", "unfiltered"))
+WANTED = MetricOptions(protocols=("filtered", "given", "unfiltered"))
 
 
 def run(path, system=None, benchmark=BENCHMARK, wanted=WANTED, method="pa", **options):
-    ready = contender_of(system or Learner(), name="run_systems:Learner")
-    return run_contender(ready, benchmark, method, wanted, path, **options)
+    ready = wrap_system(system or Learner(), name="run_systems:Learner")
+    return run_system(ready, benchmark, method, wanted, path, **options)
 
 
 def content(folder):
@@ -107,18 +107,18 @@ def test_scoring_again_gives_the_same_figures(tmp_path):
 def test_scoring_again_with_another_threshold_changes_what_depends_on_it(tmp_path):
     run(tmp_path / "run")
     stored = load_run(tmp_path / "run")
-    high = score_run(stored, Wanted(threshold=1e9))
+    high = score_run(stored, MetricOptions(threshold=1e9))
     assert high.metrics["recall"] == 0
     assert high.metrics["roc_auc"] == score_run(stored).metrics["roc_auc"]
-    assert score_run(stored, Wanted(threshold="relation", criterion="f1")).thresholds.kind == "relation"
-    strict = score_run(stored, Wanted(tie="pessimistic")).ranking["filtered"]
+    assert score_run(stored, MetricOptions(threshold="relation", criterion="f1")).thresholds.kind == "relation"
+    strict = score_run(stored, MetricOptions(tie="pessimistic")).ranking["filtered"]
     assert strict["tie"] == "pessimistic"
 
 
 def test_the_weights_of_a_run_give_its_scorer_back(tmp_path, monkeypatch):
     monkeypatch.chdir(SUPPORT)
-    ready = contender("run_systems:Learner", BENCHMARK, {"steps": "3"}, seed=5)
-    made = run_contender(ready, BENCHMARK, "pa", WANTED, tmp_path / "run")
+    ready = configure_system("run_systems:Learner", BENCHMARK, {"steps": "3"}, seed=5)
+    made = run_system(ready, BENCHMARK, "pa", WANTED, tmp_path / "run")
     stored = load_run(tmp_path / "run")
     scorer = stored.scorer(BENCHMARK)
     again = predict(scorer, BENCHMARK, "pa")

@@ -10,10 +10,10 @@ from tests.support.made_up_benchmarks import family
 from tests.support.run_systems import Learner, Plain
 
 from loginfer.errors import InputError, OutputError
-from loginfer.evaluation import Wanted, load_run
-from loginfer.evaluation.evaluating import contender_of
-from loginfer.evaluation.resuming import RunWatch, Work, open_work, read_arrays, write_arrays
-from loginfer.evaluation.runs import run_contender
+from loginfer.evaluation import MetricOptions, load_run
+from loginfer.evaluation.evaluating import wrap_system
+from loginfer.evaluation.resuming import RunMonitor, UnfinishedRun, open_unfinished_run, read_arrays, write_arrays
+from loginfer.evaluation.runs import run_system
 from loginfer.files import beside, locked
 from loginfer.systems.interface import Checkpoint
 
@@ -25,9 +25,9 @@ class Stop(BaseException):
 
 
 def run(path, system=None, **options):
-    ready = contender_of(system or Learner(), name="learner")
-    wanted = options.pop("wanted", Wanted())
-    return run_contender(ready, BENCHMARK, "pa", wanted, path, checkpoint_seconds=0, **options)
+    ready = wrap_system(system or Learner(), name="learner")
+    wanted = options.pop("wanted", MetricOptions())
+    return run_system(ready, BENCHMARK, "pa", wanted, path, checkpoint_seconds=0, **options)
 
 
 def content(folder):
@@ -59,16 +59,16 @@ def stop_at(monkeypatch, owner, name, *, after: int = 0, before: bool = False):
 
 # Where a run may stop: (class or module, function, after how many calls, before or after its work).
 MOMENTS = [
-    (Work, "keep_checkpoint", 0, True),
-    (Work, "keep_checkpoint", 0, False),
-    (Work, "keep_checkpoint", 7, False),
-    (Work, "keep_checkpoint", 19, False),
-    (Work, "keep_trained", 0, True),
-    (Work, "keep_trained", 0, False),
-    (Work, "keep_predictions", 0, True),
-    (Work, "keep_predictions", 0, False),
-    (Work, "keep_ranks", 0, True),
-    (Work, "keep_ranks", 0, False),
+    (UnfinishedRun, "keep_checkpoint", 0, True),
+    (UnfinishedRun, "keep_checkpoint", 0, False),
+    (UnfinishedRun, "keep_checkpoint", 7, False),
+    (UnfinishedRun, "keep_checkpoint", 19, False),
+    (UnfinishedRun, "keep_trained", 0, True),
+    (UnfinishedRun, "keep_trained", 0, False),
+    (UnfinishedRun, "keep_predictions", 0, True),
+    (UnfinishedRun, "keep_predictions", 0, False),
+    (UnfinishedRun, "keep_ranks", 0, True),
+    (UnfinishedRun, "keep_ranks", 0, False),
     ("loginfer.evaluation.evaluating", "measure", 0, True),
     ("loginfer.evaluation.runs", "write_run", 0, True),
 ]
@@ -100,7 +100,7 @@ def test_a_run_stopped_at_any_step_ends_with_the_same_bytes(
 
 def test_what_is_done_is_not_done_again(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
-        stop_at(patch, Work, "keep_ranks")
+        stop_at(patch, UnfinishedRun, "keep_ranks")
         with pytest.raises(Stop):
             run(tmp_path / "run")
 
@@ -119,7 +119,7 @@ def test_a_run_stopped_again_and_again_arrives(tmp_path, monkeypatch, expected):
     stops = 0
     for after in (2, 0, 5, 3, 0):
         with monkeypatch.context() as patch:
-            stop_at(patch, Work, "keep_checkpoint", after=after)
+            stop_at(patch, UnfinishedRun, "keep_checkpoint", after=after)
             with pytest.raises(Stop):
                 run(tmp_path / "run")
             stops += 1
@@ -130,7 +130,7 @@ def test_a_run_stopped_again_and_again_arrives(tmp_path, monkeypatch, expected):
 
 def test_what_a_scorer_without_weights_said_is_kept_together_or_not_at_all(tmp_path, monkeypatch):
     # `Plain` says something else each time: predictions of one and ranks of another must not meet.
-    for owner, name in ((Work, "keep_ranks"), (Work, "keep_predictions")):
+    for owner, name in ((UnfinishedRun, "keep_ranks"), (UnfinishedRun, "keep_predictions")):
         place = tmp_path / name
         with monkeypatch.context() as patch:
             stop_at(patch, owner, name)
@@ -152,7 +152,7 @@ def test_what_a_scorer_without_weights_said_is_kept_together_or_not_at_all(tmp_p
 
 def test_another_request_at_the_same_place_is_refused_and_says_what_differs(tmp_path, monkeypatch, expected):
     with monkeypatch.context() as patch:
-        stop_at(patch, Work, "keep_checkpoint", after=3)
+        stop_at(patch, UnfinishedRun, "keep_checkpoint", after=3)
         with pytest.raises(Stop):
             run(tmp_path / "run")
     with pytest.raises(OutputError, match=r"`settings\.steps` was 20, now 21; `seed` was 0, now 4") as error:
@@ -168,10 +168,10 @@ def test_another_request_at_the_same_place_is_refused_and_says_what_differs(tmp_
 
 def test_another_threshold_is_no_other_request(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
-        stop_at(patch, Work, "keep_trained")
+        stop_at(patch, UnfinishedRun, "keep_trained")
         with pytest.raises(Stop):
             run(tmp_path / "run")
-    made = run(tmp_path / "run", wanted=Wanted(threshold=0.25))
+    made = run(tmp_path / "run", wanted=MetricOptions(threshold=0.25))
     assert made.measures.thresholds.value == 0.25
 
 
@@ -179,7 +179,7 @@ def test_with_force_an_unfinished_run_goes_on_and_the_old_one_stays_until_it_is_
     run(tmp_path / "run", Learner(seed=9))
     old = content(tmp_path / "run")
     with monkeypatch.context() as patch:
-        stop_at(patch, Work, "keep_checkpoint", after=3)
+        stop_at(patch, UnfinishedRun, "keep_checkpoint", after=3)
         with pytest.raises(Stop):
             run(tmp_path / "run", force=True)
     assert content(tmp_path / "run") == old
@@ -240,7 +240,7 @@ def test_a_full_disk_is_one_clear_message_and_loses_nothing(tmp_path, monkeypatc
 
 def test_a_damaged_checkpoint_is_told_with_what_to_do(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
-        stop_at(patch, Work, "keep_checkpoint", after=3)
+        stop_at(patch, UnfinishedRun, "keep_checkpoint", after=3)
         with pytest.raises(Stop):
             run(tmp_path / "run")
     kept = tmp_path / ".run.loginfer-run" / "checkpoint.safetensors"
@@ -283,20 +283,20 @@ def test_arrays_and_facts_come_back_as_they_were(tmp_path):
 
 
 def test_a_checkpoint_is_due_only_now_and_then_and_only_where_it_can_be_kept(tmp_path):
-    with open_work(tmp_path / "run", {"x": 1}) as work:
-        assert RunWatch(work, seconds=0).due()
-        assert not RunWatch(work, seconds=1000).due()
-        assert not RunWatch(seconds=0).due()
+    with open_unfinished_run(tmp_path / "run", {"x": 1}) as work:
+        assert RunMonitor(work, seconds=0).due()
+        assert not RunMonitor(work, seconds=1000).due()
+        assert not RunMonitor(seconds=0).due()
 
 
 def test_the_learning_curve_goes_on_from_the_checkpoint(tmp_path):
-    with open_work(tmp_path / "run", {"x": 1}) as work:
-        watch = RunWatch(work)
+    with open_unfinished_run(tmp_path / "run", {"x": 1}) as work:
+        watch = RunMonitor(work)
         assert watch.restore() is None
         watch.record({"epoch": np.int64(1), "loss": np.float32(0.5), "bad": float("nan")})
         watch.save(Checkpoint({"w": np.ones(2)}, {"epoch": 1}))
         watch.record({"epoch": 2, "loss": 9.0})
-        later = RunWatch(work)
+        later = RunMonitor(work)
         found = later.restore()
         assert (found.facts, found.arrays["w"].tolist()) == ({"epoch": 1}, [1.0, 1.0])
         assert later.curve == [{"epoch": 1, "loss": 0.5, "bad": None}]

@@ -10,8 +10,8 @@ from tests.support.made_up_benchmarks import family
 from tests.support.run_systems import Learner
 
 from loginfer.errors import InputError, OutputError
-from loginfer.evaluation import Wanted, load_run
-from loginfer.evaluation.evaluating import contender_of
+from loginfer.evaluation import MetricOptions, load_run
+from loginfer.evaluation.evaluating import wrap_system
 from loginfer.evaluation.seeds import run_seeds, summarise
 
 BENCHMARK = family()
@@ -19,9 +19,9 @@ BENCHMARK = family()
 
 def seeds(path, numbers=(0, 1, 2), wanted=None, **options):
     def make(seed):
-        return contender_of(Learner(seed=seed), name="learner")
+        return wrap_system(Learner(seed=seed), name="learner")
 
-    return run_seeds(make, numbers, BENCHMARK, "pa", wanted or Wanted(), path, **options)
+    return run_seeds(make, numbers, BENCHMARK, "pa", wanted or MetricOptions(), path, **options)
 
 
 def content(folder):
@@ -69,7 +69,7 @@ def test_finished_seeds_are_kept_and_the_rest_is_run(tmp_path):
 def test_seeds_of_another_request_are_not_taken_for_these(tmp_path):
     seeds(tmp_path / "runs", (0,))
     with pytest.raises(OutputError, match="exists already"):
-        seeds(tmp_path / "runs", (0,), wanted=Wanted(threshold=0.5))
+        seeds(tmp_path / "runs", (0,), wanted=MetricOptions(threshold=0.5))
     with pytest.raises(OutputError, match="a run or a benchmark of its own"):
         seeds(tmp_path / "runs" / "seed-0")
 

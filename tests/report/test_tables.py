@@ -16,7 +16,7 @@ from loginfer.report.tables import (
     TableValue,
     best_in_bold,
     half_interval,
-    metric_title,
+    printed_title,
     result_table,
     to_csv,
     to_latex,
@@ -129,7 +129,7 @@ def test_metrics_have_names_in_print():
         "f1": "F1",
         "mrr_subject": "Mrr subject",
     }
-    assert {name: metric_title(name) for name in names} == names
+    assert {name: printed_title(name) for name in names} == names
 
 
 # -- tables of runs ---------------------------------------------------------------------------------

@@ -22,13 +22,13 @@ import typer
 
 from loginfer.cli.common import ForceOption, JsonOption, console, counted, note, print_json, progress_bar, table
 from loginfer.errors import InputError
-from loginfer.evaluation.metric_table import METRICS, RANKING
+from loginfer.evaluation.metric_table import metric_text, metric_title, shown_metrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from loginfer.benchmark import Benchmark
-    from loginfer.evaluation import Wanted
+    from loginfer.evaluation import MetricOptions
     from loginfer.systems.registry import Entry, Setting
 
 
@@ -124,7 +124,7 @@ def evaluate(
     interrupted or killed goes on where it was when the same command is given again.
     """
     from loginfer.benchmark import load_benchmark
-    from loginfer.evaluation.metrics import Wanted
+    from loginfer.evaluation.metrics import MetricOptions
     from loginfer.systems.interface import choose_method
 
     _one_of(system, scores, export_queries)
@@ -134,7 +134,7 @@ def evaluate(
         _refuse_unused(out=out)
     if name is not None and scores is None:
         raise InputError("--name is for a file of scores", hint="leave it out, or give --scores FILE")
-    wanted = Wanted(
+    wanted = MetricOptions(
         threshold=threshold_of(threshold or "global"),
         criterion=word(criterion or "accuracy"),  # type: ignore[arg-type]
         protocols=_protocols(ranking),  # type: ignore[arg-type]
@@ -170,7 +170,7 @@ def _run(
     system: str,
     benchmark: Benchmark,
     method: str | None,
-    wanted: Wanted,
+    wanted: MetricOptions,
     given: Mapping[str, Any],
     *,
     seed: int,
@@ -181,32 +181,38 @@ def _run(
     checkpoint: float,
     weights: bool,
 ) -> dict[str, Any]:
-    from loginfer.evaluation.evaluating import contender, evaluate_contender
-    from loginfer.evaluation.runs import run_contender
+    from loginfer.evaluation.evaluating import configure_system, evaluate_system
+    from loginfer.evaluation.runs import run_system
     from loginfer.evaluation.seeds import run_seeds
 
     if "seed" in given:
         raise InputError("the seed has an option of its own", where="--set", hint="give --seed NUMBER")
-    ready = contender(system, benchmark, given, seed=seed, tuned=tuned)
+    ready = configure_system(system, benchmark, given, seed=seed, tuned=tuned)
     with _resumable(out), progress_bar() as progress:
         options: dict[str, Any] = {"progress": progress, "checkpoint_seconds": checkpoint}
         if seeds is not None:
 
             def make(seed: int) -> Any:
-                return contender(system, benchmark, given, seed=seed, tuned=tuned)
+                return configure_system(system, benchmark, given, seed=seed, tuned=tuned)
 
             chosen = range(seed, seed + seeds)
             options |= {"force": force, "tell": note, "weights": weights}
             return run_seeds(make, chosen, benchmark, method, wanted, out, **options)
         if out is None:
-            return evaluate_contender(ready, benchmark, method, wanted, **options).as_dict()
+            return evaluate_system(ready, benchmark, method, wanted, **options).as_dict()
         options |= {"force": force, "tell": note, "weights": weights}
-        made = run_contender(ready, benchmark, method, wanted, out, **options)
+        made = run_system(ready, benchmark, method, wanted, out, **options)
         return made.as_dict()
 
 
 def _score_file(
-    scores: Path, benchmark: Benchmark, method: str | None, wanted: Wanted, name: str, out: Path | None, force: bool
+    scores: Path,
+    benchmark: Benchmark,
+    method: str | None,
+    wanted: MetricOptions,
+    name: str,
+    out: Path | None,
+    force: bool,
 ) -> dict[str, Any]:
     from loginfer.benchmark.folder.manifest import file_sum
     from loginfer.evaluation.evaluating import evaluate_scores
@@ -218,8 +224,8 @@ def _score_file(
     predictions = read_scores(scores, benchmark, method)
     made = evaluate_scores(predictions, benchmark, wanted, name=name, settings={"sha256": file_sum(scores)})
     if out is not None:
-        request = request_of(made.contender, benchmark, method, wanted)
-        write_run(made, request, out, wanted=wanted, force=force)
+        request = request_of(made.configured, benchmark, method, wanted)
+        write_run(made, request, out, options=wanted, force=force)
     return made.as_dict()
 
 
@@ -328,7 +334,7 @@ def score(
     with several seeds it is mean and interval again.
     """
     from loginfer.benchmark import load_benchmark
-    from loginfer.evaluation.runs import load_run, score_run, wanted_then
+    from loginfer.evaluation.runs import load_run, options_of_run, score_run
     from loginfer.evaluation.seeds import SUMMARY, check_alike, seed_runs, summarise
 
     changed = {
@@ -341,7 +347,7 @@ def score(
     whole = None if benchmark is None else load_benchmark(benchmark)
     runs = [load_run(folder) for folder in several or [run]]
     check_alike(runs)
-    answers = [found.answer(score_run(found, wanted_then(found, **changed), whole)) for found in runs]
+    answers = [found.answer(score_run(found, options_of_run(found, **changed), whole)) for found in runs]
     answer = summarise(answers) if several else answers[0]
     if json:
         print_json(answer)
@@ -385,18 +391,19 @@ def _heading(answer: Mapping[str, Any]) -> str:
 
 def _print_metrics(answer: Mapping[str, Any]) -> None:
     metrics = answer["metrics"]
-    there = [name for name in METRICS if metrics.get(name) is not None]
+    there = {name: title for name, title in shown_metrics("classification").items() if metrics.get(name) is not None}
     if not there:
         return
     several = "seeds" in answer
     columns = ("test", "deviation", "95 % interval") if several else ("test",)
     shown = table("metric", *columns, numbers=columns)
-    for name in there:
-        cells = [_percent(metrics[name])]
+    for name, title in there.items():
+        cells = [metric_text(name, metrics[name])]
         if several:
-            deviation = answer["deviation"]["metrics"][name]
-            cells += [_percent(deviation), _range(answer["interval"]["metrics"][name])]
-        shown.add_row(METRICS[name], *cells)
+            low, high = answer["interval"]["metrics"][name] or (None, None)
+            cells.append(metric_text(name, answer["deviation"]["metrics"][name]))
+            cells.append("-" if low is None else f"{metric_text(name, low)} to {metric_text(name, high)}")
+        shown.add_row(title, *cells)
     console().print(shown)
     if answer.get("threshold") is not None:
         console().print(_threshold(answer))
@@ -407,7 +414,7 @@ def _threshold(answer: Mapping[str, Any]) -> str:
     about = answer["thresholds"]
     if about["criterion"] is None:
         return f"threshold {value}, given"
-    chosen = f"chosen on valid for the best {METRICS[about['criterion']]}"
+    chosen = f"chosen on valid for the best {metric_title(about['criterion'])}"
     several = "seeds" in answer
     if about["kind"] == "relation":
         many = "thresholds" if several else counted(len(about["relations"]), "threshold")
@@ -419,10 +426,11 @@ def _print_ranking(answer: Mapping[str, Any]) -> None:
     ranking = answer["ranking"]
     if not ranking:
         return
-    names = list(RANKING.values())
-    shown = table("ranking", *names, "competitors", numbers=(*names, "competitors"))
+    titles = shown_metrics("ranking")
+    numbers = (*titles.values(), "competitors")
+    shown = table("ranking", *numbers, numbers=numbers)
     for protocol, figures in ranking.items():
-        cells = [_percent(figures.get(name)) for name in RANKING]
+        cells = [metric_text(name, figures.get(name)) for name in titles]
         shown.add_row(protocol, *cells, _competitors(figures.get("competitors", {})))
     console().print(shown)
     console().print(f"ties are {answer.get('tie', 'realistic')}; competitors in the mean: constants / relations")
@@ -467,10 +475,6 @@ def _print_worst(answer: Mapping[str, Any]) -> None:
 
 def _percent(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.1f}"
-
-
-def _range(interval: list[float] | None) -> str:
-    return "-" if interval is None else f"{100 * interval[0]:.1f} to {100 * interval[1]:.1f}"
 
 
 app = typer.Typer(help="The systems that can be evaluated, and their settings.", no_args_is_help=True)

@@ -3,8 +3,10 @@ from .diagnosis import diagnose as diagnose
 from .evaluating import Evaluation as Evaluation
 from .evaluating import evaluate as evaluate
 from .evaluator import Evaluator as Evaluator
+from .metric_table import Metric as Metric
+from .metric_table import register_metric as register_metric
 from .metrics import Measures as Measures
-from .metrics import Wanted as Wanted
+from .metrics import MetricOptions as MetricOptions
 from .metrics import measure as measure
 from .ranking import rank as rank
 from .rule_recovering import RuleRecovery as RuleRecovery

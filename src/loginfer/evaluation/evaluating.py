@@ -23,8 +23,8 @@ from typing import Any, TypeVar
 from loginfer.benchmark.benchmark import Benchmark
 from loginfer.benchmark.folder.manifest import file_sum
 from loginfer.errors import InputError, LogInferError
-from loginfer.evaluation.metrics import Measures, Wanted, measure
-from loginfer.evaluation.resuming import CHECKPOINT_SECONDS, Curve, RunWatch, Work
+from loginfer.evaluation.metrics import Measures, MetricOptions, measure
+from loginfer.evaluation.resuming import CHECKPOINT_SECONDS, Curve, RunMonitor, UnfinishedRun
 from loginfer.evaluation.thresholds import Criterion
 from loginfer.evaluation.values import Predictions, Protocol, Ranks, Tie, predict
 from loginfer.progress import Progress
@@ -46,7 +46,7 @@ from loginfer.systems.registry import Entry, configure, find_system, settings_of
 
 
 @dataclass(frozen=True)
-class Contender:
+class ConfiguredSystem:
     """A system with its settings.
 
     Parameters
@@ -138,14 +138,14 @@ class Contender:
             raise _failure(f"`{self.name}` failed in `{what}`", error, type(self.system)) from error
 
 
-def contender(
+def configure_system(
     name: str | Entry,
     benchmark: Benchmark,
     given: Mapping[str, Any] | None = None,
     *,
     seed: int = 0,
     tuned: bool = True,
-) -> Contender:
+) -> ConfiguredSystem:
     """Make a system ready for a benchmark.
 
     Settings come from the user, then from what was tuned for the benchmark's graph, then from defaults.
@@ -172,7 +172,7 @@ def contender(
     values = better | chosen
     if "seed" in known:
         values.setdefault("seed", seed)
-    bare = Contender(entry.name, None)
+    bare = ConfiguredSystem(entry.name, None)
     try:
         system = configure(kind, values)
         settings = _settings(system, values)
@@ -188,7 +188,7 @@ def contender(
     )
 
 
-def contender_of(system: System, *, name: str | None = None, seed: int = 0) -> Contender:
+def wrap_system(system: System, *, name: str | None = None, seed: int = 0) -> ConfiguredSystem:
     """Let a system take part that was made by hand."""
     if not callable(getattr(system, "fit", None)):
         raise InputError(
@@ -197,7 +197,7 @@ def contender_of(system: System, *, name: str | None = None, seed: int = 0) -> C
         )
     settings = _settings(system, {})
     seed = int(settings.pop("seed", seed))
-    return Contender(name or type(system).__name__, system, settings, seed=seed)
+    return ConfiguredSystem(name or type(system).__name__, system, settings, seed=seed)
 
 
 def _settings(system: Any, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -230,24 +230,24 @@ def _failure(what: str, error: Exception, kind: type[Any]) -> InputError:
 class _BlamedScorer:
     """A user's scorer, whose errors are told with their place."""
 
-    def __init__(self, contender: Contender, scorer: Any) -> None:
-        self._contender = contender
+    def __init__(self, configured: ConfiguredSystem, scorer: Any) -> None:
+        self._configured = configured
         self._scorer = scorer
 
     def score(self, triples: Any) -> Any:
-        with self._contender._blamed("score"):
+        with self._configured._blamed("score"):
             return self._scorer.score(triples)
 
 
 class _BlamedCandidateScorer(_BlamedScorer):
     def score_candidates(self, triples: Any, position: Position, candidates: Any) -> Any:
-        with self._contender._blamed("score_candidates"):
+        with self._configured._blamed("score_candidates"):
             return self._scorer.score_candidates(triples, position, candidates)
 
 
-def _blamed_scorer(contender: Contender, scorer: Any) -> Scorer:
+def _blamed_scorer(configured: ConfiguredSystem, scorer: Any) -> Scorer:
     kind = _BlamedCandidateScorer if isinstance(scorer, CandidateScorer) else _BlamedScorer
-    wrapped = kind(contender, scorer)
+    wrapped = kind(configured, scorer)
     if isinstance(scorer, StoredScorer):
         wrapped.arrays = scorer.arrays  # type: ignore[attr-defined]
     return wrapped
@@ -261,7 +261,7 @@ class Steps:
 
     Parameters
     ----------
-    contender, benchmark, method
+    configured, benchmark, method
         Who, on what, with whose negatives.
     work
         Where results are kept and looked for; None to keep nothing.
@@ -273,19 +273,19 @@ class Steps:
 
     def __init__(
         self,
-        contender: Contender,
+        configured: ConfiguredSystem,
         benchmark: Benchmark,
         method: str | None,
-        work: Work | None,
+        work: UnfinishedRun | None,
         progress: Progress | None,
         checkpoint_seconds: float,
     ) -> None:
-        self._contender = contender
+        self._configured = configured
         self._benchmark = benchmark
         self._method = method
         self._work = work
         self._progress = progress
-        self._watch = RunWatch(work, progress, checkpoint_seconds)
+        self._watch = RunMonitor(work, progress, checkpoint_seconds)
         self._scorer: Scorer | None = None
         self._weights: Arrays | None = None
         self._predicted = False
@@ -311,17 +311,17 @@ class Steps:
     def _restored(self) -> Scorer | None:
         """Return what the weights that are kept give back, if there are any."""
         kept = self._take_up()
-        return None if kept is None else self._contender.restore(self._benchmark, self._method, kept)
+        return None if kept is None else self._configured.restore(self._benchmark, self._method, kept)
 
     def _take_up(self) -> Arrays | None:
         """Return the weights that are kept, with which comes their learning curve."""
-        found = self._work.trained() if self._work is not None and self._contender.resumable else None
+        found = self._work.trained() if self._work is not None and self._configured.resumable else None
         if found is not None:
             self._weights, self._watch.curve = found
         return self._weights
 
     def _fitted(self) -> Scorer:
-        ready = self._contender
+        ready = self._configured
         scorer = self.timed("fit", lambda: ready.fit(self._benchmark, self._method, self._watch))
         self._weights = ready.arrays(scorer)
         if self._weights is not None and self._work is not None:
@@ -410,7 +410,7 @@ class Evaluation:
 
     Parameters
     ----------
-    contender
+    configured
         The system with its settings.
     benchmark
         The benchmark.
@@ -422,7 +422,7 @@ class Evaluation:
         Every figure.
     """
 
-    contender: Contender
+    configured: ConfiguredSystem
     benchmark: Benchmark
     method: str | None
     outcome: Outcome
@@ -440,7 +440,7 @@ class Evaluation:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the evaluation as JSON values; figures are fractions between 0 and 1."""
-        ready = self.contender
+        ready = self.configured
         return answer(ready.name, self.benchmark.name, ready.seed, self.method, ready.settings, self.measures.as_dict())
 
     def __repr__(self) -> str:
@@ -531,26 +531,26 @@ def evaluate(
     >>> evaluate(benchmark, "simpbl").metrics["accuracy"]           # doctest: +SKIP
     0.53
     """
-    wanted = Wanted(threshold, criterion, tuple(protocols), tie, diagnosis)
+    options = MetricOptions(threshold, criterion, tuple(protocols), tie, diagnosis)
     method = choose_method(benchmark, method)
     if isinstance(system, str):
-        ready = contender(system, benchmark, settings, seed=seed, tuned=tuned)
+        ready = configure_system(system, benchmark, settings, seed=seed, tuned=tuned)
     else:
-        ready = contender_of(system, seed=seed)
+        ready = wrap_system(system, seed=seed)
     if out is None:
-        return evaluate_contender(ready, benchmark, method, wanted, progress=progress)
-    from loginfer.evaluation.runs import run_contender
+        return evaluate_system(ready, benchmark, method, options, progress=progress)
+    from loginfer.evaluation.runs import run_system
 
-    return run_contender(ready, benchmark, method, wanted, out, force=force, progress=progress)
+    return run_system(ready, benchmark, method, options, out, force=force, progress=progress)
 
 
-def evaluate_contender(
-    contender: Contender,
+def evaluate_system(
+    configured: ConfiguredSystem,
     benchmark: Benchmark,
     method: str | None,
-    wanted: Wanted,
+    options: MetricOptions,
     *,
-    work: Work | None = None,
+    work: UnfinishedRun | None = None,
     progress: Progress | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
 ) -> Evaluation:
@@ -558,7 +558,7 @@ def evaluate_contender(
 
     Parameters
     ----------
-    contender, benchmark, method, wanted
+    configured, benchmark, method, options
         Who, on what, with whose negatives, and which figures.
     work
         Where an unfinished run keeps what is done; what is found there is not done again.
@@ -568,21 +568,21 @@ def evaluate_contender(
         How often a checkpoint is due.
     """
     started = time.process_time()
-    steps = Steps(contender, benchmark, method, work, progress, checkpoint_seconds)
+    steps = Steps(configured, benchmark, method, work, progress, checkpoint_seconds)
     predictions = steps.predictions()
     notes: list[str] = []
-    ranks = steps.ranks(predictions, wanted.protocols, notes)
-    measures = steps.timed("measure", lambda: measure(benchmark, predictions, ranks, wanted, notes=notes))
+    ranks = steps.ranks(predictions, options.protocols, notes)
+    measures = steps.timed("measure", lambda: measure(benchmark, predictions, ranks, options, notes=notes))
     weights = steps.weights()  # kept ones come with their learning curve
     cpu = time.process_time() - started
     outcome = Outcome(predictions, ranks, steps.curve, weights, steps.seconds, cpu, tuple(notes))
-    return Evaluation(contender, benchmark, method, outcome, measures)
+    return Evaluation(configured, benchmark, method, outcome, measures)
 
 
 def evaluate_scores(
     predictions: Predictions,
     benchmark: Benchmark,
-    wanted: Wanted,
+    options: MetricOptions,
     *,
     name: str = "scores",
     settings: Mapping[str, Any] | None = None,
@@ -591,11 +591,11 @@ def evaluate_scores(
     from loginfer.evaluation.ranking import left_out, rank
 
     notes = []
-    protocols = tuple(protocol for protocol in wanted.protocols if protocol == "given")
-    if protocols != wanted.protocols:
+    protocols = tuple(protocol for protocol in options.protocols if protocol == "given")
+    if protocols != options.protocols:
         notes.append("scores of the labelled triples alone do not rank them against all candidates")
     notes += left_out(benchmark, protocols).values()
     ranks = rank(None, benchmark, method=predictions.method, protocols=protocols, predictions=predictions)
-    measures = measure(benchmark, predictions, ranks, wanted, notes=notes)
+    measures = measure(benchmark, predictions, ranks, options, notes=notes)
     outcome = Outcome(predictions, ranks, notes=tuple(notes))
-    return Evaluation(Contender(name, None, settings or {}), benchmark, predictions.method, outcome, measures)
+    return Evaluation(ConfiguredSystem(name, None, settings or {}), benchmark, predictions.method, outcome, measures)

@@ -22,7 +22,8 @@ import numpy as np
 from loginfer.benchmark.benchmark import Benchmark
 from loginfer.errors import InputError, LogInferError
 from loginfer.evaluation.evaluating import Evaluation, Outcome, evaluate_scores
-from loginfer.evaluation.metrics import METRICS, Wanted
+from loginfer.evaluation.metric_table import metric_titles
+from loginfer.evaluation.metrics import MetricOptions
 from loginfer.evaluation.score_files import checked_scores, scorer_of
 from loginfer.evaluation.thresholds import Criterion
 from loginfer.evaluation.values import LabelledScores, Predictions, Protocol, Scores, Tie, labelled_triples, predict
@@ -49,7 +50,7 @@ def words_of_a_script() -> Iterator[None]:
         raise
 
 
-def wanted_figures(threshold: Any, criterion: Any, protocols: Any, tie: Any) -> Wanted:
+def wanted_figures(threshold: Any, criterion: Any, protocols: Any, tie: Any) -> MetricOptions:
     """Return which figures a script asks for; what is no name or number is told like a wrong one."""
     if isinstance(threshold, bool) or not isinstance(threshold, str | Real):
         raise InputError(
@@ -64,7 +65,7 @@ def wanted_figures(threshold: Any, criterion: Any, protocols: Any, tie: Any) -> 
     asked: Any = (protocols,) if isinstance(protocols, str) else tuple(map(str, protocols))
     names: Any = (str(criterion), str(tie))
     number_or_name = threshold if isinstance(threshold, str) else float(threshold)
-    return Wanted(number_or_name, names[0], asked, names[1], diagnosis=False)
+    return MetricOptions(number_or_name, names[0], asked, names[1], diagnosis=False)
 
 
 def chosen_method(benchmark: Benchmark, method: str | None) -> str | None:
@@ -77,10 +78,6 @@ def chosen_method(benchmark: Benchmark, method: str | None) -> str | None:
             hint=f"choose, e.g. Evaluator(benchmark, method={known[0]!r})",
         )
     return choose_method(benchmark, None if method is None else str(method))
-
-
-# The ranking figures that `eval` gives, behind the name of the protocol.
-_RANKING = tuple(f"{of}_{figure}" for of in "cr" for figure in ("mrr", "hits@1", "hits@3", "hits@10", "mr", "amri"))
 
 
 class Evaluator:
@@ -123,7 +120,7 @@ class Evaluator:
         self.benchmark = benchmark
         with words_of_a_script():
             self.method = chosen_method(benchmark, method)
-            self._wanted = wanted_figures(threshold, criterion, protocols, tie)
+            self._options = wanted_figures(threshold, criterion, protocols, tie)
 
     def triples(self) -> dict[str, Triples]:
         """Return the triples to score, int32[n, 3] for `valid_pos`, `valid_neg`, `test_pos`, `test_neg`.
@@ -168,11 +165,11 @@ class Evaluator:
         InputError
             If a set is missing or unknown, or its scores are not one finite number a triple.
         """
-        measures = self._evaluated(scores, score, self._wanted, "scores").measures
-        found: dict[str, float | None] = {name: measures.metrics[name] for name in METRICS}
+        measures = self._evaluated(scores, score, self._options, "scores").measures
+        found: dict[str, float | None] = dict(measures.metrics)
         found["threshold"] = None if measures.thresholds is None else measures.thresholds.value
         for protocol, figures in measures.ranking.items():
-            found |= {f"{protocol}/{name}": figures[name] for name in _RANKING}
+            found |= {f"{protocol}/{name}": figures[name] for name in metric_titles("ranking")}
         return found
 
     def evaluation(
@@ -201,14 +198,16 @@ class Evaluator:
 
         if out is not None:
             check_run(out, force=force)
-        wanted = Wanted(self._wanted.threshold, self._wanted.criterion, self._wanted.protocols, self._wanted.tie)
-        made = self._evaluated(scores, score, wanted, name)
+        options = MetricOptions(
+            self._options.threshold, self._options.criterion, self._options.protocols, self._options.tie
+        )
+        made = self._evaluated(scores, score, options, name)
         if out is not None:
-            request = request_of(made.contender, self.benchmark, self.method, wanted)
-            write_run(made, request, out, wanted=wanted, force=force)
+            request = request_of(made.configured, self.benchmark, self.method, options)
+            write_run(made, request, out, options=options, force=force)
         return made
 
-    def _evaluated(self, scores: Mapping[str, Any], score: Any, wanted: Wanted, name: str) -> Evaluation:
+    def _evaluated(self, scores: Mapping[str, Any], score: Any, options: MetricOptions, name: str) -> Evaluation:
         checked = checked_scores(scores, self.triples(), self.benchmark.graph)
         said = Predictions(
             self.method,
@@ -217,22 +216,22 @@ class Evaluator:
         )
         settings = {"sha256": _sum(checked)}
         if score is None:
-            return evaluate_scores(said, self.benchmark, wanted, name=name, settings=settings)
-        return self._ranked(said, scorer_of(score), wanted, name, settings)
+            return evaluate_scores(said, self.benchmark, options, name=name, settings=settings)
+        return self._ranked(said, scorer_of(score), options, name, settings)
 
     def _ranked(
-        self, said: Predictions, scorer: Scorer, wanted: Wanted, name: str, settings: Mapping[str, Any]
+        self, said: Predictions, scorer: Scorer, options: MetricOptions, name: str, settings: Mapping[str, Any]
     ) -> Evaluation:
-        from loginfer.evaluation.evaluating import Contender
+        from loginfer.evaluation.evaluating import ConfiguredSystem
         from loginfer.evaluation.metrics import measure
         from loginfer.evaluation.ranking import left_out, rank
 
-        protocols = wanted.protocols
+        protocols = options.protocols
         notes = tuple(left_out(self.benchmark, protocols).values())
         ranks = rank(scorer, self.benchmark, method=self.method, protocols=protocols, predictions=said)
-        measures = measure(self.benchmark, said, ranks, wanted, notes=notes)
+        measures = measure(self.benchmark, said, ranks, options, notes=notes)
         outcome = Outcome(said, ranks, notes=notes)
-        return Evaluation(Contender(name, None, settings), self.benchmark, self.method, outcome, measures)
+        return Evaluation(ConfiguredSystem(name, None, settings), self.benchmark, self.method, outcome, measures)
 
     @property
     def expected_input_format(self) -> str:
@@ -260,14 +259,15 @@ class Evaluator:
     @property
     def expected_output_format(self) -> str:
         """What `eval` returns, in words."""
+        constants, relations = ([n for n in metric_titles("ranking") if n.startswith(of)] for of in ("c_", "r_"))
         return "\n".join(
             [
                 "Evaluator.eval returns a dictionary of numbers; None for what is not defined.",
-                f"    on test, between 0 and 1: {', '.join(METRICS)}",
+                f"    on test, between 0 and 1: {', '.join(metric_titles('classification'))}",
                 "    threshold: from which score on a triple is predicted, chosen on valid",
                 "    given/…: ranks of constants and relations against the negatives of test:",
-                f"        {', '.join(name for name in _RANKING if name.startswith('c_'))},",
-                f"        {', '.join(name for name in _RANKING if name.startswith('r_'))}",
+                f"        {', '.join(constants)},",
+                f"        {', '.join(relations)}",
                 "    filtered/…, unfiltered/…: the same against all candidates, if `score` is given",
             ]
         )

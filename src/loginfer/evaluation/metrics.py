@@ -28,12 +28,11 @@ import numpy.typing as npt
 
 from loginfer.benchmark.benchmark import Benchmark
 from loginfer.errors import InputError, UnknownNameError
+from loginfer.evaluation.metric_table import METRICS, Metric, metrics_of
 from loginfer.evaluation.thresholds import CRITERIA, KINDS, Criterion, Kind, Thresholds
 from loginfer.evaluation.values import TIES, Counts, Predictions, Protocol, Ranks, Scores, Tie
 from loginfer.systems.interface import POSITIONS, Position
 
-# In the order in which they are shown.
-METRICS = ("roc_auc", "balanced_accuracy", "accuracy", "f1", "precision", "recall", "average_precision")
 COUNTS = ("tp", "fp", "tn", "fn")
 
 Metrics = dict[str, float | None]
@@ -50,7 +49,7 @@ class Confusion(TypedDict):
 
 
 def classification(positive: Scores, negative: Scores, predicted_positive: Mask, predicted_negative: Mask) -> Metrics:
-    """Return the metrics by name, in the order of `METRICS`, as fractions between 0 and 1.
+    """Return the classification metrics by name; ours are fractions between 0 and 1.
 
     None stands for what is not defined: `roc_auc` and `balanced_accuracy` need triples of both labels,
     `accuracy` any triple, the others a positive. Where nothing is predicted, precision is 0.
@@ -62,24 +61,13 @@ def classification(positive: Scores, negative: Scores, predicted_positive: Mask,
     predicted_positive, predicted_negative
         bool[|P|], bool[|N|]: which of them are predicted.
     """
+    metrics = metrics_of("classification")
     if not len(positive) + len(negative):
-        return dict.fromkeys(METRICS)
-    from sklearn import metrics as sk
-
+        return {metric.key: None for metric in metrics}
     truth = np.concatenate([np.ones(len(positive), dtype=np.int8), np.zeros(len(negative), dtype=np.int8)])
     scores = np.concatenate([positive, negative])
-    said = np.concatenate([predicted_positive, predicted_negative]).astype(np.int8)
-    found: Metrics = dict.fromkeys(METRICS)
-    found["accuracy"] = float(sk.accuracy_score(truth, said))
-    if len(positive):
-        found["f1"] = float(sk.f1_score(truth, said, zero_division=0))
-        found["precision"] = float(sk.precision_score(truth, said, zero_division=0))
-        found["recall"] = float(sk.recall_score(truth, said))
-        found["average_precision"] = float(sk.average_precision_score(truth, scores))
-    if len(positive) and len(negative):
-        found["roc_auc"] = float(sk.roc_auc_score(truth, scores))
-        found["balanced_accuracy"] = float(sk.balanced_accuracy_score(truth, said))
-    return found
+    predicted = np.concatenate([predicted_positive, predicted_negative]).astype(np.int8)
+    return {metric.key: metric.compute(truth, scores, predicted) for metric in metrics}
 
 
 def confusion(predicted_positive: Mask, predicted_negative: Mask) -> Confusion:
@@ -130,8 +118,8 @@ def group_metrics(rows: Rows, group: Counts, row: Counts, size: int) -> list[dic
     Returns
     -------
     list
-        For each group the keys of `METRICS`, then those of `COUNTS`; None for what is not defined (see
-        `classification`).
+        For each group our classification metrics in the order of the table, then `COUNTS`; None for what is
+        not defined (see `classification`). Metrics that others registered are those of the whole only.
     """
     true, said = rows.true[row], rows.predicted[row]
     counts = {
@@ -153,9 +141,8 @@ def group_metrics(rows: Rows, group: Counts, row: Counts, size: int) -> list[dic
         "recall": recall,
         "average_precision": average_precision,
     }
-    columns: list[list[Any]] = [_nones(found[name]) for name in METRICS]
-    columns += [counts[name].tolist() for name in COUNTS]
-    return [dict(zip((*METRICS, *COUNTS), values, strict=True)) for values in zip(*columns, strict=True)]
+    columns = [*map(_nones, found.values()), *(counted.tolist() for counted in counts.values())]
+    return [dict(zip((*found, *counts), values, strict=True)) for values in zip(*columns, strict=True)]
 
 
 def _curves(group: Counts, places: Counts, true: Mask, size: int) -> tuple[Fractions, Fractions]:
@@ -212,8 +199,8 @@ def _nones(values: Fractions) -> list[float | None]:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which figures are wanted.
+class MetricOptions:
+    """Which figures to compute.
 
     Parameters
     ----------
@@ -295,9 +282,14 @@ class Measures:
 
 
 def measure(
-    benchmark: Benchmark, predictions: Predictions, ranks: Sequence[Ranks], wanted: Wanted, *, notes: Sequence[str] = ()
+    benchmark: Benchmark,
+    predictions: Predictions,
+    ranks: Sequence[Ranks],
+    options: MetricOptions,
+    *,
+    notes: Sequence[str] = (),
 ) -> Measures:
-    """Compute every figure that is wanted.
+    """Compute every figure that is asked for.
 
     Parameters
     ----------
@@ -305,7 +297,7 @@ def measure(
         The benchmark; what is made of its labelled triples alone (`read_labelled`) gives fewer breakdowns.
     predictions, ranks
         What the system said.
-    wanted
+    options
         Which figures.
     notes
         What a user should know already.
@@ -313,29 +305,31 @@ def measure(
     from loginfer.evaluation.breakdown import breakdown
 
     told = list(notes)
-    thresholds = _thresholds(benchmark, predictions, wanted, told)
+    thresholds = _thresholds(benchmark, predictions, options, told)
     metrics = _metrics(benchmark, predictions, thresholds)
     parts: dict[str, Any] = {}
     learned: dict[str, Any] = {}
     if thresholds is not None and predictions.method is not None:
         parts = breakdown(benchmark, predictions, thresholds)
-        if wanted.diagnosis and len(benchmark.graph):  # labelled triples alone have no graph
+        if options.diagnosis and len(benchmark.graph):  # labelled triples alone have no graph
             learned = _diagnosis(benchmark, predictions, thresholds)
     if not len(predictions.test.positive):
         told.append(f"{benchmark.name or 'the benchmark'} has no positives in test: there is nothing to rank")
     if predictions.method is None:
         told.append(f"{benchmark.name or 'the benchmark'} has no negatives, so there is nothing to classify")
-    return Measures(thresholds, metrics, _ranking(ranks, wanted.tie), wanted.tie, parts, learned, tuple(told))
+    return Measures(thresholds, metrics, _ranking(ranks, options.tie), options.tie, parts, learned, tuple(told))
 
 
-def _thresholds(benchmark: Benchmark, predictions: Predictions, wanted: Wanted, notes: list[str]) -> Thresholds | None:
+def _thresholds(
+    benchmark: Benchmark, predictions: Predictions, options: MetricOptions, notes: list[str]
+) -> Thresholds | None:
     from loginfer.evaluation.thresholds import fit_thresholds
 
-    if not isinstance(wanted.threshold, str):
-        return Thresholds.fixed(float(wanted.threshold))
+    if not isinstance(options.threshold, str):
+        return Thresholds.fixed(float(options.threshold))
     valid = predictions.valid
     if len(valid.positive) and len(valid.negative):
-        return fit_thresholds(predictions, benchmark, cast(Kind, wanted.threshold), wanted.criterion)
+        return fit_thresholds(predictions, benchmark, cast(Kind, options.threshold), options.criterion)
     if predictions.method is None:
         return None
     lacking = "triples" if not len(valid) else "negatives" if not len(valid.negative) else "positives"
@@ -354,16 +348,13 @@ def _metrics(benchmark: Benchmark, predictions: Predictions, thresholds: Thresho
     from loginfer.evaluation.breakdown import labelled_rows
 
     if predictions.method is None:
-        return dict.fromkeys(METRICS)
+        return {metric.key: None for metric in metrics_of("classification")}
     rows = labelled_rows(benchmark, predictions, thresholds or Thresholds.fixed(0.0))
     split = rows.positives
     found = classification(rows.scores[:split], rows.scores[split:], rows.predicted[:split], rows.predicted[split:])
     if thresholds is None:
-        return {name: found[name] if name in _WITHOUT_THRESHOLD else None for name in METRICS}
+        return {name: None if METRICS[name].needs_threshold else value for name, value in found.items()}
     return found
-
-
-_WITHOUT_THRESHOLD = ("roc_auc", "average_precision")
 
 
 def _ranking(ranks: Sequence[Ranks], tie: Tie) -> dict[str, dict[str, Any]]:
@@ -383,7 +374,7 @@ Figures = dict[str, float | None]
 
 
 def ranking_metrics(
-    ranks: Sequence[Ranks], *, tie: Tie = "realistic", ks: Sequence[int] = (1, 3, 10)
+    ranks: Sequence[Ranks], *, tie: Tie = "realistic", metrics: Sequence[Metric] | None = None
 ) -> dict[str, Any]:
     """Return the ranking metrics of one protocol.
 
@@ -393,8 +384,8 @@ def ranking_metrics(
         Those of one protocol, at most one for each position.
     tie
         What becomes of competitors with the same score.
-    ks
-        The k of Hits@k.
+    metrics
+        Which metrics; by default those of the table.
 
     Returns
     -------
@@ -414,7 +405,8 @@ def ranking_metrics(
     by_position = {each.position: each for each in ranks}
     if len(by_position) < len(ranks):
         raise ValueError("several ranks for one position")
-    by_tie = {rule: _figures(by_position, rule, ks) for rule in TIES}
+    chosen = metrics_of("ranking") if metrics is None else metrics
+    by_tie = {rule: _figures(by_position, rule, chosen) for rule in TIES}
     return {
         **by_tie[tie],
         "tie": tie,
@@ -423,50 +415,26 @@ def ranking_metrics(
     }
 
 
-def _figures(ranks: Mapping[Position, Ranks], tie: Tie, ks: Sequence[int]) -> Figures:
-    found = {position: _of_one(each.ranks(tie), each.competitors, ks) for position, each in ranks.items()}
-    nothing = _of_one(np.empty(0), np.empty(0, dtype=np.int64), ks)
-    subject, relation, object_ = (found.get(position, nothing) for position in POSITIONS)
-    names = [name for name in nothing if name != "amri"]
-    figures: Figures = {f"c_{name}": _mean(subject[name], object_[name]) for name in names}
-    figures["c_amri"] = _of_both(ranks, tie)
-    figures |= {f"r_{name}": value for name, value in relation.items()}
-    for name in names:
-        figures |= {f"{name}_subject": subject[name], f"{name}_object": object_[name]}
-    return figures
+def _figures(ranks: Mapping[Position, Ranks], tie: Tie, metrics: Sequence[Metric]) -> Figures:
+    def value(metric: Metric, *positions: Position) -> float | None:
+        chosen = [ranks[position] for position in positions if position in ranks]
+        values = np.concatenate([np.empty(0), *(each.ranks(tie) for each in chosen)])
+        competitors = np.concatenate([np.empty(0, dtype=np.int64), *(each.competitors for each in chosen)])
+        return metric.compute(values, competitors) if len(values) else None
 
-
-def _of_one(ranks: Floats, competitors: Counts, ks: Sequence[int]) -> Figures:
-    """Return the figures of one position."""
-    some = len(ranks) > 0
-    figures: Figures = {"mrr": float((1 / ranks).mean()) if some else None}
-    figures |= {f"hits@{k}": float((ranks <= k).mean()) if some else None for k in ks}
-    figures["mr"] = float(ranks.mean()) if some else None
-    figures["amri"] = _adjusted(ranks, competitors)
-    return figures
-
-
-def _of_both(ranks: Mapping[Position, Ranks], tie: Tie) -> float | None:
-    """Return the adjusted mean rank index of subjects and objects together.
-
-    It is no mean of two: the ranks of both are held against what is expected of both.
-    """
-    both = [ranks[position] for position in ("subject", "object") if position in ranks]
-    if not both:
-        return None
-    competitors = np.concatenate([each.competitors for each in both])
-    return _adjusted(np.concatenate([each.ranks(tie) for each in both]), competitors)
-
-
-def _adjusted(ranks: Floats, competitors: Counts) -> float | None:
-    """Return 1 - (MR - 1) / (E[MR] - 1), where chance gives the rank 1 + n / 2 among n competitors."""
-    if not competitors.any():
-        return None
-    return float(1 - (ranks.mean() - 1) / (competitors.mean() / 2))
-
-
-def _mean(first: float | None, second: float | None) -> float | None:
-    return None if first is None or second is None else (first + second) / 2
+    apart: Figures = {}
+    of_constants: Figures = {}
+    for metric in metrics:
+        if metric.pooled:
+            # It is no mean of two: the ranks of both are held against what is expected of both.
+            of_constants[f"c_{metric.key}"] = value(metric, "subject", "object")
+            continue
+        subject, object_ = value(metric, "subject"), value(metric, "object")
+        both = None if subject is None or object_ is None else (subject + object_) / 2
+        of_constants[f"c_{metric.key}"] = both
+        apart |= {f"{metric.key}_subject": subject, f"{metric.key}_object": object_}
+    of_relations = {f"r_{metric.key}": value(metric, "relation") for metric in metrics}
+    return {**of_constants, **of_relations, **apart}
 
 
 def _competitors(ranks: Ranks) -> dict[str, float | int | None]:

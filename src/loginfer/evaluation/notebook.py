@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from loginfer.evaluation.diagnosis import VERDICTS
-from loginfer.evaluation.metric_table import METRICS, RANKING
+from loginfer.evaluation.metric_table import metric_text, metric_title, shown_metrics
 from loginfer.logic.rule import prose, text_markup
 from loginfer.notebook import Markup, element, facts, fragment, joined, listing, percent, table
 
@@ -35,7 +35,7 @@ def plain(answer: Mapping[str, Any]) -> str:
     """Return an evaluation on one line."""
     words = [f"{answer['system']!r} on {answer['benchmark']!r}"]
     words += [f"negatives {answer['negatives']}"] if answer["negatives"] else []
-    known = {METRICS[name]: answer["metrics"].get(name) for name in ("accuracy", "roc_auc")}
+    known = {metric_title(name): answer["metrics"].get(name) for name in ("accuracy", "roc_auc")}
     words += [f"{name} {percent(value)} %" for name, value in known.items() if value is not None]
     return ", ".join(words)
 
@@ -52,22 +52,23 @@ def _facts(answer: Mapping[str, Any]) -> Iterator[str]:
         yield f"{value}, given"
         return
     which = "one threshold for each relation" if about["kind"] == "relation" else value
-    yield f"{which}, chosen on valid for the best {METRICS[about['criterion']]}"
+    yield f"{which}, chosen on valid for the best {metric_title(about['criterion'])}"
 
 
 def _metrics(metrics: Mapping[str, float | None]) -> Markup:
-    there = [name for name in METRICS if metrics.get(name) is not None]
+    there = {name: title for name, title in shown_metrics("classification").items() if metrics.get(name) is not None}
     if not there:
         return Markup("")
-    columns = ["classification, %", *(METRICS[name] for name in there)]
-    return table(columns, [["test", *(percent(metrics[name]) for name in there)]], numbers=columns[1:])
+    columns = ["classification, %", *there.values()]
+    return table(columns, [["test", *(metric_text(name, metrics[name]) for name in there)]], numbers=columns[1:])
 
 
 def _ranking(ranking: Mapping[str, Mapping[str, Any]]) -> Markup:
     if not ranking:
         return Markup("")
-    columns = ["ranking, %", *RANKING.values()]
-    rows = [[p, *(percent(figures.get(name)) for name in RANKING)] for p, figures in ranking.items()]
+    shown = shown_metrics("ranking")
+    columns = ["ranking, %", *shown.values()]
+    rows = [[p, *(metric_text(name, figures.get(name)) for name in shown)] for p, figures in ranking.items()]
     return table(columns, rows, numbers=columns[1:])
 
 

@@ -148,14 +148,14 @@ Curve = list[dict[str, Any]]
 
 REQUEST = "request.json"
 CHECKPOINT = "checkpoint.safetensors"
-WORK_LARGE = "weights"
+LARGE_FOLDER = "weights"
 TRAINED = "trained.safetensors"
 PREDICTIONS = "predictions.parquet"
 RANKS = "ranks.parquet"
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class UnfinishedRun:
     """The folder of an unfinished run.
 
     Parameters
@@ -172,7 +172,7 @@ class Work:
     @property
     def large(self) -> Path:
         """Where a system that learns keeps what is too large for a checkpoint."""
-        return self.folder / WORK_LARGE
+        return self.folder / LARGE_FOLDER
 
     def checkpoint(self) -> tuple[Checkpoint, Curve] | None:
         """Return the last checkpoint, with the learning curve up to it."""
@@ -233,7 +233,7 @@ class Work:
 
 
 @contextlib.contextmanager
-def open_work(path: Path, request: Mapping[str, Any], *, force: bool = False) -> Iterator[Work]:
+def open_unfinished_run(path: Path, request: Mapping[str, Any], *, force: bool = False) -> Iterator[UnfinishedRun]:
     """Give the folder of an unfinished run; it stays when the run fails, if there is something to go on from.
 
     Parameters
@@ -256,7 +256,7 @@ def open_work(path: Path, request: Mapping[str, Any], *, force: bool = False) ->
     with locked(path, "run-lock"):
         resumed = _prepare(folder, json.loads(as_json(request)), path, force)
         try:
-            yield Work(folder, resumed)
+            yield UnfinishedRun(folder, resumed)
         except BaseException:
             if not _holds_work(folder):
                 shutil.rmtree(folder, ignore_errors=True)
@@ -319,7 +319,7 @@ def differences(earlier: Mapping[str, Any], now: Mapping[str, Any], above: str =
 CHECKPOINT_SECONDS = 10.0
 
 
-class RunWatch:
+class RunMonitor:
     """Keeps the learning curve in memory, and checkpoints in the folder of an unfinished run.
 
     Parameters
@@ -333,7 +333,7 @@ class RunWatch:
     """
 
     def __init__(
-        self, work: Work | None = None, progress: Progress | None = None, seconds: float = CHECKPOINT_SECONDS
+        self, work: UnfinishedRun | None = None, progress: Progress | None = None, seconds: float = CHECKPOINT_SECONDS
     ) -> None:
         self.curve: Curve = []
         self._work = work

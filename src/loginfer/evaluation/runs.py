@@ -43,9 +43,9 @@ from loginfer._version import __version__
 from loginfer.benchmark.benchmark import Benchmark
 from loginfer.benchmark.folder.manifest import FileSum, as_json, file_sum
 from loginfer.errors import InputError, LogInferError, OutputError
-from loginfer.evaluation.evaluating import Contender, Evaluation, answer, contender, evaluate_contender
-from loginfer.evaluation.metrics import Measures, Wanted, measure
-from loginfer.evaluation.resuming import CHECKPOINT_SECONDS, dump_arrays, open_work, read_arrays
+from loginfer.evaluation.evaluating import ConfiguredSystem, Evaluation, answer, configure_system, evaluate_system
+from loginfer.evaluation.metrics import Measures, MetricOptions, measure
+from loginfer.evaluation.resuming import CHECKPOINT_SECONDS, dump_arrays, open_unfinished_run, read_arrays
 from loginfer.evaluation.tables import read_labelled, read_predictions, read_ranks, write_predictions, write_ranks
 from loginfer.evaluation.values import Predictions, Ranks
 from loginfer.files import atomic_folder, beside, check_folder, interrupted, locked, reading, recover_folder
@@ -134,18 +134,20 @@ TIMING = "timing.json"
 _OURS = (MANIFEST, CURVE, THRESHOLDS, METRICS, DIAGNOSIS, PREDICTIONS, RANKS, WEIGHTS, TIMING)
 
 
-def request_of(contender: Contender, benchmark: Benchmark, method: str | None, wanted: Wanted) -> dict[str, Any]:
+def request_of(
+    configured: ConfiguredSystem, benchmark: Benchmark, method: str | None, options: MetricOptions
+) -> dict[str, Any]:
     """Return all that decides what a system will say: what an unfinished run must agree with to go on."""
-    code = contender.code
+    code = configured.code
     return {
         "loginfer": __version__,
-        "system": contender.name,
+        "system": configured.name,
         **({} if code is None else {"code": code}),
-        "settings": dict(contender.settings),
-        "seed": contender.seed,
+        "settings": dict(configured.settings),
+        "seed": configured.seed,
         "benchmark": {"name": benchmark.name, "sha256": benchmark_sum(benchmark)},
         "negatives": method,
-        "protocols": sorted(wanted.protocols),
+        "protocols": sorted(options.protocols),
     }
 
 
@@ -162,7 +164,7 @@ def write_run(
     request: Mapping[str, Any],
     path: str | Path,
     *,
-    wanted: Wanted,
+    options: MetricOptions,
     force: bool = False,
     resumed: bool = False,
     weights: bool = True,
@@ -171,7 +173,7 @@ def write_run(
 
     Parameters
     ----------
-    evaluation, request, wanted
+    evaluation, request, options
         What came out, what was asked of the system (see `request_of`), and which figures.
     path
         The folder.
@@ -198,7 +200,7 @@ def write_run(
         sums = {name: asdict(FileSum(file.stat().st_size, file_sum(file))) for name, file in files.items()}
         seen = timing(outcome.seconds, outcome.cpu_seconds, resumed)
         (folder / TIMING).write_bytes(as_json(seen).encode())
-        (folder / MANIFEST).write_bytes(as_json(_manifest(evaluation, request, wanted, sums)).encode())
+        (folder / MANIFEST).write_bytes(as_json(_manifest(evaluation, request, options, sums)).encode())
 
 
 def _documents(evaluation: Evaluation) -> dict[str, Any]:
@@ -208,24 +210,24 @@ def _documents(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def _manifest(
-    evaluation: Evaluation, request: Mapping[str, Any], wanted: Wanted, files: Mapping[str, Any]
+    evaluation: Evaluation, request: Mapping[str, Any], options: MetricOptions, files: Mapping[str, Any]
 ) -> dict[str, Any]:
     import numpy as np
     import pyarrow as pa
 
-    contender = evaluation.contender
+    configured = evaluation.configured
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "versions": {"loginfer": __version__, "numpy": np.__version__, "pyarrow": pa.__version__},
         "request": dict(request),
-        "settings_from": {"user": sorted(contender.given), "tuned": sorted(contender.tuned)},
+        "settings_from": {"user": sorted(configured.given), "tuned": sorted(configured.tuned)},
         "type_predicate": evaluation.benchmark.graph.type_predicate or "",
         "wanted": {
-            "threshold": wanted.threshold,
-            "criterion": wanted.criterion,
-            "tie": wanted.tie,
-            "diagnosis": wanted.diagnosis,
+            "threshold": options.threshold,
+            "criterion": options.criterion,
+            "tie": options.tie,
+            "diagnosis": options.diagnosis,
         },
         "notes": list(evaluation.outcome.notes),
         "files": files,
@@ -358,7 +360,7 @@ class Run:
         if not path.exists():
             raise InputError(f"`{self.path}` has no weights: {self.system} does not write them down")
         request = self.manifest["request"]
-        ready = contender(self.system, benchmark, request["settings"], seed=self.seed, tuned=False)
+        ready = configure_system(self.system, benchmark, request["settings"], seed=self.seed, tuned=False)
         return ready.restore(benchmark, self.method, read_arrays(path)[0])
 
     def check_benchmark(self, benchmark: Benchmark) -> None:
@@ -464,11 +466,11 @@ _MADE = "a run is what `loginfer evaluate … --out FOLDER` writes"
 _AGAIN = "get the folder again, or run it again"
 
 
-def run_contender(
-    contender: Contender,
+def run_system(
+    configured: ConfiguredSystem,
     benchmark: Benchmark,
     method: str | None,
-    wanted: Wanted,
+    options: MetricOptions,
     path: str | Path,
     *,
     force: bool = False,
@@ -481,7 +483,7 @@ def run_contender(
 
     Parameters
     ----------
-    contender, benchmark, method, wanted
+    configured, benchmark, method, options
         Who, on what, with whose negatives, and which figures.
     path
         The run's folder.
@@ -503,22 +505,22 @@ def run_contender(
         there.
     """
     target = Path(path)
-    request = request_of(contender, benchmark, method, wanted)
+    request = request_of(configured, benchmark, method, options)
     recover_folder(target)
     try:
         check_run(target, force=force)
     except OutputError:
         _tidy(target, request)
         raise
-    with open_work(target, request, force=force) as work:
+    with open_unfinished_run(target, request, force=force) as work:
         check_run(target, force=force)
         if work.resumed and tell is not None:
             tell(f"going on with the unfinished run for {target}")
-        evaluation = evaluate_contender(
-            contender, benchmark, method, wanted,
+        evaluation = evaluate_system(
+            configured, benchmark, method, options,
             work=work, progress=progress, checkpoint_seconds=checkpoint_seconds,
         )  # fmt: skip
-        write_run(evaluation, request, target, wanted=wanted, force=force, resumed=work.resumed, weights=weights)
+        write_run(evaluation, request, target, options=options, force=force, resumed=work.resumed, weights=weights)
     return evaluation
 
 
@@ -534,35 +536,35 @@ def _tidy(target: Path, request: Mapping[str, Any]) -> None:
                 shutil.rmtree(left, ignore_errors=True)
 
 
-def wanted_then(run: Run, **changed: Any) -> Wanted:
-    """Return which figures were wanted when the run was made, with changes.
+def options_of_run(run: Run, **changed: Any) -> MetricOptions:
+    """Return which figures were asked for when the run was made, with changes.
 
     Parameters
     ----------
     run
         The run.
     changed
-        Fields of `Wanted`; None leaves one as it was.
+        Fields of `MetricOptions`; None leaves one as it was.
     """
     then = run.manifest["wanted"]
-    wanted = Wanted(
+    options = MetricOptions(
         threshold=then["threshold"],
         criterion=then["criterion"],
         protocols=tuple(run.manifest["request"]["protocols"]),
         tie=then["tie"],
         diagnosis=then["diagnosis"],
     )
-    return dataclasses.replace(wanted, **{key: value for key, value in changed.items() if value is not None})
+    return dataclasses.replace(options, **{key: value for key, value in changed.items() if value is not None})
 
 
-def score_run(run: Run, wanted: Wanted | None = None, benchmark: Benchmark | None = None) -> Measures:
+def score_run(run: Run, options: MetricOptions | None = None, benchmark: Benchmark | None = None) -> Measures:
     """Compute every figure of a run again.
 
     Parameters
     ----------
     run
         The run.
-    wanted
+    options
         Which figures; by default those of the run.
     benchmark
         The run's benchmark. Without it there are no breakdowns by rule, pattern and kind of negative and no
@@ -573,12 +575,12 @@ def score_run(run: Run, wanted: Wanted | None = None, benchmark: Benchmark | Non
     InputError
         If the benchmark is not the one of the run.
     """
-    wanted = wanted or wanted_then(run)
+    options = options or options_of_run(run)
     notes = [str(note) for note in run.manifest.get("notes", ())]
     if benchmark is None:
         labelled, predictions = run.labelled()
         labelled = dataclasses.replace(labelled, name=run.benchmark)
-        return measure(labelled, predictions, run.ranks(), wanted, notes=notes)
+        return measure(labelled, predictions, run.ranks(), options, notes=notes)
     run.check_benchmark(benchmark)
     predictions = read_predictions(run.path / PREDICTIONS, benchmark, run.method)
-    return measure(benchmark, predictions, run.ranks(), wanted, notes=notes)
+    return measure(benchmark, predictions, run.ranks(), options, notes=notes)

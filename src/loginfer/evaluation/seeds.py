@@ -10,10 +10,10 @@ from typing import Any
 from loginfer.benchmark.benchmark import Benchmark
 from loginfer.benchmark.folder.manifest import as_json
 from loginfer.errors import InputError, LogInferError, OutputError
-from loginfer.evaluation.evaluating import Contender, evaluate_contender
-from loginfer.evaluation.metrics import Wanted
+from loginfer.evaluation.evaluating import ConfiguredSystem, evaluate_system
+from loginfer.evaluation.metrics import MetricOptions
 from loginfer.evaluation.resuming import differences
-from loginfer.evaluation.runs import Run, load_run, request_of, run_contender
+from loginfer.evaluation.runs import Run, load_run, request_of, run_system
 from loginfer.files import atomic_write, recover_folder
 
 # If a figure is distributed normally over all seeds, its mean lies in the interval with this probability.
@@ -23,17 +23,17 @@ SUMMARY = "summary.json"
 
 
 def run_seeds(
-    make: Callable[[int], Contender],
+    make: Callable[[int], ConfiguredSystem],
     seeds: Sequence[int],
     benchmark: Benchmark,
     method: str | None,
-    wanted: Wanted,
+    options: MetricOptions,
     path: str | Path | None = None,
     *,
     force: bool = False,
     tell: Callable[[str], None] = lambda message: None,
     weights: bool = True,
-    **options: Any,
+    **training: Any,
 ) -> dict[str, Any]:
     """Run a system once with each seed; return the summary.
 
@@ -43,7 +43,7 @@ def run_seeds(
         Gives the system for a seed.
     seeds
         The seeds.
-    benchmark, method, wanted
+    benchmark, method, options
         On what, with whose negatives, and which figures.
     path
         A folder that gets `seed-0`, `seed-1`, … and `summary.json`. Runs that are there already, complete and
@@ -54,8 +54,8 @@ def run_seeds(
         Told what happens.
     weights
         Keep what was learned in the folders.
-    options
-        `progress`, `checkpoint_seconds`: see `run_contender`.
+    training
+        `progress`, `checkpoint_seconds`: see `run_system`.
     """
     folder = None if path is None else Path(path)
     if folder is not None:
@@ -66,16 +66,16 @@ def run_seeds(
         place = f"seed {seed} ({number} of {len(seeds)})"
         if folder is None:
             tell(place)
-            made = evaluate_contender(ready, benchmark, method, wanted, **options)
+            made = evaluate_system(ready, benchmark, method, options, **training)
             answers.append(made.as_dict())
             continue
         target = folder / f"seed-{seed}"
-        kept = _kept(target, request_of(ready, benchmark, method, wanted), wanted, force)
+        kept = _kept(target, request_of(ready, benchmark, method, options), options, force)
         tell(f"{place}: kept" if kept else place)
         if kept is None:
-            run_contender(
-                ready, benchmark, method, wanted, target,
-                force=force, tell=tell, weights=weights, **options,
+            run_system(
+                ready, benchmark, method, options, target,
+                force=force, tell=tell, weights=weights, **training,
             )  # fmt: skip
             kept = load_run(target, verify=False)
         answers.append(kept.as_dict())
@@ -125,7 +125,7 @@ def _check(folder: Path) -> None:
         )
 
 
-def _kept(path: Path, request: Mapping[str, Any], wanted: Wanted, force: bool) -> Run | None:
+def _kept(path: Path, request: Mapping[str, Any], options: MetricOptions, force: bool) -> Run | None:
     """Return the run in a folder if it is complete and was made for the same request."""
     recover_folder(path)
     if not path.exists():
@@ -139,7 +139,7 @@ def _kept(path: Path, request: Mapping[str, Any], wanted: Wanted, force: bool) -
             f"`{path}` is there, but is no complete run: {error.message}",
             hint="remove it, or add --force to replace it",
         ) from error
-    now = {key: getattr(wanted, key) for key in ("threshold", "criterion", "tie", "diagnosis")}
+    now = {key: getattr(options, key) for key in ("threshold", "criterion", "tie", "diagnosis")}
     same = run.manifest["request"] == dict(request) and run.manifest["wanted"] == now
     return run if same else None
 

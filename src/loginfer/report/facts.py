@@ -23,11 +23,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from loginfer.evaluation.diagnosis import LEAST, VERDICTS
+from loginfer.evaluation.metric_table import is_share, shown_metrics
 from loginfer.evaluation.values import PROTOCOLS, Counts
 from loginfer.report.collection import Cell, Collection
 from loginfer.report.paper import benchmark_parts, paper_value
 from loginfer.report.scores import timing_of
-from loginfer.report.values import Rows
+from loginfer.report.values import Column, Rows
 
 if TYPE_CHECKING:
     from loginfer.benchmark import Benchmark
@@ -242,16 +243,6 @@ def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-RANKING_METRICS = {
-    "c_mrr": "C-MRR",
-    "r_mrr": "R-MRR",
-    "c_hits@1": "C-Hits@1",
-    "c_hits@10": "C-Hits@10",
-    "r_hits@1": "R-Hits@1",
-    "r_hits@10": "R-Hits@10",
-}
-
-
 @dataclass(frozen=True, slots=True)
 class Figure:
     """One figure of a cell.
@@ -275,16 +266,24 @@ class Figure:
         """A word for rows and menus."""
         return self.metric if self.protocol is None else f"{self.metric} {self.protocol}"
 
+    @property
+    def column(self) -> Column:
+        """A column of a table for it."""
+        return Column(self.title, "share" if is_share(self.metric) else "number")
 
-CLASSIFICATION = (
-    Figure("balanced_accuracy", "balanced accuracy"),
-    Figure("roc_auc", "ROC AUC"),
-    Figure("accuracy", "accuracy"),
-    Figure("f1", "F1"),
-    Figure("precision", "precision"),
-    Figure("recall", "recall"),
-    Figure("average_precision", "average precision"),
-)
+
+def classification_figures() -> list[Figure]:
+    """Return the figures of classification that are shown, the main one first."""
+    return [Figure(metric, title) for metric, title in shown_metrics("classification").items()]
+
+
+def ranking_figures(cells: Sequence[Cell]) -> list[Figure]:
+    """Return the figures of the ranking that are shown, for the protocols that some run was ranked under."""
+    return [
+        Figure(metric, f"{title}, {protocol}", protocol)
+        for protocol in protocols_of(cells)
+        for metric, title in shown_metrics("ranking").items()
+    ]
 
 
 def protocols_of(cells: Sequence[Cell]) -> list[str]:
@@ -295,14 +294,9 @@ def protocols_of(cells: Sequence[Cell]) -> list[str]:
 
 
 def figures_of(collection: Collection) -> list[Figure]:
-    """Return every figure that some cell has, in the order of the menus."""
-    ranking = [
-        Figure(metric, f"{title}, {protocol}", protocol)
-        for protocol in protocols_of(collection.cells)
-        for metric, title in RANKING_METRICS.items()
-    ]
-    wanted = [*CLASSIFICATION, *ranking]
-    return [f for f in wanted if any(c.values(f.metric, f.protocol) for c in collection.cells)]
+    """Return every share that some cell has, in the order of the menus."""
+    shares = [f for f in (*classification_figures(), *ranking_figures(collection.cells)) if is_share(f.metric)]
+    return [f for f in shares if any(c.values(f.metric, f.protocol) for c in collection.cells)]
 
 
 def paper_figure(cell: Cell, figure: Figure) -> float | None:

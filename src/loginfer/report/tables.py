@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from loginfer.errors import UnknownNameError
+from loginfer.evaluation.metric_table import is_share, metric_title
 from loginfer.report.collection import Cell, Collection
 from loginfer.report.paper import METRICS, SYSTEMS, paper_value
 
@@ -309,10 +310,10 @@ def result_table(collection: Collection, metric: str, protocol: str | None = Non
         cells = [collection.cell(system, benchmark) for system in collection.systems]
         entries = [_entry(cell, metric, protocol) for cell in cells]
         competing = [cell is not None and cell.name != "oracle" for cell in cells]
-        if _is_share(metric):  # of mean ranks the smallest would be the best
+        if is_share(metric):  # of mean ranks the smallest would be the best
             entries = best_in_bold(entries, competing)
         rows.append((Entry(benchmark), *entries))
-    unit = ", in percent" if _is_share(metric) else ""
+    unit = ", in percent" if is_share(metric) else ""
     where = f", ranking {protocol}" if protocol else ""
     several = any(len(cell.runs) > 1 for cell in collection.cells)
     notes = ["± half the 95 % interval of the mean over seeds (Student's t)."] if several else []
@@ -325,25 +326,20 @@ def result_table(collection: Collection, metric: str, protocol: str | None = Non
             note += ", whose protocol it does not state"
         notes.append(note + ".")
     names = tuple(SYSTEMS.get(name, name) for name in collection.systems)
-    title = f"{metric_title(metric)}{where}{unit}"
+    title = f"{printed_title(metric)}{where}{unit}"
     return TableValue(title, ("benchmark", *names), tuple(rows), tuple(notes))
 
 
-def metric_title(metric: str) -> str:
-    """Return the name of a metric in print: `C-MRR` for `c_mrr`, `Balanced accuracy`."""
-    words = metric.split("_")
-    if words[0] in ("c", "r") and len(words) > 1:
-        rest = words[1]
-        return f"{words[0].upper()}-{rest.capitalize() if rest.startswith('hits') else rest.upper()}"
-    if metric in ("roc_auc", "f1"):
-        return metric.replace("_", " ").upper()
-    return " ".join(words).capitalize()
+def printed_title(metric: str) -> str:
+    """Return the name of a metric at the beginning of a caption: `C-MRR` for `c_mrr`, `Balanced accuracy`."""
+    title = metric_title(metric)
+    return title[:1].upper() + title[1:]
 
 
 def _entry(cell: Cell | None, metric: str, protocol: str | None) -> Entry:
     if cell is None:
         return Entry()
-    factor = 100.0 if _is_share(metric) else 1.0
+    factor = 100.0 if is_share(metric) else 1.0
     values = [factor * value for value in cell.values(metric, protocol)]
     paper = None
     if protocol in (None, PAPER_PROTOCOL):
@@ -352,11 +348,6 @@ def _entry(cell: Cell | None, metric: str, protocol: str | None) -> Entry:
     if not values:
         return Entry("–", paper=paper)
     return Entry(value=sum(values) / len(values), half=half_interval(values), paper=paper)
-
-
-def _is_share(metric: str) -> bool:
-    """Say whether a metric lies between 0 and 1; mean ranks do not."""
-    return "mr" not in metric.split("_")
 
 
 def _check(collection: Collection, metric: str, protocol: str | None) -> None:

@@ -351,18 +351,18 @@ def existing(cells: Iterable[PlannedCell], folder: Folder) -> Iterator[tuple[Pla
 
 
 def _difference(cell: PlannedCell, folder: Folder, benchmark: Benchmark) -> str:
-    from loginfer.evaluation.evaluating import contender
-    from loginfer.evaluation.metrics import Wanted
+    from loginfer.evaluation.evaluating import configure_system
+    from loginfer.evaluation.metrics import MetricOptions
     from loginfer.evaluation.resuming import differences
     from loginfer.evaluation.runs import load_run, request_of
     from loginfer.systems.interface import choose_method
 
     try:
         run = load_run(folder.run(cell), verify=False)
-        ready = contender(cell.system, benchmark, dict(cell.settings), seed=cell.seed)
+        ready = configure_system(cell.system, benchmark, dict(cell.settings), seed=cell.seed)
     except LogInferError as error:
         return error.message
-    wanted = Wanted() if cell.threshold is None else Wanted(threshold=cell.threshold)
+    wanted = MetricOptions() if cell.threshold is None else MetricOptions(threshold=cell.threshold)
     request: dict[str, Any] = request_of(ready, benchmark, choose_method(benchmark, None), wanted)
     about = {key: getattr(wanted, key) for key in ("threshold", "criterion", "tie", "diagnosis")}
     expected = {**request, "wanted": about}

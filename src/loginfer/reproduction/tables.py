@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from loginfer.benchmark.construction.suite import difference, entries
+from loginfer.evaluation.metric_table import metric_title
 from loginfer.report.paper import SYSTEMS, paper_sizes
 from loginfer.report.tables import (
     Entry,
@@ -38,14 +39,8 @@ from loginfer.reproduction.results import (
 from loginfer.reproduction.run import Folder
 
 # The paper's metrics, in the order in which we show them.
-METRICS = {
-    "balanced_accuracy": "balanced accuracy (AUC)",
-    "f1": "F1",
-    "precision": "precision",
-    "recall": "recall",
-    "c_mrr": "C-MRR",
-    "r_mrr": "R-MRR",
-}
+METRICS = {key: metric_title(key) for key in ("balanced_accuracy", "f1", "precision", "recall", "c_mrr", "r_mrr")}
+METRICS["balanced_accuracy"] += " (AUC)"
 # Of the table of rules: our names of shares, and how they are shown.
 SHARES = {
     "eps_ent": "ε_ent",

@@ -9,10 +9,10 @@ from tests.support.planted_rules import PLANTED, planted
 from loginfer.benchmark.benchmark import Benchmark, NegativeSet, Splits
 from loginfer.engine import open_engine
 from loginfer.errors import InputError, UnknownNameError
-from loginfer.evaluation import Wanted
-from loginfer.evaluation.evaluating import contender_of
+from loginfer.evaluation import MetricOptions
+from loginfer.evaluation.evaluating import wrap_system
 from loginfer.evaluation.rule_recovering import read_mined
-from loginfer.evaluation.runs import run_contender
+from loginfer.evaluation.runs import run_system
 from loginfer.kg import KnowledgeGraph
 from loginfer.logic import parse_rule
 from loginfer.logic.canonical import equivalent
@@ -208,8 +208,8 @@ def test_a_head_that_nobody_asks_about_scores_below_all_others(fitted):
 def test_the_rules_of_a_run_can_be_read_for_the_analysis(tmp_path):
     text = PLANTED["composition"]
     benchmark = planted(text)
-    wanted = Wanted(protocols=("given",), diagnosis=False)
-    run_contender(contender_of(Contrast(), name="contrast"), benchmark, "qg", wanted, tmp_path / "run")
+    wanted = MetricOptions(protocols=("given",), diagnosis=False)
+    run_system(wrap_system(Contrast(), name="contrast"), benchmark, "qg", wanted, tmp_path / "run")
     mined, notes = read_mined(tmp_path / "run", benchmark)
     rules, _ = scored_rules(mined, benchmark.graph)
     assert any(equivalent(parse_rule(text), found.rule) for found in rules)

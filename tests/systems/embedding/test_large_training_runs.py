@@ -13,11 +13,11 @@ from safetensors.numpy import load, save
 from tests.support.embedding_models import circle
 
 from loginfer.errors import InputError
-from loginfer.evaluation import Wanted, load_run
+from loginfer.evaluation import MetricOptions, load_run
 from loginfer.evaluation import resuming as array_files
-from loginfer.evaluation.evaluating import contender_of
-from loginfer.evaluation.resuming import Work, dump_arrays, read_arrays, write_arrays
-from loginfer.evaluation.runs import run_contender
+from loginfer.evaluation.evaluating import wrap_system
+from loginfer.evaluation.resuming import UnfinishedRun, dump_arrays, read_arrays, write_arrays
+from loginfer.evaluation.runs import run_system
 from loginfer.files import beside
 from loginfer.systems.embedding.transe import TransE
 
@@ -25,8 +25,8 @@ SYSTEM = {"dimension": 8, "epochs": 4, "batch": 16, "partitions": 3}
 
 
 def run(path, **settings):
-    ready = contender_of(TransE(**SYSTEM, **settings), name="transe")
-    run_contender(ready, circle(), "pa", Wanted(protocols=("given",)), path, checkpoint_seconds=0)
+    ready = wrap_system(TransE(**SYSTEM, **settings), name="transe")
+    run_system(ready, circle(), "pa", MetricOptions(protocols=("given",)), path, checkpoint_seconds=0)
 
 
 def content(path):
@@ -43,13 +43,13 @@ def test_a_run_in_files_has_the_bytes_of_one_in_memory_but_for_its_settings(tmp_
 
 
 def test_files_for_learning_are_gone_before_what_was_learned_is_asked(tmp_path, monkeypatch):
-    seen, keep = [], Work.keep_predictions
+    seen, keep = [], UnfinishedRun.keep_predictions
 
     def keeping(self, *arguments):
         seen.append(self.large.exists())
         keep(self, *arguments)
 
-    monkeypatch.setattr(Work, "keep_predictions", keeping)
+    monkeypatch.setattr(UnfinishedRun, "keep_predictions", keeping)
     run(tmp_path / "run", storage="mapped")
     assert seen == [False]
 
@@ -59,10 +59,10 @@ import sys, time
 sys.path[:0] = {path!r}
 from pathlib import Path
 from tests.systems.embedding.test_large_training_runs import run
-from loginfer.evaluation.resuming import Work
+from loginfer.evaluation.resuming import UnfinishedRun
 from loginfer.systems.embedding import large as mapped
 mapped.PATIENCE = 0
-keep, kept = Work.keep_checkpoint, []
+keep, kept = UnfinishedRun.keep_checkpoint, []
 
 def keeping(self, *arguments):
     keep(self, *arguments)
@@ -71,7 +71,7 @@ def keeping(self, *arguments):
         (self.folder.parent / "now").touch()
         time.sleep(60)
 
-Work.keep_checkpoint = keeping
+UnfinishedRun.keep_checkpoint = keeping
 run(Path(sys.argv[1]), storage="mapped")
 """
 

@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from loginfer.report import charts as specs
-from loginfer.report.facts import CLASSIFICATION, benchmark_labels, rounded, share_text, short_rule
+from loginfer.report.facts import benchmark_labels, classification_figures, rounded, share_text, short_rule
 from loginfer.report.pages.examples import examples
 from loginfer.report.paper import PaperSizes, benchmark_parts, paper_sizes, paper_value
 from loginfer.report.values import Chart, Column, DataFile, Grid, Page, Rows
@@ -537,6 +537,7 @@ def _verdict(known: Card) -> str:
 
 def _results(material: Material, known: Card) -> Grid:
     best = known.best_shortcut
+    main, *others = classification_figures()
     rows = []
     for cell in known.cells:
         accuracy = cell.mean("accuracy")
@@ -546,15 +547,15 @@ def _results(material: Material, known: Card) -> Grid:
             (
                 (cell.system, material.system_page(cell.system)),
                 len(cell.runs),
-                *(cell.mean(figure.metric) for figure in CLASSIFICATION[:1]),
+                cell.mean(main.metric),
                 paper,
                 gain,
-                *(cell.mean(figure.metric) for figure in CLASSIFICATION[1:]),
+                *(cell.mean(figure.metric) for figure in others),
             )
         )
-    columns = [Column("system", "link"), Column("seeds", "number"), Column(CLASSIFICATION[0].title, "share")]
+    columns = [Column("system", "link"), Column("seeds", "number"), main.column]
     columns += [Column("paper's AUC", "share"), Column("over best shortcut", "share")]
-    columns += [Column(figure.title, "share") for figure in CLASSIFICATION[1:]]
+    columns += [figure.column for figure in others]
     kept = [p for p in range(len(columns)) if p not in (3, 4) or any(row[p] is not None for row in rows)]
     return Grid(
         tuple(columns[place] for place in kept),

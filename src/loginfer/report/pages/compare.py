@@ -22,12 +22,11 @@ from loginfer.randomness import generator
 from loginfer.report import charts as specs
 from loginfer.report.collection import Cell
 from loginfer.report.facts import (
-    CLASSIFICATION,
-    RANKING_METRICS,
     Figure,
     Material,
+    classification_figures,
     last_part,
-    protocols_of,
+    ranking_figures,
     rounded,
     short_rule,
 )
@@ -267,13 +266,8 @@ def _figure_grid(a: _Side, b: _Side) -> Grid:
     area = auc_difference(a.decisions, b.decisions, a.label, b.label)
     if area is not None:
         known["roc_auc"] = area
-    ranking = [
-        Figure(metric, f"{title}, {protocol}", protocol)
-        for protocol in protocols_of([a.cell, b.cell])
-        for metric, title in RANKING_METRICS.items()
-    ]
     rows = []
-    for figure in (*CLASSIFICATION, *ranking):
+    for figure in (*classification_figures(), *ranking_figures([a.cell, b.cell])):
         mine, theirs = (_value(side.cell, figure) for side in (a, b))
         if mine is None and theirs is None:
             continue

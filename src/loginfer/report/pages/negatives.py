@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from loginfer.benchmark.construction.suite import entries
+from loginfer.evaluation.metric_table import metric_title
 from loginfer.report import charts as specs
 from loginfer.report.collection import Cell, Collection
 from loginfer.report.facts import METHODS, Figure, Groups, Material, figures_of, grouped, method_order, rounded
 from loginfer.report.paper import paper_value
 from loginfer.report.values import Chart, Choice, Column, Grid, Page, Rows
 
-_MAIN = Figure("balanced_accuracy", "balanced accuracy")
+_MAIN = Figure("balanced_accuracy", metric_title("balanced_accuracy"))
 
 
 def pages(material: Material) -> Iterator[Page]:

@@ -9,18 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from loginfer.evaluation.metric_table import shown_metrics
 from loginfer.evaluation.values import TIES
 from loginfer.report import charts as specs
 from loginfer.report.collection import Cell
-from loginfer.report.facts import (
-    RANKING_METRICS,
-    Figure,
-    Material,
-    benchmark_labels,
-    paper_figure,
-    protocols_of,
-    rounded,
-)
+from loginfer.report.facts import Figure, Material, benchmark_labels, paper_figure, protocols_of, rounded
 from loginfer.report.values import Chart, Choice, Column, DataFile, Grid, Page, Picker, Rows
 from loginfer.systems.interface import POSITIONS
 
@@ -72,7 +65,7 @@ def pages(material: Material) -> Iterator[Page | DataFile]:
 def _range_rows(cells: Sequence[Cell], protocols: Sequence[str]) -> list[tuple[Any, ...]]:
     found: list[tuple[Any, ...]] = []
     for protocol in protocols:
-        for metric, title in RANKING_METRICS.items():
+        for metric, title in shown_metrics("ranking").items():
             for cell in cells:
                 values = [_tied_mean(cell, protocol, tie, metric) for tie in TIES]
                 if values[0] is not None:
@@ -152,7 +145,7 @@ def _range_chart(systems: Sequence[str], protocols: Sequence[str]) -> Chart:
         "last); the tick is realistic, the mean of both ranks. A diamond is the paper's value.",
         (
             Choice("protocol", "protocol", tuple((p, p) for p in protocols)),
-            Choice("metric", "metric", tuple(RANKING_METRICS.items())),
+            Choice("metric", "metric", tuple(shown_metrics("ranking").items())),
         ),
     )
 

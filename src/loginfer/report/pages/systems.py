@@ -7,22 +7,24 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from loginfer.evaluation.diagnosis import VERDICTS
+from loginfer.evaluation.metric_table import headlines, metric_title
 from loginfer.report import charts
 from loginfer.report.charts import PALETTE
 from loginfer.report.collection import Cell
-from loginfer.report.facts import Material, benchmark_facts, benchmark_labels, cost_of, entry_of, ranked_by, rule_label
+from loginfer.report.facts import (
+    Figure,
+    Material,
+    benchmark_facts,
+    benchmark_labels,
+    classification_figures,
+    cost_of,
+    entry_of,
+    ranked_by,
+    rule_label,
+)
 from loginfer.report.scores import curve_rows, histogram_rows, learning_rows, scores_of_test, threshold_of
 from loginfer.report.values import Chart, Column, DataFile, Grid, Page, Picker, Rows
 
-_METRICS = {
-    "balanced_accuracy": "balanced accuracy",
-    "roc_auc": "ROC AUC",
-    "accuracy": "accuracy",
-    "f1": "F1",
-    "precision": "precision",
-    "recall": "recall",
-    "average_precision": "average precision",
-}
 _MB = 1_000_000
 # What a diagnosis quotes.
 _RULE = re.compile(r"`([^`]*)`")
@@ -83,7 +85,7 @@ def _chosen(cell: Cell) -> str:
 def _headline(cell: Cell) -> list[tuple[str, float]]:
     known = cell.metrics[0]["metrics"]
     names = ("balanced_accuracy", "roc_auc", "average_precision")
-    return [(_METRICS[name], known[name]) for name in names if known.get(name) is not None]
+    return [(metric_title(name), known[name]) for name in names if known.get(name) is not None]
 
 
 def _sentences(parts: Sequence[str]) -> str:
@@ -218,17 +220,16 @@ def _shown(value: Any) -> str:
 
 def _grid(material: Material, cells: Sequence[Cell], labels: dict[str, str]) -> Grid:
     protocol = ranked_by(cells)
-    columns = [Column("benchmark", "link"), *(Column(title, "share") for title in _METRICS.values())]
+    figures = classification_figures()
     if protocol is not None:
-        columns += [Column(f"{name}, {protocol}", "share") for name in ("C-MRR", "R-MRR")]
+        figures += [Figure(name, f"{title}, {protocol}", protocol) for name, title in headlines("ranking").items()]
+    columns = [Column("benchmark", "link"), *(figure.column for figure in figures)]
     columns += [Column(name, "number") for name in ("seconds", "CPU seconds", "memory (MB)", "seeds")]
     rows = []
     for cell in cells:
         cost = cost_of(material, cell)
         row: list[Any] = [(labels[cell.benchmark], material.benchmark_page(cell.benchmark))]
-        row += [cell.mean(name) for name in _METRICS]
-        if protocol is not None:
-            row += [cell.mean(name, protocol) for name in ("c_mrr", "r_mrr")]
+        row += [cell.mean(figure.metric, figure.protocol) for figure in figures]
         row += [_rounded(cost.seconds), _rounded(cost.cpu_seconds)]
         row += [None if cost.memory is None else round(cost.memory / _MB), len(cell.runs)]
         rows.append(tuple(row))
