@@ -1,7 +1,8 @@
 """A hook of MkDocs: fills in the parts of the reference that are read off the program itself.
 
-A page says `<!-- commands -->` where the commands are to stand, and `<!-- public names -->` where what can be
-imported from `loginfer` is. Nothing of it is kept in a file, so it cannot be out of date.
+A page says `<!-- commands -->` where the commands are to stand, `<!-- recipe settings -->` where the settings of a
+recipe are, and `<!-- public names -->` where what can be imported from `loginfer` is. Nothing of it is kept in a
+file, so it cannot be out of date.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from typing import Any
 
 COMMANDS = "<!-- commands -->"
 NAMES = "<!-- public names -->"
+RECIPE = "<!-- recipe settings -->"
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Fill in a page; MkDocs calls this for each of them."""
-    if COMMANDS in markdown:
-        markdown = markdown.replace(COMMANDS, "\n".join(command_line()))
-    if NAMES in markdown:
-        markdown = markdown.replace(NAMES, "\n".join(public_names()))
+    for place, lines in ((COMMANDS, command_line), (NAMES, public_names), (RECIPE, recipe)):
+        if place in markdown:
+            markdown = markdown.replace(place, "\n".join(lines()))
     return markdown
 
 
@@ -91,6 +92,16 @@ def _cell(text: str | None) -> str:
 
 def _text(text: str | None) -> str:
     return inspect.cleandoc(text or "")
+
+
+def recipe() -> Iterator[str]:
+    """Yield a table of the settings of a recipe: in a TOML file, and as an option of `loginfer build`."""
+    from loginfer.benchmark.recipe import recipe_settings
+
+    yield from ["| setting | option | meaning |", "|---|---|---|"]
+    for name, declared in recipe_settings().items():
+        option = declared.flags[0] if declared.flags else f"--{name.replace('_', '-')}"
+        yield f"| `{name}` | {'`KG`' if name == 'kg' else f'`{option}`'} | {_cell(declared.meaning)} |"
 
 
 def public_names() -> Iterator[str]:

@@ -1,26 +1,24 @@
-"""Recipe: declared once with setting().
+"""The recipe of a benchmark: everything that, with the graph, determines its bytes.
 
-The settings of a recipe that say which candidates become rules, and in how many steps they conclude.
-
-Checks of the recipe's settings for benchmarks that are noisy or inductive.
-
-The recipe of a benchmark: everything that, with the graph, determines its bytes.
-
-Which settings need the whole graph in memory, also where an engine would leave it in files.
+Each setting is declared once, as a field of `Recipe`: its type, default and meaning, its bounds, and how the
+command line asks for it. The options of `loginfer build`, the keys of a recipe's TOML file, the checks and the
+documentation all come from there.
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, asdict, dataclass, fields, replace
 from fractions import Fraction
+from functools import cache
 from math import inf
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, get_args, get_origin
 
 from loginfer.errors import InputError, UnknownNameError
 from loginfer.files import atomic_write, reading
+from loginfer.settings import Setting, kinds, setting, settings_of
 
 # Which candidates of a pattern become rules.
 #   support   those with the largest support
@@ -33,123 +31,6 @@ Measure = Literal["support", "confidence", "overlap"]
 #   drawn  any predicate that the body does not have
 #   best   the one with the largest confidence
 Head = Literal["drawn", "best"]
-
-SELECTS: tuple[Select, ...] = get_args(Select)
-MEASURES: tuple[Measure, ...] = get_args(Measure)
-HEADS: tuple[Head, ...] = get_args(Head)
-
-# Depths are stored in 8 bits.
-MOST_STEPS = 100
-
-
-def check_choice(recipe: Recipe) -> None:
-    """Complain about settings of the choice of rules that make no sense.
-
-    Raises
-    ------
-    InputError
-        With what to do about it.
-    """
-    for key, known, what in (
-        ("select", SELECTS, "way to select rules"),
-        ("select_by", MEASURES, "measure to select rules by"),
-        ("head", HEADS, "way to find heads"),
-    ):
-        value = getattr(recipe, key)
-        if value not in known:
-            raise UnknownNameError(what, str(value), known)
-    if not isinstance(recipe.interval, str | None):
-        raise InputError(f"`interval` must be a text, not {recipe.interval!r}", hint='write it like "0.1:0.5"')
-    if recipe.rules is not None and (recipe.select != "support" or recipe.head != "drawn"):
-        raise InputError("`select` and `head` are for patterns", hint="given rules are all taken as they are")
-    if recipe.select == "interval" and recipe.interval is None:
-        raise InputError("`select` asks for an interval, but there is none", hint='add interval = "0.1:0.5"')
-    if recipe.select != "interval" and (recipe.interval is not None or recipe.select_by != "support"):
-        raise InputError(
-            '`interval` and `select_by` are for `select = "interval"`',
-            hint='set select = "interval", or leave them out',
-        )
-    if recipe.interval is not None:
-        low, high = parse_interval(recipe.interval)
-        if recipe.select_by != "support" and (low > 1 or high < 0):
-            raise InputError(f"no {recipe.select_by} lies in `{recipe.interval}`", hint="it is between 0 and 1")
-
-
-def check_depth(recipe: Recipe) -> None:
-    """Complain about settings of benchmarks of several steps that make no sense.
-
-    Raises
-    ------
-    InputError
-        With what to do about it.
-    """
-    for key, least, most in (("depth", 1, MOST_STEPS), ("max_triples", 1, None)):
-        value = getattr(recipe, key)
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise InputError(f"`{key}` must be a whole number, not {value!r}")
-        if value < least or (most is not None and value > most):
-            bounds = f"at least {least}" if most is None else f"between {least} and {most}"
-            raise InputError(f"`{key}` must be {bounds}, but is {value}")
-    if recipe.depth > 1 and (recipe.inductive or recipe.flipped or recipe.missing):
-        raise InputError(
-            "a benchmark of several steps is neither noisy nor inductive", hint="leave out `depth`, or the others"
-        )
-
-
-def parse_interval(text: str) -> tuple[float, float]:
-    """Return the two ends of an interval such as `0.1:0.5`; `0.1:` and `:0.5` are open to one side.
-
-    Raises
-    ------
-    InputError
-        For a text that is no interval, or an empty one.
-    """
-    low, colon, high = (piece.strip() for piece in text.partition(":"))
-    hint = "write it like 0.1:0.5, 100:2000 or 0.5:"
-    try:
-        ends = (float(low) if low else -inf, float(high) if high else inf)
-    except ValueError as error:
-        raise InputError(f"`{text}` is no interval", hint=hint) from error
-    if not colon or not (low or high) or any(end != end for end in ends):
-        raise InputError(f"`{text}` is no interval", hint=hint)
-    if ends[0] > ends[1]:
-        raise InputError(f"nothing lies in the interval `{text}`", hint="exchange its two ends")
-    return ends
-
-
-def share_of(share: float, size: int) -> int:
-    """Return how many a share of so many is, rounded down: 0.29 of 100 is 29."""
-    return int(Fraction(str(share)) * size)
-
-
-def check_variants(recipe: Recipe) -> None:
-    """Complain about settings of noise and of inductive benchmarks that make no sense."""
-    for key, most in (("flipped", 0.5), ("missing", 1), ("inductive_share", 1)):
-        value = getattr(recipe, key)
-        if not isinstance(value, int | float) or isinstance(value, bool):
-            raise InputError(f"`{key}` must be a number, not {value!r}")
-        if not 0 <= value < most:
-            hint = "as many wrong labels as right ones say nothing" if key == "flipped" else None
-            raise InputError(f"`{key}` must be a share from 0 to below {most}, not {value}", hint=hint)
-    if not isinstance(recipe.inductive, bool):
-        raise InputError(f"`inductive` must be true or false, not {recipe.inductive!r}")
-    if recipe.inductive and recipe.inductive_share == 0:
-        raise InputError("`inductive_share` is 0: no constants are left for test")
-    if not recipe.inductive and recipe.inductive_share != 0.2:
-        raise InputError("`inductive_share` is for inductive benchmarks", hint="set inductive = true")
-    if not (recipe.flipped or recipe.missing):
-        return
-    if len(recipe.negatives) > 1:
-        raise InputError(
-            f"a benchmark with noise has the negatives of one method, not of {', '.join(recipe.negatives)}",
-            hint="labels are exchanged between P_train and N_train: build one benchmark a method",
-        )
-    if recipe.inductive:
-        raise InputError(
-            "a benchmark is either noisy or inductive, not both", hint="leave out `inductive`, or the noise"
-        )
-
-
 Method = Literal["rb", "pa", "qg", "rc", "nm"]
 Protocol = Literal["paper", "sound"]
 Match = Literal["popularity", "adjacency", "simpbl"]
@@ -158,106 +39,140 @@ METHODS: tuple[Method, ...] = get_args(Method)
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 MATCHES: tuple[Match, ...] = get_args(Match)
 
+# Parts of the help of `loginfer build`.
+_RULES, _NEGATIVES, _VARIANTS = "Rules and conclusions", "Negatives", "Noise and new constants"
+
 # Settings that came later are written down only where they differ from their default, so that the bytes of
 # benchmarks which do not use them stay what they were.
-_LATER = (
-    "match", "flipped", "missing", "inductive", "inductive_share",
-    "select", "select_by", "interval", "head", "depth", "max_triples",
-)  # fmt: skip
+_LATER = {"later": True}
+
+# Depths are stored in 8 bits.
+MOST_STEPS = 100
 
 # From this sum on, whole numbers are taken for percentages.
 _PERCENTAGES = 50
 
 
+def parse_depth(text: str) -> int:
+    """Return the depth that an option such as `3` or `1..3` asks for.
+
+    Raises
+    ------
+    InputError
+        For a text that is no depth, or depths that do not begin with 1.
+    """
+    first, dots, last = text.partition("..")
+    hint = "write --depth 3 or --depth 1..3"
+    try:
+        least, most = (1, int(first)) if not dots else (int(first), int(last))
+    except ValueError as error:
+        raise InputError(f"`{text}` is no depth", where="--depth", hint=hint) from error
+    if least != 1:
+        raise InputError(f"the depths `{text}` do not begin with 1", where="--depth", hint=hint)
+    return most
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a list with commas."""
+    return [word.strip() for word in text.split(",")]
+
+
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How a benchmark is made.
+    """How a benchmark is made; the settings are those of `loginfer build` and of a recipe's TOML file."""
 
-    Parameters
-    ----------
-    kg
-        The graph: a name from the catalogue, or a path.
-    patterns
-        Names or texts of inference patterns; each contributes `k1` rules.
-    rules
-        Instead of patterns: a rule file, the name of a shipped rule set, or rules as texts.
-    k1
-        Rules per pattern: those with the largest support.
-    k2
-        Conclusions sampled per rule, at most.
-    allow_fewer
-        Where a pattern has fewer than `k1` candidates, take them all instead of stopping.
-    min_support, max_support
-        Only bodies with a support in this interval are candidates.
-    select, select_by, interval
-        Which candidates become rules instead of those with the largest support: `random` ones, or those of
-        an `interval` such as `0.1:0.5` of `support`, `confidence` or `overlap`.
-    head
-        The head's predicate, where the body does not determine it: `drawn`, or the `best` by confidence.
-    depth
-        Conclusions follow in up to so many steps.
-    max_triples
-        With a `depth` of more than one: give up when more triples follow than this.
-    ratio
-        Of train, valid and test, such as `8:1:1`.
-    negatives
-        Methods: `rb` relevance-based, `pa` position-aware, `qg` query-guided, `rc` random object corruption,
-        `nm` near misses.
-    match
-        Of `nm`: shortcuts on which negatives must not differ from positives: `popularity`,
-        `adjacency` and `simpbl`.
-    protocol
-        `paper` follows the text to the letter; `sound` also guarantees what it promises.
-    min_new
-        Under `sound`: rules with fewer new conclusions are passed over.
-    materialised
-        Under `sound`: exclude from the negatives everything that follows in any number of steps, not one.
-    seed
-        Of all randomness.
-    type_predicate
-        The relation that gives types; recognised by default, empty for none.
-    name
-        What to call the benchmark; by default after the graph, the patterns and the methods.
-    flipped
-        The share of train's conclusions that are moved to N_train, in exchange for as many negatives.
-    missing
-        The share of the premises in recorded witnesses that is removed from P_train.
-    inductive
-        Give test constants of its own, with a context graph, instead of those of train.
-    inductive_share
-        If inductive: the share of constants for test.
-    """
-
-    kg: str
-    patterns: tuple[str, ...] = ()
-    rules: str | tuple[str, ...] | None = None
-    k1: int = 20
-    k2: int = 2000
-    allow_fewer: bool = False
-    min_support: int | None = None
-    max_support: int | None = None
-    select: Select = "support"
-    select_by: Measure = "support"
-    interval: str | None = None
-    head: Head = "drawn"
-    depth: int = 1
-    max_triples: int = 20_000_000
-    ratio: str = "8:1:1"
-    negatives: tuple[Method, ...] = ("pa",)
-    match: tuple[Match, ...] = ()
-    protocol: Protocol = "sound"
-    min_new: int = 10
-    materialised: bool = False
-    seed: int = 0
-    type_predicate: str | None = None
-    name: str | None = None
-    flipped: float = 0
-    missing: float = 0
-    inductive: bool = False
-    inductive_share: float = 0.2
+    kg: str = setting(
+        MISSING, "A graph: a name from `loginfer kg list`, or a file, folder or archive of triples.", metavar="KG"
+    )
+    patterns: tuple[str, ...] = setting(
+        (), "A named pattern or its text; give several for a mixture.", flags=("--pattern", "-p"), panel=_RULES
+    )
+    rules: str | tuple[str, ...] | None = setting(
+        None, "Instead of patterns: a rule file, lubm-107 or lubm-19, a rule.", flags=("--rules", "-r"), panel=_RULES
+    )
+    k1: int = setting(20, "Rules per pattern; {default} by default.", least=1, panel=_RULES)
+    k2: int = setting(2000, "Conclusions per rule at most; {default} by default.", least=1, panel=_RULES)
+    allow_fewer: bool = setting(False, "Be content with fewer than k1 rules.", panel=_RULES)
+    min_support: int | None = setting(None, "Only bodies with at least this support.", least=1, panel=_RULES)
+    max_support: int | None = setting(None, "Only bodies with at most this support.", least=1, panel=_RULES)
+    select: Select = setting(
+        "support",
+        "Which rules of a pattern: support (default), those with the largest; random; or interval.",
+        noun="way to select rules", panel=_RULES, **_LATER,
+    )  # fmt: skip
+    select_by: Measure = setting(
+        "support",
+        "What the interval is about: support (default), confidence or overlap.",
+        noun="measure to select rules by", panel=_RULES, **_LATER,
+    )  # fmt: skip
+    interval: str | None = setting(
+        None,
+        "For --select interval, such as 0.1:0.5 or 100:.",
+        hint='write it like "0.1:0.5"', metavar="LOW:HIGH", panel=_RULES, **_LATER,
+    )  # fmt: skip
+    head: Head = setting(
+        "drawn",
+        "Heads that the body leaves open: drawn (default), or best, with the largest confidence.",
+        noun="way to find heads", panel=_RULES, **_LATER,
+    )  # fmt: skip
+    depth: int = setting(
+        1,
+        "Conclusions follow in up to N steps (or 1..N); {default} by default.",
+        least=1, most=MOST_STEPS, metavar="N", read=parse_depth, panel=_RULES, **_LATER,
+    )  # fmt: skip
+    max_triples: int = setting(
+        20_000_000,
+        "With --depth: give up when more triples follow; {default} by default.",
+        least=1, panel=_RULES, **_LATER,
+    )  # fmt: skip
+    ratio: str = setting("8:1:1", "Train : valid : test; {default} by default.", panel=_RULES)
+    negatives: tuple[Method, ...] = setting(
+        ("pa",),
+        "rb, pa (default), qg, rc or nm; give several for several sets.",
+        noun="method for negatives", flags=("--negatives", "-n"), panel=_NEGATIVES,
+    )  # fmt: skip
+    match: tuple[Match, ...] = setting(
+        (),
+        "nm: negatives look like positives to these shortcuts: popularity, adjacency, simpbl.",
+        noun="shortcut to match", read=_words, panel=_NEGATIVES, **_LATER,
+    )  # fmt: skip
+    protocol: Protocol = setting(
+        "sound",
+        "sound (default): no negative follows from the rules. paper: the text to the letter.",
+        noun="protocol", panel=_NEGATIVES,
+    )  # fmt: skip
+    min_new: int = setting(
+        10, "sound: pass over rules with fewer new conclusions; {default} by default.", least=0, panel=_RULES
+    )
+    materialised: bool = setting(False, "sound: no negative follows in any number of steps.", panel=_NEGATIVES)
+    seed: int = setting(0, "Seed of all randomness; {default} by default.", least=0)
+    type_predicate: str | None = setting(
+        None, "The relation that gives types; by default rdf:type in its usual forms. Empty: none."
+    )
+    name: str | None = setting(None, "What to call it; by default after graph and patterns.")
+    flipped: float = setting(
+        0,
+        "Noise: share of train's conclusions that change places with negatives.",
+        least=0, most=0.5, hint="as many wrong labels as right ones say nothing", panel=_VARIANTS, **_LATER,
+    )  # fmt: skip
+    missing: float = setting(
+        0, "Noise: share of premises that are removed from train.", least=0, most=1, panel=_VARIANTS, **_LATER
+    )
+    inductive: bool = setting(
+        False, "Test has constants of its own, and a context graph that tells of them.", panel=_VARIANTS, **_LATER
+    )
+    inductive_share: float = setting(
+        0.2,
+        "Inductive: share of constants for test; {default} by default.",
+        least=0, most=1, panel=_VARIANTS, **_LATER,
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
-        _check(self)
+        for name, declared in recipe_settings().items():
+            _check_value(declared, getattr(self, name))
+        for wrong, message, hint in _contradictions(self):
+            if wrong:
+                raise InputError(message, hint=hint)
 
     @property
     def shares(self) -> tuple[Fraction, Fraction, Fraction]:
@@ -276,7 +191,7 @@ class Recipe:
     def as_dict(self) -> dict[str, Any]:
         """Return the settings as plain values, without those that are not set."""
         values = {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(self).items()}
-        plain = {field.name: field.default for field in fields(self) if field.name in _LATER}
+        plain = {field.name: field.default for field in fields(self) if field.metadata.get("later")}
         return {
             key: v
             for key, v in values.items()
@@ -307,77 +222,146 @@ class Recipe:
 
 def refuse_unknown(values: Mapping[str, Any], *, where: str | None = None) -> None:
     """Raise `UnknownNameError` for a setting that does not exist, with the nearest ones."""
-    known = [field.name for field in fields(Recipe)]
+    known = recipe_settings()
     for key in values:
         if key not in known:
             raise UnknownNameError("setting", key, known, where=where)
 
 
-def _check(recipe: Recipe) -> None:
-    kinds: dict[str, tuple[type, ...]] = {
-        "kg": (str,), "ratio": (str,), "protocol": (str,), "materialised": (bool,), "allow_fewer": (bool,),
-        "k1": (int,), "k2": (int,), "min_new": (int,), "seed": (int,),
-        "patterns": (tuple,), "negatives": (tuple,), "match": (tuple,),
-    }  # fmt: skip
-    for key, kind in kinds.items():
-        value = getattr(recipe, key)
-        if not isinstance(value, kind) or (isinstance(value, bool) and bool not in kind):
-            wanted = {str: "a text", bool: "true or false", int: "a whole number", tuple: "a list of texts"}
-            raise InputError(f"`{key}` must be {wanted[kind[0]]}, not {value!r}")
-    if not isinstance(recipe.rules, str | tuple | None):
-        raise InputError(f"`rules` must be a text or a list of texts, not {recipe.rules!r}")
-    for key in ("type_predicate", "name"):
-        if not isinstance(value := getattr(recipe, key), str | None):
-            raise InputError(f"`{key}` must be a text, not {value!r}")
-    lists = [*recipe.patterns, *(recipe.rules if isinstance(recipe.rules, tuple) else ())]
-    for text in lists:
-        if not isinstance(text, str):
-            raise InputError(f"patterns and rules must be texts, not {text!r}")
-    if recipe.name is not None and not (recipe.name.strip() and recipe.name.isprintable()):
-        raise InputError(f"{recipe.name!r} is no name", hint="`name` is one line of text")
-    if bool(recipe.patterns) == (recipe.rules is not None):
-        problem = "both patterns and rules" if recipe.patterns else "neither patterns nor rules"
-        raise InputError(f"the recipe has {problem}", hint="give one or the other")
-    if recipe.rules == ():
-        raise InputError("the recipe's list of rules is empty")
-    if isinstance(recipe.rules, str) and not recipe.rules.strip():
-        raise InputError("`rules` is empty", hint="give a rule file, a rule set or a rule")
-    for key, least in (("k1", 1), ("k2", 1), ("min_new", 0), ("seed", 0)):
-        if getattr(recipe, key) < least:
-            raise InputError(f"`{key}` must be at least {least}, but is {getattr(recipe, key)}")
-    for key in ("min_support", "max_support"):
-        value = getattr(recipe, key)
-        if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
-            raise InputError(f"`{key}` must be a whole number of at least 1, but is {value!r}")
-    if recipe.min_support and recipe.max_support and recipe.min_support > recipe.max_support:
-        raise InputError(
-            f"no support lies between {recipe.min_support:,} and {recipe.max_support:,}",
-            hint="exchange min_support and max_support",
-        )
-    if recipe.protocol not in PROTOCOLS:
-        raise UnknownNameError("protocol", str(recipe.protocol), PROTOCOLS)
-    if not recipe.negatives:
-        raise InputError("the recipe asks for no negatives", hint=f"choose from {', '.join(METHODS)}")
-    for method in recipe.negatives:
-        if method not in METHODS:
-            raise UnknownNameError("method for negatives", str(method), METHODS)
-    if len(set(recipe.negatives)) < len(recipe.negatives):
-        raise InputError(f"a method for negatives is given twice: {', '.join(recipe.negatives)}")
-    for match in recipe.match:
-        if match not in MATCHES:
-            raise UnknownNameError("shortcut to match", str(match), MATCHES)
-    if len(set(recipe.match)) < len(recipe.match):
-        raise InputError(f"a shortcut to match is given twice: {', '.join(recipe.match)}")
-    if recipe.match and "nm" not in recipe.negatives:
-        raise InputError("`match` is for near misses", hint="add the method `nm`")
-    if "nm" in recipe.negatives and recipe.protocol != "sound":
-        raise InputError("near misses are for the protocol `sound`", hint='set protocol = "sound"')
-    if recipe.materialised and recipe.protocol != "sound":
-        raise InputError("`materialised` is for the protocol `sound`", hint='set protocol = "sound"')
-    check_choice(recipe)
-    check_depth(recipe)
+@cache
+def recipe_settings() -> dict[str, Setting]:
+    """Return the settings of a recipe by name, in the order in which they are written down."""
+    return settings_of(Recipe)
+
+
+_described = (f"{name}\n    {declared.meaning}" for name, declared in recipe_settings().items())
+Recipe.__doc__ = "\n".join([f"{Recipe.__doc__}\n\nParameters\n----------", *_described, ""])
+
+
+_WORDS: dict[Any, str] = {
+    str: "a text", tuple: "a list of texts", int: "a whole number", float: "a number", bool: "true or false",
+}  # fmt: skip
+
+
+def _check_value(declared: Setting, value: Any) -> None:
+    """Complain about a value of another type than a setting has, out of its bounds, or none of its choices."""
+    name, least, most = declared.name, declared.least, declared.most
+    types = [get_origin(kind) or kind for kind in kinds(declared.type)]
+    if value is None and type(None) in types:
+        return
+    words = " or ".join(word for kind, word in _WORDS.items() if kind in types)
+    if type(None) in types and int in types:
+        words += f" of at least {least}"
+        if type(value) is not int or value < (least or 0):
+            raise InputError(f"`{name}` must be {words}, but is {value!r}")
+        return
+    if Literal in types:
+        _check_choice(declared, value)
+        return
+    plain = (int, float) if float in types else tuple(kind for kind in types if isinstance(kind, type))
+    if not isinstance(value, plain) or (isinstance(value, bool) and bool not in types):
+        raise InputError(f"`{name}` must be {words}, not {value!r}", hint=declared.hint if least is None else None)
+    if declared.choices:
+        for choice in value:
+            _check_choice(declared, choice)
+        if len(set(value)) < len(value):
+            raise InputError(f"a {declared.noun} is given twice: {', '.join(value)}")
+    elif isinstance(value, tuple) and (other := [text for text in value if not isinstance(text, str)]):
+        raise InputError(f"patterns and rules must be texts, not {other[0]!r}")
+    elif least is None:
+        return
+    elif most is not None and float in types:
+        if not least <= value < most:
+            raise InputError(f"`{name}` must be a share from {least} to below {most}, not {value}", hint=declared.hint)
+    elif value < least or (most is not None and value > most):
+        bounds = f"at least {least}" if most is None else f"between {least} and {most}"
+        raise InputError(f"`{name}` must be {bounds}, but is {value}")
+
+
+def _check_choice(declared: Setting, value: Any) -> None:
+    if value not in declared.choices:
+        raise UnknownNameError(declared.noun, str(value), declared.choices)
+
+
+def _contradictions(recipe: Recipe) -> Iterator[tuple[bool, str, str | None]]:
+    """Yield what settings must not do together: whether they do, what is wrong then, and what to do about it."""
+    both = "both patterns and rules" if recipe.patterns else "neither patterns nor rules"
+    named = recipe.name is None or (recipe.name.strip() and recipe.name.isprintable())
+    yield not named, f"{recipe.name!r} is no name", "`name` is one line of text"
+    yield bool(recipe.patterns) == (recipe.rules is not None), f"the recipe has {both}", "give one or the other"
+    yield recipe.rules == (), "the recipe's list of rules is empty", None
+    blank = isinstance(recipe.rules, str) and not recipe.rules.strip()
+    yield blank, "`rules` is empty", "give a rule file, a rule set or a rule"
+    low, high = recipe.min_support or 0, recipe.max_support or inf
+    yield low > high, f"no support lies between {low:,} and {high:,}", "exchange min_support and max_support"
+    methods = ", ".join(recipe.negatives)
+    yield not recipe.negatives, "the recipe asks for no negatives", f"choose from {', '.join(METHODS)}"
+    yield bool(recipe.match) and "nm" not in recipe.negatives, "`match` is for near misses", "add the method `nm`"
+    unsound, sound = recipe.protocol != "sound", 'set protocol = "sound"'
+    yield "nm" in recipe.negatives and unsound, "near misses are for the protocol `sound`", sound
+    yield recipe.materialised and unsound, "`materialised` is for the protocol `sound`", sound
+    yield (
+        recipe.rules is not None and (recipe.select != "support" or recipe.head != "drawn"),
+        "`select` and `head` are for patterns", "given rules are all taken as they are",
+    )  # fmt: skip
+    by_interval = recipe.select == "interval"
+    yield (
+        by_interval and recipe.interval is None,
+        "`select` asks for an interval, but there is none", 'add interval = "0.1:0.5"',
+    )  # fmt: skip
+    yield (
+        not by_interval and (recipe.interval is not None or recipe.select_by != "support"),
+        '`interval` and `select_by` are for `select = "interval"`', 'set select = "interval", or leave them out',
+    )  # fmt: skip
+    if recipe.interval is not None:
+        first, last = parse_interval(recipe.interval)
+        outside = recipe.select_by != "support" and (first > 1 or last < 0)
+        yield outside, f"no {recipe.select_by} lies in `{recipe.interval}`", "it is between 0 and 1"
+    noisy = bool(recipe.flipped or recipe.missing)
+    yield (
+        recipe.depth > 1 and (recipe.inductive or noisy),
+        "a benchmark of several steps is neither noisy nor inductive", "leave out `depth`, or the others",
+    )  # fmt: skip
     parse_ratio(recipe.ratio)
-    check_variants(recipe)
+    none = recipe.inductive and recipe.inductive_share == 0
+    yield none, "`inductive_share` is 0: no constants are left for test", None
+    lone = not recipe.inductive and recipe.inductive_share != 0.2
+    yield lone, "`inductive_share` is for inductive benchmarks", "set inductive = true"
+    yield (
+        noisy and len(recipe.negatives) > 1,
+        f"a benchmark with noise has the negatives of one method, not of {methods}",
+        "labels are exchanged between P_train and N_train: build one benchmark a method",
+    )
+    yield (
+        noisy and recipe.inductive,
+        "a benchmark is either noisy or inductive, not both", "leave out `inductive`, or the noise",
+    )  # fmt: skip
+
+
+def parse_interval(text: str) -> tuple[float, float]:
+    """Return the two ends of an interval such as `0.1:0.5`; `0.1:` and `:0.5` are open to one side.
+
+    Raises
+    ------
+    InputError
+        For a text that is no interval, or an empty one.
+    """
+    low, colon, high = (piece.strip() for piece in text.partition(":"))
+    hint = "write it like 0.1:0.5, 100:2000 or 0.5:"
+    try:
+        ends = (float(low) if low else -inf, float(high) if high else inf)
+    except ValueError as error:
+        raise InputError(f"`{text}` is no interval", hint=hint) from error
+    if not colon or not (low or high) or any(end != end for end in ends):
+        raise InputError(f"`{text}` is no interval", hint=hint)
+    if ends[0] > ends[1]:
+        raise InputError(f"nothing lies in the interval `{text}`", hint="exchange its two ends")
+    return ends
+
+
+def share_of(share: float, size: int) -> int:
+    """Return how many a share of so many is, rounded down: 0.29 of 100 is 29."""
+    return int(Fraction(str(share)) * size)
 
 
 def parse_ratio(text: str) -> tuple[Fraction, Fraction, Fraction]:

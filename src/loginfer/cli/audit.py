@@ -16,18 +16,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from loginfer.cli.build import MaxShortcutOption, StrictOption, check_gate, recipe_settings
+from loginfer.cli.build import MaxShortcutOption, StrictOption, all_settings, check_gate
 from loginfer.cli.common import (
-    EngineName,
-    EngineOption,
+    ENGINE_OPTIONS_WITHOUT_MEMORY,
+    EngineChoice,
     JsonOption,
-    MasterOption,
-    ScratchOption,
-    SparkConfOption,
     console,
     counted,
-    engine_options,
-    engine_running,
+    engine_choice,
+    gather,
     note,
     print_json,
     progress_bar,
@@ -50,7 +47,9 @@ FolderArgument = Annotated[
 _MARKS = {"error": "ERROR", "warning": "warning", "note": "note"}
 
 
+@gather("engine", ENGINE_OPTIONS_WITHOUT_MEMORY, engine_choice)
 def audit(
+    *,
     folder: FolderArgument,
     closure: Annotated[
         bool, typer.Option("--closure/--one-step", help="Also look for negatives that follow in more than one step.")
@@ -63,10 +62,7 @@ def audit(
     ] = None,
     max_shortcut: MaxShortcutOption = None,
     strict: StrictOption = False,
-    engine: EngineOption = EngineName.native,
-    master: MasterOption = None,
-    spark_conf: SparkConfOption = None,
-    scratch: ScratchOption = None,
+    engine: EngineChoice,
     json: JsonOption = False,
 ) -> None:
     """Check that a benchmark is what it should be, and how far shortcuts get on it.
@@ -78,11 +74,10 @@ def audit(
     from loginfer.benchmark import audit as audit_benchmark
 
     check_gate(max_shortcut, strict)
-    settings = recipe_settings(recipe).values if recipe else {}
-    options = engine_options(engine, None, master, spark_conf, scratch)
-    with engine_running(engine, options), progress_bar() as progress:
+    settings = all_settings(recipe, {}) if recipe else {}
+    with engine.running(), progress_bar() as progress:
         found = audit_benchmark(
-            folder, engine=engine.value, closure=closure, settings=settings, max_shortcut=max_shortcut,
+            folder, engine=engine.name, closure=closure, settings=settings, max_shortcut=max_shortcut,
             strict=strict, progress=progress,
         )  # fmt: skip
     if json:
@@ -228,16 +223,15 @@ _NOISE = {
 }
 
 
+@gather("engine", ENGINE_OPTIONS_WITHOUT_MEMORY, engine_choice)
 def explain(
+    *,
     folder: FolderArgument,
     subject: Annotated[str, typer.Argument(metavar="S", help="Subject.", show_default=False)],
     relation: Annotated[str, typer.Argument(metavar="R", help="Relation.", show_default=False)],
     object_: Annotated[str, typer.Argument(metavar="O", help="Object.", show_default=False)],
     limit: Annotated[int, typer.Option("--limit", help="Witnesses per rule.", min=1)] = 1,
-    engine: EngineOption = EngineName.native,
-    master: MasterOption = None,
-    spark_conf: SparkConfOption = None,
-    scratch: ScratchOption = None,
+    engine: EngineChoice,
     json: JsonOption = False,
 ) -> None:
     """Say which set of a benchmark a triple is in, and why.
@@ -248,12 +242,11 @@ def explain(
     """
     from loginfer.benchmark import explain_triple, load_benchmark
 
-    options = engine_options(engine, None, master, spark_conf, scratch)
     benchmark = load_benchmark(folder)
     graph = benchmark.graph
     triple = (resolve_entity(graph, subject), resolve_relation(graph, relation), resolve_entity(graph, object_))
-    with engine_running(engine, options):
-        story = explain_triple(benchmark, triple, limit, engine=engine.value)
+    with engine.running():
+        story = explain_triple(benchmark, triple, limit, engine=engine.name)
     if json:
         print_json(story.as_dict())
         return

@@ -1,19 +1,15 @@
-"""Options, engines, printing.
-
-What the commands share: options, loading, progress, printing.
-
-Which engine the commands use: its options, and engines over graphs named on the command line.
-
-Rules and patterns named on the command line, and what is wrong with their names.
-"""
+"""What the commands share: options, printing and progress, graphs and engines, rules and their names."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
+import inspect
 import json
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
@@ -34,6 +30,9 @@ if TYPE_CHECKING:
     from loginfer.logic import Rule
     from loginfer.logic.rule_files import RuleFile
     from loginfer.progress import Progress
+
+
+# -- options ----------------------------------------------------------------------------------------
 
 
 class OnError(StrEnum):
@@ -69,6 +68,42 @@ TypePredicateOption = Annotated[
     ),
 ]
 
+
+def gather(name: str, options: Mapping[str, tuple[Any, Any]], make: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a command have options for one of its parameters, which gets what is made of their values.
+
+    Parameters
+    ----------
+    name
+        The command's parameter.
+    options
+        By the name of each value: the annotation with its option, and the default.
+    make
+        Takes the values by name, and returns what the parameter gets.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        parameters: list[inspect.Parameter] = []
+        for own in inspect.signature(command, eval_str=True).parameters.values():
+            found = options.items() if own.name == name else [(own.name, (own.annotation, own.default))]
+            parameters += [
+                inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+                for key, (annotation, default) in found
+            ]
+
+        @functools.wraps(command)
+        def run(**given: Any) -> None:
+            values = {key: given.pop(key) for key in options}
+            command(**given, **{name: make(**values)})
+
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        return run
+
+    return decorate
+
+
+# -- printing and progress --------------------------------------------------------------------------
 
 # Wider than any row: what is piped into a file or another program is not folded.
 UNLIMITED_WIDTH = 1_000_000
@@ -145,6 +180,9 @@ def progress_bar() -> Iterator[Progress | None]:
         yield report
 
 
+# -- graphs and their names -------------------------------------------------------------------------
+
+
 def open_kg(
     name: str,
     *,
@@ -209,6 +247,9 @@ def folder_of(path: Path) -> str:
     return str(path)
 
 
+# -- engines ----------------------------------------------------------------------------------------
+
+
 class EngineName(StrEnum):
     """The engines that the command line offers."""
 
@@ -227,46 +268,83 @@ EngineOption = Annotated[
         help="native: in memory, compiled. duckdb: from disk, for graphs beyond memory. spark: on many machines.",
     ),
 ]
-MemoryOption = Annotated[
-    str | None, typer.Option("--memory-limit", help="With --engine duckdb: memory it may use, e.g. 4GB.")
-]
-MasterOption = Annotated[
-    str | None,
-    typer.Option(
-        "--master",
-        metavar="URL",
-        help="With --engine spark: where it runs, e.g. spark://host:7077, or sc://host:15002 for Spark "
-        "Connect; by default on all cores of this machine.",
-        show_default=False,
+# The options of an engine, for `gather`; commands that never use DuckDB's memory leave out `memory_limit`.
+ENGINE_OPTIONS: dict[str, tuple[Any, Any]] = {
+    "engine": (EngineOption, EngineName.native),
+    "memory_limit": (
+        Annotated[
+            str | None, typer.Option("--memory-limit", help="With --engine duckdb: memory it may use, e.g. 4GB.")
+        ],
+        None,
     ),
-]
-SparkConfOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--spark-conf",
-        metavar="KEY=VALUE",
-        help="With --engine spark: a setting of Spark, e.g. spark.executor.memory=8g; repeatable.",
+    "master": (
+        Annotated[
+            str | None,
+            typer.Option(
+                "--master",
+                metavar="URL",
+                help="With --engine spark: where it runs, e.g. spark://host:7077, or sc://host:15002 for Spark "
+                "Connect; by default on all cores of this machine.",
+                show_default=False,
+            ),
+        ],
+        None,
     ),
-]
-ScratchOption = Annotated[
-    str | None,
-    typer.Option(
-        "--scratch",
-        metavar="DIR",
-        help="With --engine duckdb or spark: folder for temporary files; for a cluster one that all its workers see.",
-        show_default=False,
+    "spark_conf": (
+        Annotated[
+            list[str] | None,
+            typer.Option(
+                "--spark-conf",
+                metavar="KEY=VALUE",
+                help="With --engine spark: a setting of Spark, e.g. spark.executor.memory=8g; repeatable.",
+            ),
+        ],
+        None,
     ),
-]
+    "scratch": (
+        Annotated[
+            str | None,
+            typer.Option(
+                "--scratch",
+                metavar="DIR",
+                help="With --engine duckdb or spark: folder for temporary files; for a cluster one that all its "
+                "workers see.",
+                show_default=False,
+            ),
+        ],
+        None,
+    ),
+}
+ENGINE_OPTIONS_WITHOUT_MEMORY = {name: option for name, option in ENGINE_OPTIONS.items() if name != "memory_limit"}
 
 
-def engine_options(
+@dataclass(frozen=True, slots=True)
+class EngineChoice:
+    """The engine that a command uses, with the options it is opened with."""
+
+    name: str
+    options: Mapping[str, Any]
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """Let Spark, if that is the engine, run for all engines that a command opens, one after the other."""
+        if self.name != EngineName.spark:
+            yield
+            return
+        from loginfer.engine.spark.session import spark_application
+
+        with spark_application(**self.options):
+            yield
+
+
+def engine_choice(
     engine: EngineName,
     memory_limit: str | None = None,
     master: str | None = None,
     spark_conf: Sequence[str] | None = None,
     scratch: str | None = None,
-) -> dict[str, Any]:
-    """Return the options for an engine that the command line gives."""
+) -> EngineChoice:
+    """Return the engine that the command line asks for."""
     for option, value, owners in (
         ("--memory-limit", memory_limit, [EngineName.duckdb]),
         ("--master", master, [EngineName.spark]),
@@ -276,24 +354,13 @@ def engine_options(
         if value and engine not in owners:
             raise InputError(f"{option} is for --engine {' or '.join(owners)}", hint="add it, or leave the option out")
     if engine is EngineName.spark:
-        return {"master": master, "settings": _settings(spark_conf or ()), "directory": scratch}
+        spark = {"master": master, "settings": _spark_settings(spark_conf or ()), "directory": scratch}
+        return EngineChoice(engine.value, spark)
     options = {"memory_limit": memory_limit, "directory": None if scratch is None else Path(scratch)}
-    return {name: value for name, value in options.items() if value is not None}
+    return EngineChoice(engine.value, {name: value for name, value in options.items() if value is not None})
 
 
-@contextlib.contextmanager
-def engine_running(engine: EngineName, options: Mapping[str, Any]) -> Iterator[None]:
-    """Let Spark, if that is the engine, run for all engines that a command opens, one after the other."""
-    if engine is not EngineName.spark:
-        yield
-        return
-    from loginfer.engine.spark.session import spark_application
-
-    with spark_application(**options):
-        yield
-
-
-def _settings(given: Sequence[str]) -> dict[str, str]:
+def _spark_settings(given: Sequence[str]) -> dict[str, str]:
     settings = {}
     for text in given:
         key, equals, value = text.partition("=")
@@ -307,15 +374,7 @@ def _settings(given: Sequence[str]) -> dict[str, str]:
 
 @contextlib.contextmanager
 def open_rule_engine(
-    kg: str,
-    engine: EngineName,
-    rules: Sequence[Rule] = (),
-    *,
-    type_predicate: str | None = None,
-    memory_limit: str | None = None,
-    master: str | None = None,
-    spark_conf: Sequence[str] | None = None,
-    scratch: str | None = None,
+    kg: str, engine: EngineChoice, rules: Sequence[Rule] = (), type_predicate: str | None = None
 ) -> Iterator[Engine]:
     """Give an engine over a graph named on the command line, with ids for the heads of the rules.
 
@@ -325,19 +384,18 @@ def open_rule_engine(
     from loginfer.engine import open_engine_in
     from loginfer.engine.binding import extend
 
-    options = engine_options(engine, memory_limit, master, spark_conf, scratch)
     with contextlib.ExitStack() as stack:
-        stack.enter_context(engine_running(engine, options))
-        opened = _open_stored(stack, kg, engine, rules, type_predicate, options)
+        stack.enter_context(engine.running())
+        opened = _open_stored(stack, kg, engine, rules, type_predicate)
         if opened is None:
             graph = extend(open_kg(kg, type_predicate=type_predicate).graph, rules)
-            opened = open_engine_in(stack, graph, engine.value, **options)
+            opened = open_engine_in(stack, graph, engine.name, **engine.options)
         yield opened
 
 
 @contextlib.contextmanager
 def graph_to_build_from(
-    kg: str, engine: EngineName, rules: Sequence[Rule], type_predicate: str | None, options: Mapping[str, Any]
+    kg: str, engine: EngineChoice, rules: Sequence[Rule], type_predicate: str | None
 ) -> Iterator[KnowledgeGraph]:
     """Give a graph named on the command line; DuckDB and Spark leave a large file of triples outside memory.
 
@@ -351,59 +409,47 @@ def graph_to_build_from(
         The rules that are given, whose heads may use names the graph does not have.
     type_predicate
         As for `KnowledgeGraph`.
-    options
-        The engine's options, as `engine_options` returns them.
     """
     with contextlib.ExitStack() as stack:
-        stack.enter_context(engine_running(engine, options))
-        stored = _open_stored(stack, kg, engine, rules, type_predicate, options)
+        stack.enter_context(engine.running())
+        stored = _open_stored(stack, kg, engine, rules, type_predicate)
         yield stored.graph if stored else open_kg(kg, type_predicate=type_predicate).graph
 
 
 def _open_stored(
-    stack: contextlib.ExitStack,
-    kg: str,
-    engine: EngineName,
-    rules: Sequence[Rule],
-    type_predicate: str | None,
-    options: Mapping[str, Any],
+    stack: contextlib.ExitStack, kg: str, engine: EngineChoice, rules: Sequence[Rule], type_predicate: str | None
 ) -> Engine | None:
     """Return an engine over a large file, or None for a graph that is to be loaded into memory."""
+    path = Path(kg)
+    known = path.suffix.casefold() in {".tsv", ".txt", ".parquet"}
+    if engine.name == EngineName.native or not (known and path.is_file()) or path.stat().st_size < OUT_OF_CORE_BYTES:
+        return None
     from loginfer.engine.binding import head_names
 
-    path = _large_file(kg)
-    if engine is EngineName.native or path is None:
-        return None
-    _refuse_url(path, options)
-    entities, relations = head_names(rules)
-    stored: Engine = stack.enter_context(
-        _opener(engine)(
-            [path],
-            stack.enter_context(_temporary_folder(options.get("directory"))) / "graph",
-            type_predicate=type_predicate,
-            entities=entities,
-            relations=relations,
-            **options,
-        )
-    )
-    return stored
+    if engine.name == EngineName.spark:
+        from loginfer.engine.spark.engine import SparkEngine as FileEngine
+    else:
+        from loginfer.engine.duckdb import DuckDBEngine as FileEngine  # type: ignore[assignment]
 
-
-def _refuse_url(path: Path, options: Mapping[str, Any]) -> None:
-    """Raise `InputError` for a cluster that could not see where a large file would be put."""
-    scratch = str(options.get("directory") or "")
-    if "://" in scratch and not (options.get("master") or "local").startswith("local"):
+    scratch, master = engine.options.get("directory"), engine.options.get("master") or "local"
+    if "://" in str(scratch) and not master.startswith("local"):
         raise InputError(
             f"`{path}` is to be read into a folder for temporary files, and --scratch is `{scratch}`",
             hint="give it as a path that all workers see, and this machine too",
         )
-
-
-def _large_file(kg: str) -> Path | None:
-    """Return the file that is meant, if it is one that should not be loaded into memory."""
-    path = Path(kg)
-    known = path.suffix.casefold() in {".tsv", ".txt", ".parquet"}
-    return path if known and path.is_file() and path.stat().st_size >= OUT_OF_CORE_BYTES else None
+    entities, relations = head_names(rules)
+    folder = stack.enter_context(_temporary_folder(scratch))
+    stored: Engine = stack.enter_context(
+        FileEngine.from_files(
+            [path],
+            folder / "graph",
+            type_predicate=type_predicate,
+            entities=entities,
+            relations=relations,
+            **engine.options,
+        )
+    )
+    return stored
 
 
 @contextlib.contextmanager
@@ -416,15 +462,7 @@ def _temporary_folder(scratch: str | Path | None) -> Iterator[Path]:
         yield Path(folder)
 
 
-def _opener(engine: EngineName) -> Any:
-    """Return what makes an engine of files."""
-    if engine is EngineName.spark:
-        from loginfer.engine.spark.engine import SparkEngine
-
-        return SparkEngine.from_files
-    from loginfer.engine.duckdb import DuckDBEngine
-
-    return DuckDBEngine.from_files
+# -- rules and their names --------------------------------------------------------------------------
 
 
 def read_source(rules: str, dialect: str | None = None, on_error: OnError = OnError.fail) -> RuleFile:

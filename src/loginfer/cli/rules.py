@@ -18,22 +18,21 @@ import typer
 
 from loginfer.cli.audit import as_json, print_explanation
 from loginfer.cli.common import (
-    EngineName,
-    EngineOption,
+    ENGINE_OPTIONS,
+    ENGINE_OPTIONS_WITHOUT_MEMORY,
+    EngineChoice,
     ForceOption,
     GraphArgument,
     JsonOption,
-    MasterOption,
-    MemoryOption,
     OnError,
     OnErrorOption,
-    ScratchOption,
-    SparkConfOption,
     TypePredicateOption,
     check_fixed_names,
     check_names,
     console,
     counted,
+    engine_choice,
+    gather,
     note,
     on_terminal,
     open_rule_engine,
@@ -352,7 +351,9 @@ DialectOption = Annotated[str | None, typer.Option("--from", help="Dialect of th
 
 
 @app.command(epilog="Example:  loginfer rules rank fb15k-237 --pattern diamond --top 200 --json")
+@gather("engine", ENGINE_OPTIONS, engine_choice)
 def rank(
+    *,
     kg: GraphArgument,
     pattern: Annotated[
         str, typer.Option("--pattern", "-p", help="A named pattern (see `loginfer rules patterns`) or its text.")
@@ -360,11 +361,7 @@ def rank(
     top: Annotated[int, typer.Option("--top", "-n", help="How many bodies to show.", min=1)] = 20,
     all_: Annotated[bool, typer.Option("--all", help="The complete table, every body with a witness.")] = False,
     out: Annotated[Path | None, typer.Option("--out", help="Also write the table as TSV: support, body.")] = None,
-    engine: EngineOption = EngineName.native,
-    memory_limit: MemoryOption = None,
-    master: MasterOption = None,
-    spark_conf: SparkConfOption = None,
-    scratch: ScratchOption = None,
+    engine: EngineChoice,
     type_predicate: TypePredicateOption = None,
     force: ForceOption = False,
     json: JsonOption = False,
@@ -377,15 +374,7 @@ def rank(
     wanted = parse_pattern(pattern)
     if out is not None:
         refuse_to_overwrite(out, force)
-    with open_rule_engine(
-        kg,
-        engine,
-        type_predicate=type_predicate,
-        memory_limit=memory_limit,
-        master=master,
-        spark_conf=spark_conf,
-        scratch=scratch,
-    ) as opened:
+    with open_rule_engine(kg, engine, type_predicate=type_predicate) as opened:
         graph = opened.graph
         check_fixed_names(wanted, graph)
         with progress_bar() as progress:
@@ -429,7 +418,9 @@ def _print_bodies(supports: list[int], texts: list[str]) -> None:
 
 
 @app.command(epilog="Example:  loginfer rules apply lubm lubm-107 --closure --out new.tsv --json")
+@gather("engine", ENGINE_OPTIONS, engine_choice)
 def apply(
+    *,
     kg: GraphArgument,
     rules: RulesArgument,
     out: Annotated[
@@ -445,11 +436,7 @@ def apply(
     strict: Annotated[
         bool, typer.Option("--strict", help="A name in a body that the graph does not have is an error.")
     ] = False,
-    engine: EngineOption = EngineName.native,
-    memory_limit: MemoryOption = None,
-    master: MasterOption = None,
-    spark_conf: SparkConfOption = None,
-    scratch: ScratchOption = None,
+    engine: EngineChoice,
     type_predicate: TypePredicateOption = None,
     force: ForceOption = False,
     json: JsonOption = False,
@@ -469,16 +456,7 @@ def apply(
         check_output(out, force=force)
     program = read_program(rules, dialect)
     answer: dict[str, Any] = {"rules": len(program)}
-    with open_rule_engine(
-        kg,
-        engine,
-        program,
-        type_predicate=type_predicate,
-        memory_limit=memory_limit,
-        master=master,
-        spark_conf=spark_conf,
-        scratch=scratch,
-    ) as opened:
+    with open_rule_engine(kg, engine, program, type_predicate) as opened:
         graph = opened.graph
         check_names(graph, program, strict, shipped=rules in SHIPPED)
         with progress_bar() as progress:
@@ -508,7 +486,9 @@ def apply(
     epilog="Example:  loginfer rules explain lubm lubm-107 http://www.Department0.University0.edu/Lecturer0 "
     "type Faculty"
 )
+@gather("engine", ENGINE_OPTIONS_WITHOUT_MEMORY, engine_choice)
 def explain(
+    *,
     kg: GraphArgument,
     rules: RulesArgument,
     subject: Annotated[str, typer.Argument(metavar="S", show_default=False)],
@@ -517,10 +497,7 @@ def explain(
     limit: Annotated[int, typer.Option(help="Witnesses to show for each rule.", min=1)] = 1,
     closure: Annotated[bool, typer.Option("--closure", help="Explain over several steps, down to the graph.")] = False,
     dialect: DialectOption = None,
-    engine: EngineOption = EngineName.native,
-    master: MasterOption = None,
-    spark_conf: SparkConfOption = None,
-    scratch: ScratchOption = None,
+    engine: EngineChoice,
     type_predicate: TypePredicateOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -535,9 +512,7 @@ def explain(
     from loginfer.logic.rule_files import SHIPPED
 
     program = read_program(rules, dialect)
-    with open_rule_engine(
-        kg, engine, program, type_predicate=type_predicate, master=master, spark_conf=spark_conf, scratch=scratch
-    ) as opened:
+    with open_rule_engine(kg, engine, program, type_predicate) as opened:
         graph = opened.graph
         ids = (resolve_entity(graph, subject), resolve_relation(graph, relation), resolve_entity(graph, object_))
         check_names(graph, program, shipped=rules in SHIPPED)
@@ -550,7 +525,7 @@ def explain(
             place = np.flatnonzero((closed.triples == np.array(ids)).all(axis=1))
             if len(place):
                 depth = int(closed.depth[place[0]])
-                steps = derivation(graph, program, closed, ids, engine.value)
+                steps = derivation(graph, program, closed, ids, engine.name)
     follows = bool(steps[-1].reasons)
     if json:
         print_json(

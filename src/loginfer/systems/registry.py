@@ -6,11 +6,6 @@ What is built in stands in `systems.toml`. A package offers its own under the en
 `loginfer.systems`, where a name leads to a class. Any model of PyKEEN is `pykeen:Model`. Nothing is imported
 before a system is used.
 
-The settings of a system: the keyword arguments of its class, with types, defaults and meanings.
-
-A system is made by calling its class, so a user's own class needs nothing from here. Built-in ones are frozen
-dataclasses whose fields are declared with `setting`, which adds what the setting means and what is allowed.
-
 Settings that were found to do well, by system and graph.
 
 They stand in `tuned.toml`, with how they were found: on validation triples, never on test.
@@ -18,16 +13,11 @@ They stand in `tuned.toml`, with how they were found: on validation triples, nev
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
-import inspect
-import math
 import re
 import sys
 import tomllib
 import traceback
-import types
-import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -35,10 +25,15 @@ from importlib import resources
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any
 
 from loginfer.benchmark.benchmark import Benchmark
 from loginfer.errors import InputError, LogInferError, UnknownNameError
+from loginfer.settings import Setting as Setting
+from loginfer.settings import check_settings as check_settings
+from loginfer.settings import configure as configure
+from loginfer.settings import setting as setting
+from loginfer.settings import settings_of as settings_of
 
 ENTRY_POINTS = "loginfer.systems"
 
@@ -212,175 +207,6 @@ def _failed(target: str, error: Exception) -> InputError:
         where=where,
         hint="mend the module, or install what it needs",
     )
-
-
-# Words for yes and no on the command line.
-_YES, _NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One setting of a system.
-
-    Parameters
-    ----------
-    name
-        The keyword.
-    type
-        The type of its values: int, float, bool, str, a Literal of names, or one of these or None.
-    default
-        Its default; `inspect.Parameter.empty` if it must be given.
-    meaning
-        What it does.
-    least, most
-        Bounds of a number, included.
-    """
-
-    name: str
-    type: Any
-    default: Any
-    meaning: str = ""
-    least: float | None = None
-    most: float | None = None
-
-    @property
-    def choices(self) -> tuple[str, ...]:
-        """The names to choose from, if it is a choice."""
-        for kind in _kinds(self.type):
-            if get_origin(kind) is Literal:
-                return tuple(map(str, get_args(kind)))
-        return ()
-
-    @property
-    def kind(self) -> str:
-        """The type in words."""
-        names = [
-            "|".join(map(str, get_args(k))) if get_origin(k) is Literal else _WORDS.get(k, str(k))
-            for k in _kinds(self.type)
-        ]
-        return " or ".join(names) or "text"
-
-    def parse(self, text: str) -> Any:
-        """Read a value from the command line."""
-        for kind in _kinds(self.type) or [str]:
-            try:
-                return _parse(kind, text)
-            except ValueError:
-                continue
-        if self.choices:
-            raise UnknownNameError(f"value of `{self.name}`", text, self.choices, where="--set")
-        raise InputError(f"`{self.name}` must be {self.kind}, not `{text}`", where="--set")
-
-    def check(self, value: Any) -> None:
-        """Complain about a number out of bounds or an unknown choice."""
-        plain = tuple(kind for kind in _kinds(self.type) if isinstance(kind, type))
-        fits = value is None or str(value) in self.choices or isinstance(value, plain)
-        if self.choices and not fits:
-            raise UnknownNameError(f"value of `{self.name}`", str(value), self.choices)
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            if not math.isfinite(value):
-                raise InputError(f"`{self.name}` must be a finite number, not {value}")
-            if self.least is not None and value < self.least:
-                raise InputError(f"`{self.name}` must be at least {self.least:g}, not {value}")
-            if self.most is not None and value > self.most:
-                raise InputError(f"`{self.name}` must be at most {self.most:g}, not {value}")
-
-
-_WORDS: dict[Any, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
-_WORDS[type(None)] = "none"
-
-
-def setting(default: Any, meaning: str, *, least: float | None = None, most: float | None = None) -> Any:
-    """Declare a field of a system's dataclass.
-
-    Parameters
-    ----------
-    default
-        Its default.
-    meaning
-        What it does, in one sentence.
-    least, most
-        Bounds of a number, included.
-    """
-    return dataclasses.field(default=default, metadata={"meaning": meaning, "least": least, "most": most})
-
-
-def settings_of(system: type[Any]) -> dict[str, Setting]:
-    """Return the settings of a system's class by name: the keyword arguments it can be called with."""
-    fields: dict[str, Mapping[str, Any]] = {}
-    if dataclasses.is_dataclass(system):
-        fields = {field.name: field.metadata for field in dataclasses.fields(system)}
-    hints = _hints(system)
-    found = {}
-    for name, parameter in inspect.signature(system).parameters.items():
-        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            continue
-        guessed = type(parameter.default) if type(parameter.default) in (int, float, bool, str) else str
-        about = {key: fields.get(name, {}).get(key) for key in ("least", "most")}
-        meaning = fields.get(name, {}).get("meaning", "")
-        found[name] = Setting(name, hints.get(name, guessed), parameter.default, meaning, **about)
-    return found
-
-
-def configure(system: type[Any], values: Mapping[str, Any]) -> Any:
-    """Make a system with these settings; texts, as from the command line, are read as what they should be.
-
-    Raises
-    ------
-    UnknownNameError
-        For a setting that the system does not have, with the nearest ones.
-    """
-    known = settings_of(system)
-    given: dict[str, Any] = {}
-    for name, value in values.items():
-        if name not in known:
-            raise UnknownNameError(f"setting of {system.__name__}", name, known, where="--set")
-        wanted = known[name]
-        given[name] = wanted.parse(value) if isinstance(value, str) else value
-        wanted.check(given[name])
-    missing = [s.name for s in known.values() if s.default is inspect.Parameter.empty and s.name not in given]
-    if missing:
-        raise InputError(f"{system.__name__} needs the setting `{missing[0]}`", hint=f"--set {missing[0]}=…")
-    return system(**given)
-
-
-def check_settings(system: Any) -> None:
-    """Check the bounds and choices of a dataclass's fields; for its `__post_init__`."""
-    for name, wanted in settings_of(type(system)).items():
-        wanted.check(getattr(system, name))
-
-
-def _hints(system: type[Any]) -> dict[str, Any]:
-    target = system if dataclasses.is_dataclass(system) else system.__init__
-    try:
-        return typing.get_type_hints(target)
-    except (NameError, TypeError, AttributeError):  # annotations that cannot be evaluated say nothing
-        return {}
-
-
-def _kinds(type_: Any) -> list[Any]:
-    """Return the alternatives of a type, numbers before text."""
-    kinds = list(get_args(type_)) if get_origin(type_) in (Union, types.UnionType) else [type_]
-    return sorted(kinds, key=lambda kind: (kind is str, kind is float))
-
-
-def _parse(kind: Any, text: str) -> Any:
-    if kind is bool:
-        if text.casefold() in _YES + _NO:
-            return text.casefold() in _YES
-        raise ValueError
-    if kind is type(None):
-        if text.casefold() == "none":
-            return None
-        raise ValueError
-    if kind in (int, float):
-        return kind(text)
-    if get_origin(kind) is Literal:
-        matching = [name for name in get_args(kind) if str(name).casefold() == text.casefold()]
-        if not matching:
-            raise ValueError
-        return matching[0]
-    return text
 
 
 def tuned_settings(entry: Entry, benchmark: Benchmark) -> dict[str, Any]:
