@@ -35,7 +35,7 @@ def story(benchmark: Benchmark, triple: np.ndarray, **more: int) -> TripleStory:
 
 
 def places(benchmark: Benchmark, method: str, split: str, source: str) -> np.ndarray:
-    from loginfer.benchmark.benchmark import SOURCES
+    from loginfer.benchmark.negatives import SOURCES
 
     made = benchmark.negatives[method]
     return np.flatnonzero(made.origins[split].source == SOURCES.index(source))

@@ -10,7 +10,8 @@ import pytest
 from tests.support import brute_force
 
 from loginfer.benchmark import Recipe, audit, build, explain_triple, load_benchmark, write_benchmark
-from loginfer.benchmark.benchmark import SOURCES, SPLITS, Benchmark
+from loginfer.benchmark.benchmark import SPLITS, Benchmark
+from loginfer.benchmark.negatives import SOURCES
 from loginfer.benchmark.program import Interplay, least_excluded, negation_notes, sub_rule
 from loginfer.benchmark.shortcuts import Oracle, oracle_accuracy
 from loginfer.engine import open_engine

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loginfer.benchmark.recipe import MATCHES, METHODS, Recipe, parse_ratio, read_recipe, write_recipe
+from loginfer.benchmark import METHODS
+from loginfer.benchmark.recipe import MATCHES, Recipe, parse_ratio, read_recipe, write_recipe
 from loginfer.errors import InputError, UnknownNameError
 
 
@@ -26,7 +27,7 @@ recipes = st.builds(
     k1=st.integers(1, 10**6),
     k2=st.integers(1, 10**6),
     ratio=st.sampled_from(["8:1:1", "0.5:0.25:0.25", "80:10:10"]),
-    negatives=st.lists(st.sampled_from(METHODS), min_size=1, unique=True).map(tuple),
+    negatives=st.lists(st.sampled_from(tuple(METHODS)), min_size=1, unique=True).map(tuple),
     match=st.lists(st.sampled_from(MATCHES), unique=True).map(tuple),
     protocol=st.sampled_from(["paper", "sound"]),
     min_new=st.integers(0, 100),

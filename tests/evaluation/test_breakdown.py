@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.made_up_benchmarks import family
 
-from loginfer.benchmark.benchmark import POSITIONS, SOURCES, Benchmark
+from loginfer.benchmark.benchmark import POSITIONS, Benchmark
 from loginfer.benchmark.construction.pipeline import build
+from loginfer.benchmark.negatives import SOURCES
 from loginfer.benchmark.recipe import Recipe
 from loginfer.evaluation.breakdown import GIVEN, breakdown
 from loginfer.evaluation.metric_table import metric_titles

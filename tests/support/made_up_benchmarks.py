@@ -4,16 +4,8 @@ import itertools
 
 import numpy as np
 
-from loginfer.benchmark.benchmark import (
-    SOURCES,
-    Benchmark,
-    BenchmarkRule,
-    NegativeSet,
-    Origins,
-    PassedOver,
-    Provenance,
-    Splits,
-)
+from loginfer.benchmark.benchmark import Benchmark, BenchmarkRule, NegativeSet, Origins, PassedOver, Provenance, Splits
+from loginfer.benchmark.negatives import SOURCES
 from loginfer.benchmark.recipe import Recipe
 from loginfer.kg import KnowledgeGraph
 from loginfer.logic import parse_rule

@@ -19,8 +19,10 @@ from .export.export import export_benchmark as export_benchmark
 from .export.export import read_export as read_export
 from .folder.folder import load_benchmark as load_benchmark
 from .folder.folder import write_benchmark as write_benchmark
-from .negatives import sample_negatives as sample_negatives
-from .recipe import METHODS as METHODS
+from .negatives.methods import METHODS as METHODS
+from .negatives.methods import NegativeMethod as NegativeMethod
+from .negatives.methods import register_negatives as register_negatives
+from .negatives.methods import sample_negatives as sample_negatives
 from .recipe import PROTOCOLS as PROTOCOLS
 from .recipe import Recipe as Recipe
 from .recipe import read_recipe as read_recipe

@@ -28,14 +28,6 @@ if TYPE_CHECKING:
 Split = Literal["train", "valid", "test"]
 SPLITS: tuple[Split, ...] = get_args(Split)
 
-# Where a negative came from; `Origins.source` holds places in this list.
-#   relevance  any constants of the support, any head predicate
-#   position   a conclusion with a constant in one position replaced
-#   sub-rule   a conclusion of a sub-rule
-#   object     a positive with a random object
-#   near-miss  a conclusion of a rule with one edit in its body
-SOURCES = ("relevance", "position", "sub-rule", "object", "near-miss")
-
 # Which position of a conclusion was replaced; `Origins.position` holds places in this list.
 #   either     replacing the subject of one conclusion gives it, replacing the object of another does too
 POSITIONS = ("", "subject", "object", "either")
@@ -168,7 +160,7 @@ class Origins:
     Parameters
     ----------
     source
-        int8[n], places in `SOURCES`.
+        int8[n], places in `SOURCES` (see `negatives.methods`).
     position
         int8[n], places in `POSITIONS`.
     rule
@@ -207,7 +199,7 @@ class NegativeSet:
     Parameters
     ----------
     method
-        `rb`, `pa`, `qg`, `rc`, `nm`; of a folder without manifest whatever its files are called.
+        Its name, such as `pa`; of a folder without manifest whatever its files are called.
     splits
         The triples.
     origins

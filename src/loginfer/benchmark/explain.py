@@ -21,8 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.auditing.negatives import told_near_miss
-from loginfer.benchmark.benchmark import POSITIONS, SOURCES, Benchmark, Origins
+from loginfer.benchmark.benchmark import POSITIONS, Benchmark, Origins
 from loginfer.benchmark.construction.noise import KINDS
+from loginfer.benchmark.negatives.methods import SOURCES
 from loginfer.benchmark.program import Rounds, sub_rule
 from loginfer.engine import Engine, open_engine_in
 from loginfer.engine.binding import relation_of

@@ -16,6 +16,7 @@ from math import inf
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
+from loginfer.benchmark.negatives.methods import METHODS, NEAR_MISSES, POSITION, listed_methods
 from loginfer.errors import InputError, UnknownNameError
 from loginfer.files import atomic_write, reading
 from loginfer.settings import Setting, kinds, setting, settings_of
@@ -31,11 +32,9 @@ Measure = Literal["support", "confidence", "overlap"]
 #   drawn  any predicate that the body does not have
 #   best   the one with the largest confidence
 Head = Literal["drawn", "best"]
-Method = Literal["rb", "pa", "qg", "rc", "nm"]
 Protocol = Literal["paper", "sound"]
 Match = Literal["popularity", "adjacency", "simpbl"]
 
-METHODS: tuple[Method, ...] = get_args(Method)
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 MATCHES: tuple[Match, ...] = get_args(Match)
 
@@ -126,14 +125,14 @@ class Recipe:
         least=1, panel=_RULES, **_LATER,
     )  # fmt: skip
     ratio: str = setting("8:1:1", "Train : valid : test; {default} by default.", panel=_RULES)
-    negatives: tuple[Method, ...] = setting(
-        ("pa",),
-        "rb, pa (default), qg, rc or nm; give several for several sets.",
-        noun="method for negatives", flags=("--negatives", "-n"), panel=_NEGATIVES,
+    negatives: tuple[str, ...] = setting(
+        (POSITION.name,),
+        f"{listed_methods(default=POSITION.name)}; give several for several sets.",
+        names=lambda: METHODS, noun="method for negatives", flags=("--negatives", "-n"), panel=_NEGATIVES,
     )  # fmt: skip
     match: tuple[Match, ...] = setting(
         (),
-        "nm: negatives look like positives to these shortcuts: popularity, adjacency, simpbl.",
+        f"{NEAR_MISSES.name}: negatives look like positives to these shortcuts: popularity, adjacency, simpbl.",
         noun="shortcut to match", read=_words, panel=_NEGATIVES, **_LATER,
     )  # fmt: skip
     protocol: Protocol = setting(
@@ -296,9 +295,12 @@ def _contradictions(recipe: Recipe) -> Iterator[tuple[bool, str, str | None]]:
     yield low > high, f"no support lies between {low:,} and {high:,}", "exchange min_support and max_support"
     methods = ", ".join(recipe.negatives)
     yield not recipe.negatives, "the recipe asks for no negatives", f"choose from {', '.join(METHODS)}"
-    yield bool(recipe.match) and "nm" not in recipe.negatives, "`match` is for near misses", "add the method `nm`"
+    unmatched = bool(recipe.match) and not any(METHODS[name].matchable for name in recipe.negatives)
+    yield unmatched, f"`match` is for {NEAR_MISSES.title}", f"add the method `{NEAR_MISSES.name}`"
+    for method in (METHODS[name] for name in recipe.negatives):
+        only, unable = method.protocols[0], recipe.protocol not in method.protocols
+        yield unable, f"{method.title} are for the protocol `{only}`", f'set protocol = "{only}"'
     unsound, sound = recipe.protocol != "sound", 'set protocol = "sound"'
-    yield "nm" in recipe.negatives and unsound, "near misses are for the protocol `sound`", sound
     yield recipe.materialised and unsound, "`materialised` is for the protocol `sound`", sound
     yield (
         recipe.rules is not None and (recipe.select != "support" or recipe.head != "drawn"),
@@ -412,16 +414,12 @@ def write_recipe(recipe: Recipe, path: str | Path, *, force: bool = False) -> No
         stream.write(tomli_w.dumps(recipe.as_dict()))
 
 
-# Methods that compare with every triple of train.
-_METHODS = ("rc", "nm")
-
-
 def settings_in_memory(recipe: Recipe) -> list[str]:
     """Return the settings of a recipe that bring the whole graph into memory, as the command line has them.
 
     All others leave a graph that is in a database there.
     """
-    found = [f"negatives {method}" for method in recipe.negatives if method in _METHODS]
+    found = [f"negatives {method}" for method in recipe.negatives if METHODS[method].in_memory]
     found += [name for name in ("flipped", "missing", "inductive") if getattr(recipe, name)]
     # The overlap of rules, and the best heads, are measured on all triples.
     found += [f"select {recipe.select}"] if recipe.select != "support" else []

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from loginfer.benchmark.negatives.methods import METHODS, NEAR_MISSES
 from loginfer.benchmark.recipe import Recipe, read_settings, recipe_settings, refuse_unknown, settings_in_memory
 from loginfer.cli.common import (
     ENGINE_OPTIONS,
@@ -138,8 +139,8 @@ def stop_at_gate(above: Sequence[Exceeded], limit: float | None, json: bool, mat
     """
     for exceeded in above:
         note(f"error: {exceeded.message}")
-    hint = "`--negatives nm` draws near misses, which shortcuts hardly tell from conclusions"
-    if all(exceeded.method == "nm" for exceeded in above):
+    hint = f"`--negatives {NEAR_MISSES.name}` draws near misses, which shortcuts hardly tell from conclusions"
+    if all(METHODS[exceeded.method].matchable for exceeded in above):
         hint = "`--match popularity,adjacency` matches near misses to the conclusions"
         if match:
             hint = "choose other rules, another seed or a higher limit: near misses are matched already"
@@ -307,7 +308,7 @@ def list_suite(only: OnlyOption = None, json: JsonOption = False) -> None:
         made_of = group.pattern or group.rules or ""
         shown.add_row(entry.name, group.kg, made_of, str(group.k1), f"{group.k2:,}", *sizes)
     console().print(shown)
-    paper, random = (sum(e.in_paper for e in chosen), sum(e.method == "rc" for e in chosen))
+    paper, random = (sum(e.in_paper for e in chosen), sum(e.method in e.group.more for e in chosen))
     others = len(chosen) - paper - random
     console().print(
         f"{counted(paper, 'benchmark')} of the paper"

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from loginfer.benchmark.benchmark import POSITIONS, SOURCES, Benchmark, Origins
+from loginfer.benchmark.benchmark import POSITIONS, Benchmark, Origins
+from loginfer.benchmark.negatives.methods import SOURCES
 from loginfer.benchmark.shortcut_gate import Pairs, negatives_of, rule_triples
 from loginfer.evaluation.metrics import Rows, group_metrics
 from loginfer.evaluation.thresholds import Thresholds

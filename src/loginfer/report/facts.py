@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from loginfer.benchmark.negatives.methods import method_or_unknown, method_phrases
 from loginfer.evaluation.diagnosis import LEAST, VERDICTS
 from loginfer.evaluation.metric_table import is_share, shown_metrics
 from loginfer.evaluation.values import PROTOCOLS, Counts
@@ -325,9 +326,6 @@ def share_text(value: float | None, *, sign: bool = False) -> str:
     return shown.replace("-", "−") if shown not in ("-0.0", "+0.0") else "0.0"
 
 
-# In the order of the paper, then near misses, plain and matched; others follow by name.
-METHODS = ("rc", "rb", "pa", "qg", "nm", "nmm")
-
 # By graph and pattern, then by method, then by system.
 Groups = dict[str, dict[str, dict[str, Cell]]]
 
@@ -336,14 +334,15 @@ def place_of(cell: Cell) -> tuple[str, str | None]:
     """Return what a cell is grouped by, and its method: the suite has a benchmark for each method."""
     name = cell.first.benchmark
     parts = benchmark_parts(name)
-    if parts is not None and (parts[2] == cell.method or (parts[2], cell.method) == ("nmm", "nm")):
+    if parts is not None and parts[2] in method_or_unknown(cell.method or "").names:
         return f"{parts[0]}-{parts[1]}", parts[2]
     return name, cell.method
 
 
 def method_order(method: str) -> tuple[int, str]:
-    """Return what methods are sorted by."""
-    return METHODS.index(method) if method in METHODS else len(METHODS), method
+    """Return what methods are sorted by: their order in tables, matched ones after the others; then by name."""
+    known = list(method_phrases())
+    return known.index(method) if method in known else len(known), method
 
 
 def grouped(collection: Collection) -> tuple[Groups, list[str]]:

@@ -21,6 +21,7 @@ from importlib import resources
 from typing import Any
 
 from loginfer.benchmark.construction.suite import Entry, all_entries, select
+from loginfer.benchmark.negatives.methods import METHODS, NEAR_MISSES
 from loginfer.errors import InputError, UnknownNameError
 from loginfer.report.paper import SYSTEMS
 
@@ -91,12 +92,12 @@ def _belongs(entry: Entry, table: str) -> bool:
     return {
         "fb-wn": main and kg in ("FB", "WN"),
         "lubm": main and kg == "LUBM",
-        "negatives": entry.group.name in ("FB-sym", "FB-inter") and entry.method != "nm",
+        "negatives": entry.group.name in ("FB-sym", "FB-inter") and entry.method != NEAR_MISSES.name,
         # Miners that ignore negatives find the same rules whatever the method is.
         "rules": main and kg == "FB",
         # Its numbers hold for all methods.
         "sizes": main,
-        EVIDENCE: kg in ("FB", "WN") and entry.method in ("pa", "qg", "nm"),
+        EVIDENCE: kg in ("FB", "WN") and METHODS[entry.method].hard,
     }[table]
 
 
@@ -145,7 +146,7 @@ def cell_seconds(system: str, graph: str, budget: str) -> float:
 def build_seconds(graph: str, method: str = "pa") -> float:
     """Return roughly how many CPU seconds it takes to build a benchmark of a graph."""
     costs = _data("costs.toml")
-    return float(costs["build"][graph] + (costs["near_misses"][graph] if method == "nm" else 0.0))
+    return float(costs["build"][graph] + (costs["near_misses"][graph] if method == NEAR_MISSES.name else 0.0))
 
 
 def analysis_seconds(system: str) -> float:

@@ -20,6 +20,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Protocol
 
+from loginfer.benchmark.negatives.methods import NEAR_MISSES, POSITION, QUERY
 from loginfer.benchmark.shortcut_gate import COMBINED
 from loginfer.benchmark.shortcuts import SHORTCUTS
 from loginfer.errors import LogInferError
@@ -255,7 +256,7 @@ def _text() -> dict[str, dict[str, float]]:
 
 
 # As they stand in the names of benchmarks: position-aware, query-guided, near misses, matched near misses.
-NEGATIVES = ("pa", "qg", "nm", "nmm")
+NEGATIVES = (POSITION.name, QUERY.name, *NEAR_MISSES.names)
 
 # How a row about a shortcut is told from one about a system.
 MARK = "shortcut: "

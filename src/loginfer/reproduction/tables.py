@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from loginfer.benchmark.construction.suite import difference, entries
+from loginfer.benchmark.negatives.methods import NEAR_MISSES, POSITION, method_phrases
 from loginfer.evaluation.metric_table import metric_title
 from loginfer.report.paper import SYSTEMS, paper_sizes
 from loginfer.report.tables import (
@@ -366,7 +367,7 @@ which symmetry may have other rules and positives. A conclusion that holds with 
 about position-aware negatives, not about what systems learn.
 """
 
-_NEGATIVES = {"pa": "position-aware", "nm": "near misses", "nmm": "matched near misses"}
+_NEGATIVES = {POSITION.name: POSITION.title} | {name: method_phrases()[name] for name in NEAR_MISSES.names}
 
 
 def _survival(surviving: Sequence[Answer]) -> str:
@@ -379,7 +380,7 @@ def _survival(surviving: Sequence[Answer]) -> str:
 
 def _falls(request: Request, figures: Figures) -> str:
     """Say how much the eight systems lose; an empty text if figures are missing."""
-    found = {kind: mean_fall(figures, groups_of(request.benchmarks), kind) for kind in ("nm", "nmm")}
+    found = {kind: mean_fall(figures, groups_of(request.benchmarks), kind) for kind in NEAR_MISSES.names}
     told = [f"{100 * fall:.1f} points to {_NEGATIVES[k]}" for k, fall in found.items() if fall is not None]
     if not told:
         return ""

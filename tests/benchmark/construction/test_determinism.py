@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from loginfer import load_graph, read_rules
-from loginfer.benchmark import Recipe, build, load_benchmark, write_benchmark
-from loginfer.benchmark.recipe import METHODS, PROTOCOLS, write_recipe
+from loginfer.benchmark import METHODS, Recipe, build, load_benchmark, write_benchmark
+from loginfer.benchmark.recipe import PROTOCOLS, write_recipe
 
 PROGRAM = [sys.executable, "-c", "from loginfer.cli import main; main()"]
 TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"

@@ -16,9 +16,8 @@ from tests.support.definitions import as_set
 from tests.support.faults import lines, put, random_graph, stamp
 from tests.support.made_up_benchmarks import same
 
-from loginfer.benchmark import Benchmark, Recipe, audit, build, explain_triple, load_benchmark
+from loginfer.benchmark import METHODS, Benchmark, Recipe, audit, build, explain_triple, load_benchmark
 from loginfer.benchmark.construction.inductive import grown
-from loginfer.benchmark.recipe import METHODS
 from loginfer.errors import InputError
 from loginfer.kg import KnowledgeGraph
 
@@ -39,7 +38,7 @@ def typed_graph(seed: int = 5, entities: int = 90, triples: int = 700) -> Knowle
 
 
 def recipe_of(**settings) -> Recipe:
-    values = {"rules": RULES, "k2": 100, "negatives": METHODS, "inductive": True, "inductive_share": 0.4}
+    values = {"rules": RULES, "k2": 100, "negatives": tuple(METHODS), "inductive": True, "inductive_share": 0.4}
     return Recipe("random", **(values | settings))
 
 
@@ -106,7 +105,7 @@ def brute_triples(benchmark: Benchmark, graph: KnowledgeGraph):
 def test_both_sides_are_what_the_definition_says(seed, share, protocol, typed):
     graph = typed_graph(seed, 16, 90) if typed else random_graph(seed, entities=16, triples=90)
     values = {"rules": TYPED if typed else RULES, "seed": seed, "min_new": 2, "k2": 20}
-    values["negatives"] = METHODS if protocol == "sound" else OLD
+    values["negatives"] = tuple(METHODS) if protocol == "sound" else OLD
     try:
         benchmark = made(graph, inductive_share=share, protocol=protocol, **values)
     except InputError:

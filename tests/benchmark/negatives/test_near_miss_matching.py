@@ -15,9 +15,9 @@ from tests.support.definitions import as_set, context_of
 from tests.support.near_miss_benchmarks import GIVEN, TYPE, recipe_of, small_graph, typed_graph
 
 from loginfer.benchmark import Recipe, audit, build, load_benchmark, write_benchmark
-from loginfer.benchmark.benchmark import SOURCES, SPLITS
+from loginfer.benchmark.benchmark import SPLITS
 from loginfer.benchmark.construction.pipeline import foundation
-from loginfer.benchmark.negatives import sample_negatives
+from loginfer.benchmark.negatives import SOURCES, sample_negatives
 from loginfer.benchmark.negatives.near_miss_search import heads_of
 from loginfer.benchmark.program import complement_share, connected_otherwise, matched_sample, matched_size
 from loginfer.benchmark.shortcuts import ObjectPopularity, shortcut_accuracies

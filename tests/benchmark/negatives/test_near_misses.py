@@ -23,9 +23,9 @@ from tests.support.near_miss_benchmarks import GIVEN, TYPE, recipe_of, small_gra
 from tests.support.random_rules import cases
 
 from loginfer.benchmark import build, load_benchmark, write_benchmark
-from loginfer.benchmark.benchmark import POSITIONS, SOURCES, SPLITS
+from loginfer.benchmark.benchmark import POSITIONS, SPLITS
+from loginfer.benchmark.negatives import SOURCES, sample_negatives
 from loginfer.benchmark.negatives import near_misses as drawing
-from loginfer.benchmark.negatives import sample_negatives
 from loginfer.benchmark.negatives.near_miss_search import BUDGET, Search, heads_of
 from loginfer.kg import KnowledgeGraph
 from loginfer.logic import parse_rule

@@ -15,11 +15,11 @@ from tests.support import definitions
 from tests.support.definitions import as_set, context_of
 from tests.support.random_rules import cases
 
-from loginfer.benchmark.benchmark import POSITIONS, SOURCES, SPLITS
+from loginfer.benchmark.benchmark import POSITIONS, SPLITS
+from loginfer.benchmark.negatives import SOURCES, sample_negatives
 from loginfer.benchmark.negatives import corruption as random_object
-from loginfer.benchmark.negatives import sample_negatives
 from loginfer.benchmark.negatives import spaces as sampler
-from loginfer.benchmark.negatives.context import Taken, Truth
+from loginfer.benchmark.negatives.context import TakenNegatives, Truth
 from loginfer.benchmark.negatives.corruption import (
     draw_corruptions,
     position_of,
@@ -228,7 +228,7 @@ def test_position_aware_draws_are_uniform(example, large):
     assert any(definitions.is_type(t, context.kg) for t in candidates)
     counts: Counter = Counter()
     rng = np.random.default_rng(3)
-    nothing = Taken(context, [])
+    nothing = TakenNegatives(context, [])
     for _ in range(RUNS):
         counts.update(as_set(draw_corruptions(context, "train", 8, rng, nothing).triples))
     assert_uniform(counts, candidates, 8, RUNS)
@@ -327,11 +327,11 @@ def test_train_leaves_candidates_to_the_others_under_sound():
 
 
 def test_a_search_that_was_given_up_is_told(monkeypatch):
-    from loginfer.benchmark.negatives.context import reason
+    from loginfer.benchmark.negatives.context import shortfall
 
     space = position_space(context_of(graph_of("a R b; c R d"), [parse_rule("(x,R,y) -> (x,R,y)")]), "train")
     one = sampler.Sampler(space, np.random.default_rng(0), lambda t: np.zeros(len(t), dtype=bool), limit=2)
-    assert "candidates that were looked at" in reason(one.take(1))
+    assert "candidates that were looked at" in shortfall(one.take(1))
 
 
 def test_rules_without_a_witness_leave_no_candidates():

@@ -15,11 +15,11 @@ from tests.support import brute_force, definitions
 from tests.support.definitions import as_rows, as_set, context_of
 from tests.support.random_rules import graphs, rules
 
-from loginfer.benchmark.benchmark import SOURCES, SPLITS
+from loginfer.benchmark.benchmark import SPLITS
+from loginfer.benchmark.negatives import SOURCES, sample_negatives
 from loginfer.benchmark.negatives import query_candidates as query_pools
 from loginfer.benchmark.negatives import query_guided as query_paper
 from loginfer.benchmark.negatives import query_guided as query_sound
-from loginfer.benchmark.negatives import sample_negatives
 from loginfer.benchmark.negatives.query_candidates import Facts, groups_of, members
 from loginfer.benchmark.negatives.query_guided import concluded, paper_share, query_guided, sound_share, undesired_parts
 from loginfer.benchmark.program import kept_masks, sub_rule, undesired

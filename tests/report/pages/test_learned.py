@@ -9,7 +9,8 @@ from tests.support.hostile_runs import hostile_benchmark
 from tests.support.made_up_benchmarks import family
 
 from loginfer.benchmark import load_benchmark, write_benchmark
-from loginfer.benchmark.benchmark import SOURCES, Origins
+from loginfer.benchmark.benchmark import Origins
+from loginfer.benchmark.negatives import SOURCES
 from loginfer.benchmark.shortcut_gate import balanced_accuracies
 from loginfer.evaluation import evaluate
 from loginfer.logic.patterns import SHORT_NAMES

@@ -26,7 +26,8 @@ import numpy.typing as npt
 
 from loginfer.benchmark.auditing.material import Material
 from loginfer.benchmark.auditing.report import Example, Problem, note, warning
-from loginfer.benchmark.benchmark import SOURCES, Origins
+from loginfer.benchmark.benchmark import Origins
+from loginfer.benchmark.negatives.methods import SOURCES, method_or_unknown
 from loginfer.benchmark.program import kept_masks, places, sub_rule
 from loginfer.engine import Engine
 from loginfer.engine.binding import relation_of
@@ -246,8 +247,8 @@ def undesired_rules(material: Material) -> Iterator[Problem]:
                 f"have no witness in N_{split} of `{method}`"
             )
             yield note(len(found.missing), message, _examples(material, found.missing))
-            if split == "train" and method == "qg" and material.protocol == "sound":
-                yield from _needless(material, found, len(made.splits.train))
+            if split == "train" and method_or_unknown(method).covers_sub_rules and material.protocol == "sound":
+                yield from _needless(material, method, found)
 
 
 def coverage(
@@ -365,9 +366,9 @@ def _maximal(masks: Sequence[int]) -> list[int]:
     return found
 
 
-def _needless(material: Material, found: Coverage, wanted: int) -> Iterator[Problem]:
+def _needless(material: Material, method: str, found: Coverage) -> Iterator[Problem]:
     """Warn about undesired rules that `sound` should have witnessed: there were many candidates."""
-    if found.pairs >= wanted:
+    if found.pairs >= len(material.negatives[method].splits.train):
         return
     few: list[tuple[int, int]] = []
     able: list[tuple[int, int]] = []
@@ -379,13 +380,13 @@ def _needless(material: Material, found: Coverage, wanted: int) -> Iterator[Prob
         if counted == _COUNTED:
             break
         counted += 1
-        (able if _candidates(material, rule, mask) >= _MANY else few).append((rule, mask))
+        (able if _candidates(material, method, rule, mask) >= _MANY else few).append((rule, mask))
     if able:
-        message = f"{len(able):,} undesired rules have no witness in N_train of `qg` although they could have"
+        message = f"{len(able):,} undesired rules have no witness in N_train of `{method}` although they could have"
         yield warning(len(able), message, _examples(material, tuple(able)))
 
 
-def _candidates(material: Material, rule: int, mask: int) -> int:
+def _candidates(material: Material, method: str, rule: int, mask: int) -> int:
     """Return how many triples an undesired rule concludes that are not true and not in N_valid or N_test."""
     projection = material.over_premises.projection(sub_rule(material.rules[rule], mask))
     everything = material.benchmark.everything
@@ -396,7 +397,7 @@ def _candidates(material: Material, rule: int, mask: int) -> int:
     triples = np.column_stack([left, np.full(len(left), relation, dtype=np.int32), right])
     triples = triples[~everything.contains(triples)]
     keys = material.graph.keys.pack(triples)
-    taken = [material.packed[split, "qg"] for split in ("valid", "test")]
+    taken = [material.packed[split, method] for split in ("valid", "test")]
     triples = triples[~np.isin(keys, np.concatenate(taken))]
     return int((~material.over_everything.derives(material.rules, triples)).sum())
 

@@ -23,6 +23,7 @@ from loginfer.benchmark.auditing.report import CannotCheckError, Example, Proble
 from loginfer.benchmark.benchmark import SPLITS
 from loginfer.benchmark.folder.manifest import CANDIDATES, GIVEN, RULES, is_ours, role_of
 from loginfer.benchmark.folder.reading import RawFolder
+from loginfer.benchmark.negatives.methods import method_or_unknown
 from loginfer.errors import InputError
 from loginfer.files import reading
 from loginfer.kg import KnowledgeGraph, Triples, Vocabulary
@@ -129,7 +130,7 @@ def recipe(material: Material) -> Iterator[Problem]:
         names = ", ".join(there) or "none"
         yield error(1, f"the recipe asks for negatives {', '.join(asked.negatives)}; there are {names}")
     for method, made in material.benchmark.negatives.items():
-        if method == "nm":
+        if method_or_unknown(method).size_of == "conclusions":
             continue  # as many as conclusions are asked for: see `balanced_heads`
         for split, wanted in made.asked.items():
             size = len(material.benchmark.positives[split])
@@ -312,7 +313,7 @@ def _strange(material: Material, triples: Triples) -> Triples:
 def balance(material: Material) -> Iterator[Problem]:
     """There are as many negatives as positives in each split; near misses are as many as conclusions."""
     for method, negatives in material.negatives.items():
-        if method == "nm":
+        if method_or_unknown(method).size_of == "conclusions":
             continue  # as many as conclusions: see `balanced_heads`
         for split, triples in negatives.splits.items():
             wanted, found = len(material.benchmark.positives[split]), len(triples)

@@ -21,6 +21,7 @@ from loginfer.benchmark.benchmark import SPLITS, Benchmark, BenchmarkRule, Negat
 from loginfer.benchmark.construction.noise import Noise
 from loginfer.benchmark.folder.manifest import RULES, Role, file_of
 from loginfer.benchmark.folder.reading import RawFolder, noise_of
+from loginfer.benchmark.negatives.methods import method_or_unknown
 from loginfer.benchmark.program import Rounds
 from loginfer.engine import Derivations, Engine, open_engine_in
 from loginfer.kg import KnowledgeGraph, Triples
@@ -167,8 +168,8 @@ class Material:
         recipe = self.benchmark.recipe
         inductive = self.benchmark.context is not None or (recipe is not None and recipe.inductive)
         noise = self.noisy is not None or (recipe is not None and bool(recipe.flipped or recipe.missing))
-        near_misses = "nm" in self.benchmark.negatives
-        return ("balanced-heads",) * near_misses + ("inductive",) * inductive + ("noise",) * noise
+        by_heads = any(method_or_unknown(name).size_of == "conclusions" for name in self.benchmark.negatives)
+        return ("balanced-heads",) * by_heads + ("inductive",) * inductive + ("noise",) * noise
 
     def sets(self) -> Iterator[tuple[str, str | None, Triples]]:
         """Yield split, method (None for positives) and triples of every set, positives first."""

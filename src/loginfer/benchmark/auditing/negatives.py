@@ -17,9 +17,10 @@ import numpy.typing as npt
 from loginfer.benchmark.auditing.coverage import by_atoms, concluded
 from loginfer.benchmark.auditing.material import Material, set_name
 from loginfer.benchmark.auditing.report import CannotCheckError, Problem, error, note, warning
-from loginfer.benchmark.benchmark import POSITIONS, SOURCES, Origins, Split
+from loginfer.benchmark.benchmark import POSITIONS, Origins, Split
 from loginfer.benchmark.folder.manifest import NEGATIVES
 from loginfer.benchmark.folder.tables import is_type_part
+from loginfer.benchmark.negatives.methods import SOURCES, method_or_unknown
 from loginfer.benchmark.negatives.near_miss_search import heads_of
 from loginfer.benchmark.program import has_negations, kept_masks, sub_rule
 from loginfer.engine import Engine
@@ -143,7 +144,7 @@ def told_near_miss(graph: KnowledgeGraph, rules: tuple[Rule, ...], told: tuple[i
 def balanced_heads(material: Material) -> Iterator[Problem]:
     """Near misses: each split has as many negatives with a head as conclusions with it."""
     for method, made in material.negatives.items():
-        if method != "nm":
+        if method_or_unknown(method).size_of != "conclusions":
             continue
         for split, triples in made.splits.items():
             positives = material.benchmark.positives[split]
@@ -160,15 +161,6 @@ def balanced_heads(material: Material) -> Iterator[Problem]:
             if missing:
                 say = warning if len(triples) < made.asked.get(split, 0) else error
                 yield say(missing, f"{name} of `{method}` lacks {missing:,} triples with the head of conclusions")
-
-
-_FITTING: Mapping[str, tuple[str, ...]] = {
-    "rb": ("relevance",),
-    "pa": ("position",),
-    "qg": ("sub-rule", "position"),
-    "rc": ("object",),
-    "nm": ("near-miss", "position"),
-}
 
 
 def origins_agree(material: Material) -> Iterator[Problem]:
@@ -205,7 +197,7 @@ def origins_are_true(material: Material) -> Iterator[Problem]:
         for split, origins in made.origins.items():
             triples = made.splits[split]
             of = f"{set_name(split, method)} of `{method}`"
-            fitting = [SOURCES.index(source) for source in _FITTING.get(method, SOURCES)]
+            fitting = [SOURCES.index(source) for source in method_or_unknown(method).sources]
             wrong = ~np.isin(origins.source, fitting)
             if wrong.any():
                 message = f"{int(wrong.sum()):,} triples of {of} have a source that this method does not use"
@@ -237,7 +229,11 @@ class _Conditions:
                 "object": self._object,
                 "near-miss": self._near_miss,
             }
-            wrong, what = conditions[source](split, triples, origins)
+            own = method_or_unknown(method).conditions.get(source)
+            if own is None:
+                wrong, what = conditions[source](split, triples, origins)
+            else:
+                wrong, what = own(self._material, split, triples, origins)
         if wrong.any():
             count = int(wrong.sum())
             message = f"{count:,} triples of {set_name(split, method)} of `{method}` {what}"

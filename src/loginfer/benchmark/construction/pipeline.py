@@ -14,7 +14,7 @@ from loginfer.benchmark.construction.positives import Positives, deepen, distrib
 from loginfer.benchmark.construction.rules import Selection, given_rules, named_patterns, select_rules
 from loginfer.benchmark.negatives import Context, sample_negatives
 from loginfer.benchmark.program import Rounds, refuse_negations
-from loginfer.benchmark.recipe import Method, Recipe
+from loginfer.benchmark.recipe import Recipe
 from loginfer.engine import Engine, extend, open_engine_in
 from loginfer.kg import KnowledgeGraph
 from loginfer.logic.rule import Rule
@@ -53,7 +53,7 @@ class Foundation:
         """What a user should know."""
         return (*self.selection.notes, *self.positives.notes)
 
-    def benchmark(self, methods: Sequence[Method] | None = None, name: str | None = None) -> Benchmark:
+    def benchmark(self, methods: Sequence[str] | None = None, name: str | None = None) -> Benchmark:
         """Return the benchmark with the negatives of these methods, by default those of the recipe."""
         recipe = self.recipe.changed(negatives=tuple(methods or self.recipe.negatives), name=name or self.recipe.name)
         splits = self.positives.splits

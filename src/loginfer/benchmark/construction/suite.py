@@ -27,7 +27,8 @@ from typing import TYPE_CHECKING, Any
 from loginfer._version import __version__
 from loginfer.benchmark.benchmark import SPLITS
 from loginfer.benchmark.folder.manifest import read_manifest
-from loginfer.benchmark.recipe import Match, Method, Recipe
+from loginfer.benchmark.negatives.methods import NEAR_MISSES, method_named
+from loginfer.benchmark.recipe import Match, Recipe
 from loginfer.errors import LimitError, LogInferError, OutputError, UnknownNameError
 from loginfer.files import atomic_write, recover_folder, remove_leftovers
 
@@ -63,14 +64,14 @@ class Group:
     kg: str
     k1: int
     k2: int
-    methods: tuple[Method, ...]
+    methods: tuple[str, ...]
     paper: Mapping[str, int]
     pattern: str | None = None
     rules: str | None = None
-    more: tuple[Method, ...] = ()
+    more: tuple[str, ...] = ()
     remark: str = ""
 
-    def recipe(self, methods: Sequence[Method], settings: Mapping[str, Any], match: tuple[Match, ...] = ()) -> Recipe:
+    def recipe(self, methods: Sequence[str], settings: Mapping[str, Any], match: tuple[Match, ...] = ()) -> Recipe:
         """Return the recipe of this group's benchmarks."""
         patterns = () if self.pattern is None else (self.pattern,)
         return Recipe(
@@ -101,13 +102,13 @@ class Entry:
     """
 
     group: Group
-    method: Method
+    method: str
     match: tuple[Match, ...] = ()
 
     @property
     def negatives(self) -> str:
         """The method as it stands in the name: `nmm` for matched near misses."""
-        return f"{self.method}m" if self.match else self.method
+        return method_named(self.method).names[-1 if self.match else 0]
 
     @property
     def name(self) -> str:
@@ -146,7 +147,7 @@ def near_misses() -> tuple[Entry, ...]:
     Where symmetry is matched, other rules and positives may be chosen (see `complements`).
     """
     matches: tuple[tuple[Match, ...], ...] = ((), ("popularity", "adjacency"))
-    return tuple(Entry(group, "nm", match) for group in groups() for match in matches)
+    return tuple(Entry(group, NEAR_MISSES.name, match) for group in groups() for match in matches)
 
 
 def all_entries() -> tuple[Entry, ...]:

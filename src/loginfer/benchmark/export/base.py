@@ -28,7 +28,7 @@ from urllib.parse import unquote_to_bytes
 import numpy as np
 
 from loginfer.benchmark.benchmark import SPLITS, Benchmark, Origins
-from loginfer.benchmark.folder.card import METHOD_NAMES, source_entry
+from loginfer.benchmark.folder.card import source_entry
 from loginfer.benchmark.folder.manifest import CARD, Role
 from loginfer.benchmark.folder.tables import (
     NameColumns,
@@ -39,6 +39,7 @@ from loginfer.benchmark.folder.tables import (
     write_parts,
     write_provenance,
 )
+from loginfer.benchmark.negatives.methods import method_or_unknown
 from loginfer.errors import InputError
 from loginfer.files import reading
 from loginfer.kg import KnowledgeGraph, Triples
@@ -579,7 +580,7 @@ def about_role(role: Role) -> str:
         return "the context graph: what is known about the constants of test"
     if role.method is None:
         return f"P_{role.split}: positives"
-    return f"N_{role.split}: negatives, {METHOD_NAMES.get(role.method, role.method)}"
+    return f"N_{role.split}: negatives, {method_or_unknown(role.method).title}"
 
 
 def title(benchmark: Benchmark) -> str:

@@ -29,8 +29,9 @@ from loginfer.benchmark.export.base import (
     write_more,
     write_text,
 )
-from loginfer.benchmark.folder.card import METHOD_NAMES, described, source_entry, table
+from loginfer.benchmark.folder.card import described, source_entry, table
 from loginfer.benchmark.folder.manifest import CARD, CROISSANT, Role, as_json, folder_sums
+from loginfer.benchmark.negatives.methods import method_or_unknown
 from loginfer.errors import OutputError
 
 POSITIVES, CONTEXT = "positives", "context"
@@ -152,7 +153,7 @@ def _body(job: Job, more: Sequence[tuple[str, str]]) -> Iterator[str]:
     yield from ("", "## Configs", "", "| config | what it holds |", "|---|---|")
     yield f"| `{POSITIVES}` | the positives of train, validation and test |"
     for method in benchmark.negatives:
-        what = METHOD_NAMES.get(method, method)
+        what = method_or_unknown(method).title
         yield f"| `{method}` | positives and negatives ({what}), told apart by `label` |"
     if benchmark.context is not None:
         yield f"| `{CONTEXT}` | the context graph: what is known about the constants of test |"

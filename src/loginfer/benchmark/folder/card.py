@@ -32,6 +32,7 @@ from loginfer.benchmark.folder.manifest import (
     role_of,
 )
 from loginfer.benchmark.folder.tables import DEPTH_COLUMN, PROVENANCE_COLUMNS, negative_columns
+from loginfer.benchmark.negatives.methods import method_or_unknown
 from loginfer.errors import LogInferError
 
 if TYPE_CHECKING:
@@ -89,13 +90,6 @@ def inductive_section(benchmark: Benchmark) -> list[str]:
 # So many rules are shown; the others are counted.
 RULES_SHOWN = 20
 
-METHOD_NAMES = {
-    "rb": "relevance-based",
-    "pa": "position-aware",
-    "qg": "query-guided",
-    "rc": "random object corruption",
-    "nm": "near misses",
-}
 _PROTOCOLS = {
     "paper": "the text of the paper to the letter; negatives are only known to be outside P_all",
     "sound": "no negative follows from the rules and P_all in one step",
@@ -180,7 +174,7 @@ def _made(benchmark: Benchmark, kg: Mapping[str, Any] | None) -> list[str]:
     if recipe.depth > 1:
         lines.append(f"- depth: conclusions follow in up to {recipe.depth} steps; each depth has its share")
     matched = f"; nm matched on {' and '.join(recipe.match)}" if recipe.match else ""
-    methods = ", ".join(f"{m} ({METHOD_NAMES.get(m, m)})" for m in recipe.negatives)
+    methods = ", ".join(f"{m} ({method_or_unknown(m).title})" for m in recipe.negatives)
     lines.append(f"- negatives: {methods}{matched}")
     promise = _PROTOCOLS[recipe.protocol]
     if recipe.depth > 1 and recipe.protocol == "sound":
@@ -267,7 +261,7 @@ def _file_list(files: Sequence[str]) -> list[str]:
             what = f"P_{role.split}: positives, one triple a line, subject, relation, object between tabs"
         elif role is not None:
             method = role.method or ""
-            what = f"N_{role.split}: negatives, {METHOD_NAMES.get(method, method)}"
+            what = f"N_{role.split}: negatives, {method_or_unknown(method).title}"
         if name == CANDIDATES[0] and CONTEXT in files:
             what = f"the constants of `{CONTEXT}`, among which systems rank"
         lines.append(f"| `{name}` | {what} |")

@@ -21,8 +21,9 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.benchmark.benchmark import POSITIONS, SOURCES, SPLITS, Benchmark, Origins, Provenance
+from loginfer.benchmark.benchmark import POSITIONS, SPLITS, Benchmark, Origins, Provenance
 from loginfer.benchmark.construction.noise import KINDS, Noise
+from loginfer.benchmark.negatives.methods import SOURCES
 from loginfer.errors import InputError
 from loginfer.files import reading
 from loginfer.kg import Triples
@@ -107,7 +108,7 @@ def write_negatives(benchmark: Benchmark, stream: IO[bytes]) -> None:
     names = NameColumns(benchmark)
     methods = tuple(benchmark.negatives)
     edited = has_edits(benchmark)
-    sources = SOURCES if edited else _FIRST_SOURCES
+    sources = _sources_of(benchmark)
     schema = pa.schema(
         [
             *names.fields(),
@@ -138,6 +139,13 @@ def write_negatives(benchmark: Benchmark, stream: IO[bytes]) -> None:
     write_parts(stream, schema, parts())
 
 
+def _sources_of(benchmark: Benchmark) -> list[str]:
+    """Return the sources up to the last one that a benchmark uses."""
+    used = [origins.source for made in benchmark.negatives.values() for origins in made.origins.values()]
+    last = max((int(source.max(initial=0)) for source in used), default=0)
+    return SOURCES[: max(last + 1, len(_FIRST_SOURCES))]
+
+
 def has_edits(benchmark: Benchmark) -> bool:
     """Say whether a benchmark has near misses."""
     near_miss = SOURCES.index("near-miss")
@@ -147,11 +155,11 @@ def has_edits(benchmark: Benchmark) -> bool:
 
 def negative_columns(benchmark: Benchmark) -> dict[str, str]:
     """Return the columns of `negatives.parquet` and what they mean."""
+    columns = {**NEGATIVE_COLUMNS, "source": "Where it came from: " + ", ".join(_sources_of(benchmark)) + "."}
     if not has_edits(benchmark):
-        return NEGATIVE_COLUMNS
-    source = "Where it came from: " + ", ".join(SOURCES) + "."
+        return columns
     rule = "The rule whose sub-rule or near miss concludes it, as its place in rules.txt, counted from 0."
-    return {**NEGATIVE_COLUMNS, "source": source, "rule": rule, **EDIT_COLUMNS}
+    return {**columns, "rule": rule, **EDIT_COLUMNS}
 
 
 def _origin_columns(origins: Origins | None, rows: slice, count: int, sources: Sequence[str]) -> list[Any]:

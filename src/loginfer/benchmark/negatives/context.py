@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.benchmark.benchmark import SOURCES, SPLITS, NegativeSet, Origins, Split, Splits
+from loginfer.benchmark.benchmark import SPLITS, NegativeSet, Origins, Split, Splits
+from loginfer.benchmark.negatives.methods import SOURCES
 from loginfer.benchmark.negatives.spaces import Draw
 from loginfer.benchmark.program import Rounds, has_negations, negation_notes
 from loginfer.benchmark.recipe import Recipe
@@ -170,7 +171,7 @@ ALL = "all candidates that there are"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SplitNegatives:
     """The negatives of one split.
 
     Parameters
@@ -188,7 +189,7 @@ class Found:
     why: str = ALL
 
 
-def made(
+def origins_from(
     source: str,
     count: int,
     *,
@@ -223,12 +224,12 @@ def made(
     )
 
 
-def reason(draw: Draw) -> str:
+def shortfall(draw: Draw) -> str:
     """Return what the triples of a draw that fell short are."""
     return ALL if draw.exhausted else f"what the first {draw.examined:,} candidates that were looked at had"
 
 
-class Taken:
+class TakenNegatives:
     """The negatives that other splits have already.
 
     Parameters
@@ -253,7 +254,9 @@ class Taken:
         return found
 
 
-def in_turn(context: Context, draw_all: Callable[[Sequence[Split]], dict[Split, Found]]) -> dict[Split, Found]:
+def draw_in_turn(
+    context: Context, draw_all: Callable[[Sequence[Split]], dict[Split, SplitNegatives]]
+) -> dict[Split, SplitNegatives]:
     """Draw for train, then valid, then test, as the text does.
 
     Where candidates are few, train may use up those of the others, and nothing could be evaluated. Under
@@ -274,7 +277,7 @@ def in_turn(context: Context, draw_all: Callable[[Sequence[Split]], dict[Split, 
 
 
 def assemble(
-    context: Context, method: str, found: Mapping[Split, Found], wanted: Mapping[Split, int] | None = None
+    context: Context, method: str, found: Mapping[Split, SplitNegatives], wanted: Mapping[Split, int] | None = None
 ) -> NegativeSet:
     """Return the negatives of the three splits, sorted, with a note on each that fell short.
 

@@ -17,7 +17,16 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.benchmark import POSITIONS, NegativeSet, Split
-from loginfer.benchmark.negatives.context import ALL, Context, Found, Taken, assemble, in_turn, made, reason
+from loginfer.benchmark.negatives.context import (
+    ALL,
+    Context,
+    SplitNegatives,
+    TakenNegatives,
+    assemble,
+    draw_in_turn,
+    origins_from,
+    shortfall,
+)
 from loginfer.benchmark.negatives.spaces import Known, Space, draw, rectangle, union
 from loginfer.engine.binding import relation_of
 from loginfer.kg import KnowledgeGraph, Triples
@@ -30,16 +39,18 @@ def relevance_based(context: Context) -> NegativeSet:
     """Draw the three sets from N_cand, without what is true, one after the other and disjoint."""
     space = relevance_space(context)
 
-    def draw_all(order: Sequence[Split]) -> dict[Split, Found]:
-        found: dict[Split, Found] = {}
+    def draw_all(order: Sequence[Split]) -> dict[Split, SplitNegatives]:
+        found: dict[Split, SplitNegatives] = {}
         for split in order:
             rng = generator(context.recipe.seed, "negatives", "rb", split)
-            before = Taken(context, (known.triples for known in found.values()))
+            before = TakenNegatives(context, (known.triples for known in found.values()))
             drawn = draw(space, context.positives.sizes[split], rng, context.truth.negative, taken=before)
-            found[split] = Found(drawn.triples, made("relevance", len(drawn.triples)), reason(drawn))
+            found[split] = SplitNegatives(
+                drawn.triples, origins_from("relevance", len(drawn.triples)), shortfall(drawn)
+            )
         return found
 
-    return assemble(context, "rb", in_turn(context, draw_all))
+    return assemble(context, "rb", draw_in_turn(context, draw_all))
 
 
 def relevance_space(context: Context) -> Space:
@@ -139,18 +150,20 @@ class Corruptions:
 def position_aware(context: Context) -> NegativeSet:
     """Draw from C′_train, C′_valid ∖ N_train and C′_test ∖ (N_train ∪ N_valid)."""
 
-    def draw_all(order: Sequence[Split]) -> dict[Split, Found]:
-        found: dict[Split, Found] = {}
+    def draw_all(order: Sequence[Split]) -> dict[Split, SplitNegatives]:
+        found: dict[Split, SplitNegatives] = {}
         for split in order:
             rng = generator(context.recipe.seed, "negatives", "pa", split)
-            before = Taken(context, (known.triples for known in found.values()))
+            before = TakenNegatives(context, (known.triples for known in found.values()))
             found[split] = draw_corruptions(context, split, context.positives.sizes[split], rng, before)
         return found
 
-    return assemble(context, "pa", in_turn(context, draw_all))
+    return assemble(context, "pa", draw_in_turn(context, draw_all))
 
 
-def draw_corruptions(context: Context, split: Split, count: int, rng: np.random.Generator, before: Known) -> Found:
+def draw_corruptions(
+    context: Context, split: Split, count: int, rng: np.random.Generator, before: Known
+) -> SplitNegatives:
     """Draw negatives for a split by position-aware corruption.
 
     Parameters
@@ -168,12 +181,12 @@ def draw_corruptions(context: Context, split: Split, count: int, rng: np.random.
     """
     candidates = corruptions(context, split)
     drawn = draw(candidates.space, count, rng, context.truth.negative, taken=before)
-    why = reason(drawn)
+    why = shortfall(drawn)
     # Looking up neighbours one after the other is much faster.
     triples = sorted_unique(drawn.triples, context.kg.keys)
     del drawn  # there may be a hundred million of them
-    origins = made("position", len(triples), position=candidates.positions(triples))
-    return Found(triples, origins, why)
+    origins = origins_from("position", len(triples), position=candidates.positions(triples))
+    return SplitNegatives(triples, origins, why)
 
 
 def position_space(context: Context, split: Split) -> Space:
@@ -216,12 +229,12 @@ def random_object(context: Context) -> NegativeSet:
     Of (e, type, t) the type is replaced, by one of Types(K). What a positive gets is uniform over the
     candidates that are left to it.
     """
-    return assemble(context, "rc", in_turn(context, lambda order: _draw_all(context, order)))
+    return assemble(context, "rc", draw_in_turn(context, lambda order: _draw_all(context, order)))
 
 
-def _draw_all(context: Context, order: Sequence[Split]) -> dict[Split, Found]:
+def _draw_all(context: Context, order: Sequence[Split]) -> dict[Split, SplitNegatives]:
     graph = context.kg
-    found: dict[Split, Found] = {}
+    found: dict[Split, SplitNegatives] = {}
     claims = _Claims()
     for split in order:
         rng = generator(context.recipe.seed, "negatives", "rc", split)
@@ -233,8 +246,8 @@ def _draw_all(context: Context, order: Sequence[Split]) -> dict[Split, Found]:
         ):
             _corrupt(context, positives, domain, rng, claims)
         own = claims.keys[~member(before, claims.keys)]
-        origins = made("object", len(own), position=POSITIONS.index("object"))
-        found[split] = Found(graph.keys.unpack(own), origins, f"{ALL} for these positives")
+        origins = origins_from("object", len(own), position=POSITIONS.index("object"))
+        found[split] = SplitNegatives(graph.keys.unpack(own), origins, f"{ALL} for these positives")
     return found
 
 

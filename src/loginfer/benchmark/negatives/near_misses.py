@@ -20,8 +20,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.benchmark.benchmark import POSITIONS, SOURCES, SPLITS, NegativeSet, Origins, Split
-from loginfer.benchmark.negatives.context import Context, Found, assemble, made
+from loginfer.benchmark.benchmark import POSITIONS, SPLITS, NegativeSet, Origins, Split
+from loginfer.benchmark.negatives.context import Context, SplitNegatives, assemble, origins_from
+from loginfer.benchmark.negatives.methods import SOURCES
 from loginfer.benchmark.negatives.near_miss_kernels import ends_of
 from loginfer.benchmark.negatives.near_miss_search import Asked, Search, Slots, first_served, heads_of, slots_of
 from loginfer.benchmark.negatives.spaces import Space, listed, rectangle, union
@@ -54,7 +55,7 @@ def draw_spare(context: Context, slots: Slots, open_: Ints, taken: Ints) -> Spar
     """Draw position-aware negatives for open slots: of the same split, with the same head.
 
     For train, then valid, then test; but under `sound`, where candidates are so few that valid or test would
-    be left with less, the other way round (see `found.in_turn`).
+    be left with less, the other way round (see `found.draw_in_turn`).
 
     Parameters
     ----------
@@ -394,11 +395,11 @@ def _finished(search: Search, drawn: Drawn) -> NegativeSet:
     spare = draw_spare(context, slots, drawn.open(), drawn.taken)
     drawn.key[spare.slot] = spare.key
     drawn.way[spare.slot] = WAYS.index("position")
-    found: dict[Split, Found] = {}
+    found: dict[Split, SplitNegatives] = {}
     for place, split in enumerate(SPLITS):
         mine = np.flatnonzero((slots.split == place) & (drawn.key >= 0))
         triples = unpack(drawn.key[mine])
-        found[split] = Found(triples, _origins(search, drawn, mine, triples))
+        found[split] = SplitNegatives(triples, _origins(search, drawn, mine, triples))
     asked = {split: int((slots.split == place).sum()) for place, split in enumerate(SPLITS)}
     made_ = assemble(context, "nm", found, asked)
     return replace(made_, notes=(*made_.notes, *_notes(search, drawn)))
@@ -406,7 +407,7 @@ def _finished(search: Search, drawn: Drawn) -> NegativeSet:
 
 def _origins(search: Search, drawn: Drawn, mine: Ints, triples: Triples) -> Origins:
     # Indexed, since each is to have values of its own.
-    origins = made("near-miss", len(mine), rule=drawn.rule[mine].astype(np.int32))[np.arange(len(mine))]
+    origins = origins_from("near-miss", len(mine), rule=drawn.rule[mine].astype(np.int32))[np.arange(len(mine))]
     spare = np.flatnonzero(drawn.rule[mine] < 0)
     origins.source[spare] = SOURCES.index("position")
     origins.position[spare] = replaced_positions(search.context, search.slots, mine[spare], triples[spare])

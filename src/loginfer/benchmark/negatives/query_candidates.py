@@ -472,7 +472,7 @@ class Source:
     first: int
 
 
-class Taken:
+class TakenKeys:
     """The triples that have been taken.
 
     Parameters
@@ -521,7 +521,7 @@ class ListedPool:
     """
 
     def __init__(
-        self, pairs: int, facts: Facts, taken: Taken, order: Ints, cuts: Callable[[int], tuple[int, int]]
+        self, pairs: int, facts: Facts, taken: TakenKeys, order: Ints, cuts: Callable[[int], tuple[int, int]]
     ) -> None:
         self._pairs = pairs
         self._facts = facts
@@ -660,7 +660,7 @@ class DrawnPool:
     """
 
     def __init__(
-        self, engine: Engine, pairs: int, facts: Facts, negative: Callable[[Triples], Mask], taken: Taken
+        self, engine: Engine, pairs: int, facts: Facts, negative: Callable[[Triples], Mask], taken: TakenKeys
     ) -> None:
         self._engine = engine
         self._facts = facts

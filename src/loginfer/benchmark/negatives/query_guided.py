@@ -36,7 +36,15 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.benchmark import SPLITS, NegativeSet, Origins, Split
-from loginfer.benchmark.negatives.context import Context, Found, Taken, assemble, in_turn, made, reason
+from loginfer.benchmark.negatives.context import (
+    Context,
+    SplitNegatives,
+    TakenNegatives,
+    assemble,
+    draw_in_turn,
+    origins_from,
+    shortfall,
+)
 from loginfer.benchmark.negatives.corruption import draw_corruptions
 from loginfer.benchmark.negatives.query_candidates import (
     ENOUGH,
@@ -47,10 +55,10 @@ from loginfer.benchmark.negatives.query_candidates import (
     Group,
     ListedPool,
     Source,
+    TakenKeys,
     groups_of,
     rectangle_of,
 )
-from loginfer.benchmark.negatives.query_candidates import Taken as Taken_of_query_pools
 from loginfer.benchmark.negatives.spaces import Draw, Sampler, Space, of_projection, rectangle, union
 from loginfer.benchmark.program import kept_masks, minimal, sub_rule
 from loginfer.benchmark.recipe import Recipe
@@ -75,33 +83,33 @@ def query_guided(context: Context) -> NegativeSet:
     wanted: dict[Split, int] = {
         split: size * complex_rules // len(context.rules) for split, size in context.positives.sizes.items()
     }
-    found = {split: Found(np.empty((0, 3), dtype=np.int32), made("sub-rule", 0)) for split in SPLITS}
+    found = {split: SplitNegatives(np.empty((0, 3), dtype=np.int32), origins_from("sub-rule", 0)) for split in SPLITS}
     notes: list[str] = []
     if complex_rules:
         share = paper_share if context.recipe.protocol == "paper" else sound_share
         found, notes = share(context, masks, wanted)
 
-    def draw_all(order: Sequence[Split]) -> dict[Split, Found]:
+    def draw_all(order: Sequence[Split]) -> dict[Split, SplitNegatives]:
         filled = dict(found)
         for split in order:
             missing = context.positives.sizes[split] - len(found[split].triples)
             if missing:
                 rng = generator(context.recipe.seed, "negatives", "qg", "position", split)
-                before = Taken(context, (known.triples for known in filled.values()))
+                before = TakenNegatives(context, (known.triples for known in filled.values()))
                 rest = draw_corruptions(context, split, missing, rng, before)
                 filled[split] = _together(found[split], rest)
         return filled
 
-    negatives = assemble(context, "qg", in_turn(context, draw_all))
+    negatives = assemble(context, "qg", draw_in_turn(context, draw_all))
     return replace(negatives, notes=(*notes, *negatives.notes))
 
 
-def _together(first: Found, second: Found) -> Found:
+def _together(first: SplitNegatives, second: SplitNegatives) -> SplitNegatives:
     columns = [column.name for column in fields(Origins)]
     origins = Origins(
         *(np.concatenate([getattr(first.origins, column), getattr(second.origins, column)]) for column in columns)
     )
-    return Found(np.vstack([first.triples, second.triples]), origins, second.why)
+    return SplitNegatives(np.vstack([first.triples, second.triples]), origins, second.why)
 
 
 # Where the subjects and objects of a sub-rule make more pairs than this, its conclusions are not listed if
@@ -146,7 +154,7 @@ class Part:
 
 def paper_share(
     context: Context, masks: Sequence[Sequence[int]], wanted: Mapping[Split, int]
-) -> tuple[dict[Split, Found], list[str]]:
+) -> tuple[dict[Split, SplitNegatives], list[str]]:
     """Draw from C⁻_train, C⁻_valid and C⁻_test, and say where that fell short.
 
     C⁻ = T_{R⁻}(K) ∖ P_all is split by the recipe's ratio; from each part up to the wanted number of triples
@@ -165,7 +173,7 @@ def paper_share(
     parts = undesired_parts(context, masks)
     drawn, size = _drawn(context, parts, wanted)
     limits = _part_sizes(context.recipe, size)
-    found: dict[Split, Found] = {}
+    found: dict[Split, SplitNegatives] = {}
     notes: list[str] = []
     begin = 0
     for split in SPLITS:
@@ -173,9 +181,9 @@ def paper_share(
         triples = drawn.triples[begin:end]
         begin = end
         rule, kept = _origins(context.engine, parts, triples)
-        found[split] = Found(triples, made("sub-rule", len(triples), rule=rule, kept=kept))
+        found[split] = SplitNegatives(triples, origins_from("sub-rule", len(triples), rule=rule, kept=kept))
         if len(triples) < wanted[split]:
-            what = f"its part of all {size:,}" if drawn.exhausted else reason(drawn)
+            what = f"its part of all {size:,}" if drawn.exhausted else shortfall(drawn)
             notes.append(
                 f"{len(triples):,} of the {wanted[split]:,} negatives of {split} that were to come from "
                 f"sub-rules do, {what}"
@@ -302,7 +310,7 @@ _UNCOUNTED = np.iinfo(np.int64).max
 
 def sound_share(
     context: Context, masks: Sequence[Sequence[int]], wanted: Mapping[Split, int]
-) -> tuple[dict[Split, Found], list[str]]:
+) -> tuple[dict[Split, SplitNegatives], list[str]]:
     """Draw truly negative conclusions of sub-rules, an equal share for each pair.
 
     Parameters
@@ -321,13 +329,13 @@ def sound_share(
     kept = np.concatenate([np.array(s.group.masks, dtype=np.int32) for s in sources])
     shares = _Shares(context, sources, len(rules), few)
     unpack = context.kg.keys.unpack
-    found: dict[Split, Found] = {}
+    found: dict[Split, SplitNegatives] = {}
     witnessed: dict[Split, int] = {}
     for part, split in enumerate(SPLITS):
         rng = generator(context.recipe.seed, "negatives", "qg", "shares", split)
         pairs, keys = shares.share_out(part, wanted[split], rng)
-        origins = made("sub-rule", len(pairs), rule=rules[pairs], kept=kept[pairs])
-        found[split] = Found(unpack(keys), origins)
+        origins = origins_from("sub-rule", len(pairs), rule=rules[pairs], kept=kept[pairs])
+        found[split] = SplitNegatives(unpack(keys), origins)
         witnessed[split] = shares.witnessed(pairs, keys)
     notes = [
         f"{len(found[split].triples):,} of the {wanted[split]:,} negatives of {split} that were to come "
@@ -387,7 +395,7 @@ class _Shares:
         packed = [packing.pack(same[0].base.every()) for same in small.values()]
         every = distinct_keys(np.concatenate([np.empty(0, dtype=np.int64), *packed]))
         every = every[negative(packing.unpack(every))]
-        self._taken = Taken_of_query_pools(every)
+        self._taken = TakenKeys(every)
         order = hash_order(every, salt(context.recipe.seed, "negatives", "qg", "parts"))
         self._listed = ListedPool(pairs, facts, self._taken, order, context.recipe.cuts)
         for same, keys in zip(small.values(), packed, strict=True):

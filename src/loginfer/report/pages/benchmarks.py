@@ -175,7 +175,7 @@ def _from_folder(name: str, cells: Sequence[Cell], benchmark: Benchmark, common:
 
 
 def _facts(benchmark: Benchmark, cell: Cell) -> list[tuple[str, str]]:
-    from loginfer.benchmark.folder.card import METHOD_NAMES
+    from loginfer.benchmark.negatives.methods import METHODS
 
     recipe, kg, method = benchmark.recipe, benchmark.manifest.get("kg"), cell.method
     facts = []
@@ -191,7 +191,7 @@ def _facts(benchmark: Benchmark, cell: Cell) -> list[tuple[str, str]]:
             ("protocol", recipe.protocol),
             ("seed", str(recipe.seed)),
         ]
-    named = METHOD_NAMES.get(method or "", "")
+    named = METHODS[method].title if method in METHODS else ""
     facts.append(("negatives", ", ".join(word for word in (method, named) if word) or "none"))
     if kg:
         facts.append(("sum of the graph", str(kg["sha256"])))

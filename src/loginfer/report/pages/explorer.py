@@ -27,7 +27,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.benchmark.benchmark import POSITIONS, SOURCES
+from loginfer.benchmark.benchmark import POSITIONS
+from loginfer.benchmark.negatives.methods import SOURCES
 from loginfer.evaluation.values import labelled_triples
 from loginfer.report.facts import benchmark_labels
 from loginfer.report.statistics import decisions_of

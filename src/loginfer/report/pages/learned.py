@@ -18,7 +18,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.benchmark.benchmark import SOURCES, Origins
+from loginfer.benchmark.benchmark import Origins
+from loginfer.benchmark.negatives.methods import METHODS, NEAR_MISSES, QUERY, SOURCES, method_phrases
 from loginfer.logic.patterns import SHORT_NAMES
 from loginfer.logic.subrules import EDITS
 from loginfer.report import charts as specs
@@ -41,8 +42,6 @@ from loginfer.report.values import Chart, Choice, Column, DataFile, Grid, Page, 
 
 # So far above the best shortcut a system must be, to have learned more than it.
 MARGIN = 0.10
-# Methods that say something about what was learned, the one that says most first.
-HARD = ("nm", "nmm", "qg", "pa")
 # Who learns nothing: the paper's baseline, and the oracle, which knows the rules.
 REFERENCES = ("simpbl", "oracle")
 
@@ -121,7 +120,8 @@ def standings(material: Material, groups: Groups) -> list[Standing]:
 
 def hardest(methods: Sequence[str]) -> str | None:
     """Return the method that says most about what was learned; None if there is none of them."""
-    return next((method for method in HARD if method in methods), None)
+    hard = sorted((method for method in METHODS.values() if method.hard), key=lambda method: -method.rank)
+    return next((name for method in hard for name in method.names if name in methods), None)
 
 
 def outcome(can: Answer, learned: Outcome) -> tuple[str, str]:
@@ -455,17 +455,10 @@ def edit_chart(systems: Sequence[str]) -> Chart:
     )
 
 
-# What each method is called in a sentence.
-_NAMES = {
-    "rc": "random corruption", "rb": "relevance-based negatives", "pa": "position-aware negatives",
-    "qg": "query-guided negatives", "nm": "near misses", "nmm": "matched near misses",
-}  # fmt: skip
-
-
 def pages(material: Material) -> Iterator[Page | DataFile]:
     """Make the page and its data, if some benchmark has near misses or several kinds of negatives."""
     groups, notes = grouped(material.collection)
-    if not any(len(methods) > 1 or "nm" in methods or "nmm" in methods for methods in groups.values()):
+    if not any(len(methods) > 1 or {*methods} & {*NEAR_MISSES.names} for methods in groups.values()):
         return
     found = standings(material, groups)
     if not found:
@@ -486,7 +479,8 @@ def _looked_into(groups: Groups) -> list[str]:
     """Return the benchmarks that are shown rule by rule: for each group its hardest negatives first."""
     found = []
     for methods in groups.values():
-        order = [m for m in (hardest(list(methods)),) if m] + [m for m in methods if m in ("nmm", "qg")]
+        order = [m for m in (hardest(list(methods)),) if m]
+        order += [m for m in methods if m in (NEAR_MISSES.names[-1], QUERY.name)]
         found += [next(iter(methods[m].values())).benchmark for m in dict.fromkeys(order)]
     return list(dict.fromkeys(found))
 
@@ -541,7 +535,7 @@ def _summary(found: Sequence[Standing]) -> list[str]:
         best = [s.best for s in found if s.method == method and s.best is not None]
         mean = share_text(sum(best) / len(best))
         told.append(
-            f"{_NAMES.get(method, method)} ({method}): {learned} of {of} pairs of a system and a benchmark; "
+            f"{method_phrases().get(method, method)} ({method}): {learned} of {of} pairs of a system and a benchmark; "
             f"the best shortcut reaches {mean} % in the mean"
         )
     return told

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from loginfer.benchmark.construction.suite import entries
+from loginfer.benchmark.negatives.methods import method_phrases
 from loginfer.evaluation.metric_table import metric_title
 from loginfer.report import charts as specs
 from loginfer.report.collection import Cell, Collection
-from loginfer.report.facts import METHODS, Figure, Groups, Material, figures_of, grouped, method_order, rounded
+from loginfer.report.facts import Figure, Groups, Material, figures_of, grouped, method_order, rounded
 from loginfer.report.paper import paper_value
 from loginfer.report.values import Chart, Choice, Column, Grid, Page, Rows
 
@@ -34,7 +35,7 @@ def _command(groups: Groups) -> str:
     """Return a command that would bring a second method for the first benchmark of the report."""
     suite = {entry.name for entry in entries()}
     for group, methods in groups.items():
-        for method in METHODS:
+        for method in method_phrases():
             if method not in methods and f"LogInfer-{group}-{method}" in suite:
                 return f"loginfer suite build --only {group}-{method} --out SUITE"
     return "loginfer build KG --pattern PATTERN --negatives rb --negatives pa --out BENCH"
@@ -98,7 +99,7 @@ def _papers(group: str, figure: Figure, methods: Mapping[str, Mapping[str, Cell]
     known = [
         (group, figure.key, label, "paper", method, value, None)
         for name, label in labels.items()
-        for method in METHODS
+        for method in method_phrases()
         if (value := paper_value(name, f"LogInfer-{group}-{method}", figure.metric)) is not None
     ]
     several = {row[2] for row in known if sum(other[2] == row[2] for other in known) > 1}
@@ -168,7 +169,7 @@ def _grid(groups: Groups, systems: Sequence[str]) -> Grid:
     there = {method for methods in groups.values() for method in methods}
     methods = sorted(there, key=method_order)
     lines = list(_lines(groups, systems))
-    printed = [m for m in METHODS if any(_paper(group, cells, m) is not None for group, cells in lines)]
+    printed = [m for m in method_phrases() if any(_paper(group, cells, m) is not None for group, cells in lines)]
     columns = [Column("benchmark"), Column("system")]
     columns += [Column(method, "share") for method in methods]
     columns += [Column(f"{method}, paper", "share") for method in printed]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from loginfer.benchmark.negatives.methods import NEAR_MISSES, POSITION
 from loginfer.evaluation.diagnosis import spearman
 from loginfer.reproduction.claims.values import (
     ACCURACY,
@@ -28,7 +29,7 @@ from loginfer.reproduction.plan import title
 from loginfer.reproduction.results import Figures
 
 # The kinds of negatives on which every conclusion is tested.
-COMPARED = ("pa", "nm", "nmm")
+COMPARED = (POSITION.name, *NEAR_MISSES.names)
 
 SIMPLE = ("sym", "inver", "hier")
 COMPLEX = ("comp", "trian", "diam")

@@ -1,0 +1,12 @@
+from .context import Context as Context
+from .context import SplitNegatives as SplitNegatives
+from .context import TakenNegatives as TakenNegatives
+from .context import assemble as assemble
+from .context import draw_in_turn as draw_in_turn
+from .context import origins_from as origins_from
+from .methods import METHODS as METHODS
+from .methods import SOURCES as SOURCES
+from .methods import NegativeMethod as NegativeMethod
+from .methods import method_named as method_named
+from .methods import register_negatives as register_negatives
+from .methods import sample_negatives as sample_negatives

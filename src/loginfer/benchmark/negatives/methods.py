@@ -1,0 +1,235 @@
+"""Which methods for negatives there are: one value for each, in one table.
+
+Everybody who has to know something about a method asks here: the recipe, the command line, the audit, cards and
+reports. Somebody else's method joins the table through `register_negatives`. Nothing heavy is imported before a
+method draws, so that the command line can list them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from loginfer.errors import UnknownNameError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from loginfer.benchmark.benchmark import NegativeSet, Origins
+    from loginfer.benchmark.negatives.context import Context
+    from loginfer.kg import Triples
+
+# Draws N_train, N_valid and N_test.
+DrawNegatives: TypeAlias = "Callable[[Context], NegativeSet]"
+# Given the audited benchmark, a split, triples and their origins: which triples are not what their origin
+# says, bool[n], and what is wrong with those, such as "are not concluded by the sub-rule that is told".
+Condition: TypeAlias = "Callable[[Any, str, Triples, Origins], tuple[npt.NDArray[np.bool_], str]]"
+
+# Where a negative came from; `Origins.source` holds places in this list. Methods that are registered may add to it.
+#   relevance  any constants of the support, any head predicate
+#   position   a conclusion with a constant in one position replaced
+#   sub-rule   a conclusion of a sub-rule
+#   object     a positive with a random object
+#   near-miss  a conclusion of a rule with one edit in its body
+SOURCES = ["relevance", "position", "sub-rule", "object", "near-miss"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NegativeMethod:
+    """A method for negatives.
+
+    Parameters
+    ----------
+    name
+        What recipes, files and tables call it.
+    title
+        The same in words.
+    phrase
+        The title as a noun, for sentences about its negatives.
+    description
+        What it does, in one sentence.
+    draw
+        Draws the negatives of all splits; or where the function is, `module:function`, imported at first use.
+    sources
+        What it may record in `Origins.source`.
+    rank
+        Where tables list it: the easier its negatives are to tell from positives, the earlier.
+    hard
+        Whether to tell its negatives from positives says something about what was learned.
+    conditions
+        For the audit: what triples from a source must satisfy. Sources of built-in methods have theirs already.
+    protocols
+        The protocols under which it can draw.
+    in_memory
+        Whether it compares with every triple of train, so that a graph in files is brought into memory.
+    matchable
+        Whether its negatives can be matched to positives on shortcuts.
+    size_of
+        As many negatives as what it draws for each split, head by head for conclusions.
+    covers_sub_rules
+        Whether every sub-rule of R⁻ should have a witness among its negatives, where that can be.
+    """
+
+    name: str
+    title: str
+    phrase: str = ""
+    description: str = ""
+    draw: DrawNegatives | str
+    sources: tuple[str, ...]
+    rank: int = 100
+    hard: bool = False
+    conditions: Mapping[str, Condition] = field(default_factory=dict)
+    protocols: tuple[str, ...] = ("paper", "sound")
+    in_memory: bool = False
+    matchable: bool = False
+    size_of: Literal["positives", "conclusions"] = "positives"
+    covers_sub_rules: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What names of benchmarks call it: `nm`, and where it can be matched `nmm` for matched negatives."""
+        return (self.name, f"{self.name}m") if self.matchable else (self.name,)
+
+    def sample(self, context: Context) -> NegativeSet:
+        """Return N_train, N_valid and N_test."""
+        if isinstance(self.draw, str):
+            module, _, function = self.draw.partition(":")
+            made: NegativeSet = getattr(import_module(module), function)(context)
+            return made
+        return self.draw(context)
+
+
+# In the order in which the command line names them.
+METHODS: dict[str, NegativeMethod] = {}
+
+
+def register_negatives(method: NegativeMethod) -> NegativeMethod:
+    """Make a method known to recipes, the command line, the audit and reports; return it.
+
+    Raises
+    ------
+    ValueError
+        If there is one of that name, or it records a source that has no condition.
+    """
+    if method.name in METHODS:
+        raise ValueError(f"there is a method for negatives called `{method.name}` already")
+    for source in method.sources:
+        if source not in (*SOURCES, *method.conditions):
+            raise ValueError(f"`{method.name}` records `{source}`, but has no condition for it")
+    SOURCES.extend(source for source in method.sources if source not in SOURCES)
+    METHODS[method.name] = method
+    return method
+
+
+def method_named(name: str) -> NegativeMethod:
+    """Return a method.
+
+    Raises
+    ------
+    UnknownNameError
+        With the nearest names.
+    """
+    if name not in METHODS:
+        raise UnknownNameError("method for negatives", name, METHODS)
+    return METHODS[name]
+
+
+def listed_methods(default: str) -> str:
+    """Return the names of all methods, for help: `rb, pa (default), qg or rc`."""
+    names = [f"{name} (default)" if name == default else name for name in METHODS]
+    return f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+def method_or_unknown(name: str) -> NegativeMethod:
+    """Return a method; for one that nobody has registered, as in a folder from elsewhere, what holds for any."""
+    return METHODS.get(name) or NegativeMethod(name=name, title=name, draw="", sources=tuple(SOURCES))
+
+
+def method_phrases() -> dict[str, str]:
+    """Return what names of benchmarks call negatives, and that in words, in the order of tables."""
+    phrases: dict[str, str] = {}
+    for method in sorted(METHODS.values(), key=lambda method: (method.rank, method.name)):
+        phrase = method.phrase or method.title
+        phrases |= dict(zip(method.names, (phrase, f"matched {phrase}"), strict=False))
+    return phrases
+
+
+def sample_negatives(context: Context, method: str) -> NegativeSet:
+    """Return N_train, N_valid and N_test by one method.
+
+    Parameters
+    ----------
+    context
+        K, R, the positives, and what counts as true.
+    method
+        A name in `METHODS`.
+    """
+    return method_named(method).sample(context)
+
+
+RELEVANCE = register_negatives(
+    NegativeMethod(
+        name="rb",
+        title="relevance-based",
+        phrase="relevance-based negatives",
+        description="Any constants of the rules' support, with the predicate of a head.",
+        draw="loginfer.benchmark.negatives.corruption:relevance_based",
+        sources=("relevance",),
+        rank=1,
+    )
+)
+POSITION = register_negatives(
+    NegativeMethod(
+        name="pa",
+        title="position-aware",
+        phrase="position-aware negatives",
+        description="A conclusion with a constant replaced by one that is seen in the same position.",
+        draw="loginfer.benchmark.negatives.corruption:position_aware",
+        sources=("position",),
+        rank=2,
+        hard=True,
+    )
+)
+QUERY = register_negatives(
+    NegativeMethod(
+        name="qg",
+        title="query-guided",
+        phrase="query-guided negatives",
+        description="Conclusions of sub-rules, so that what is simpler than the rules is not learned.",
+        draw="loginfer.benchmark.negatives.query_guided:query_guided",
+        sources=("sub-rule", "position"),
+        rank=3,
+        hard=True,
+        covers_sub_rules=True,
+    )
+)
+RANDOM_OBJECT = register_negatives(
+    NegativeMethod(
+        name="rc",
+        title="random object corruption",
+        phrase="random corruption",
+        description="Each positive once more, with any other object.",
+        draw="loginfer.benchmark.negatives.corruption:random_object",
+        sources=("object",),
+        rank=0,
+        in_memory=True,
+    )
+)
+NEAR_MISSES = register_negatives(
+    NegativeMethod(
+        name="nm",
+        title="near misses",
+        description="Conclusions of a rule with one part of its body changed.",
+        draw="loginfer.benchmark.negatives.near_misses:near_misses",
+        sources=("near-miss", "position"),
+        rank=4,
+        hard=True,
+        protocols=("sound",),
+        in_memory=True,
+        matchable=True,
+        size_of="conclusions",
+    )
+)
