@@ -14,8 +14,7 @@ from loginfer.benchmark.construction.pipeline import build
 from loginfer.benchmark.recipe import Recipe
 from loginfer.benchmark.shortcut_gate import (
     COMBINED,
-    Decisions,
-    balanced,
+    ShortcutDecisions,
     balanced_accuracies,
     check_limit,
     combined_decisions,
@@ -50,8 +49,8 @@ def test_decisions_give_the_accuracies_of_the_audit(small):
 
 
 def test_the_balanced_accuracy_weighs_both_labels_alike():
-    said = Decisions(np.array([True, True, False, True]), np.array([True, False]))
-    assert balanced(said) == pytest.approx((3 / 4 + 1 / 2) / 2)
+    said = ShortcutDecisions(np.array([True, True, False, True]), np.array([True, False]))
+    assert said.balanced_accuracy == pytest.approx((3 / 4 + 1 / 2) / 2)
     assert said.accuracy == pytest.approx(4 / 6)
 
 
@@ -102,7 +101,7 @@ def test_what_the_rules_contribute_adds_up(seed):
     made = _MADE[0]
     draw = np.random.default_rng(seed)
     sizes = len(made.positives.test), len(made.negatives["pa"].splits.test)
-    said = Decisions(*(draw.random(size) < 0.6 for size in sizes))
+    said = ShortcutDecisions(*(draw.random(size) < 0.6 for size in sizes))
     shares = rule_shares(made, "pa", {"any": said})["any"]
     assert sum(share.triples for share in shares) == pytest.approx(sum(sizes))
     assert sum(share.contribution for share in shares) == pytest.approx(said.accuracy - 0.5)
@@ -205,7 +204,7 @@ def test_the_combined_shortcut_is_the_same_every_time_and_not_worse_than_chance(
     for method in small.negatives:
         first, again = combined_decisions(small, method), combined_decisions(small, method)
         assert np.array_equal(first.right, again.right)
-        assert balanced(first) > 0.5
+        assert first.balanced_accuracy > 0.5
 
 
 def test_without_valid_there_is_no_combined_shortcut():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
@@ -17,12 +18,11 @@ from loginfer.benchmark.shortcuts import (
     SHORTCUTS,
     Adjacent,
     Cut,
-    ObjectPopularity,
     Oracle,
     OtherRelation,
+    Popularity,
     RelationName,
     SimpBL,
-    SubjectPopularity,
     fit_cut,
     oracle_accuracy,
     shortcut,
@@ -57,14 +57,14 @@ def test_scores_are_those_of_the_definitions(triples):
     known = set(triples)
     involved = {(e, r) for s, r, o in known for e in (s, o)}
     expected = {
-        SubjectPopularity: lambda s, r, o: sum(s in (x, y) for x, _, y in known),
-        ObjectPopularity: lambda s, r, o: sum(o in (x, y) for x, _, y in known),
+        partial(Popularity, column=0): lambda s, r, o: sum(s in (x, y) for x, _, y in known),
+        partial(Popularity, column=2): lambda s, r, o: sum(o in (x, y) for x, _, y in known),
         Adjacent: lambda s, r, o: any({(s, q, o), (o, q, s)} & known for q in range(RELATIONS)),
         OtherRelation: lambda s, r, o: any((s, q, o) in known for q in range(RELATIONS) if q != r),
     }
     for baseline, score in expected.items():
-        assert baseline(graph).scores(EVERY).tolist() == [float(score(*row)) for row in EVERY.tolist()]
-    simpbl = SimpBL(graph.triples, RELATIONS).scores(EVERY)
+        assert baseline(graph).score(EVERY).tolist() == [float(score(*row)) for row in EVERY.tolist()]
+    simpbl = SimpBL(graph.triples, RELATIONS).score(EVERY)
     assert simpbl.tolist() == [float((s, r) in involved and (o, r) in involved) for s, r, o in EVERY.tolist()]
 
 
@@ -72,7 +72,7 @@ def test_scores_are_those_of_the_definitions(triples):
 @settings(max_examples=30)
 def test_the_relation_is_scored_by_its_share_of_positives(positives, negatives):
     p, n = (graph_of(rows).triples for rows in (positives, negatives))
-    scores = RelationName(p, n, RELATIONS).scores(EVERY)
+    scores = RelationName(p, n, RELATIONS).score(EVERY)
     for (_, r, _), score in zip(EVERY.tolist(), scores, strict=True):
         true, all_ = int((p[:, 1] == r).sum()), int((p[:, 1] == r).sum() + (n[:, 1] == r).sum())
         assert score == (true / all_ if all_ else 0.5)
@@ -146,8 +146,8 @@ def test_without_test_nothing_is_judged():
 def test_simpbl_can_look_into_valid_as_the_authors_did():
     made = benchmark_of(Splits(TRAIN, VALID, TEST), Splits(TRAIN[:0], N_VALID, N_TEST))
     asked = rows((0, 1, 3))
-    assert shortcut("simpbl", made, "given").scores(asked).tolist() == [0.0]
-    assert shortcut("simpbl", made, "given", index="train+valid").scores(asked).tolist() == [1.0]
+    assert shortcut("simpbl", made, "given").score(asked).tolist() == [0.0]
+    assert shortcut("simpbl", made, "given", index="train+valid").score(asked).tolist() == [1.0]
 
 
 def test_adjacency_looks_into_the_graph_and_not_at_conclusions():
@@ -157,7 +157,7 @@ def test_adjacency_looks_into_the_graph_and_not_at_conclusions():
     made = build(Recipe("path", rules=(rule,), k2=30, negatives=("pa",)), graph)
     concluded = made.provenance.triples[made.provenance.split == 0]
     assert len(concluded) == 24
-    assert not shortcut("adjacent", made, "pa").scores(concluded).any()
+    assert not shortcut("adjacent", made, "pa").score(concluded).any()
 
 
 def test_the_oracle_predicts_what_the_rules_derive_from_training():
@@ -168,7 +168,7 @@ def test_the_oracle_predicts_what_the_rules_derive_from_training():
     made = Benchmark(
         "made up", graph, positives, {"given": NegativeSet("given", Splits(rows(), rows(), rows((1, 1, 3))))}
     )
-    assert oracle.scores(positives.test).tolist() == [1.0, 0.0]
+    assert oracle.score(positives.test).tolist() == [1.0, 0.0]
     assert oracle_accuracy(oracle, made, "given") == {
         "accuracy": 1 / 3, "recall": 0.5, "false_positive_rate": 1.0,
     }  # fmt: skip

@@ -66,7 +66,7 @@ def scored(made: Benchmark, score) -> Predictions:
 
 
 def oracle(made: Benchmark):
-    return Oracle(open_engine(made.graph), made.program).scores
+    return Oracle(open_engine(made.graph), made.program).score
 
 
 def holds(made: Benchmark, *relations: str):
@@ -101,7 +101,7 @@ def test_an_oracle_has_learned_every_rule(triangles, simple):
 def test_a_rule_that_no_negatives_tell_from_adjacency_is_untested(simple):
     negatives = simple.negatives["pa"]
     test = negatives.splits.test
-    test = test[shortcut("adjacent", simple, "pa").scores(test) == 0]
+    test = test[shortcut("adjacent", simple, "pa").score(test) == 0]
     apart = replace(negatives, splits=replace(negatives.splits, test=test), origins={})
     made = replace(simple, negatives={"pa": apart})
     first, second = diagnose(made, scored(made, oracle(made)), HALF).rules
@@ -186,7 +186,7 @@ def test_a_threshold_from_validation_does_as_well(triangles):
 def test_the_scores_of_a_baseline_follow_it(triangles):
     for name in ("object-popularity", "relation-name", "adjacent"):
         baseline = shortcut(name, triangles, "qg")
-        found = diagnose(triangles, scored(triangles, baseline.scores), HALF)
+        found = diagnose(triangles, scored(triangles, baseline.score), HALF)
         assert list(found.baselines) == list(SHORTCUTS)
         assert found.baselines[name]["correlation"] == pytest.approx(1.0)
         followed = [line for line in found.summary() if "the scores follow" in line]
@@ -323,7 +323,7 @@ def test_adjacency_is_exposed_on_the_triangles_of_wordnet(data_folder):
     made = build(recipe, load_graph("wn18rr"))
     honest = diagnose(made, scored(made, oracle(made)), HALF)
     assert honest.verdicts["learned"] == 20
-    adjacent = diagnose(made, scored(made, shortcut("adjacent", made, "qg").scores), HALF)
+    adjacent = diagnose(made, scored(made, shortcut("adjacent", made, "qg").score), HALF)
     assert adjacent.verdicts["shortcut"] == 20
     assert all(len(parse_rule(rule.instead.text).body) == 1 for rule in adjacent.rules)
 

@@ -1,43 +1,52 @@
-"""Which shortcuts do too well, and on which rules.
+"""Which shortcuts do better on a benchmark than they may, and on which rules that rests.
 
-Which test triples belong to which rule: its conclusions, and the negatives that stand against it.
+A shortcut's accuracy is told rule by rule. Each test triple counts once in all: a conclusion that several rules
+derive is shared equally between them, and so is a negative that several rules may own; rules without a
+conclusion in test take no part in that unless all of them are such. What the rules contribute to a shortcut's
+accuracy beyond a half then adds up to what it has, less what triples without any rule contribute.
 
-On which rules a shortcut rests: its accuracy rule by rule.
-
-Each test triple counts once in all. A conclusion that several rules derive is shared equally between them. So
-is a negative that several rules may own; rules without a conclusion in test take no part in that unless all
-of them are such. What the rules contribute to a shortcut's accuracy beyond a half then adds up to what
-it has, less what triples without any rule contribute.
-
-The gate: which shortcuts do better on a benchmark than they may, and on which rules that rests.
-
-All shortcuts at once: what somebody could reach who knows no rule and combines what they see.
-
-The features of a triple (x, R, y) are the scores of the shortcuts, and adjacency by direction. A logistic
-model over them, their squares and products is fitted on P_valid and N_valid. Then each relation with enough
-labelled triples gets a linear correction of its own: a constant may be popular for one relation and not for
-another. No rule is looked at, and no pair of relations.
+All shortcuts are also combined, as somebody could do who knows no rule. The features of a triple (x, R, y) are
+the scores of the shortcuts, and adjacency by direction. A logistic model over them, their squares and products
+is fitted on P_valid and N_valid. Then each relation with enough labelled triples gets a linear correction of
+its own: a constant may be popular for one relation and not for another. No rule is looked at, and no pair of
+relations.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.benchmark import Benchmark
-from loginfer.benchmark.shortcuts import SHORTCUTS, fit_cut, fitted_shortcut, shortcut
+from loginfer.benchmark.shortcuts import SHORTCUTS, Adjacent, fit_cut, fitted_shortcuts, shortcut, visible_graph
 from loginfer.engine.binding import relation_of
 from loginfer.errors import InputError
 from loginfer.kg import KnowledgeGraph, Triples
-from loginfer.kg.graph import distinct_keys, member, places_of
+from loginfer.kg.graph import places_of
 from loginfer.logic.rule import Atom, Constant
 
 Counts = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 Pairs = tuple[Counts, Counts]  # group, row
+
+# How tables call all shortcuts combined.
+COMBINED = "combined"
+# So many rules of a shortcut are named; the others are counted.
+NAMED = 3
+# A relation with fewer labelled triples in valid has no correction of its own.
+LEAST = 30
+# How strongly weights are drawn to 0, in triples: of the common model, of a relation's correction.
+RIDGE, RIDGE_OF_RELATION = 1.0, 5.0
+# Steps of Newton's method; far more than it needs with these penalties.
+STEPS = 30
+
+
+# -- which test triples belong to which rule -------------------------------------------------------
 
 
 def negatives_of(benchmark: Benchmark, method: str | None) -> Triples:
@@ -64,7 +73,7 @@ def own_conclusions(benchmark: Benchmark) -> Pairs:
     return rule[order], row[order]
 
 
-def fits_head(head: Atom, graph: KnowledgeGraph, triples: Triples) -> npt.NDArray[np.bool_]:
+def fits_head(head: Atom, graph: KnowledgeGraph, triples: Triples) -> Mask:
     """Return bool[n]: which triples could be conclusions of a rule with this head, by its names."""
     fits = triples[:, 1] == relation_of(head, graph)
     for column, term in ((0, head.subject), (2, head.object)):
@@ -103,14 +112,11 @@ def rule_triples(benchmark: Benchmark, method: str | None) -> Pairs:
     return np.concatenate(groups), np.concatenate(rows)
 
 
-# So many rules of a shortcut are named; the others are counted.
-NAMED = 3
-
-Mask = npt.NDArray[np.bool_]
+# -- what shortcuts say, rule by rule --------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Decisions:
+class ShortcutDecisions:
     """What a shortcut says about P_test and N_test.
 
     Parameters
@@ -132,28 +138,19 @@ class Decisions:
         """The share of triples on which it is right."""
         return float(self.right.mean())
 
+    @property
+    def balanced_accuracy(self) -> float:
+        """The mean of the shares of positives and of negatives on which it is right."""
+        return float((self.positive.mean() + (~self.negative).mean()) / 2)
 
-def balanced(decisions: Decisions) -> float:
-    """Return the balanced accuracy: the mean of the shares of positives and of negatives that are right."""
-    return float((decisions.positive.mean() + (~decisions.negative).mean()) / 2)
 
-
-def shortcut_decisions(benchmark: Benchmark, method: str) -> dict[str, Decisions]:
-    """Return what each shortcut says about test, with the cut that is best on valid.
-
-    The same shortcuts as in `shortcut_accuracies`; nothing without test.
-    """
-    positives, negatives = benchmark.positives.test, benchmark.negatives[method].splits.test
-    if not len(positives) or not len(negatives):
-        return {}
-    found = {}
-    for name in SHORTCUTS:
-        fitted = fitted_shortcut(name, benchmark, method)
-        if fitted is not None:
-            scorer, cut = fitted
-            said = (cut.predict(scorer.scores(triples)) for triples in (positives, negatives))
-            found[name] = Decisions(*said)
-    return found
+def shortcut_decisions(benchmark: Benchmark, method: str) -> dict[str, ShortcutDecisions]:
+    """Return what each shortcut says about test; see `fitted_shortcuts` for which there are."""
+    test = benchmark.positives.test, benchmark.negatives[method].splits.test
+    return {
+        name: ShortcutDecisions(*(cut.predict(scorer.score(triples)) for triples in test))
+        for name, scorer, cut in fitted_shortcuts(benchmark, method)
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,16 +176,11 @@ class RuleShare:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
-        return {
-            "rule": self.rule,
-            "triples": round(self.triples, 6),
-            "accuracy": round(self.accuracy, 6),
-            "contribution": round(self.contribution, 6),
-        }
+        return {key: round(value, 6) for key, value in asdict(self).items()}
 
 
 def rule_shares(
-    benchmark: Benchmark, method: str, decisions: Mapping[str, Decisions]
+    benchmark: Benchmark, method: str, decisions: Mapping[str, ShortcutDecisions]
 ) -> dict[str, tuple[RuleShare, ...]]:
     """Return for each shortcut how it does rule by rule, those that contribute most first.
 
@@ -232,7 +224,7 @@ def most_important(shares: Sequence[RuleShare], number: int = NAMED) -> tuple[Ru
     return tuple(share for share in shares[:number] if share.contribution > 0)
 
 
-def _weights(benchmark: Benchmark, rule: npt.NDArray[np.int64], row: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+def _weights(benchmark: Benchmark, rule: Counts, row: Counts) -> Floats:
     """Return float64[m]: how much of each pair's triple belongs to its rule; 1 for each triple in all."""
     size = len(benchmark.positives.test)
     concluding = np.zeros(len(benchmark.rules), dtype=bool)
@@ -243,6 +235,9 @@ def _weights(benchmark: Benchmark, rule: npt.NDArray[np.int64], row: npt.NDArray
     taking = np.where(among[row] > 0, concluding[rule], True)
     shares = np.bincount(row, taking, minlength=rows)
     return np.asarray(taking / shares[row])
+
+
+# -- the gate --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,17 +345,7 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f} %".replace(".0 %", " %")
 
 
-# How the tables call it.
-COMBINED = "combined"
-
-# A relation with fewer labelled triples in valid has no correction of its own.
-LEAST = 30
-# How strongly weights are drawn to 0, in triples: of the common model, of a relation's correction.
-RIDGE, RIDGE_OF_RELATION = 1.0, 5.0
-# Steps of Newton's method; far more than it needs with these penalties.
-STEPS = 30
-
-Floats = npt.NDArray[np.float64]
+# -- all shortcuts combined ------------------------------------------------------------------------
 
 
 def balanced_accuracies(benchmark: Benchmark, method: str) -> dict[str, float]:
@@ -372,10 +357,10 @@ def balanced_accuracies(benchmark: Benchmark, method: str) -> dict[str, float]:
     together = combined_decisions(benchmark, method)
     if together is not None:
         decisions[COMBINED] = together
-    return {name: balanced(said) for name, said in decisions.items()}
+    return {name: said.balanced_accuracy for name, said in decisions.items()}
 
 
-def combined_decisions(benchmark: Benchmark, method: str) -> Decisions | None:
+def combined_decisions(benchmark: Benchmark, method: str) -> ShortcutDecisions | None:
     """Return what the combined shortcut says about test; None without valid or without test.
 
     Parameters
@@ -403,21 +388,17 @@ def combined_decisions(benchmark: Benchmark, method: str) -> Decisions | None:
             scores[mine] = _fitted(linear[mine], truth[known], scores[mine], RIDGE_OF_RELATION)
     cut = fit_cut(scores[:labelled][truth == 1], scores[:labelled][truth == 0])
     said = cut.predict(scores[labelled:])
-    return Decisions(said[: len(positives.test)], said[len(positives.test) :])
+    return ShortcutDecisions(said[: len(positives.test)], said[len(positives.test) :])
 
 
 def _features(benchmark: Benchmark, method: str, triples: Triples) -> Floats:
     """Return float64[n, f]: the scores of all shortcuts, popularity by its logarithm, and two directions."""
     columns = []
     for name in SHORTCUTS:
-        scores = shortcut(name, benchmark, method).scores(triples)
+        scores = shortcut(name, benchmark, method).score(triples)
         columns.append(np.log1p(scores) if name.endswith("popularity") else scores)
-    kg = benchmark.graph if benchmark.kg is None else benchmark.kg
-    size = len(kg.entities)
-    pairs = distinct_keys(kg.triples[:, 0].astype(np.int64) * size + kg.triples[:, 2])
-    for first, second in ((0, 2), (2, 0)):
-        found = member(pairs, triples[:, first].astype(np.int64) * size + triples[:, second])
-        columns.append(found.astype(np.float64))
+    adjacent = Adjacent(visible_graph(benchmark))
+    columns += [adjacent.connects(triples, *ends).astype(np.float64) for ends in ((0, 2), (2, 0))]
     return np.column_stack(columns)
 
 

@@ -1,18 +1,14 @@
-"""Shortcut scorers and the oracle, once, with score().
+"""Scorers that learn nothing: shortcuts, which know no rule, and the oracle, which knows them all.
 
-Shortcut baselines: classifiers that know no rule, to show what a benchmark gives away for free.
-
-Each looks at P_train (or at K, where that is known) and gives every triple a score. The score says nothing
+A shortcut looks at P_train (or at K, where that is known) and gives every triple a score. The score says nothing
 about truth by itself: which side of which threshold is called positive is fitted on P_valid and N_valid, and
-the accuracy is counted on P_test and N_test. A benchmark on which one of them does well can be passed
-without inference.
-
-The oracle: it knows the rules, and predicts what they derive from P_train.
+the accuracy is counted on P_test and N_test. A benchmark on which a shortcut does well can be passed without
+inference. The oracle predicts what the rules derive from P_train.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -26,17 +22,21 @@ from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.kg.graph import distinct_keys, member, places_of
 from loginfer.logic.rule import Rule
 
-Scores = npt.NDArray[np.float64]
+Ids = npt.NDArray[np.int32]
 Keys = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+Scores = npt.NDArray[np.float64]
 
 # Where the scores are 0 and 1, a benchmark without valid can still be judged: 1 is the prediction "true".
 BINARY = ("adjacent", "other-relation", "simpbl")
+# The columns of a triple by what candidates are asked for.
+_COLUMNS = {"subject": 0, "relation": 1, "object": 2}
 
 
-class Scorer(Protocol):
+class ShortcutScorer(Protocol):
     """Whatever gives triples scores."""
 
-    def scores(self, triples: Triples) -> Scores:
+    def score(self, triples: Triples) -> Scores:
         """Return float64[n], one score a triple."""
         ...
 
@@ -57,38 +57,31 @@ class RelationName:
         all_ = true + np.bincount(negatives[:, 1], minlength=relations)
         self._share = np.divide(true, all_, out=np.full(relations, 0.5), where=all_ > 0)
 
-    def scores(self, triples: Triples) -> Scores:
+    def score(self, triples: Triples) -> Scores:
         """Return the share of positives of each triple's relation."""
         return np.asarray(self._share[triples[:, 1]])
 
 
-class _Popularity:
-    """The number of triples of P_train that mention a constant, in either position."""
+class Popularity:
+    """The number of triples of P_train that mention a constant, in either position.
 
-    column: int
+    Parameters
+    ----------
+    train
+        P_train.
+    column
+        Whose popularity counts: 0 for that of the subject, 2 for that of the object.
+    """
 
-    def __init__(self, train: KnowledgeGraph) -> None:
+    def __init__(self, train: KnowledgeGraph, column: int) -> None:
         ends = train.triples[:, ::2]
-        degree = np.bincount(ends.ravel(), minlength=len(train.entities))
-        loops = train.triples[ends[:, 0] == ends[:, 1], 0]
-        degree -= np.bincount(loops, minlength=len(train.entities))
-        self._degree = degree.astype(np.float64)
+        once = np.concatenate([ends[:, 0], ends[ends[:, 0] != ends[:, 1], 1]])
+        self._degree = np.bincount(once, minlength=len(train.entities)).astype(np.float64)
+        self._column = column
 
-    def scores(self, triples: Triples) -> Scores:
+    def score(self, triples: Triples) -> Scores:
         """Return the degree of each triple's constant."""
-        return np.asarray(self._degree[triples[:, self.column]])
-
-
-class SubjectPopularity(_Popularity):
-    """The number of triples of P_train that mention the subject."""
-
-    column = 0
-
-
-class ObjectPopularity(_Popularity):
-    """The number of triples of P_train that mention the object."""
-
-    column = 2
+        return np.asarray(self._degree[triples[:, self._column]])
 
 
 class Adjacent:
@@ -104,10 +97,13 @@ class Adjacent:
         self._size = len(kg.entities)
         self._pairs = distinct_keys(_pairs(kg.triples, 0, 2, self._size))
 
-    def scores(self, triples: Triples) -> Scores:
+    def connects(self, triples: Triples, first: int, second: int) -> Mask:
+        """Return bool[n]: whether K has a triple from one column's constant to another's."""
+        return member(self._pairs, _pairs(triples, first, second, self._size))
+
+    def score(self, triples: Triples) -> Scores:
         """Return 1 for triples between adjacent constants, 0 for others."""
-        forward = member(self._pairs, _pairs(triples, 0, 2, self._size))
-        return (forward | member(self._pairs, _pairs(triples, 2, 0, self._size))).astype(np.float64)
+        return (self.connects(triples, 0, 2) | self.connects(triples, 2, 0)).astype(np.float64)
 
 
 class OtherRelation:
@@ -123,12 +119,11 @@ class OtherRelation:
         self._kg = kg
         self._pairs, self._relations = np.unique(_pairs(kg.triples, 0, 2, len(kg.entities)), return_counts=True)
 
-    def scores(self, triples: Triples) -> Scores:
+    def score(self, triples: Triples) -> Scores:
         """Return 1 where another relation holds, 0 elsewhere."""
         if not len(self._pairs):
             return np.zeros(len(triples))
-        wanted = _pairs(triples, 0, 2, len(self._kg.entities))
-        found, places = places_of(self._pairs, wanted)
+        found, places = places_of(self._pairs, _pairs(triples, 0, 2, len(self._kg.entities)))
         relations = np.where(found, self._relations[places], 0)
         return (relations > self._kg.contains(triples)).astype(np.float64)
 
@@ -151,12 +146,25 @@ class SimpBL:
         involved = [_pairs(known, column, 1, relations) for column in (0, 2)]
         self._involved = distinct_keys(np.concatenate(involved))
 
-    def scores(self, triples: Triples) -> Scores:
+    def score(self, triples: Triples) -> Scores:
         """Return 1 for triples that SimpBL predicts, 0 for others."""
         subject = self.involves(triples[:, 0], triples[:, 1])
         return (subject & self.involves(triples[:, 2], triples[:, 1])).astype(np.float64)
 
-    def involves(self, constants: npt.NDArray[np.int32], relations: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
+    def score_candidates(self, triples: Triples, position: str, candidates: Ids) -> Scores:
+        """Return float64[n, c]; whom a relation involves is looked up once a relation."""
+        if position == "relation":
+            asked = np.tile(candidates, len(triples))
+            ends = [self.involves(np.repeat(triples[:, column], len(candidates)), asked) for column in (0, 2)]
+            return (ends[0] & ends[1]).reshape(len(triples), -1).astype(np.float64)
+        known = self.involves(triples[:, 2 - _COLUMNS[position]], triples[:, 1])
+        scores = np.zeros((len(triples), len(candidates)))
+        for relation in np.unique(triples[known, 1]):
+            rows = known & (triples[:, 1] == relation)
+            scores[rows] = self.involves(candidates, np.full(len(candidates), relation, dtype=np.int32))
+        return scores
+
+    def involves(self, constants: Ids, relations: Ids) -> Mask:
         """Return for each constant and relation whether a known triple involves both."""
         return member(self._involved, constants.astype(np.int64) * self._size + relations)
 
@@ -170,34 +178,35 @@ def _pairs(triples: Triples, first: int, second: int, size: int) -> Keys:
 Index = Literal["train", "train+valid"]
 
 
-def _relation_name(benchmark: Benchmark, method: str, _: Index) -> Scorer:
+def _relation_name(benchmark: Benchmark, method: str, _: Index) -> ShortcutScorer:
     negatives = benchmark.negatives[method].splits.valid
     return RelationName(benchmark.positives.valid, negatives, len(benchmark.graph.relations))
 
 
-def _simpbl(benchmark: Benchmark, _: str, index: Index) -> Scorer:
+def _simpbl(benchmark: Benchmark, _: str, index: Index) -> ShortcutScorer:
     known = benchmark.seen.triples
     if index == "train+valid":
         known = np.vstack([known, benchmark.positives.valid])
     return SimpBL(known, len(benchmark.graph.relations))
 
 
-def _kg(benchmark: Benchmark) -> KnowledgeGraph:
+def visible_graph(benchmark: Benchmark) -> KnowledgeGraph:
+    """Return the graph that shortcuts look into: K, or P_train where K is not known."""
     return benchmark.graph if benchmark.kg is None else benchmark.kg
 
 
-SHORTCUTS: Mapping[str, Callable[[Benchmark, str, Index], Scorer]] = {
+SHORTCUTS: Mapping[str, Callable[[Benchmark, str, Index], ShortcutScorer]] = {
     "relation-name": _relation_name,
-    "subject-popularity": lambda benchmark, _, __: SubjectPopularity(benchmark.seen),
-    "object-popularity": lambda benchmark, _, __: ObjectPopularity(benchmark.seen),
-    "adjacent": lambda benchmark, _, __: Adjacent(_kg(benchmark)),
-    "other-relation": lambda benchmark, _, __: OtherRelation(_kg(benchmark)),
+    "subject-popularity": lambda benchmark, _, __: Popularity(benchmark.seen, 0),
+    "object-popularity": lambda benchmark, _, __: Popularity(benchmark.seen, 2),
+    "adjacent": lambda benchmark, _, __: Adjacent(visible_graph(benchmark)),
+    "other-relation": lambda benchmark, _, __: OtherRelation(visible_graph(benchmark)),
     "simpbl": _simpbl,
 }
 
 
-def shortcut(name: str, benchmark: Benchmark, method: str, *, index: Index = "train") -> Scorer:
-    """Return a shortcut baseline by name.
+def shortcut(name: str, benchmark: Benchmark, method: str, *, index: Index = "train") -> ShortcutScorer:
+    """Return a shortcut by name.
 
     Parameters
     ----------
@@ -231,7 +240,7 @@ class Cut:
     threshold: float
     reversed: bool = False
 
-    def predict(self, scores: Scores) -> npt.NDArray[np.bool_]:
+    def predict(self, scores: Scores) -> Mask:
         """Return bool[n]: which scores count as true."""
         return np.asarray((scores >= self.threshold) != self.reversed)
 
@@ -245,9 +254,8 @@ def counts_from(positive: Scores, negative: Scores) -> tuple[Scores, Keys, Keys]
         float64[k], int64[k + 1], int64[k + 1]; the last counts are those above all scores: 0.
     """
     values, place = np.unique(np.concatenate([positive, negative]), return_inverse=True)
-    place = place.ravel()
-    at = [np.bincount(part, minlength=len(values)) for part in np.split(place, [len(positive)])]
-    true, false = (np.append(np.cumsum(found[::-1])[::-1], 0).astype(np.int64) for found in at)
+    at = [np.bincount(part, minlength=len(values)) for part in np.split(place.ravel(), [len(positive)])]
+    true, false = (np.append(np.cumsum(counts[::-1])[::-1], 0).astype(np.int64) for counts in at)
     return values, true, false
 
 
@@ -271,14 +279,20 @@ def fit_cut(positive: Scores, negative: Scores) -> Cut:
     return Cut((low + high) / 2, turned)
 
 
-def accuracy(scorer: Scorer, cut: Cut, positives: Triples, negatives: Triples) -> float | None:
-    """Return the share of correct predictions; None without triples."""
-    size = len(positives) + len(negatives)
-    if not size:
-        return None
-    right = int(cut.predict(scorer.scores(positives)).sum())
-    right += len(negatives) - int(cut.predict(scorer.scores(negatives)).sum())
-    return right / size
+def fitted_shortcuts(benchmark: Benchmark, method: str) -> Iterator[tuple[str, ShortcutScorer, Cut]]:
+    """Yield each shortcut with the cut that is best on valid.
+
+    Without valid, only those that need no fitting. Nothing without test: there would be nothing to judge.
+    """
+    positives, negatives = benchmark.positives, benchmark.negatives[method].splits
+    if not len(positives.test) or not len(negatives.test):
+        return
+    labelled = len(positives.valid) > 0 and len(negatives.valid) > 0
+    for name in SHORTCUTS:
+        if labelled or name in BINARY:
+            scorer = shortcut(name, benchmark, method)
+            valid = (scorer.score(triples) for triples in (positives.valid, negatives.valid))
+            yield name, scorer, fit_cut(*valid) if labelled else Cut(0.5)
 
 
 def shortcut_accuracies(benchmark: Benchmark, method: str) -> dict[str, dict[str, Any]]:
@@ -294,41 +308,100 @@ def shortcut_accuracies(benchmark: Benchmark, method: str) -> dict[str, dict[str
     Returns
     -------
     dict
-        For each baseline `accuracy` on test, `valid_accuracy`, `threshold` (None if all scores are called the
-        same) and `reversed`: whether scores below the threshold are called true. Without valid, only those
-        that need no fitting. Without test, nothing.
+        For each shortcut `accuracy` on test, `valid_accuracy`, `threshold` (None if all scores are called the
+        same) and `reversed`: whether scores below the threshold are called true. See `fitted_shortcuts` for
+        which there are.
     """
     positives, negatives = benchmark.positives, benchmark.negatives[method].splits
-    if not len(positives.test) or not len(negatives.test):
-        return {}
-    found: dict[str, dict[str, Any]] = {}
-    for name in SHORTCUTS:
-        fitted = fitted_shortcut(name, benchmark, method)
-        if fitted is None:
-            continue
-        scorer, cut = fitted
-        found[name] = {
-            "accuracy": accuracy(scorer, cut, positives.test, negatives.test),
-            "valid_accuracy": accuracy(scorer, cut, positives.valid, negatives.valid),
+    return {
+        name: {
+            "accuracy": _accuracy(scorer, cut, positives.test, negatives.test),
+            "valid_accuracy": _accuracy(scorer, cut, positives.valid, negatives.valid),
             "threshold": cut.threshold if np.isfinite(cut.threshold) else None,
             "reversed": cut.reversed,
         }
-    return found
+        for name, scorer, cut in fitted_shortcuts(benchmark, method)
+    }
 
 
-def fitted_shortcut(name: str, benchmark: Benchmark, method: str) -> tuple[Scorer, Cut] | None:
-    """Return a shortcut with the cut that is best on valid; None where it needs valid and there is none."""
-    positives, negatives = benchmark.positives.valid, benchmark.negatives[method].splits.valid
-    labelled = len(positives) > 0 and len(negatives) > 0
-    if not labelled and name not in BINARY:
-        return None
-    scorer = shortcut(name, benchmark, method)
-    if not labelled:
-        return scorer, Cut(0.5)
-    return scorer, fit_cut(scorer.scores(positives), scorer.scores(negatives))
+def _accuracy(scorer: ShortcutScorer, cut: Cut, positives: Triples, negatives: Triples) -> float | None:
+    """Return the share of correct predictions; None without triples."""
+    right = int(cut.predict(scorer.score(positives)).sum())
+    right += len(negatives) - int(cut.predict(scorer.score(negatives)).sum())
+    size = len(positives) + len(negatives)
+    return right / size if size else None
 
 
-def oracle_of(benchmark: Benchmark, engine: Engine, rules: Sequence[Rule]) -> Oracle | DeepOracle:
+# -- the oracle ------------------------------------------------------------------------------------
+
+
+class Oracle:
+    """Scores 1 for triples of T_R(P_train), 0 for others; with several steps, for triples of M_R(P_train).
+
+    Parameters
+    ----------
+    engine
+        An engine over P_train, whose vocabularies hold every name of the rules' heads.
+    rules
+        R.
+    max_triples
+        Take as many steps as there are, and give up when more triples follow. None: take one step.
+    """
+
+    def __init__(self, engine: Engine, rules: Sequence[Rule], max_triples: int | None = None) -> None:
+        graph = engine.graph
+        self._engine = engine
+        self._rules = tuple(rules)
+        self._sizes = (len(graph.entities), len(graph.relations), len(graph.entities))
+        self._true: KnowledgeGraph | None = None
+        self._sorted: dict[str, Keys] = {}
+        if max_triples is not None:
+            closure = everything_entailed(engine, rules, max_triples)
+            self._true = graph.with_triples(np.vstack([graph.triples, closure.triples]))
+
+    def score(self, triples: Triples) -> Scores:
+        """Return 1 for triples that the rules derive, 0 for others."""
+        if self._true is not None:
+            return self._true.contains(triples).astype(np.float64)
+        return self._engine.derives(self._rules, triples).astype(np.float64)
+
+    def score_candidates(self, triples: Triples, position: str, candidates: Ids) -> Scores:
+        """Return float64[n, c]: 1 where the triple with that candidate is derived."""
+        column, keys = _COLUMNS[position], self._keys(position)
+        first = triples.copy()
+        first[:, column] = 0
+        start = self._pack(first, position)
+        # The derived values of a query stand together, from its smallest possible key on.
+        low, high = np.searchsorted(keys, start), np.searchsorted(keys, start + self._sizes[column])
+        rows = np.repeat(np.arange(len(triples)), high - low)
+        places = np.arange(len(rows)) - np.repeat(np.cumsum(high - low) - (high - low), high - low)
+        derived = keys[np.repeat(low, high - low) + places] - start[rows]
+        order = np.argsort(candidates, kind="stable")
+        found, where = places_of(candidates[order].astype(np.int64), derived)
+        scores = np.zeros((len(triples), len(candidates)))
+        scores[rows[found], order[where[found]]] = 1
+        return scores
+
+    def _keys(self, position: str) -> Keys:
+        """Return all conclusions as sorted keys that count fastest in one position."""
+        if position not in self._sorted:
+            if self._true is None:
+                conclusions = [self._engine.conclusions(rule) for rule in self._rules]
+                derived = np.vstack([np.empty((0, 3), dtype=np.int32), *conclusions])
+            else:
+                derived = self._true.triples
+            self._sorted[position] = distinct_keys(self._pack(derived, position))
+        return self._sorted[position]
+
+    def _pack(self, triples: Triples, position: str) -> Keys:
+        last = _COLUMNS[position]
+        keys = np.zeros(len(triples), dtype=np.int64)
+        for column in [c for c in range(3) if c != last] + [last]:
+            keys = keys * self._sizes[column] + triples[:, column]
+        return keys
+
+
+def oracle_of(benchmark: Benchmark, engine: Engine, rules: Sequence[Rule]) -> Oracle:
     """Return the oracle of a benchmark: where conclusions follow in several steps, it takes them all.
 
     Parameters
@@ -338,53 +411,11 @@ def oracle_of(benchmark: Benchmark, engine: Engine, rules: Sequence[Rule]) -> Or
     engine, rules
         As for `Oracle`.
     """
-    if benchmark.recipe is None or benchmark.depth == 1:
-        return Oracle(engine, rules)
-    return DeepOracle(engine, rules, benchmark.recipe.max_triples)
+    recipe = benchmark.recipe
+    return Oracle(engine, rules, None if recipe is None or benchmark.depth == 1 else recipe.max_triples)
 
 
-class DeepOracle:
-    """Scores 1 for triples of M_R(P_train), 0 for others.
-
-    Parameters
-    ----------
-    engine, rules
-        As for `Oracle`.
-    max_triples
-        Give up when more triples follow.
-    """
-
-    def __init__(self, engine: Engine, rules: Sequence[Rule], max_triples: int) -> None:
-        graph = engine.graph
-        closure = everything_entailed(engine, rules, max_triples)
-        self._true = graph.with_triples(np.vstack([graph.triples, closure.triples]))
-
-    def scores(self, triples: Triples) -> npt.NDArray[np.float64]:
-        """Return 1 for triples that follow, 0 for others."""
-        return self._true.contains(triples).astype(np.float64)
-
-
-class Oracle:
-    """Scores 1 for triples of T_R(P_train), 0 for others.
-
-    Parameters
-    ----------
-    engine
-        An engine over P_train, whose vocabularies hold every name of the rules' heads.
-    rules
-        R.
-    """
-
-    def __init__(self, engine: Engine, rules: Sequence[Rule]) -> None:
-        self._engine = engine
-        self._rules = tuple(rules)
-
-    def scores(self, triples: Triples) -> npt.NDArray[np.float64]:
-        """Return 1 for triples that the rules derive, 0 for others."""
-        return self._engine.derives(self._rules, triples).astype(np.float64)
-
-
-def oracle_accuracy(oracle: Oracle | DeepOracle, benchmark: Benchmark, method: str) -> dict[str, Any]:
+def oracle_accuracy(oracle: Oracle, benchmark: Benchmark, method: str) -> dict[str, Any]:
     """Return how well the oracle does on test with one method's negatives.
 
     Returns
@@ -392,12 +423,10 @@ def oracle_accuracy(oracle: Oracle | DeepOracle, benchmark: Benchmark, method: s
     dict
         `accuracy`, `recall` and `false_positive_rate`; None for a figure that has no triples.
     """
-    positives = oracle.scores(benchmark.positives.test)
-    negatives = oracle.scores(benchmark.negatives[method].splits.test)
-    size = len(positives) + len(negatives)
-    right = int(positives.sum()) + len(negatives) - int(negatives.sum())
+    true, false = (oracle.score(s.test) for s in (benchmark.positives, benchmark.negatives[method].splits))
+    size = len(true) + len(false)
     return {
-        "accuracy": right / size if size else None,
-        "recall": float(positives.mean()) if len(positives) else None,
-        "false_positive_rate": float(negatives.mean()) if len(negatives) else None,
+        "accuracy": (int(true.sum()) + len(false) - int(false.sum())) / size if size else None,
+        "recall": float(true.mean()) if len(true) else None,
+        "false_positive_rate": float(false.mean()) if len(false) else None,
     }

@@ -355,7 +355,7 @@ def baseline_correlations(benchmark: Benchmark, predictions: Predictions) -> dic
     found = {}
     for name in SHORTCUTS:
         baseline = shortcut(name, benchmark, method)
-        true, false = baseline.scores(positives), baseline.scores(negatives)
+        true, false = baseline.score(positives), baseline.score(negatives)
         everything = np.concatenate([own.positive, own.negative])
         found[name] = {
             "correlation": spearman(everything, np.concatenate([true, false])),
@@ -522,8 +522,8 @@ class _Look:
         self._wrong = thresholds.predict(negatives, predictions.test.negative)[~true]
         self._right = thresholds.predict(positives, predictions.test.positive)
         made = {name: shortcut(name, benchmark, predictions.method or "") for name in BINARY}
-        self._on_negatives = {name: made[name].scores(self._negatives) > 0 for name in BINARY}
-        self._on_positives = {name: made[name].scores(positives) > 0 for name in BINARY}
+        self._on_negatives = {name: made[name].score(self._negatives) > 0 for name in BINARY}
+        self._on_positives = {name: made[name].score(positives) > 0 for name in BINARY}
         rule, row = self._concluded()
         self._rows = np.split(row, np.searchsorted(rule, np.arange(1, len(benchmark.rules))))
         self._masks, self.notes = self._sub_rules()

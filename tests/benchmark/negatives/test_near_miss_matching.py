@@ -20,7 +20,7 @@ from loginfer.benchmark.construction.pipeline import foundation
 from loginfer.benchmark.negatives import SOURCES, sample_negatives
 from loginfer.benchmark.negatives.near_miss_search import heads_of
 from loginfer.benchmark.program import complement_share, connected_otherwise, matched_sample, matched_size
-from loginfer.benchmark.shortcuts import ObjectPopularity, shortcut_accuracies
+from loginfer.benchmark.shortcuts import Popularity, shortcut_accuracies
 from loginfer.engine import open_engine
 from loginfer.errors import InputError, UnknownNameError
 from loginfer.kg import KnowledgeGraph, load_graph
@@ -68,7 +68,7 @@ def weighted_apart(benchmark, shortcut, split):
     """By how much the mean of a shortcut differs between conclusions and negatives of a split."""
     number = SPLITS.index(split)
     conclusions = benchmark.provenance.triples[benchmark.provenance.split == number]
-    return abs(shortcut.scores(conclusions).mean() - shortcut.scores(benchmark.negatives["nm"].splits[split]).mean())
+    return abs(shortcut.score(conclusions).mean() - shortcut.score(benchmark.negatives["nm"].splits[split]).mean())
 
 
 def test_no_split_has_better_matches_than_another():
@@ -76,9 +76,9 @@ def test_no_split_has_better_matches_than_another():
     benchmark = build(
         recipe_of(patterns=("hierarchy",), k1=4, k2=300, ratio="4:3:3", match=("popularity",)), popular_graph(300, 2500)
     )
-    popular = ObjectPopularity(benchmark.graph)
+    popular = Popularity(benchmark.graph, 2)
     degrees = {split: weighted_apart(benchmark, popular, split) for split in SPLITS}
-    spread = popular.scores(benchmark.provenance.triples).std()
+    spread = popular.score(benchmark.provenance.triples).std()
     assert max(degrees.values()) - min(degrees.values()) < 0.35 * spread, degrees
 
 

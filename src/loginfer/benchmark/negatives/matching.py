@@ -22,7 +22,7 @@ from loginfer.benchmark.benchmark import SPLITS
 from loginfer.benchmark.negatives.context import Context
 from loginfer.benchmark.negatives.near_miss_search import Search, first_served, heads_of
 from loginfer.benchmark.negatives.near_misses import WAYS, Drawn, Looking, shuffled_candidates
-from loginfer.benchmark.shortcuts import Adjacent, ObjectPopularity, OtherRelation, Scorer, SimpBL, SubjectPopularity
+from loginfer.benchmark.shortcuts import Adjacent, OtherRelation, Popularity, ShortcutScorer, SimpBL
 from loginfer.kg import Triples
 from loginfer.kg.graph import grouped, member, merged_keys
 from loginfer.randomness import generator, mixed_numbers
@@ -180,10 +180,10 @@ class Covariates:
 
     def __init__(self, context: Context) -> None:
         match = context.recipe.match
-        self._popular: list[Scorer] = []
-        self._yes_or_no: list[Scorer] = []
+        self._popular: list[ShortcutScorer] = []
+        self._yes_or_no: list[ShortcutScorer] = []
         if "popularity" in match:
-            self._popular = [SubjectPopularity(context.seen), ObjectPopularity(context.seen)]
+            self._popular = [Popularity(context.seen, column) for column in (0, 2)]
         if "adjacency" in match:
             self._yes_or_no += [Adjacent(context.base), OtherRelation(context.base)]
         if "simpbl" in match:
@@ -192,8 +192,8 @@ class Covariates:
 
     def of(self, triples: Triples) -> Floats:
         """Return float64[n, f]: popularity on a logarithmic scale, adjacency as 0 or its weight."""
-        popular = [np.log1p(scorer.scores(triples)) for scorer in self._popular]
-        others = [_APART * scorer.scores(triples) for scorer in self._yes_or_no]
+        popular = [np.log1p(scorer.score(triples)) for scorer in self._popular]
+        others = [_APART * scorer.score(triples) for scorer in self._yes_or_no]
         return np.stack(popular + others, axis=1)
 
 
@@ -204,7 +204,7 @@ class Involved:
         self._known = known
         self._column = column
 
-    def scores(self, triples: Triples) -> Floats:
+    def score(self, triples: Triples) -> Floats:
         """Return 1 for triples whose constant is involved, 0 for others."""
         return self._known.involves(triples[:, self._column], triples[:, 1]).astype(np.float64)
 

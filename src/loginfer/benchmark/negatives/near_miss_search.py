@@ -308,7 +308,7 @@ class Search:
         fine = self.context.truth.negative(triples)
         # A conclusion of (x,R,y) -> (y,R,x) has ends that occur with R elsewhere: so must its negatives.
         own = self.is_complement(triples)
-        fine[own] &= self._simpbl.scores(triples[own]) > 0
+        fine[own] &= self._simpbl.score(triples[own]) > 0
         return np.asarray(member(distinct[fine], keys.ravel()).reshape(keys.shape))
 
     def is_complement(self, triples: Triples) -> Mask:
