@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from loginfer.settings import setting
 from loginfer.systems.interface import Checkpoint, Unwatched
-from loginfer.systems.registry import setting
 
 
 class Weighed:

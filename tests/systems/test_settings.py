@@ -4,7 +4,7 @@ from typing import Literal
 import pytest
 
 from loginfer.errors import InputError, UnknownNameError
-from loginfer.systems.registry import check_settings, configure, setting, settings_of
+from loginfer.settings import check_settings, configure, setting, settings_of
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
     from loginfer.benchmark import Benchmark
     from loginfer.evaluation import MetricOptions
-    from loginfer.systems.registry import Entry, Setting
+    from loginfer.settings import Setting
+    from loginfer.systems.registry import SystemEntry
 
 
 ThresholdOption = Annotated[
@@ -505,7 +506,8 @@ def show_system(
     json: JsonOption = False,
 ) -> None:
     """Show the settings of a system, and which patterns theory says it can capture."""
-    from loginfer.systems.registry import find_system, settings_of, tuned_graphs
+    from loginfer.settings import settings_of
+    from loginfer.systems.registry import find_system, tuned_graphs
 
     entry = find_system(name)
     settings = settings_of(entry.load())
@@ -535,7 +537,7 @@ def show_system(
         plain.print("--seed chooses all that is random.")
 
 
-def _about(entry: Entry) -> dict[str, Any]:
+def _about(entry: SystemEntry) -> dict[str, Any]:
     return {
         "name": entry.name,
         "title": entry.title,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from loginfer.benchmark import Benchmark
     from loginfer.kg import KnowledgeGraph
     from loginfer.logic.rule import ScoredRule, ZeroRule
-    from loginfer.systems.registry import Entry
+    from loginfer.systems.registry import SystemEntry
     from loginfer.systems.rules.mined import MinedRules, Miner, Mining
 
 
@@ -89,7 +89,7 @@ def mine(
 
     Ctrl-C ends the mining; the rules found so far are written.
     """
-    from loginfer.systems.registry import configure
+    from loginfer.settings import configure
 
     entry = _miner_named(miner)
     if seconds is not None and steps is not None:
@@ -142,7 +142,7 @@ def mine(
 # -- what to mine, and how -------------------------------------------------------------------------
 
 
-def _miner_named(name: str) -> Entry:
+def _miner_named(name: str) -> SystemEntry:
     """Return a miner by name; of the other systems none is one."""
     from loginfer.systems.registry import systems
 
@@ -153,10 +153,12 @@ def _miner_named(name: str) -> Entry:
     raise UnknownNameError("miner", name, [entry.name for entry in miners], where="--miner")
 
 
-def _settings(entry: Entry, options: Mapping[str, Any], pairs: list[str], snapshots: Sequence[float]) -> dict[str, Any]:
+def _settings(
+    entry: SystemEntry, options: Mapping[str, Any], pairs: list[str], snapshots: Sequence[float]
+) -> dict[str, Any]:
     """Return the settings that options and --set give; what the miner does not have is refused."""
     from loginfer.cli.evaluate import settings_given
-    from loginfer.systems.registry import settings_of
+    from loginfer.settings import settings_of
 
     known = settings_of(entry.load())
     found: dict[str, Any] = settings_given(pairs)
@@ -280,7 +282,13 @@ def _lines(found: MinedRules, benchmark: Benchmark, to: str | None) -> tuple[str
 
 
 def _answer(
-    entry: Entry, found: MinedRules, seconds: float, out: Path, interrupted: bool, snapshots: list[str], mining: Mining
+    entry: SystemEntry,
+    found: MinedRules,
+    seconds: float,
+    out: Path,
+    interrupted: bool,
+    snapshots: list[str],
+    mining: Mining,
 ) -> dict[str, Any]:
 
     answer: dict[str, Any] = {

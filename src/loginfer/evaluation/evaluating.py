@@ -28,6 +28,7 @@ from loginfer.evaluation.resuming import CHECKPOINT_SECONDS, Curve, RunMonitor, 
 from loginfer.evaluation.thresholds import Criterion
 from loginfer.evaluation.values import Predictions, Protocol, Ranks, Tie, predict
 from loginfer.progress import Progress
+from loginfer.settings import configure, settings_of
 from loginfer.systems.interface import (
     POSITIONS,
     Arrays,
@@ -42,7 +43,7 @@ from loginfer.systems.interface import (
     only_negatives,
     training_view,
 )
-from loginfer.systems.registry import Entry, configure, find_system, settings_of, tuned_settings
+from loginfer.systems.registry import SystemEntry, find_system, tuned_settings
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,7 @@ class ConfiguredSystem:
 
 
 def configure_system(
-    name: str | Entry,
+    name: str | SystemEntry,
     benchmark: Benchmark,
     given: Mapping[str, Any] | None = None,
     *,

@@ -58,8 +58,8 @@ from pykeen.regularizers import regularizer_resolver
 
 from loginfer.benchmark.benchmark import Benchmark
 from loginfer.errors import InputError, UnknownNameError
+from loginfer.settings import check_settings, setting
 from loginfer.systems.interface import Arrays, Unwatched, Watch
-from loginfer.systems.registry import check_settings, setting
 
 if TYPE_CHECKING:
     from loginfer.pykeen.scorer import PyKEENScorer

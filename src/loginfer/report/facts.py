@@ -33,7 +33,7 @@ from loginfer.report.values import Column, Rows
 
 if TYPE_CHECKING:
     from loginfer.benchmark import Benchmark
-    from loginfer.systems.registry import Entry
+    from loginfer.systems.registry import SystemEntry
 
 
 Made = TypeVar("Made")
@@ -200,13 +200,13 @@ def _facts(material: Material, name: str) -> BenchmarkFacts:
     return BenchmarkFacts(kinds, {str(known.rule): known.support for known in benchmark.rules})
 
 
-def entry_of(system: str) -> Entry | None:
+def entry_of(system: str) -> SystemEntry | None:
     """Return what the registry says about a system, by its own name; None for one that it does not know."""
     return _entries().get(system.casefold())
 
 
 @lru_cache(maxsize=1)
-def _entries() -> dict[str, Entry]:
+def _entries() -> dict[str, SystemEntry]:
     from loginfer.systems.registry import systems
 
     return {entry.name.casefold(): entry for entry in systems()}

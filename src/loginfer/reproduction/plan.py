@@ -125,7 +125,8 @@ def given_settings(system: str, graph: str, budget: str) -> Mapping[str, int]:
     budget
         `quick` or `full`.
     """
-    from loginfer.systems.registry import find_system, settings_of, tuned_graphs
+    from loginfer.settings import settings_of
+    from loginfer.systems.registry import find_system, tuned_graphs
 
     shares = _shares(system, budget)
     if not shares:

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
+from loginfer.settings import Setting, configure, setting, settings_of
 from loginfer.systems.interface import CandidateScorer, Scorer, System, Watch, choose_method, training_view
-from loginfer.systems.registry import (
-    Entry,
-    Setting,
-    configure,
-    find_system,
-    setting,
-    settings_of,
-    systems,
-    tuned_settings,
-)
+from loginfer.systems.registry import SystemEntry as Entry
+from loginfer.systems.registry import find_system, systems, tuned_settings
 
 __all__ = [
     "CandidateScorer",

@@ -1,14 +1,9 @@
-"""System, Scorer, Watch.
-
-What a system is: it is fitted to a benchmark, and the scorer that comes out gives triples confidences.
+"""What a system is: it is fitted to a benchmark, and the scorer that comes out gives triples confidences.
 
 Two methods are all that anybody's own system needs. What else a built-in one can do — score every candidate
 of a query at once, keep its weights, go on where a killed run stopped — is a small protocol of its own, and
-whoever wants it asks whether it is there.
-
-What a system gets to see of a benchmark.
-
-Which systems can score constants that they have not seen while learning.
+whoever wants it asks whether it is there. Below the protocols: what a system gets to see of a benchmark, and
+which systems can score constants that they have not seen while learning.
 """
 
 from __future__ import annotations
@@ -174,6 +169,9 @@ class WatchedSystem(Protocol):
         ...
 
 
+# -- what a system sees -----------------------------------------------------------------------------
+
+
 def choose_method(benchmark: Benchmark, method: str | None) -> str | None:
     """Return whose negatives a system is trained and tested with; None if the benchmark has none.
 
@@ -220,13 +218,10 @@ def _without_test(splits: Splits) -> Splits:
     return Splits(splits.train, splits.valid, nothing)
 
 
-# Kinds of systems that learn something about each constant, such as a vector.
-_BOUND = ("embedding", "graph neural network")
-
-
 def able_systems() -> list[str]:
     """Return the names of the built-in systems that can be evaluated on inductive benchmarks."""
-    return [entry.name for entry in systems() if entry.kind not in (*_BOUND, "plug-in")]
+    vectors = ("embedding", "graph neural network")  # kinds that learn something about each constant
+    return [entry.name for entry in systems() if entry.kind not in (*vectors, "plug-in")]
 
 
 def refuse_unseen(benchmark: Benchmark, name: str) -> None:

@@ -1,14 +1,9 @@
-"""Names, settings, tuned values.
-
-The systems that have a name: the built-in ones, those of installed packages, and `module:Class`.
+"""Which systems there are: the built-in ones, those of installed packages, and anybody's `module:Class`.
 
 What is built in stands in `systems.toml`. A package offers its own under the entry point group
 `loginfer.systems`, where a name leads to a class. Any model of PyKEEN is `pykeen:Model`. Nothing is imported
-before a system is used.
-
-Settings that were found to do well, by system and graph.
-
-They stand in `tuned.toml`, with how they were found: on validation triples, never on test.
+before a system is used. Settings that were found to do well, by system and graph, stand in `tuned.toml`, with
+how they were found: on validation triples, never on test.
 """
 
 from __future__ import annotations
@@ -29,11 +24,6 @@ from typing import Any
 
 from loginfer.benchmark.benchmark import Benchmark
 from loginfer.errors import InputError, LogInferError, UnknownNameError
-from loginfer.settings import Setting as Setting
-from loginfer.settings import check_settings as check_settings
-from loginfer.settings import configure as configure
-from loginfer.settings import setting as setting
-from loginfer.settings import settings_of as settings_of
 
 ENTRY_POINTS = "loginfer.systems"
 
@@ -44,7 +34,7 @@ _PYKEEN = "pykeen:"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class SystemEntry:
     """A system that can be chosen by name.
 
     Parameters
@@ -99,12 +89,12 @@ class Entry:
         return found
 
 
-def systems() -> list[Entry]:
+def systems() -> list[SystemEntry]:
     """Return the systems that have a name: the built-in ones, then those of installed packages."""
     return [*_built_in().values(), *_plugged_in()]
 
 
-def find_system(name: str) -> Entry:
+def find_system(name: str) -> SystemEntry:
     """Return a system by name, in any case, by `pykeen:Model`, or by `module:Class`.
 
     Raises
@@ -116,7 +106,7 @@ def find_system(name: str) -> Entry:
     if f"{wanted}:".casefold().startswith(_PYKEEN):
         return _of_pykeen(wanted[len(_PYKEEN) :].strip())
     if _TARGET.fullmatch(wanted):
-        return Entry(wanted, wanted, wanted.split(":")[1], "plug-in")
+        return SystemEntry(wanted, wanted, wanted.split(":")[1], "plug-in")
     known = systems()
     for entry in known:
         if wanted.casefold() in (spelt.casefold() for spelt in (entry.name, *entry.aliases)):
@@ -126,27 +116,32 @@ def find_system(name: str) -> Entry:
 
 
 @cache
-def _built_in() -> dict[str, Entry]:
-    text = resources.files("loginfer.systems").joinpath("systems.toml").read_text(encoding="utf-8")
+def _toml(name: str) -> dict[str, Any]:
+    """Read a TOML file that lies beside this one."""
+    return tomllib.loads(resources.files("loginfer.systems").joinpath(name).read_text(encoding="utf-8"))
+
+
+@cache
+def _built_in() -> dict[str, SystemEntry]:
     found = {}
-    for name, about in tomllib.loads(text).items():
-        aliases = tuple(about.pop("aliases", ()))
-        found[name] = Entry(name=name, target=about.pop("class"), aliases=aliases, **about)
+    for name, about in _toml("systems.toml").items():
+        more = {key: value for key, value in about.items() if key not in ("class", "aliases")}
+        found[name] = SystemEntry(name, about["class"], aliases=tuple(about.get("aliases", ())), **more)
     return found
 
 
-def _plugged_in() -> list[Entry]:
+def _plugged_in() -> list[SystemEntry]:
     """Return the systems of installed packages; a built-in name is not given away."""
     found = sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name)
     taken = _built_in()
     return [
-        Entry(point.name, point.value, point.name, "plug-in", f"from {point.value}")
+        SystemEntry(point.name, point.value, point.name, "plug-in", f"from {point.value}")
         for point in found
         if point.name.casefold() not in taken and _TARGET.fullmatch(point.value)
     ]
 
 
-def _of_pykeen(name: str) -> Entry:
+def _of_pykeen(name: str) -> SystemEntry:
     """Return the system of a model of PyKEEN."""
     from loginfer.pykeen.versions import import_pykeen
 
@@ -154,15 +149,15 @@ def _of_pykeen(name: str) -> Entry:
     from loginfer.pykeen.system import find_model
 
     model = find_model(name).__name__
-    ours = _built_in().get(model.casefold())
-    return Entry(
+    ours = _built_in().get(model.casefold(), SystemEntry("", "", "", ""))
+    return SystemEntry(
         f"{_PYKEEN}{model}",
         f"loginfer.systems.pykeen:{model}",
         f"{model} (PyKEEN)",
         "PyKEEN model",
         "A model of PyKEEN, trained in PyKEEN's loop with the benchmark's negatives.",
-        reference="" if ours is None else ours.reference,
-        captures={} if ours is None else ours.captures,
+        ours.reference,
+        ours.captures,
     )
 
 
@@ -209,17 +204,14 @@ def _failed(target: str, error: Exception) -> InputError:
     )
 
 
-def tuned_settings(entry: Entry, benchmark: Benchmark) -> dict[str, Any]:
+def tuned_settings(entry: SystemEntry, benchmark: Benchmark) -> dict[str, Any]:
     """Return the tuned settings of a system for a benchmark's graph; nothing where none were found."""
-    graph = known_graph(benchmark)
-    if graph is None:
-        return {}
-    return tuned_graphs(entry).get(graph, {})
+    return tuned_graphs(entry).get(known_graph(benchmark) or "", {})
 
 
-def tuned_graphs(entry: Entry) -> dict[str, dict[str, Any]]:
+def tuned_graphs(entry: SystemEntry) -> dict[str, dict[str, Any]]:
     """Return the tuned settings of a system for each graph that has some."""
-    return {graph: dict(values) for graph, values in _tuned()["settings"].get(entry.name, {}).items()}
+    return {graph: dict(values) for graph, values in _toml("tuned.toml")["settings"].get(entry.name, {}).items()}
 
 
 def known_graph(benchmark: Benchmark) -> str | None:
@@ -227,14 +219,5 @@ def known_graph(benchmark: Benchmark) -> str | None:
 
     It is recognised by the sum of its triples, so a copy under another name is recognised too.
     """
-    kg = benchmark.manifest.get("kg") or {}
-    for name, sha256 in _tuned()["graphs"].items():
-        if kg.get("sha256") == sha256:
-            return str(name)
-    return None
-
-
-@cache
-def _tuned() -> dict[str, Any]:
-    text = resources.files("loginfer.systems").joinpath("tuned.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
+    sha256 = (benchmark.manifest.get("kg") or {}).get("sha256")
+    return next((name for name, known in _toml("tuned.toml")["graphs"].items() if known == sha256), None)

@@ -41,6 +41,7 @@ from loginfer.errors import InputError
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.logic.patterns import instantiate, parse_pattern
 from loginfer.logic.rule import Constant, Pattern, Rule
+from loginfer.settings import setting
 from loginfer.systems.contrast.fit import (
     NO_TYPE,
     Design,
@@ -57,7 +58,6 @@ from loginfer.systems.contrast.kernels import TRAIN_POSITIVE, Bodies, BodyTable,
 from loginfer.systems.contrast.model import ContrastScorer, HeadModel, WeightedBody, in_order, scored_rules
 from loginfer.systems.contrast.search import Search
 from loginfer.systems.interface import Arrays, Checkpoint, Unwatched, Watch
-from loginfer.systems.registry import setting
 from loginfer.systems.rules.mined import MinedRules, Miner, RuleTable
 
 if TYPE_CHECKING:

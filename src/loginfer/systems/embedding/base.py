@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from loginfer.benchmark.benchmark import Benchmark
 from loginfer.errors import InputError
+from loginfer.settings import check_settings, setting
 from loginfer.systems.interface import Arrays, Watch
-from loginfer.systems.registry import check_settings, setting
 
 if TYPE_CHECKING:
     from loginfer.systems.embedding.scorer import EmbeddingScorer

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from loginfer.kernels import fast_inlined
+from loginfer.settings import setting
 from loginfer.systems.embedding.base import BOX, BOXE, OBJECT, DistanceSystem, Floats
-from loginfer.systems.registry import setting
 
 _ZERO = np.float32(0)
 _HALF = np.float32(0.5)

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from loginfer.kernels import fast_inlined
+from loginfer.settings import setting
 from loginfer.systems.embedding.base import L2, MODULI, ROTATE, DistanceSystem, Floats
-from loginfer.systems.registry import setting
 
 _ZERO = np.float32(0)
 _TINY = np.float32(1e-24)

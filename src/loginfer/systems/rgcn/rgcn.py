@@ -37,10 +37,10 @@ from loginfer.benchmark.benchmark import Benchmark
 from loginfer.errors import InputError, LogInferError
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.randomness import salt
+from loginfer.settings import check_settings, setting
 from loginfer.systems.embedding.distmult import DistMult
 from loginfer.systems.embedding.scorer import EmbeddingScorer, Validation
 from loginfer.systems.interface import Arrays, Checkpoint, Unwatched, Watch
-from loginfer.systems.registry import check_settings, setting
 from loginfer.systems.rgcn.layer import MessageGraph, Weights, block_weights, relation_weights, rgcn_layer
 
 if TYPE_CHECKING:

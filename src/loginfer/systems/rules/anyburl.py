@@ -23,8 +23,8 @@ from loginfer.benchmark.benchmark import Benchmark
 from loginfer.kg import RDF_TYPE, KnowledgeGraph
 from loginfer.logic.rule import Atom, Constant, Rule, ScoredRule, Term, Variable
 from loginfer.randomness import generator, salt
+from loginfer.settings import setting
 from loginfer.systems.interface import Checkpoint
-from loginfer.systems.registry import setting
 from loginfer.systems.rules.anyburl_kernels import (
     BODY,
     COUNTERS,

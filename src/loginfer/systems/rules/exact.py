@@ -31,8 +31,8 @@ from loginfer.kernels import gallop, inlined, kernel
 from loginfer.kg import KnowledgeGraph
 from loginfer.kg.graph import FORWARD, INVERSE, RelationIndex
 from loginfer.randomness import salt
+from loginfer.settings import setting
 from loginfer.systems.interface import Checkpoint
-from loginfer.systems.registry import setting
 from loginfer.systems.rules.mined import MinedRules, Miner, Mining, RuleTable
 
 if TYPE_CHECKING:

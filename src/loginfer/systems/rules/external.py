@@ -41,8 +41,8 @@ from loginfer.logic.canonical import map_atoms
 from loginfer.logic.dialects import dialect_named
 from loginfer.logic.rule import Atom, Constant, Rule, ScoredRule, Term
 from loginfer.logic.rule_files import SHIPPED, dialect_of, read_rules
+from loginfer.settings import setting
 from loginfer.systems.interface import Arrays, Checkpoint, Unwatched, Watch
-from loginfer.systems.registry import setting
 from loginfer.systems.rules.anyburl import applied
 from loginfer.systems.rules.mined import BOTH, NONE, OBJECT, MinedRules, Miner, RuleTable
 from loginfer.systems.rules.texts import Skipped, mined_from, read_path_rules

@@ -40,8 +40,8 @@ from loginfer.errors import InputError, UnknownNameError
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.logic.rule import ScoredRule
 from loginfer.logic.rule_files import parse_rules
+from loginfer.settings import check_settings
 from loginfer.systems.interface import Arrays, Checkpoint, Unwatched, Watch
-from loginfer.systems.registry import check_settings
 
 if TYPE_CHECKING:
     from loginfer.systems.rules.scorer import RuleScorer

@@ -22,8 +22,8 @@ from loginfer.benchmark.benchmark import Benchmark
 from loginfer.kernels import inlined, kernel, lower_bound
 from loginfer.kg import KnowledgeGraph
 from loginfer.randomness import generator, salt
+from loginfer.settings import setting
 from loginfer.systems.interface import Checkpoint
-from loginfer.systems.registry import setting
 from loginfer.systems.rules.mined import BOTH, LONGEST, NONE, OBJECT, SUBJECT, MinedRules, Miner, RuleTable
 from loginfer.systems.rules.walks import Ids, Places, WalkGraph, draw, edges_between, met, row_of, walk_graph
 
