@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from threading import Lock
 from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
@@ -127,7 +128,10 @@ FORWARD: Literal[0] = 0
 INVERSE: Literal[1] = 1
 
 # Dense row pointers kept for reuse take at most this much; beyond it they are made anew.
-POINTER_CACHE_BYTES = 256 * 2**20
+POINTER_BYTES = 512 * 2**20
+
+# Threads may share an index, but make row pointers one at a time. (A lock of the index's own could not be pickled.)
+_MAKING_POINTERS = Lock()
 
 BLOCK = 2**15
 
@@ -143,12 +147,13 @@ class RelationIndex:
         R-successors of x    = columns[p[x]:p[x + 1]] with p = pointers(R, FORWARD), ascending
         R-predecessors of y  = columns[p[y]:p[y + 1]] with p = pointers(R, INVERSE), ascending
 
-    Kernels therefore take one array of values and a stack of row pointers, whatever relations a rule has.
+    Kernels therefore take one array of values and a stack of row pointers, whatever relations a rule has:
+    `rows` gives the stack and which of its rows are meant. Row pointers are made when first asked for.
 
     Parameters
     ----------
     triples
-        int32[n, 3], sorted and unique.
+        int32[n, 3]; those of each relation unique and sorted by subject, then object.
     entities, relations
         Sizes of the vocabularies.
     """
@@ -188,7 +193,9 @@ class RelationIndex:
             self.inverse_objects[part] = pairs - pairs // entities * entities
         for array in (self.offsets, self.subjects, self.inverse_objects, self.columns):
             array.setflags(write=False)
-        self._pointers: dict[tuple[int, int], npt.NDArray[np.int32]] = {}
+        self._stack: npt.NDArray[np.int32] = np.empty((0, entities + 1), dtype=np.int32)
+        self._rows: dict[tuple[int, int], int] = {}
+        self._starts: dict[tuple[int, int], Ids] = {}
 
     @property
     def objects(self) -> npt.NDArray[np.int32]:
@@ -210,21 +217,71 @@ class RelationIndex:
         part = slice(int(self.offsets[relation]), int(self.offsets[relation + 1]))
         return self.inverse_objects[part], self.inverse_subjects[part]
 
+    def count(self, relation: int) -> int:
+        """Return the number of pairs of a relation."""
+        return int(self.offsets[relation + 1] - self.offsets[relation])
+
+    def _sources(self, relation: int, direction: int) -> tuple[Ids, int]:
+        """Return whose list each value of a relation and direction belongs to, and where in `columns` they begin."""
+        begin = int(self.offsets[relation])
+        if direction == FORWARD:
+            return self.pairs(relation)[0], begin
+        return self.inverse_pairs(relation)[0], begin + self.size
+
+    def starts(self, relation: int, direction: int) -> Ids:
+        """Return the ids whose list is not empty, ascending."""
+        found = self._starts.get((relation, direction))
+        if found is None:
+            sources, _ = self._sources(relation, direction)
+            first = np.ones(len(sources), dtype=bool)
+            np.not_equal(sources[1:], sources[:-1], out=first[1:])
+            found = self._starts[relation, direction] = sources[first]
+        return found
+
+    def neighbours(self, relation: int, direction: int, entity: int) -> Ids:
+        """Return the list of one id, ascending."""
+        sources, begin = self._sources(relation, direction)
+        low, high = np.searchsorted(sources, np.array([entity, entity + 1], dtype=sources.dtype))
+        return self.columns[begin + low : begin + high]
+
+    def holds(self, subject: int, relation: int, object_: int) -> bool:
+        """Say whether a relation holds of two ids."""
+        objects = self.neighbours(relation, FORWARD, subject)
+        place = int(np.searchsorted(objects, object_))
+        return place < len(objects) and int(objects[place]) == object_
+
     def pointers(self, relation: int, direction: int) -> npt.NDArray[np.int32]:
         """Return int32[entities + 1]: row pointers of one relation into `columns`."""
-        found = self._pointers.get((relation, direction))
-        if found is not None:
-            return found
-        start, end = int(self.offsets[relation]), int(self.offsets[relation + 1])
-        rows = (self.subjects if direction == FORWARD else self.inverse_objects)[start:end]
-        made = np.empty(self.entities + 1, dtype=np.int32)
-        made[0] = 0
-        np.cumsum(np.bincount(rows, minlength=self.entities), out=made[1:])
-        made += start + (self.size if direction == INVERSE else 0)
-        made.setflags(write=False)
-        if (len(self._pointers) + 1) * made.nbytes <= POINTER_CACHE_BYTES:
-            self._pointers[relation, direction] = made
-        return made
+        stack, (row,) = self.rows([(relation, direction)])
+        pointers: npt.NDArray[np.int32] = stack[row]
+        pointers.setflags(write=False)
+        return pointers
+
+    def rows(self, slots: Sequence[tuple[int, int]]) -> tuple[npt.NDArray[np.int32], list[int]]:
+        """Return row pointers int32[m, entities + 1], and the rows of some pairs of relation and direction in them."""
+        with _MAKING_POINTERS:
+            missing = [slot for slot in slots if slot not in self._rows]
+            if missing:
+                self._make_pointers(missing, slots)
+            return self._stack, [self._rows[slot] for slot in slots]
+
+    def _make_pointers(self, missing: Sequence[tuple[int, int]], slots: Sequence[tuple[int, int]]) -> None:
+        most = max(POINTER_BYTES // (4 * (self.entities + 1)), len(slots))
+        if len(self._rows) + len(missing) > most:
+            # Who has been given rows may use them yet: others come into a new stack.
+            self._rows, self._stack, missing = {}, self._stack[:0], slots
+        needed = len(self._rows) + len(set(missing))
+        if needed > len(self._stack):
+            grown = np.empty((min(max(2 * needed, 8), most), self.entities + 1), dtype=np.int32)
+            grown[: len(self._rows)] = self._stack[: len(self._rows)]
+            self._stack = grown
+        for slot in dict.fromkeys(missing):
+            sources, begin = self._sources(*slot)
+            row = self._stack[len(self._rows)]
+            row[0] = 0
+            np.cumsum(np.bincount(sources, minlength=self.entities), out=row[1:])
+            row += begin
+            self._rows[slot] = len(self._rows)
 
     @cached_property
     def loops(self) -> npt.NDArray[np.int64]:

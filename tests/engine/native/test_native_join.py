@@ -12,15 +12,13 @@ from tests.support.random_rules import cases
 
 from loginfer.engine import extend
 from loginfer.engine.binding import Bound, bind
-from loginfer.engine.native import engine as counting
-from loginfer.engine.native import engine as join
-from loginfer.engine.native import engine as projection
-from loginfer.engine.native import engine as starts
-from loginfer.engine.native import store
+from loginfer.engine.native import join
 from loginfer.engine.native.engine import NativeEngine
+from loginfer.engine.native.materialise import index_of_pairs
 from loginfer.engine.native.plan import Body, Plan, Scales, Shape, plan_projection
-from loginfer.engine.native.store import GraphStore, PairStore, Store
 from loginfer.kg import KnowledgeGraph
+from loginfer.kg import graph as graph_module
+from loginfer.kg.graph import RelationIndex
 from loginfer.logic.dialects.arrow import parse_rule
 from loginfer.logic.rule import Rule
 
@@ -148,8 +146,8 @@ def test_derivations_name_every_rule_that_derives_a_triple(example: tuple[Knowle
 def test_inclusion_and_exclusion_counts_the_same_as_the_direct_way(example: tuple[KnowledgeGraph, list[Rule]]) -> None:
     graph, (rule,) = example
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(counting, "MANY_STEPS", 0.0)
-        patch.setattr(counting, "_inequality_to_drop", _first_inequality)
+        patch.setattr(join, "COSTLY_COUNT", 0.0)
+        patch.setattr(join, "_inequality_to_drop", _first_inequality)
         assert NativeEngine(graph).support(rule) == brute.support(rule, graph)
 
 
@@ -161,12 +159,12 @@ def test_a_projection_is_the_same_from_either_end_and_from_a_small_atom(
     graph, (rule,) = example
     expected = brute.conclusions(rule, graph)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(starts, "MANY_STARTS", 0)
-        patch.setattr(starts, "SEED_RATIO", 0)
-        patch.setattr(projection, "MANY_STEPS", 0.0)
+        patch.setattr(join, "MANY_STARTS", 0)
+        patch.setattr(join, "SEED_RATIO", 0)
+        patch.setattr(join, "COSTLY_PROJECTION", 0.0)
         assert as_tuples(NativeEngine(graph).conclusions(rule)) == expected
         for end in (0, -1):
-            patch.setattr(projection, "_projection_plan", partial(_plan_from, end))
+            patch.setattr(join, "_projection_plan", partial(_plan_from, end))
             assert as_tuples(NativeEngine(graph).conclusions(rule)) == expected
 
 
@@ -196,13 +194,13 @@ def test_a_value_is_tried_again_where_what_lies_between_matters(
         triples += [(mirror.get(o, o), names.get(r, r), mirror.get(s, s)) for s, r, o in triples]
     rule = parse_rule(text)
     graph = extend(KnowledgeGraph.from_names(triples), [rule])
-    monkeypatch.setattr(projection, "_projection_plan", partial(_plan_from, end))
+    monkeypatch.setattr(join, "_projection_plan", partial(_plan_from, end))
     found = as_tuples(NativeEngine(graph).conclusions(rule))
     assert found == brute.conclusions(rule, graph)
     assert found
 
 
-def _plan_from(end: int, store: Store, bound: Bound, body: Body, wanted: tuple[int, ...]) -> Plan:
+def _plan_from(end: int, index: RelationIndex, bound: Bound, body: Body, wanted: tuple[int, ...]) -> Plan:
     return plan_projection(body.shape, body.scales, wanted)[end]
 
 
@@ -227,9 +225,10 @@ def test_witnesses_under_a_limit_are_the_first_ones_without_listing_all(
 @given(cases())
 def test_relations_given_as_pairs_evaluate_like_those_of_a_graph(example: tuple[KnowledgeGraph, list[Rule]]) -> None:
     graph, (rule,) = example
-    pairs = PairStore(len(graph.entities), {r: graph.index.pairs(r) for r in range(len(graph.relations))})
+    relations = range(len(graph.relations))
+    pairs = index_of_pairs([graph.index.pairs(r) for r in relations], len(graph.entities))
     bound = bind(rule, graph)
-    own = GraphStore(graph.index)
+    own = graph.index
     assert join.support(pairs, bound) == join.support(own, bound)
     assert as_tuples(join.witnesses(pairs, bound)) == as_tuples(join.witnesses(own, bound))
 
@@ -244,7 +243,7 @@ def test_a_shared_engine_gives_the_same_answers_as_a_new_one_for_each_rule() -> 
 
 
 def test_row_pointers_that_do_not_fit_are_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "POINTER_BYTES", 1)
+    monkeypatch.setattr(graph_module, "POINTER_BYTES", 1)
     program = [parse_rule(text) for text in ZOO]
     engine = NativeEngine(extend(GRAPH, program))
     for rule in program:
@@ -254,9 +253,8 @@ def test_row_pointers_that_do_not_fit_are_made_anew(monkeypatch: pytest.MonkeyPa
 
 def test_rules_of_one_shape_share_a_plan() -> None:
     plan_projection.cache_clear()
-    store_ = GraphStore(GRAPH.index)
     for names in ("R S", "S R", "T R", "S T"):
         first, second = names.split()
         rule = parse_rule(f"(x,{first},y), (y,{second},z) -> (x,R,z)")
-        join.project(store_, bind(rule, GRAPH), (0, 2), 1000)
+        join.project(GRAPH.index, bind(rule, GRAPH), (0, 2), 1000)
     assert plan_projection.cache_info().misses == 1

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from loginfer.engine import Engine
-from loginfer.engine.native import engine as join
+from loginfer.engine.native import join
 from loginfer.engine.native.engine import NativeEngine
 from loginfer.errors import LimitError
 from loginfer.kg import KnowledgeGraph, load_graph

@@ -1,22 +1,8 @@
-"""The compiled generic join: search over a plan (see `plan`), with an explicit stack.
-
-All kernels share these arguments, prepared by `join.Search`:
-
-    nodes        int64[n, NODE_FIELDS]   the plan
-    constraints  int64[m, 2]             row of `pointers` and term whose list is meant, or NOTHING
-    differs      int64                   terms
-    pointers     int32[rows, E + 1]      row pointers into `values`
-    values       int32                   adjacency lists
-    starts       int32                   domains, one after the other
-    terms        int32                   the value of each variable, then of each constant
-    memo         int64[memos, E]         results of subtrees by the value of their context, or -1
-    state        int64[n, 2·lists + 4]   a node's cursors (begin, end of each list), its domain's begin and
-                                         end, its sum and its product
-"""
+"""The compiled generic join: search over a plan (see `plan`), with an explicit stack."""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -55,9 +41,47 @@ TOO_MANY = 9_100_000_000_000_000_000
 _LARGEST = 9.0e18
 
 
+class JoinArrays(NamedTuple):
+    """What all kernels share: a plan with a body's ids in it, adjacency lists, and scratch memory.
+
+    Parameters
+    ----------
+    nodes
+        int64[n, NODE_FIELDS], the plan.
+    constraints
+        int64[m, 2]: row of `pointers`, and the term whose list is meant, or NOTHING.
+    differs
+        int64, terms.
+    pointers
+        int32[rows, E + 1], row pointers into `values`.
+    values
+        int32, adjacency lists.
+    starts
+        int32, domains, one after the other.
+    terms
+        int32, the value of each variable, then of each constant.
+    memo
+        int64[memos, E], results of subtrees by the value of their context, or -1.
+    state
+        int64[n, 2 · lists + 4]: a node's cursors (begin, end of each list), its domain's begin and end, its
+        sum and its product.
+    """
+
+    nodes: Int64
+    constraints: Int64
+    differs: Int64
+    pointers: Int32
+    values: Int32
+    starts: Int32
+    terms: Int32
+    memo: Int64
+    state: Int64
+
+
 @inlined
-def _open(node: Int, nodes: Int64, constraints: Int64, pointers: Int32, terms: Int32, state: Int64) -> Int:
+def _open(node: Int, join: JoinArrays) -> Int:
     """Set a node's cursors, the shortest list first; return that list's length."""
+    nodes, constraints, pointers, terms, state = join.nodes, join.constraints, join.pointers, join.terms, join.state
     first = nodes[node, LISTS]
     count = nodes[node, LOOPS] - first
     width = state.shape[1]
@@ -88,10 +112,9 @@ def _open(node: Int, nodes: Int64, constraints: Int64, pointers: Int32, terms: I
 
 
 @inlined
-def _is_absent(
-    node: Int, candidate: Int, nodes: Int64, constraints: Int64, pointers: Int32, values: Int32, terms: Int32
-) -> bool:
+def _is_absent(node: Int, candidate: Int, join: JoinArrays) -> bool:
     """Say whether a candidate passes a node's negated atoms."""
+    nodes, constraints, pointers, values, terms = join.nodes, join.constraints, join.pointers, join.values, join.terms
     for k in range(nodes[node, LOOPS_END], nodes[node, ABSENT_END]):
         row = constraints[k, 0]
         of = np.int64(constraints[k, 1])
@@ -108,18 +131,9 @@ def _is_absent(
 
 
 @inlined
-def _advance(
-    node: Int,
-    nodes: Int64,
-    constraints: Int64,
-    differs: Int64,
-    pointers: Int32,
-    values: Int32,
-    starts: Int32,
-    terms: Int32,
-    state: Int64,
-) -> Int:
+def _advance(node: Int, join: JoinArrays) -> Int:
     """Return a node's next candidate, or -1 when there are no more."""
+    nodes, constraints, differs, pointers, values, starts, terms, _, state = join
     place = state[node, 0]
     end = state[node, 1]
     lists = nodes[node, LOOPS] - nodes[node, LISTS]
@@ -147,7 +161,7 @@ def _advance(
             found = gallop(values, np.int64(pointers[row, candidate]), last, candidate)
             if found == last or values[found] != candidate:
                 passes = False
-        if passes and _is_absent(node, candidate, nodes, constraints, pointers, values, terms):
+        if passes and _is_absent(node, candidate, join):
             state[node, 0] = place
             return candidate
     state[node, 0] = end
@@ -155,8 +169,9 @@ def _advance(
 
 
 @inlined
-def _list_count(node: Int, nodes: Int64, differs: Int64, values: Int32, terms: Int32, state: Int64) -> Int:
+def _list_count(node: Int, join: JoinArrays) -> Int:
     """Return the number of candidates of a node with one list and nothing to check but inequalities."""
+    nodes, differs, values, terms, state = join.nodes, join.differs, join.values, join.terms, join.state
     begin = state[node, 0]
     end = state[node, 1]
     total = end - begin
@@ -174,20 +189,9 @@ def _list_count(node: Int, nodes: Int64, differs: Int64, values: Int32, terms: I
 
 
 @inlined
-def _evaluate(
-    root: Int,
-    exists: Any,
-    nodes: Int64,
-    constraints: Int64,
-    differs: Int64,
-    pointers: Int32,
-    values: Int32,
-    starts: Int32,
-    terms: Int32,
-    memo: Int64,
-    state: Int64,
-) -> Int:
+def _evaluate(root: Int, exists: Any, join: JoinArrays) -> Int:
     """Return the number of witnesses of a subtree given what is bound above it; with `exists`, 0 or 1."""
+    nodes, terms, memo, state = join.nodes, join.terms, join.memo, join.state
     width = state.shape[1]
     total = width - 2
     product = width - 1
@@ -202,15 +206,15 @@ def _evaluate(
                 result = memo[row, terms[nodes[node, CONTEXT]]]
             if result < 0:
                 lists = nodes[node, LOOPS] - nodes[node, LISTS]
-                if _open(node, nodes, constraints, pointers, terms, state) == 0:
+                if _open(node, join) == 0:
                     result = np.int64(0)
                 elif child < 0 and lists == 1 and nodes[node, LOOPS] == nodes[node, ABSENT_END]:
-                    result = _list_count(node, nodes, differs, values, terms, state)
+                    result = _list_count(node, join)
                 else:
                     state[node, total] = 0
         if result < 0:
             while True:
-                candidate = _advance(node, nodes, constraints, differs, pointers, values, starts, terms, state)
+                candidate = _advance(node, join)
                 if child >= 0 or candidate < 0:
                     break
                 state[node, total] += 1
@@ -257,22 +261,12 @@ def _evaluate(
 
 
 @kernel
-def _all_exist(
-    first: Int,
-    nodes: Int64,
-    constraints: Int64,
-    differs: Int64,
-    pointers: Int32,
-    values: Int32,
-    starts: Int32,
-    terms: Int32,
-    memo: Int64,
-    state: Int64,
-) -> bool:
+def _all_exist(first: Int, join: JoinArrays) -> bool:
     """Say whether this subtree and its siblings all have a witness."""
+    nodes = join.nodes
     exists = np.bool_(True)  # a literal would be compiled for on its own
     while first >= 0:
-        found = _evaluate(first, exists, nodes, constraints, differs, pointers, values, starts, terms, memo, state)
+        found = _evaluate(first, exists, join)
         if found == 0:
             return False
         first = nodes[first, SIBLING]
@@ -280,38 +274,15 @@ def _all_exist(
 
 
 @kernel
-def count(
-    first: Int,
-    exists: Any,
-    nodes: Int64,
-    constraints: Int64,
-    differs: Int64,
-    pointers: Int32,
-    values: Int32,
-    starts: Int32,
-    terms: Int32,
-    memo: Int64,
-    state: Int64,
-) -> Int:
+def count(first: Int, exists: Any, join: JoinArrays) -> Int:
     """Return the number of witnesses of one free subtree, or `TOO_MANY`."""
-    return _evaluate(first, exists, nodes, constraints, differs, pointers, values, starts, terms, memo, state)
+    return _evaluate(first, exists, join)
 
 
 @kernel
-def check(
-    given: Int32,
-    found: Bools,
-    nodes: Int64,
-    constraints: Int64,
-    differs: Int64,
-    pointers: Int32,
-    values: Int32,
-    starts: Int32,
-    terms: Int32,
-    memo: Int64,
-    state: Int64,
-) -> None:
+def check(given: Int32, found: Bools, join: JoinArrays) -> None:
     """Of the rows of `given` (int32[n, trunk]) that are marked in `found`, unmark those without witness."""
+    nodes, constraints, differs, pointers, values, _, terms, _, _ = join
     for i in range(len(given)):
         if not found[i]:
             continue
@@ -331,15 +302,13 @@ def check(
                 if terms[differs[k]] == value:
                     holds = False
             if holds:
-                holds = _is_absent(level, np.int64(value), nodes, constraints, pointers, values, terms)
+                holds = _is_absent(level, np.int64(value), join)
             if not holds:
                 break
         level = 0
         while holds and level < given.shape[1]:
             if nodes[level, CHILD] >= 0:
-                holds = _all_exist(
-                    nodes[level, CHILD], nodes, constraints, differs, pointers, values, starts, terms, memo, state
-                )
+                holds = _all_exist(nodes[level, CHILD], join)
             level += 1
         found[i] = holds
 
@@ -370,26 +339,30 @@ def _flush(first: Int, marks: Uint64, blocks: Uint64, left: Int32, right: Int32,
     return size
 
 
+class Marks(NamedTuple):
+    """What a projection has met.
+
+    Parameters
+    ----------
+    found
+        uint8, 0: a byte for each value found beside the current first one. (Plain stores are faster than
+        setting bits.)
+    blocks
+        uint8, 0: a byte for each 256 of these.
+    serial
+        int64[trunk], 0: how many values each level has taken.
+    stamps
+        int64[stamps, E], 0: the serial number under which a value was tried last.
+    """
+
+    found: Bytes
+    blocks: Bytes
+    serial: Int64
+    stamps: Int64
+
+
 @kernel
-def project(
-    trunk: Int,
-    size: Int,
-    left: Int32,
-    right: Int32,
-    marks: Bytes,
-    blocks: Bytes,
-    serial: Int64,
-    stamps: Int64,
-    nodes: Int64,
-    constraints: Int64,
-    differs: Int64,
-    pointers: Int32,
-    values: Int32,
-    starts: Int32,
-    terms: Int32,
-    memo: Int64,
-    state: Int64,
-) -> tuple[int, bool]:
+def project(trunk: Int, size: Int, left: Int32, right: Int32, met: Marks, join: JoinArrays) -> tuple[int, bool]:
     """Write the distinct values of the first and last trunk variable, sorted, beside each other.
 
     A trunk of one node gives its values in `left`. Returns how many there are, and whether these are all:
@@ -398,18 +371,17 @@ def project(
 
     Parameters
     ----------
+    trunk
+        Number of trunk nodes.
     size
         How much of `left` and `right` is taken; 0 begins the search.
-    marks
-        uint8, 0: a byte for each value found beside the current first one. (Plain stores are faster than
-        setting bits.)
-    blocks
-        uint8, 0: a byte for each 256 marks.
-    serial
-        int64[trunk], 0: how many values each level has taken.
-    stamps
-        int64[stamps, E], 0: the serial number under which a value was tried last.
+    left, right
+        Where to write.
+    met, join
+        What was met, and what to search.
     """
+    marks, blocks, serial, stamps = met
+    nodes, constraints, _, pointers, values, _, terms, _, state = join
     last = trunk - 1
     # Nothing to check but the list itself.
     plain = np.empty(trunk, dtype=np.bool_)
@@ -426,7 +398,7 @@ def project(
     wide_blocks = blocks.view(np.uint64)
     level: Int = np.int64(0)
     if size == 0:
-        _open(level, nodes, constraints, pointers, terms, state)
+        _open(level, join)
     while True:
         if level == 0 and size > room:
             return size, False
@@ -437,7 +409,7 @@ def project(
                 candidate = np.int64(values[place])
                 state[level, 0] = place + 1
         else:
-            candidate = np.int64(_advance(level, nodes, constraints, differs, pointers, values, starts, terms, state))
+            candidate = np.int64(_advance(level, join))
         if candidate < 0:
             level -= 1
             if level < 0:
@@ -455,9 +427,7 @@ def project(
             stamps[row, candidate] = under
         terms[nodes[level, VARIABLE]] = candidate
         serial[level] += 1
-        if nodes[level, CHILD] >= 0 and not _all_exist(
-            nodes[level, CHILD], nodes, constraints, differs, pointers, values, starts, terms, memo, state
-        ):
+        if nodes[level, CHILD] >= 0 and not _all_exist(nodes[level, CHILD], join):
             continue
         if level == last:
             if last == 0:
@@ -485,41 +455,29 @@ def project(
             state[level, 0] = pointers[row, of]
             state[level, 1] = pointers[row, of + 1]
         else:
-            _open(level, nodes, constraints, pointers, terms, state)
+            _open(level, join)
 
 
 @kernel
-def listing(
-    out: Int32,
-    nodes: Int64,
-    constraints: Int64,
-    differs: Int64,
-    pointers: Int32,
-    values: Int32,
-    starts: Int32,
-    terms: Int32,
-    memo: Int64,
-    state: Int64,
-) -> Int:
+def listing(out: Int32, join: JoinArrays) -> Int:
     """Write witnesses in the order of the search until `out`, int32[m, trunk], is full; return how many."""
+    nodes, terms = join.nodes, join.terms
     limit, trunk = out.shape
     size = 0
     level: Int = np.int64(0)
-    _open(level, nodes, constraints, pointers, terms, state)
+    _open(level, join)
     while level >= 0 and size < limit:
-        candidate = _advance(level, nodes, constraints, differs, pointers, values, starts, terms, state)
+        candidate = _advance(level, join)
         if candidate < 0:
             level -= 1
             continue
         terms[nodes[level, VARIABLE]] = candidate
         # Looking ahead binds variables, but none of this level or above.
-        if nodes[level, CHILD] >= 0 and not _all_exist(
-            nodes[level, CHILD], nodes, constraints, differs, pointers, values, starts, terms, memo, state
-        ):
+        if nodes[level, CHILD] >= 0 and not _all_exist(nodes[level, CHILD], join):
             continue
         if level < trunk - 1:
             level += 1
-            _open(level, nodes, constraints, pointers, terms, state)
+            _open(level, join)
             continue
         for variable in range(trunk):
             out[size, variable] = terms[variable]
@@ -528,40 +486,27 @@ def listing(
 
 
 @kernel
-def first(
-    given: Int32,
-    out: Int32,
-    nodes: Int64,
-    constraints: Int64,
-    differs: Int64,
-    pointers: Int32,
-    values: Int32,
-    starts: Int32,
-    terms: Int32,
-    memo: Int64,
-    state: Int64,
-) -> None:
+def first(given: Int32, out: Int32, join: JoinArrays) -> None:
     """Write the smallest witness of each row of `given` to `out`; there must be one.
 
     The trunk begins with the variables of `given`, int32[n, g]; the others are those of `out`,
     int32[n, trunk - g]. As every level looks ahead, the first value that passes has a witness below it.
     """
+    nodes, terms = join.nodes, join.terms
     known = given.shape[1]
     for i in range(len(given)):
         for level in range(known):
             terms[nodes[level, VARIABLE]] = given[i, level]
         for level in range(known, known + out.shape[1]):
-            _open(level, nodes, constraints, pointers, terms, state)
+            _open(level, join)
             while True:
-                candidate = _advance(level, nodes, constraints, differs, pointers, values, starts, terms, state)
+                candidate = _advance(level, join)
                 out[i, level - known] = candidate
                 if candidate < 0:
                     break
                 terms[nodes[level, VARIABLE]] = candidate
                 # Looking ahead binds variables, but none of this level or above.
-                if nodes[level, CHILD] < 0 or _all_exist(
-                    nodes[level, CHILD], nodes, constraints, differs, pointers, values, starts, terms, memo, state
-                ):
+                if nodes[level, CHILD] < 0 or _all_exist(nodes[level, CHILD], join):
                     break
 
 

@@ -32,14 +32,14 @@ import numpy as np
 from loginfer.engine.binding import Bound, BoundAtom, bind
 from loginfer.engine.interface import Materialisation, Projection
 from loginfer.engine.native import materialise_store as kernels
-from loginfer.engine.native.engine import exists, project, too_many
+from loginfer.engine.native.join import exists, project, too_many
 from loginfer.engine.native.materialise_store import LOW, NO_IDS, NO_KEYS, Members, Pairs, Store, pack
 from loginfer.engine.native.materialise_store import MaterialiseRelationsFlags as Flags
 from loginfer.engine.native.materialise_store import MaterialiseRelationsIds as Ids
 from loginfer.engine.native.materialise_store import MaterialiseRelationsKeys as Keys
-from loginfer.engine.native.store import GraphStore, PairStore
 from loginfer.errors import LimitError
 from loginfer.kg import KnowledgeGraph
+from loginfer.kg.graph import RelationIndex
 from loginfer.logic.rule import Rule
 from loginfer.logic.stratification import stratified
 from loginfer.progress import Progress
@@ -277,21 +277,18 @@ class JoinRound:
     def __init__(self, joins: Iterable[Join], graph: KnowledgeGraph) -> None:
         self._ids: dict[int, int] = {}
         self._negated: dict[int, int] = {}
-        pairs: dict[int, tuple[Ids, Ids]] = {}
+        pairs: list[tuple[Ids, Ids]] = []
         for join in joins:
             for source, atom in zip(join.sources, join.rule.atoms, strict=True):
                 if id(source) not in self._ids:
                     full = self._ids[id(source)] = len(pairs)
-                    pairs[full] = _columns(_all_keys(source, ~atom.object))
-                    if source.old:
-                        pairs[full + 1] = _columns(_delta_keys(source, ~atom.object))
-                    else:
-                        pairs[full + 1] = pairs[full]
+                    pairs.append(_columns(_all_keys(source, ~atom.object)))
+                    pairs.append(_columns(_delta_keys(source, ~atom.object)) if source.old else pairs[full])
             for negation in join.rule.negations:
                 if negation.relation not in self._negated:
                     self._negated[negation.relation] = len(pairs)
-                    pairs[len(pairs)] = graph.index.pairs(negation.relation)
-        self._store = PairStore(len(graph.entities), pairs)
+                    pairs.append(graph.index.pairs(negation.relation))
+        self._index = index_of_pairs(pairs, len(graph.entities))
 
     def _body(self, join: Join, part: int) -> Bound:
         atoms = tuple(
@@ -303,11 +300,11 @@ class JoinRound:
 
     def exists(self, join: Join, part: int) -> bool:
         """Say whether the body has a witness with one atom in its delta."""
-        return exists(self._store, self._body(join, part))
+        return exists(self._index, self._body(join, part))
 
     def members(self, join: Join, part: int, variable: int) -> Ids:
         """Return the values of a variable in such witnesses."""
-        return project(self._store, self._body(join, part), (variable,), MOST).left
+        return project(self._index, self._body(join, part), (variable,), MOST).left
 
     def pairs(self, join: Join, part: int, limit: int) -> Projection:
         """Return the values of the head's two variables in such witnesses.
@@ -318,7 +315,14 @@ class JoinRound:
             When there are more than `limit` to list.
         """
         head = join.rule.head
-        return project(self._store, self._body(join, part), (head.subject, head.object), limit)
+        return project(self._index, self._body(join, part), (head.subject, head.object), limit)
+
+
+def index_of_pairs(pairs: Sequence[tuple[Ids, Ids]], entities: int) -> RelationIndex:
+    """Return an index of relations given as subjects and objects, sorted and without duplicates."""
+    relations = np.repeat(np.arange(len(pairs), dtype=np.int32), [len(subjects) for subjects, _ in pairs])
+    subjects, objects = (np.concatenate([NO_IDS, *side]) for side in zip(*pairs, strict=True))
+    return RelationIndex(np.column_stack([subjects, relations, objects]), entities, len(pairs))
 
 
 def _all_keys(source: Pairs | Members, constant: int) -> Keys:
@@ -555,7 +559,7 @@ def _materialise(
     earlier = before[-1].rounds if before else 0
     conclusions = Conclusions(store, max_triples, earlier, sum(map(len, before)))
     for rule in program:
-        if not rule.atoms and (not rule.negations or exists(GraphStore(graph.index), rule)):
+        if not rule.atoms and (not rule.negations or exists(graph.index, rule)):
             conclusions.add_entities(rule.head, np.zeros(1, dtype=np.int32))
     while True:
         _apply(shapes, graph, conclusions, max_conclusions)

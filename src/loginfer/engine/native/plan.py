@@ -23,7 +23,7 @@ sizes. Terms are numbers: variables 0 … v - 1, then constants.
 
 Making plans: which variable next, and what hangs below it (see `plan`).
 
-Bodies over the ids of a store, and bodies made from them.
+Bodies over the ids of an index, and bodies made from them.
 """
 
 from __future__ import annotations
@@ -38,8 +38,7 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.engine.binding import Bound, BoundAtom, BoundNegation
-from loginfer.engine.native.store import Store
-from loginfer.kg.graph import FORWARD, INVERSE
+from loginfer.kg.graph import FORWARD, INVERSE, RelationIndex
 
 # Columns of `Plan.nodes`. They are compiled into `join_kernels`, whose cache does not see changes here.
 VARIABLE = 0  # which variable the node binds
@@ -565,30 +564,36 @@ class Body:
     constants: tuple[int, ...]
 
     @classmethod
-    def of(cls, store: Store, bound: Bound) -> Body | None:
+    def of(cls, index: RelationIndex, bound: Bound) -> Body | None:
         """Return None for a body that obviously has no witness."""
         if bound.empty:
             return None
         shape, relations, constants, ground = abstract(bound)
-        if not all(store.holds(~atom.subject, atom.relation, ~atom.object) for atom in ground):
+        if not all(index.holds(~atom.subject, atom.relation, ~atom.object) for atom in ground):
             return None
-        if any(not negation.variables and _occurs(store, negation) for negation in bound.negations):
+        if any(not negation.variables and _occurs(index, negation) for negation in bound.negations):
             return None
-        return cls(shape, tuple(map(store.scale, relations)), relations, constants)
+        return cls(shape, tuple(_scale(index, relation) for relation in relations), relations, constants)
 
 
-def _occurs(store: Store, negation: BoundNegation) -> bool:
-    """Say whether a store has what a negation without variables denies."""
+def _scale(index: RelationIndex, relation: int) -> tuple[int, int, int]:
+    """Return binary orders of magnitude: pairs, distinct subjects, distinct objects."""
+    subjects, objects = index.starts(relation, FORWARD), index.starts(relation, INVERSE)
+    return index.count(relation).bit_length(), len(subjects).bit_length(), len(objects).bit_length()
+
+
+def _occurs(index: RelationIndex, negation: BoundNegation) -> bool:
+    """Say whether an index has what a negation without variables denies."""
     subject, relation, object_ = negation.subject, negation.relation, negation.object
     if subject is not None and object_ is not None:
-        return store.holds(~subject, relation, ~object_)
+        return index.holds(~subject, relation, ~object_)
     if subject is not None:
-        return len(store.list_of(relation, FORWARD, ~subject)) > 0
+        return len(index.neighbours(relation, FORWARD, ~subject)) > 0
     if object_ is not None:
-        return len(store.list_of(relation, INVERSE, ~object_)) > 0
+        return len(index.neighbours(relation, INVERSE, ~object_)) > 0
     if not negation.loop:
-        return store.size(relation) > 0
-    return any(store.holds(x, relation, x) for x in store.starts(relation, FORWARD).tolist())
+        return index.count(relation) > 0
+    return any(index.holds(x, relation, x) for x in index.starts(relation, FORWARD).tolist())
 
 
 def substitute(bound: Bound, values: dict[int, int]) -> Bound:
