@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DEMO := demo-output
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types docs unit fuzz newcomer bench suite growth clean
+.PHONY: help demo test lint types docs unit fuzz newcomer bench site suite growth clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -54,6 +54,10 @@ newcomer: ## what a newcomer does: a fresh clone, the documentation alone, an ow
 bench: $(VENV)/.bench ## speed and memory against peers (minutes); needs LOGINFER_DATA
 	$(BIN)/python -m perf
 
+site: $(VENV)/.core ## light reports of the figures in results/: report-site/ and report-site/evidence
+	$(BIN)/loginfer report $(filter-out results/evidence %.md,$(wildcard results/*)) --title "The paper, run again" --out report-site --force
+	$(BIN)/loginfer report results/evidence --title "What do systems really learn?" --out report-site/evidence --force
+
 suite: $(VENV)/.core ## build and audit the benchmarks of the paper in suite/ (minutes); needs LOGINFER_DATA
 	$(BIN)/loginfer suite build --out suite
 	@for folder in suite/LogInfer-*; do $(BIN)/loginfer audit $$folder || exit 1; done
@@ -62,4 +66,4 @@ growth: $(VENV)/.bench ## cost against triples, relations and constants (an hour
 	$(BIN)/python -m perf.growth
 
 clean: ## remove everything that was built
-	rm -rf $(VENV) $(DEMO) suite site build dist
+	rm -rf $(VENV) $(DEMO) suite site report-site build dist

@@ -37,11 +37,11 @@ def ours(folder: str) -> Any:
 
     def call() -> Any:
         from loginfer.report.collection import collect
-        from loginfer.report.facts import Material, Options
+        from loginfer.report.facts import ReportContext, ReportOptions
         from loginfer.report.site import write_site
 
         found = collect([place / "runs", place / "benchmarks"])
-        return write_site(Material(found, Options()), place / "site", force=True)
+        return write_site(ReportContext(found, ReportOptions()), place / "site", force=True)
 
     def summary(pages: Any) -> Any:
         runs = len(list((place / "runs").rglob("manifest.json")))

@@ -10,7 +10,7 @@ from tests.support.hostile_runs import hostile_runs
 from tests.support.real_browser import browser, open_page, requests, resize, wait
 
 from loginfer.report.collection import collect
-from loginfer.report.facts import Material
+from loginfer.report.facts import ReportContext
 from loginfer.report.pages.compare import compare_pages
 from loginfer.report.pages.explorer import slug_of
 from loginfer.report.site import write_site
@@ -26,10 +26,10 @@ pytestmark = [
 class Site:
     """A report that was written, and what it was made from."""
 
-    def __init__(self, material, folder, **more):
-        self.material = material
+    def __init__(self, context, folder, **more):
+        self.context = context
         self.folder = folder
-        write_site(material, folder, **more)
+        write_site(context, folder, **more)
         self.pages = json.loads((folder / "report.json").read_bytes())["pages"]
 
     def open(self, driver, page, fragment=""):
@@ -55,22 +55,22 @@ def _wide(driver):
 
 @pytest.fixture(scope="module")
 def family(small_runs, tmp_path_factory):
-    return Site(Material(collect([small_runs])), tmp_path_factory.mktemp("family") / "site")
+    return Site(ReportContext(collect([small_runs])), tmp_path_factory.mktemp("family") / "site")
 
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hostile")
-    return Site(Material(collect([hostile_runs(folder)])), folder / "site")
+    return Site(ReportContext(collect([hostile_runs(folder)])), folder / "site")
 
 
 @pytest.fixture(scope="module")
 def comparison(hostile, tmp_path_factory):
     """Two systems beside each other, which is a report of its own."""
-    material = hostile.material
-    cells = material.collection.of_benchmark(material.collection.benchmark_names[0])
+    context = hostile.context
+    cells = context.collection.of_benchmark(context.collection.benchmark_names[0])
     folder = tmp_path_factory.mktemp("comparison") / "site"
-    return Site(material, folder, makers=[lambda made: compare_pages(made, *cells[:2])])
+    return Site(context, folder, makers=[lambda made: compare_pages(made, *cells[:2])])
 
 
 def complaints(driver):
@@ -173,7 +173,7 @@ def words_filter(driver, field):
 
 
 def test_a_click_on_a_heading_sorts_a_table(driver, hostile):
-    hostile.open(driver, hostile.material.benchmark_page(hostile.material.collection.benchmark_names[0]))
+    hostile.open(driver, hostile.context.benchmark_page(hostile.context.collection.benchmark_names[0]))
     headings = script(driver, "all('.grid').map(g => [...g.querySelectorAll('th')].map(h => h.textContent))")
     (number,) = [n for n, titles in enumerate(headings) if "balanced accuracy" in titles]
     place = headings[number].index("balanced accuracy")
@@ -198,7 +198,7 @@ def test_the_theme_button_switches_and_is_remembered_on_the_page(driver, family)
 
 
 def test_plots_are_saved_as_pictures_and_tables(driver, family, downloads):
-    page = family.material.benchmark_page(family.material.collection.benchmark_names[0])
+    page = family.context.benchmark_page(family.context.collection.benchmark_names[0])
     family.open(driver, page)
     chart = driver.find_element("css selector", "figure.chart")
     name = chart.get_attribute("data-chart")
@@ -267,8 +267,8 @@ def turn(driver, button, page):
 
 
 def test_the_explorer_finds_triples_and_tells_their_story(driver, hostile):
-    name = hostile.material.collection.benchmark_names[0]
-    benchmark = hostile.material.benchmark(name)
+    name = hostile.context.collection.benchmark_names[0]
+    benchmark = hostile.context.benchmark(name)
     positives = benchmark.graph.names(benchmark.positives.test)
     negatives = benchmark.graph.names(benchmark.negatives["qg"].splits.test)
     hostile.open(driver, "explorer.html")
@@ -320,11 +320,11 @@ def test_filters_of_the_explorer_agree_with_the_decisions(driver, hostile):
 
 
 def test_an_address_opens_a_triple(driver, family):
-    name = family.material.collection.benchmark_names[-1]
-    fragment = f"#benchmark={slug_of(family.material, name)}&triple=1"
+    name = family.context.collection.benchmark_names[-1]
+    fragment = f"#benchmark={slug_of(family.context, name)}&triple=1"
     family.open(driver, "explorer.html", fragment)
     wait(driver, "!document.querySelector('#explorer .detail').hidden")
-    benchmark = family.material.benchmark(name)
+    benchmark = family.context.benchmark(name)
     (triple,) = benchmark.graph.names(benchmark.positives.test[1])
     titles = script(driver, "all('#explorer .detail h2 span[title]').map(e => e.title)")
     assert tuple(titles) == triple
@@ -333,7 +333,7 @@ def test_an_address_opens_a_triple(driver, family):
     wait(driver, "!document.querySelector('#explorer .detail').hidden")
     assert "not among those" in driver.find_element("css selector", "#explorer .detail").text
     # The other benchmark of the menu.
-    choose_other = slug_of(family.material, family.material.collection.benchmark_names[-1])
+    choose_other = slug_of(family.context, family.context.collection.benchmark_names[-1])
     driver.execute_script(
         "const f = document.querySelector('#explorer form').elements.benchmark; f.value = arguments[0];"
         "f.dispatchEvent(new Event('input', { bubbles: true }))",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from loginfer.errors import InputError
-from loginfer.report.collection import collect
+from loginfer.report import ReportContext, collect, write_site
 
 
 def test_runs_are_grouped_by_system_benchmark_and_method(small_runs: Path) -> None:
@@ -91,3 +91,42 @@ def test_a_manifest_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text("{")
     with pytest.raises(InputError, match=r"manifest\.json"):
         collect([tmp_path])
+
+
+def result_file(path: Path, **changes: object) -> Path:
+    figures = {"metrics": {"balanced_accuracy": 0.75}, "ranking": {"filtered": {"c_mrr": 0.5}}}
+    result = {"format": "loginfer-result", "system": "transe", "benchmark": "LogInfer-WN-sym-pa", "negatives": "pa",
+              "benchmark_sha256": "0" * 64, "settings": {"epochs": 3},
+              "seeds": [{"seed": seed, **figures} for seed in (0, 1)]}  # fmt: skip
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(result | changes))
+    return path
+
+
+def test_files_of_results_make_a_light_report_without_links_to_pages_that_need_scores(tmp_path: Path) -> None:
+    result_file(tmp_path / "results" / "transe" / "a.json")
+    result_file(tmp_path / "results" / "boxe" / "a.json", system="boxe")
+    (tmp_path / "results" / "other.json").write_text('{"format": "something else"}')
+    found = collect([tmp_path / "results"])
+    assert found.light
+    assert found.systems == ("transe", "boxe")
+    assert [len(cell.runs) for cell in found.cells] == [2, 2]
+    assert found.cells[0].mean("balanced_accuracy") == 0.75
+    assert write_site(ReportContext(found), tmp_path / "site") == ["index.html", "negatives.html"]
+    page = (tmp_path / "site" / "index.html").read_text()
+    assert "75.0" in page
+    assert 'href="systems/' not in page
+    assert 'href="benchmarks/' not in page
+
+
+def test_a_file_of_results_that_lacks_something_is_named(tmp_path: Path) -> None:
+    path = result_file(tmp_path / "a.json", seeds=[{"seed": 0}])
+    with pytest.raises(InputError, match="lacks 'metrics'") as refused:
+        collect([tmp_path])
+    assert str(path) in str(refused.value)
+
+
+def test_runs_and_files_of_results_are_not_mixed(small_runs: Path, tmp_path: Path) -> None:
+    result_file(tmp_path / "a.json")
+    with pytest.raises(InputError, match="both runs and files of results"):
+        collect([small_runs, tmp_path])

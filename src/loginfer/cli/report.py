@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from loginfer.progress import Progress
     from loginfer.report.collection import Cell, Collection
-    from loginfer.report.facts import Options
+    from loginfer.report.facts import ReportOptions
     from loginfer.reproduction import Outcome, Plan, Step
 
 
@@ -84,7 +84,7 @@ def report(
     rules and shortcuts, ranking, and an explorer of single triples. Give the benchmarks' folders too, if they
     are not beside the runs: cards, rules and witnesses come from them.
     """
-    from loginfer.report.facts import Options
+    from loginfer.report.facts import ReportOptions
 
     if to is Format.site and out is None:
         raise InputError("where should the site go?", hint="add --out FOLDER, or --to md for tables alone")
@@ -95,25 +95,25 @@ def report(
         return
     if metric:
         raise InputError("--metric is for tables; the site has all metrics", hint="add --to md, latex or csv")
-    options = Options(title=title, audits=audits, explorer=explorer, recovery=recovery)
+    options = ReportOptions(title=title, audits=audits, explorer=explorer, recovery=recovery)
     _site(paths, Path(str(out)), options, compare=compare, force=force, json=json)
 
 
-def _site(paths: list[Path], out: Path, options: Options, *, compare: bool, force: bool, json: bool) -> None:
-    from loginfer.report.facts import Material
+def _site(paths: list[Path], out: Path, options: ReportOptions, *, compare: bool, force: bool, json: bool) -> None:
+    from loginfer.report.facts import ReportContext
     from loginfer.report.site import check_site, write_site
 
     check_site(out, force=force)
     with progress_bar() as progress:
         found = _collected(paths, progress)
-        material = Material(found, options, tell=_teller(progress))
+        context = ReportContext(found, options, tell=_teller(progress))
         makers = None
         if compare:
             from loginfer.report.pages.compare import compare_pages
 
             first, second = _two(found)
-            makers = [lambda material: compare_pages(material, first, second)]
-        written = write_site(material, out, force=force, makers=makers)
+            makers = [lambda context: compare_pages(context, first, second)]
+        written = write_site(context, out, force=force, makers=makers)
     for remark in found.notes:
         note(f"note: {remark}")
     start = out / "index.html"

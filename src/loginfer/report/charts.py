@@ -1,11 +1,4 @@
-"""Charts that pages share.
-
-What the plots have in common: colours, axes, sizes.
-
-Heat maps: names on both sides, a number in each cell.
-
-The plots of the systems' pages, as Vega-Lite without data.
-"""
+"""Plots that several pages share, as Vega-Lite without data: colours, axes, heat maps, curves, bars."""
 
 from __future__ import annotations
 
@@ -21,7 +14,7 @@ PALETTE = (
 )  # fmt: skip
 
 
-def colour(names: Sequence[str], *, field: str = "system", title: str = "system") -> dict[str, Any]:
+def system_colours(names: Sequence[str], *, field: str = "system", title: str = "system") -> dict[str, Any]:
     """Return the encoding that gives each name the same colour on all pages.
 
     Parameters
@@ -142,7 +135,7 @@ def overview_chart(rows: Rows, systems: Sequence[str]) -> Chart:
                 "axis": {"title": "CPU seconds for all benchmarks (log scale)", "format": "~s", "tickCount": 6},
             },
             "y": {"field": "accuracy", **percent_axis("mean balanced accuracy")},
-            "color": colour(systems) | {"legend": {"orient": "top", "columns": 4}},
+            "color": system_colours(systems) | {"legend": {"orient": "top", "columns": 4}},
             "shape": {"field": "kind", "type": "nominal", "title": None, "legend": _SHAPES},
             "tooltip": [
                 {"field": "system"},

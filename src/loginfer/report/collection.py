@@ -1,8 +1,7 @@
-"""Which runs and benchmarks.
+"""What a report is about: the runs and benchmarks under some folders, in order.
 
-Benchmarks that were read, so that every page maker need not read them again.
-
-What a report is about: all runs and benchmarks under some folders, in order.
+`collect` finds them. A `Cell` is one system on one benchmark, with a run for each seed. Benchmarks are read when a
+page first asks for one, and kept while they fit.
 """
 
 from __future__ import annotations
@@ -68,6 +67,34 @@ class Library:
 def _triples(benchmark: Benchmark) -> int:
     sets = [benchmark.positives, *(made.splits for made in benchmark.negatives.values())]
     return sum(sum(splits.sizes.values()) for splits in sets)
+
+
+RESULT_FORMAT = "loginfer-result"
+
+
+class KeptFigures(Run):
+    """A run of which only the figures were kept, in a file of `loginfer reproduce`: no scores, no diagnosis."""
+
+    def metrics(self) -> dict[str, Any]:
+        """Return the figures."""
+        found: dict[str, Any] = self.manifest["figures"]
+        return found
+
+    def diagnosis(self) -> dict[str, Any]:
+        """Return nothing: it was not kept."""
+        return {}
+
+
+def _kept_figures(path: Path, result: Mapping[str, Any]) -> Iterator[Run]:
+    """Yield the runs, one for each seed, that a file of results tells of."""
+    try:
+        benchmark = {"name": result["benchmark"], "sha256": result["benchmark_sha256"]}
+        request = {key: result[key] for key in ("system", "negatives", "settings")} | {"benchmark": benchmark}
+        for seed in result["seeds"]:
+            figures = {key: seed[key] for key in ("metrics", "ranking")}
+            yield KeptFigures(path, {"request": request | {"seed": seed["seed"]}, "files": {}, "figures": figures})
+    except (KeyError, TypeError) as error:
+        raise InputError(f"this file of results lacks {error}", where=str(path), hint="make it again") from error
 
 
 # Systems that the paper does not have, after its own; others follow by name.
@@ -150,6 +177,11 @@ class Collection:
     library: Library = field(default_factory=Library, compare=False, repr=False)
 
     @cached_property
+    def light(self) -> bool:
+        """Whether only figures of the runs were kept."""
+        return any(isinstance(cell.first, KeptFigures) for cell in self.cells)
+
+    @cached_property
     def systems(self) -> tuple[str, ...]:
         """All systems: the paper's in its order, then others."""
         return tuple(dict.fromkeys(c.system for c in sorted(self.cells, key=_system_order)))
@@ -185,7 +217,7 @@ def collect(
     Parameters
     ----------
     paths
-        Runs, benchmarks, or folders that hold some, however deep.
+        Runs, benchmarks, files of results, or folders that hold some, however deep.
     tell
         Told how many runs were found so far.
     verify
@@ -206,10 +238,17 @@ def collect(
             tell(len(runs))
         elif manifest.get("format") == BENCHMARK_FORMAT:
             folders.append((folder, manifest))
+        elif manifest.get("format") == RESULT_FORMAT:
+            runs += _kept_figures(folder, manifest)
+            tell(len(runs))
     if not runs:
         shown = ", ".join(f"`{path}`" for path in given)
         raise InputError(
             f"there is no run in {shown}", hint="make one with `loginfer evaluate BENCH --system NAME --out RUN`"
+        )
+    if len({isinstance(run, KeptFigures) for run in runs}) > 1:
+        raise InputError(
+            "there are both runs and files of results", hint="make one report of the runs, and another of the files"
         )
     cells = _cells(runs)
     library = Library()
@@ -217,7 +256,7 @@ def collect(
 
 
 def _manifests(paths: Sequence[Path]) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Yield all folders with a manifest, each once, in the order of their paths."""
+    """Yield all folders with a manifest, and files of results, each once, in the order of their paths."""
     seen: set[Path] = set()
     for path in paths:
         if not path.exists():
@@ -228,6 +267,10 @@ def _manifests(paths: Sequence[Path]) -> Iterator[tuple[Path, dict[str, Any]]]:
             names[:] = sorted(name for name in names if not name.startswith("."))
             place = Path(folder)
             if "manifest.json" not in files:
+                for name in sorted(name for name in files if name.endswith(".json")):
+                    if (place / name).resolve() not in seen:
+                        seen.add((place / name).resolve())
+                        yield place / name, _json(place / name)
                 continue
             names.clear()  # neither a run nor a benchmark has one of the others in it
             if place.resolve() not in seen:

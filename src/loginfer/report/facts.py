@@ -1,17 +1,4 @@
-"""What page makers work from, found out once.
-
-What page makers work from: the collection, benchmarks that are read once, audits, names of pages.
-
-Names as people read them: IRIs without their namespaces, long names with a gap in the middle.
-
-What several pages ask about benchmarks, systems and cells; found out once.
-
-The figures that people choose from in the menus: metrics of classification, metrics of ranking.
-
-Methods for negatives as the report orders them, and where a run belongs: one group, several methods.
-
-What a page shows of diagnoses: verdicts, rules with their recall, shortcuts with their rates.
-"""
+"""What page makers ask for, each found out once: benchmarks, audits, costs, figures, labels, verdicts."""
 
 from __future__ import annotations
 
@@ -40,7 +27,7 @@ Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ReportOptions:
     """What a report should have in it.
 
     Parameters
@@ -62,7 +49,7 @@ class Options:
 
 
 @dataclass
-class Material:
+class ReportContext:
     """What page makers work from.
 
     Parameters
@@ -76,7 +63,7 @@ class Material:
     """
 
     collection: Collection
-    options: Options = field(default_factory=Options)
+    options: ReportOptions = field(default_factory=ReportOptions)
     tell: Callable[[str], None] = lambda message: None
 
     def __post_init__(self) -> None:
@@ -184,18 +171,18 @@ class BenchmarkFacts:
     supports: Mapping[str, int] | None = None
 
 
-def benchmark_facts(material: Material, benchmark: str) -> BenchmarkFacts:
+def benchmark_facts(context: ReportContext, benchmark: str) -> BenchmarkFacts:
     """Return what is known of a benchmark; its folder is read at most once for this."""
-    return material.once(("facts", benchmark), lambda: _facts(material, benchmark))
+    return context.once(("facts", benchmark), lambda: _facts(context, benchmark))
 
 
-def _facts(material: Material, name: str) -> BenchmarkFacts:
+def _facts(context: ReportContext, name: str) -> BenchmarkFacts:
     from loginfer.evaluation.breakdown import negative_kinds
 
-    benchmark = material.benchmark(name)
+    benchmark = context.benchmark(name)
     if benchmark is None:
         return BenchmarkFacts()
-    method = material.collection.of_benchmark(name)[0].method
+    method = context.collection.of_benchmark(name)[0].method
     kinds = negative_kinds(benchmark, method) if method in benchmark.negatives else None
     return BenchmarkFacts(kinds, {str(known.rule): known.support for known in benchmark.rules})
 
@@ -227,9 +214,9 @@ class Cost:
     memory: int | None
 
 
-def cost_of(material: Material, cell: Cell) -> Cost:
+def cost_of(context: ReportContext, cell: Cell) -> Cost:
     """Return what a cell took."""
-    return material.once(("cost", cell.system, cell.benchmark), lambda: _cost(cell))
+    return context.once(("cost", cell.system, cell.benchmark), lambda: _cost(cell))
 
 
 def _cost(cell: Cell) -> Cost:

@@ -1,11 +1,7 @@
-"""The figures of the paper, as data.
+"""The paper's figures and what theory says, as data.
 
-The paper's figures, as data: its tables of results, of negatives, of rules, and of benchmark sizes.
-
-Source: Liu, Cuenca Grau, Horrocks and Kostylev, Revisiting Inferential Benchmarks for Knowledge Graph
-Completion (KR 2023), tables 2 to 6. Figures are percentages as printed there.
-
-What theory says about which system can express which pattern, as data with its reasons.
+Source of the figures: Liu, Cuenca Grau, Horrocks and Kostylev, Revisiting Inferential Benchmarks for Knowledge Graph
+Completion (KR 2023), tables 2 to 6. They are percentages as printed there.
 """
 
 from __future__ import annotations

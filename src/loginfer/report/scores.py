@@ -1,19 +1,12 @@
-"""Curves and histograms of a run.
+"""What a page shows of the scores of one run: curves, histograms, the learning curve.
 
-ROC and precision-recall curves: exact, then with as few points as a plot can show.
+*Curves* are computed from all scores, so their areas are what `roc_auc` and `average_precision` of a run say. For the
+plot, points are taken one after the other, each where what is drawn so far is farthest from the exact curve, until
+nothing is farther than `TOLERANCE` or there are `MOST` points; `error` says how far off the drawn curve still is.
 
-Both are computed from all scores. Their areas are those of the exact curves: what `roc_auc` and
-`average_precision` of a run say. For the plot, points are taken one after the other, each where what is drawn
-so far is farthest from the exact curve, until nothing is farther than `TOLERANCE` or there are `MOST` points;
-`error` says how far off the drawn curve still is.
-
-Histograms of scores that can be read whatever the scores are: few values, skewed ones, any.
-
-Up to `BINS` different scores have a bar each. Other scores have bins of equal width, with the threshold at
-the edge of one, unless nearly everything would fall into a few of them: then the bins hold about equal
-numbers of triples.
-
-What a page shows of the scores of one run: curves, histograms, the learning curve.
+*Histograms* can be read whatever the scores are. Up to `BINS` different scores have a bar each. Other scores have bins
+of equal width, with the threshold at the edge of one, unless nearly everything would fall into a few of them: then the
+bins hold about equal numbers of triples.
 """
 
 from __future__ import annotations

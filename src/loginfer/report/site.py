@@ -1,8 +1,6 @@
-"""Pages to a folder.
+"""The report as a folder of pages: no server, no network, nothing that a page loads from elsewhere.
 
-From values to files: pages by templates that escape everything, data as scripts.
-
-The report as a folder of pages: no server, no network, nothing that a page loads from elsewhere.
+Templates escape everything; data comes as scripts, since a page from a file may not fetch.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from loginfer._version import __version__
 from loginfer.benchmark.folder.manifest import as_json
 from loginfer.errors import InputError, OutputError
 from loginfer.files import atomic_folder, check_folder
-from loginfer.report.facts import Material
+from loginfer.report.facts import ReportContext
 from loginfer.report.values import Chart, Column, DataFile, Page
 
 _MISSING = "`pip install 'loginfer[report]'` brings what reports need"
@@ -131,13 +129,13 @@ FORMAT = "loginfer-report"
 MARK = "report.json"
 
 Part = Page | DataFile
-Maker = Callable[[Material], Iterable[Part]]
+Maker = Callable[[ReportContext], Iterable[Part]]
 
 _ASSETS = ("report.css", "report.js", "explorer.js")
 
 
-def all_makers() -> tuple[Maker, ...]:
-    """Return all that make pages of a report, in the order of the menu."""
+def all_makers(light: bool = False) -> tuple[Maker, ...]:
+    """Return all that make pages of a report, in the order of the menu; for a light one those that need no scores."""
     from loginfer.report.pages.benchmarks import pages as benchmarks
     from loginfer.report.pages.explorer import pages as explorer
     from loginfer.report.pages.learned import pages as learned
@@ -147,7 +145,9 @@ def all_makers() -> tuple[Maker, ...]:
     from loginfer.report.pages.rules import pages as rules
     from loginfer.report.pages.systems import pages as systems
 
-    return (overview, benchmarks, systems, negatives, learned, rules, ranking, explorer)
+    if light:
+        return overview, negatives
+    return overview, benchmarks, systems, negatives, learned, rules, ranking, explorer
 
 
 def check_site(path: str | Path, *, force: bool = False) -> None:
@@ -156,13 +156,13 @@ def check_site(path: str | Path, *, force: bool = False) -> None:
 
 
 def write_site(
-    material: Material, path: str | Path, *, force: bool = False, makers: Iterable[Maker] | None = None
+    context: ReportContext, path: str | Path, *, force: bool = False, makers: Iterable[Maker] | None = None
 ) -> list[str]:
     """Write a report.
 
     Parameters
     ----------
-    material
+    context
         What it is about.
     path
         The folder; it is complete or not there at all.
@@ -176,17 +176,17 @@ def write_site(
     list of str
         The paths of its pages.
     """
-    chosen = all_makers() if makers is None else tuple(makers)
+    chosen = all_makers(context.collection.light) if makers is None else tuple(makers)
     # The menu needs to know all sections, so that pages are written after the last was made.
     kept: list[Page] = []
-    plain = Renderer(material.options.title, frozenset())
+    plain = Renderer(context.options.title, frozenset())
     with atomic_folder(path, force=force, may_replace=_may_replace) as folder:
-        for part in _parts(chosen, material):
+        for part in _parts(chosen, context):
             if isinstance(part, DataFile):
                 _write(folder / part.path, plain.data(part))
             else:
                 kept.append(part)
-        renderer = Renderer(material.options.title, frozenset(page.section for page in kept))
+        renderer = Renderer(context.options.title, frozenset(page.section for page in kept))
         for page in kept:
             _write(folder / page.path, renderer.page(page))
         _write(folder / "assets" / "vega.js", vega_script())
@@ -198,9 +198,9 @@ def write_site(
     return paths
 
 
-def _parts(chosen: Iterable[Maker], material: Material) -> Iterator[Part]:
+def _parts(chosen: Iterable[Maker], context: ReportContext) -> Iterator[Part]:
     for maker in chosen:
-        yield from maker(material)
+        yield from maker(context)
 
 
 def _write(path: Path, text: str) -> None:

@@ -1,12 +1,10 @@
-"""Intervals and tests.
+"""How sure figures are: bootstrap intervals, and whether two systems differ.
 
-How sure the figures are: bootstrap intervals over the seeds, or over the test triples of one run.
-
-A resample over test triples is stratified: it draws as many positives and as many negatives as there are,
-with replacement. What a decision metric depends on, the number of predicted positives and of predicted
-negatives, is then binomial, so that drawing the two numbers is the bootstrap itself and not an approximation.
-
-Whether two systems differ: McNemar's exact test and a paired bootstrap, on the same test triples.
+Intervals are over the seeds, or over the test triples of one run. A resample over test triples is stratified: it draws
+as many positives and as many negatives as there are, with replacement. What a decision metric depends on, the number of
+predicted positives and of predicted negatives, is then binomial, so that drawing the two numbers is the bootstrap
+itself and not an approximation. Two systems are compared on the same test triples, by McNemar's exact test and a paired
+bootstrap.
 """
 
 from __future__ import annotations

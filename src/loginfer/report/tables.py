@@ -1,11 +1,4 @@
-"""Markdown, LaTeX, CSV.
-
-A table for a paper, as a value: what stands in it, before anybody decides how it is written.
-
-Tables as Markdown, as LaTeX and as CSV. Whatever comes from data is escaped.
-
-Tables of results for papers: benchmarks against systems, one metric each, beside the paper's figures.
-"""
+"""Tables for papers: as a value, then as Markdown, LaTeX or CSV, where whatever comes from data is escaped."""
 
 from __future__ import annotations
 

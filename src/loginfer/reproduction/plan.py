@@ -1,14 +1,7 @@
-"""Which cells.
+"""Which cells a reproduction consists of, in which order, and how long they should take.
 
-The parts of the reproduction: the paper's tables, and the benchmarks each of them is about.
-
-How much work a cell may be: `full` is what is shipped, `quick` a part of it. And how long that takes.
-
-Who takes part in the reproduction: the paper's nine systems, and three to hold them against.
-
-Which cells a reproduction consists of, in which order, and how long they should take.
-
-How long the rest will take: what was expected, corrected by what was observed.
+A cell is a system on a benchmark with a seed. Tables say which benchmarks are needed, a budget how much each system may
+learn (`full` is what is shipped, `quick` a part of it), and measured costs how long that takes.
 """
 
 from __future__ import annotations

@@ -1,12 +1,7 @@
-"""Figures.
+"""The figures of a reproduction: one small file for each system and benchmark, asked in the same way as the paper's.
 
-The figures of a reproduction: one small file for each system and benchmark, all seeds together.
-
-All figures of a reproduction, and all of the paper's, to be asked in the same way.
-
-The table `evidence`: systems and shortcuts, side by side, on negatives that are harder and harder.
-
-What shortcuts reach on the benchmarks of the table `evidence`: one small file for each, made once.
+Beside them what shortcuts reach on the benchmarks of the table `evidence`, and that table itself: systems and shortcuts
+side by side, on negatives that are harder and harder.
 """
 
 from __future__ import annotations

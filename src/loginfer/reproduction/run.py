@@ -1,24 +1,19 @@
-"""Running them.
+"""Running a plan: benchmarks, then cell by cell; what is there is kept, what fails stops nothing else.
 
-Running a command of this program in a process of its own; and ending all of them at once.
+Each cell is a command of this program in a process of its own. A cell is not run again if its run is there, complete,
+and was made for the same request. The folder holds:
 
-The folder of a reproduction, and what was asked for it.
-
-reproduction.json                          what was asked: tables, systems, seeds, protocol, budget, versions
-suite/<benchmark>/                         the benchmarks
-runs/<system>/<benchmark>/seed-<k>/        the runs
-failed/<system>/<benchmark>-seed-<k>.json  why a cell failed; gone once it succeeds
-results/<system>/<benchmark>.json          the figures of all seeds
-rules/<system>/<benchmark>.json            mined rules against those of the benchmark
-shortcuts/<benchmark>.json                 what shortcuts reach on a benchmark of the table `evidence`
-tables/<table>.{md,tex,csv}                the paper's tables, with its figures and ours
-findings.json                              the paper's findings, with all comparisons
-evidence.json                              which of its conclusions survive near misses, with all comparisons
-REPORT.md                                  all tables, and the paper's findings one by one
-
-Which cells need not be run again: their run is there, complete, and was made for the same request.
-
-Running a plan: benchmarks, then cell by cell; what is there is kept, what fails stops nothing else.
+    reproduction.json                          what was asked: tables, systems, seeds, protocol, budget, versions
+    suite/<benchmark>/                         the benchmarks
+    runs/<system>/<benchmark>/seed-<k>/        the runs
+    failed/<system>/<benchmark>-seed-<k>.json  why a cell failed; gone once it succeeds
+    results/<system>/<benchmark>.json          the figures of all seeds
+    rules/<system>/<benchmark>.json            mined rules against those of the benchmark
+    shortcuts/<benchmark>.json                 what shortcuts reach on a benchmark of the table `evidence`
+    tables/<table>.{md,tex,csv}                the paper's tables, with its figures and ours
+    findings.json                              the paper's findings, with all comparisons
+    evidence.json                              which of its conclusions survive near misses, with all comparisons
+    REPORT.md                                  all tables, and the paper's findings one by one
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Tables beside the paper.
-
-The paper's tables again: our figure, and the paper's in brackets.
-
-Writing what came out: result files, tables and the report.
-"""
+"""The paper's tables again, with our figure first and the paper's in brackets, and the report around them."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from tests.support.made_up_benchmarks import family
 from loginfer.benchmark import explain_triple, load_benchmark
 from loginfer.benchmark.shortcuts import shortcut_accuracies
 from loginfer.report.collection import collect
-from loginfer.report.facts import Material, Options
+from loginfer.report.facts import ReportContext, ReportOptions
 from loginfer.report.pages import benchmarks
 from loginfer.report.pages.benchmarks import card, gap_chart, rivals_chart, rules_chart
 from loginfer.report.pages.examples import examples
@@ -24,37 +24,37 @@ NAME = "Family & co, qg"
 
 
 @pytest.fixture(scope="module")
-def material(small_runs):
-    return Material(collect([small_runs]))
+def context(small_runs):
+    return ReportContext(collect([small_runs]))
 
 
 @pytest.fixture(scope="module")
 def without_folder(small_runs):
-    return Material(collect([small_runs / "runs"]))
+    return ReportContext(collect([small_runs / "runs"]))
 
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory):
-    return Material(collect([hostile_runs(tmp_path_factory.mktemp("hostile"))]))
+    return ReportContext(collect([hostile_runs(tmp_path_factory.mktemp("hostile"))]))
 
 
-def made(material):
-    return {page.path: page for page in benchmarks.pages(material)}
+def made(context):
+    return {page.path: page for page in benchmarks.pages(context)}
 
 
-def html(material, path):
-    return Renderer("A report", frozenset({"benchmarks"})).page(made(material)[path])
+def html(context, path):
+    return Renderer("A report", frozenset({"benchmarks"})).page(made(context)[path])
 
 
-def test_there_is_a_card_for_each_benchmark_and_a_list(material):
-    pages = made(material)
+def test_there_is_a_card_for_each_benchmark_and_a_list(context):
+    pages = made(context)
     assert all(isinstance(page, Page) for page in pages.values())
-    assert set(pages) == {"benchmarks.html", *(map(material.benchmark_page, material.collection.benchmark_names))}
-    assert len(material.collection.benchmark_names) == 2
+    assert set(pages) == {"benchmarks.html", *(map(context.benchmark_page, context.collection.benchmark_names))}
+    assert len(context.collection.benchmark_names) == 2
 
 
-def test_the_list_has_what_the_folder_and_the_runs_say(material, small_runs):
-    grid = made(material)["benchmarks.html"].content["benchmarks"]
+def test_the_list_has_what_the_folder_and_the_runs_say(context, small_runs):
+    grid = made(context)["benchmarks.html"].content["benchmarks"]
     titles = [column.title for column in grid.columns]
     rows = {row[0][0]: dict(zip(titles, row, strict=True)) for row in grid.rows}
     row, benchmark = rows[NAME], load_benchmark(small_runs / "family")
@@ -64,14 +64,14 @@ def test_the_list_has_what_the_folder_and_the_runs_say(material, small_runs):
     accuracies = {n: known["accuracy"] for n, known in shortcut_accuracies(benchmark, "qg").items()}
     assert row["best shortcut"] == max(accuracies.values())
     assert accuracies[row["which shortcut"]] == row["best shortcut"]
-    cells = [c for c in material.collection.of_benchmark(NAME) if c.name != "oracle"]
+    cells = [c for c in context.collection.of_benchmark(NAME) if c.name != "oracle"]
     means = {c.system: np.mean([r.metrics()["metrics"]["balanced_accuracy"] for r in c.runs]) for c in cells}
     assert row["best system"] == pytest.approx(max(means.values()))
     assert means[row["which system"]] == max(means.values())
 
 
-def test_a_card_shows_rules_with_their_counts(material, small_runs):
-    content = made(material)[material.benchmark_page(NAME)].content
+def test_a_card_shows_rules_with_their_counts(context, small_runs):
+    content = made(context)[context.benchmark_page(NAME)].content
     grid = content["rules"]
     rules = load_benchmark(small_runs / "family").rules
     assert [row[1] for row in grid.rows] == [str(known.rule) for known in rules]
@@ -80,20 +80,20 @@ def test_a_card_shows_rules_with_their_counts(material, small_runs):
     assert supports == sorted(supports, reverse=True)
 
 
-def test_a_card_shows_the_audit_or_says_that_there_is_none(small_runs, material):
-    shown = html(material, material.benchmark_page(NAME))
-    audit = material.audit(NAME)
+def test_a_card_shows_the_audit_or_says_that_there_is_none(small_runs, context):
+    shown = html(context, context.benchmark_page(NAME))
+    audit = context.audit(NAME)
     assert audit["findings"]
     assert all(finding["check"] in shown for finding in audit["findings"])
-    off = Material(collect([small_runs]), Options(audits=False))
+    off = ReportContext(collect([small_runs]), ReportOptions(audits=False))
     shown = html(off, off.benchmark_page(NAME))
     assert "loginfer audit" in shown
     # Shortcuts are known all the same.
-    assert card(off, NAME).shortcuts == card(material, NAME).shortcuts
+    assert card(off, NAME).shortcuts == card(context, NAME).shortcuts
 
 
-def test_without_the_folder_a_card_shows_what_the_runs_know(material, without_folder):
-    known, whole = card(without_folder, NAME), card(material, NAME)
+def test_without_the_folder_a_card_shows_what_the_runs_know(context, without_folder):
+    known, whole = card(without_folder, NAME), card(context, NAME)
     assert not known.folder
     assert known.sizes == {name: whole.sizes[name] for name in ("P_valid", "P_test", "N_valid", "N_test")}
     assert [row.rule for row in known.rules] == [row.rule for row in whole.rules]
@@ -104,11 +104,11 @@ def test_without_the_folder_a_card_shows_what_the_runs_know(material, without_fo
     assert "Examples from test" not in shown
 
 
-def test_a_sentence_says_whether_a_shortcut_is_beaten(material):
-    known = card(material, NAME)
+def test_a_sentence_says_whether_a_shortcut_is_beaten(context):
+    known = card(context, NAME)
     best = max(known.shortcuts.values())
     better = [c.system for c in known.systems if c.mean("accuracy") > best]
-    sentence = made(material)[material.benchmark_page(NAME)].content["verdict"]
+    sentence = made(context)[context.benchmark_page(NAME)].content["verdict"]
     assert f"{100 * best:.1f}%" in sentence
     if not better:
         assert "No system does better" in sentence
@@ -116,18 +116,18 @@ def test_a_sentence_says_whether_a_shortcut_is_beaten(material):
         assert system in sentence
 
 
-def charts(material):
-    known = [card(material, name) for name in material.collection.benchmark_names]
-    labels = {name: name for name in material.collection.benchmark_names}
+def charts(context):
+    known = [card(context, name) for name in context.collection.benchmark_names]
+    labels = {name: name for name in context.collection.benchmark_names}
     yield gap_chart(known, labels)
     for one in known:
-        yield rivals_chart(one, material.collection.systems)
+        yield rivals_chart(one, context.collection.systems)
         yield rules_chart(one)
 
 
-def test_plots_are_valid_and_can_be_drawn(material, hostile):
+def test_plots_are_valid_and_can_be_drawn(context, hostile):
     drawn = 0
-    for chart in [*charts(material), *charts(hostile)]:
+    for chart in [*charts(context), *charts(hostile)]:
         rows = [dict(zip(chart.rows.fields, row, strict=True)) for row in chart.rows.rows]
         spec = {**chart.spec, "data": {"values": rows}}
         altair.Chart.from_dict(spec)
@@ -136,9 +136,9 @@ def test_plots_are_valid_and_can_be_drawn(material, hostile):
     assert drawn
 
 
-def test_the_plot_compares_systems_oracle_and_shortcuts(material):
-    known = card(material, NAME)
-    chart = rivals_chart(known, material.collection.systems)
+def test_the_plot_compares_systems_oracle_and_shortcuts(context):
+    known = card(context, NAME)
+    chart = rivals_chart(known, context.collection.systems)
     rows = [dict(zip(chart.rows.fields, row, strict=True)) for row in chart.rows.rows]
     kinds = [row["kind"] for row in rows]
     assert kinds.count("shortcut") == len(known.shortcuts)
@@ -156,11 +156,11 @@ def test_figures_that_are_not_defined_leave_gaps(small_runs, tmp_path):
         metrics["metrics"] = dict.fromkeys(metrics["metrics"])
         (tmp_path / run.name / "metrics.json").write_text(json.dumps(metrics))
         (tmp_path / run.name / "diagnosis.json").write_text("null")
-    material = Material(collect([tmp_path]))
-    known = card(material, NAME)
+    context = ReportContext(collect([tmp_path]))
+    known = card(context, NAME)
     assert (known.best_system, known.best_shortcut, known.rules) == (None, None, ())
-    for path in made(material):
-        assert "</html>" in html(material, path)
+    for path in made(context):
+        assert "</html>" in html(context, path)
 
 
 # -- examples -----------------------------------------------------------------------------------
@@ -220,7 +220,7 @@ def test_names_stay_text_on_every_page(hostile):
         assert "alert(1)" not in shown or "&lt;script&gt;alert(1)" in shown or "\\u003cscript" in shown
 
 
-def test_pages_are_small_and_the_same_every_time(material):
-    first = {path: html(material, path) for path in made(material)}
-    assert first == {path: html(material, path) for path in made(material)}
+def test_pages_are_small_and_the_same_every_time(context):
+    first = {path: html(context, path) for path in made(context)}
+    assert first == {path: html(context, path) for path in made(context)}
     assert all(len(text) < 200_000 for text in first.values())

@@ -12,7 +12,7 @@ from tests.support.made_up_benchmarks import family
 from loginfer.errors import InputError
 from loginfer.evaluation import evaluate, load_run
 from loginfer.report.collection import Cell, Collection, collect
-from loginfer.report.facts import Material
+from loginfer.report.facts import ReportContext
 from loginfer.report.pages import compare
 from loginfer.report.pages.compare import compare_pages, relation_parts, rule_parts
 from loginfer.report.site import write_site
@@ -25,7 +25,7 @@ def hostile(tmp_path_factory):
 
 
 def compared(collection, a, b):
-    page, data = parts_of(compare_pages(Material(collection), a, b))
+    page, data = parts_of(compare_pages(ReportContext(collection), a, b))
     assert not data
     return page
 
@@ -151,7 +151,7 @@ def test_listed_triples_are_decided_rightly_by_the_one_that_is_named(two):
 
 def test_names_cannot_break_out_of_the_comparison(hostile, tmp_path):
     a, b, _ = (dataclasses.replace(cell, system="</script><b>" + cell.system) for cell in hostile.cells)
-    write_site(Material(hostile), tmp_path / "site", makers=[lambda material: compare_pages(material, a, b)])
+    write_site(ReportContext(hostile), tmp_path / "site", makers=[lambda context: compare_pages(context, a, b)])
     text = (tmp_path / "site" / "index.html").read_text()
     assert "<script>alert" not in text
     assert "</script><b>" not in text
@@ -161,26 +161,26 @@ def test_names_cannot_break_out_of_the_comparison(hostile, tmp_path):
 
 def test_two_seeds_and_two_equal_runs_can_be_told_apart(small_runs, tmp_path):
     seeds = [single(small_runs / "runs" / f"transe-pa-{seed}") for seed in (0, 1)]
-    material = Material(Collection(tuple(seeds)))
-    page, _ = parts_of(compare_pages(material, *seeds))
+    context = ReportContext(Collection(tuple(seeds)))
+    page, _ = parts_of(compare_pages(context, *seeds))
     assert (page.content["a"], page.content["b"]) == ("transe, seed 0", "transe, seed 1")
-    page, _ = parts_of(compare_pages(material, seeds[0], seeds[0]))
+    page, _ = parts_of(compare_pages(context, seeds[0], seeds[0]))
     assert (page.content["a"], page.content["b"]) == ("transe (A)", "transe (B)")
     assert page.content["test"]["p"] == "1.000"
     assert page.content["triples"] is None
     assert page.content["rules"][1].rows == ()
-    made = [lambda material: compare_pages(material, seeds[0], seeds[0])]
-    write_site(material, tmp_path / "site", makers=made)
+    made = [lambda context: compare_pages(context, seeds[0], seeds[0])]
+    write_site(context, tmp_path / "site", makers=made)
     assert "p = 1.000" in (tmp_path / "site" / "index.html").read_text()
 
 
 def test_runs_about_other_triples_are_refused(small_runs, suite_runs):
-    material = Material(collect([small_runs]))
+    context = ReportContext(collect([small_runs]))
     mine = single(small_runs / "runs" / "simpbl-pa-0")
     with pytest.raises(InputError, match="have other negatives: pa and qg"):
-        list(compare_pages(material, mine, single(small_runs / "runs" / "oracle-qg-0")))
+        list(compare_pages(context, mine, single(small_runs / "runs" / "oracle-qg-0")))
     with pytest.raises(InputError, match="not about the same benchmark: Family & co and LogInfer-FB-inter-pa"):
-        list(compare_pages(material, mine, single(suite_runs / "simpbl-pa")))
+        list(compare_pages(context, mine, single(suite_runs / "simpbl-pa")))
 
 
 def test_runs_without_thresholds_and_diagnosis_are_compared_as_far_as_they_go(tmp_path):
@@ -188,8 +188,8 @@ def test_runs_without_thresholds_and_diagnosis_are_compared_as_far_as_they_go(tm
         settings, out = {"epochs": epochs}, tmp_path / name
         evaluate(family(valid=False), "transe", settings=settings, method="pa", diagnosis=False, out=out)
     cells = [single(tmp_path / name, name) for name in "ab"]
-    material = Material(Collection(tuple(cells)))
-    write_site(material, tmp_path / "site", makers=[lambda material: compare_pages(material, *cells)])
+    context = ReportContext(Collection(tuple(cells)))
+    write_site(context, tmp_path / "site", makers=[lambda context: compare_pages(context, *cells)])
     text = (tmp_path / "site" / "index.html").read_text()
     assert "no decisions to compare" in text
     assert "ROC AUC" in text

@@ -12,7 +12,7 @@ from loginfer.benchmark import explain_triple
 from loginfer.evaluation import evaluate
 from loginfer.evaluation.thresholds import Thresholds
 from loginfer.report.collection import collect
-from loginfer.report.facts import Material, Options
+from loginfer.report.facts import ReportContext, ReportOptions
 from loginfer.report.pages import explorer
 from loginfer.report.pages import explorer as explorer_data
 from loginfer.report.pages.explorer import even_places, front_coded, slug_of
@@ -21,13 +21,13 @@ from loginfer.report.values import DataFile, Page
 
 
 @pytest.fixture(scope="module")
-def material(small_runs):
-    return Material(collect([small_runs]))
+def context(small_runs):
+    return ReportContext(collect([small_runs]))
 
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory):
-    return Material(collect([hostile_runs(tmp_path_factory.mktemp("hostile"))]))
+    return ReportContext(collect([hostile_runs(tmp_path_factory.mktemp("hostile"))]))
 
 
 def unfolded(coded):
@@ -39,11 +39,11 @@ def unfolded(coded):
     return names
 
 
-def read(material, name):
+def read(context, name):
     """Return the index and all triples of a benchmark, as the page would show them."""
-    files = {part.path: part.value for part in explorer.pages(material) if isinstance(part, DataFile)}
+    files = {part.path: part.value for part in explorer.pages(context) if isinstance(part, DataFile)}
     files = json.loads(json.dumps(files, allow_nan=False))
-    index = files[f"data/explorer/{slug_of(material, name)}/index.js"]
+    index = files[f"data/explorer/{slug_of(context, name)}/index.js"]
     rows = []
     for path, first, last, count in index["shards"]:
         shard = files[path]
@@ -69,16 +69,16 @@ def read(material, name):
 
 
 @pytest.fixture(params=["small", "hostile"])
-def whole(request, material, hostile):
-    made = material if request.param == "small" else hostile
+def whole(request, context, hostile):
+    made = context if request.param == "small" else hostile
     names = made.collection.benchmark_names
     return made, next(name for name in names if name.endswith("qg") or made is hostile)
 
 
 def test_all_test_triples_are_there_in_order_with_their_labels(whole):
-    material, name = whole
-    index, rows = read(material, name)
-    benchmark, method = material.benchmark(name), material.collection.of_benchmark(name)[0].method
+    context, name = whole
+    index, rows = read(context, name)
+    benchmark, method = context.benchmark(name), context.collection.of_benchmark(name)[0].method
     wanted = [
         *benchmark.graph.names(benchmark.positives.test),
         *benchmark.graph.names(benchmark.negatives[method].splits.test),
@@ -89,9 +89,9 @@ def test_all_test_triples_are_there_in_order_with_their_labels(whole):
 
 
 def test_scores_ranks_and_decisions_are_those_of_the_runs(whole):
-    material, name = whole
-    index, rows = read(material, name)
-    for number, cell in enumerate(material.collection.of_benchmark(name)):
+    context, name = whole
+    index, rows = read(context, name)
+    for number, cell in enumerate(context.collection.of_benchmark(name)):
         _, predictions = cell.first.labelled()
         scores = np.concatenate([predictions.test.positive, predictions.test.negative])
         told = [row.systems[number] for row in rows]
@@ -111,9 +111,9 @@ def test_scores_ranks_and_decisions_are_those_of_the_runs(whole):
 
 
 def test_rules_and_witnesses_are_those_that_explain_tells(whole):
-    material, name = whole
-    index, rows = read(material, name)
-    benchmark = material.benchmark(name)
+    context, name = whole
+    index, rows = read(context, name)
+    benchmark = context.benchmark(name)
     for row in rows:
         if row.label == "0":
             continue
@@ -129,9 +129,9 @@ def test_rules_and_witnesses_are_those_that_explain_tells(whole):
 
 
 def test_negatives_are_told_as_explain_tells_them(whole):
-    material, name = whole
-    index, rows = read(material, name)
-    benchmark, method = material.benchmark(name), material.collection.of_benchmark(name)[0].method
+    context, name = whole
+    index, rows = read(context, name)
+    benchmark, method = context.benchmark(name), context.collection.of_benchmark(name)[0].method
     for row in rows:
         if row.label == "1":
             continue
@@ -144,19 +144,19 @@ def test_negatives_are_told_as_explain_tells_them(whole):
             assert number == made.rule
 
 
-def test_without_the_folder_triples_and_scores_are_there_and_no_stories(material, small_runs):
-    alone = Material(collect([small_runs / "runs"]))
-    name = material.collection.benchmark_names[0]
+def test_without_the_folder_triples_and_scores_are_there_and_no_stories(context, small_runs):
+    alone = ReportContext(collect([small_runs / "runs"]))
+    name = context.collection.benchmark_names[0]
     index, rows = read(alone, name)
     assert not index["folder"]
     assert [(row.triple, row.label, row.systems) for row in rows] == [
-        (row.triple, row.label, row.systems) for row in read(material, name)[1]
+        (row.triple, row.label, row.systems) for row in read(context, name)[1]
     ]
     assert {row.why is None for row in rows} == {True}
 
 
 def test_at_most_so_many_triples_are_taken_evenly(hostile):
-    few = Material(hostile.collection, Options(explorer=5))
+    few = ReportContext(hostile.collection, ReportOptions(explorer=5))
     name = hostile.collection.benchmark_names[0]
     index, rows = read(few, name)
     total = index["positives"] + index["negatives"]
@@ -181,7 +181,7 @@ def test_even_places_lie_far_apart(total, most):
 
 
 def test_no_triples_wanted_means_no_page(small_runs):
-    assert list(explorer.pages(Material(collect([small_runs]), Options(explorer=0)))) == []
+    assert list(explorer.pages(ReportContext(collect([small_runs]), ReportOptions(explorer=0)))) == []
 
 
 def test_many_systems_make_smaller_shards(hostile, monkeypatch):
@@ -199,10 +199,10 @@ def test_relations_may_have_thresholds_of_their_own(small_runs, tmp_path):
 
     benchmark = load_benchmark(small_runs / "family")
     evaluate(benchmark, "transe", settings={"epochs": 1}, method="qg", threshold="relation", out=tmp_path / "run")
-    material = Material(collect([tmp_path, small_runs / "family"]))
-    name = material.collection.benchmark_names[0]
-    index, rows = read(material, name)
-    cell = material.collection.of_benchmark(name)[0]
+    context = ReportContext(collect([tmp_path, small_runs / "family"]))
+    name = context.collection.benchmark_names[0]
+    index, rows = read(context, name)
+    cell = context.collection.of_benchmark(name)[0]
     known = Thresholds.from_dict(json.loads((cell.first.path / "thresholds.json").read_bytes()), benchmark)
     own = index["systems"][0]["threshold"]["own"]
     assert {index["relations"][int(place)]: value for place, (value, _) in own.items()} == pytest.approx(

@@ -16,7 +16,7 @@ from loginfer.evaluation import evaluate
 from loginfer.logic.patterns import SHORT_NAMES
 from loginfer.logic.subrules import EDITS
 from loginfer.report.collection import Collection, collect
-from loginfer.report.facts import Material, grouped, method_order
+from loginfer.report.facts import ReportContext, grouped, method_order
 from loginfer.report.pages.learned import (
     CONCLUSIONS,
     EDIT_NAMES,
@@ -71,7 +71,7 @@ def runs(tmp_path_factory):
 
 
 def learned(folder):
-    return parts_of(pages(Material(collect([folder]))))
+    return parts_of(pages(ReportContext(collect([folder]))))
 
 
 # -- when there is a page ---------------------------------------------------------------------------
@@ -83,9 +83,9 @@ def test_one_kind_of_negatives_gives_no_page_unless_they_are_near_misses(runs):
         kind: Collection(tuple(cell for cell in found.cells if cell.first.benchmark.endswith(f"-{kind}")))
         for kind in KINDS
     }
-    assert list(pages(Material(alone["pa"]))) == []
+    assert list(pages(ReportContext(alone["pa"]))) == []
     for kind in ("nm", "nmm"):
-        page, _ = parts_of(pages(Material(alone[kind])))
+        page, _ = parts_of(pages(ReportContext(alone[kind])))
         assert page.path == "learned.html"
 
 
@@ -136,10 +136,10 @@ def test_the_margins_begin_with_the_hardest_negatives(runs):
 def test_without_folders_the_runs_say_what_shortcuts_reach(runs):
     found = collect([runs / "runs"])
     assert found.benchmarks == {}
-    cells = standings(Material(found), grouped(found)[0])
+    cells = standings(ReportContext(found), grouped(found)[0])
     told = cells[0].cell.first.diagnosis()["baselines"]
     assert cells[0].best == max(known["accuracy"] for known in told.values() if known["accuracy"] is not None)
-    page, data = parts_of(pages(Material(found)))
+    page, data = parts_of(pages(ReportContext(found)))
     assert page.content["edits"] is None
     assert all("give its folder" in value["texts"]["chosen"] for value in data.values())
 
@@ -222,11 +222,11 @@ def test_rules_have_the_shares_of_conclusions_and_negatives_that_are_accepted(ru
 
 
 def test_negatives_are_counted_by_the_edit_that_made_them(runs):
-    material = Material(collect([runs]))
+    context = ReportContext(collect([runs]))
     name = "LogInfer-WN-hier-nm"
-    cells = material.collection.of_benchmark(name)
-    data = edit_rows(material, name, cells)
-    edits = [EDIT_NAMES[EDITS[e]] for e in material.benchmark(name).negatives["nm"].origins["test"].edit]
+    cells = context.collection.of_benchmark(name)
+    data = edit_rows(context, name, cells)
+    edits = [EDIT_NAMES[EDITS[e]] for e in context.benchmark(name).negatives["nm"].origins["test"].edit]
     found = {(data["words"]["system"][s], data["words"]["kind"][k]): (n, share) for s, k, n, share, _ in data["rows"]}
     for cell in cells:
         said = decisions_of(cell.first)
@@ -255,7 +255,7 @@ def test_the_plots_of_rules_can_be_drawn(runs):
 
 
 def test_the_page_is_in_the_menu_and_says_what_it_shows(runs, tmp_path):
-    write_site(Material(collect([runs])), tmp_path / "site", makers=[pages])
+    write_site(ReportContext(collect([runs])), tmp_path / "site", makers=[pages])
     text = (tmp_path / "site" / "learned.html").read_text()
     assert "What do systems really learn?" in text
     assert '<td class="' in text
@@ -267,7 +267,7 @@ def test_names_cannot_break_out_of_the_page(tmp_path):
     benchmark = hostile_benchmark(tmp_path / "hostile" / "bench")
     for method in benchmark.negatives:
         evaluate(benchmark, "simpbl", method=method, out=tmp_path / "hostile" / method)
-    write_site(Material(collect([tmp_path / "hostile"])), tmp_path / "site", makers=[pages])
+    write_site(ReportContext(collect([tmp_path / "hostile"])), tmp_path / "site", makers=[pages])
     text = (tmp_path / "site" / "learned.html").read_text()
     assert "<i>Hostile" not in text
     assert "&lt;i&gt;Hostile&lt;/i&gt; &amp; co" in text

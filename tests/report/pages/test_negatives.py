@@ -4,7 +4,7 @@ import pytest
 from tests.support.chart_checks import check_chart, parts_of, rows_of
 
 from loginfer.report.collection import Collection, collect
-from loginfer.report.facts import Material
+from loginfer.report.facts import ReportContext
 from loginfer.report.pages.negatives import pages
 from loginfer.report.paper import paper_value
 from loginfer.report.site import write_site
@@ -12,7 +12,7 @@ from loginfer.report.site import write_site
 
 def test_a_folder_with_two_methods_is_one_line_for_each_system(small_runs):
     collection = collect([small_runs])
-    page, _ = parts_of(pages(Material(collection)))
+    page, _ = parts_of(pages(ReportContext(collection)))
     rows = [row for row in rows_of(page.content["chart_"]) if row["metric"] == "balanced_accuracy"]
     assert len(rows) == 6
     for row in rows:
@@ -23,7 +23,7 @@ def test_a_folder_with_two_methods_is_one_line_for_each_system(small_runs):
 
 
 def test_benchmarks_of_the_suite_are_lines_with_the_papers_beside_them(suite_runs):
-    page, _ = parts_of(pages(Material(collect([suite_runs]))))
+    page, _ = parts_of(pages(ReportContext(collect([suite_runs]))))
     chart = page.content["chart_"]
     rows = [row for row in rows_of(chart) if row["metric"] == "balanced_accuracy"]
     assert {row["group"] for row in rows} == {"FB-inter"}
@@ -39,7 +39,7 @@ def test_benchmarks_of_the_suite_are_lines_with_the_papers_beside_them(suite_run
 
 
 def test_the_table_has_ours_and_the_papers(suite_runs):
-    page, _ = parts_of(pages(Material(collect([suite_runs]))))
+    page, _ = parts_of(pages(ReportContext(collect([suite_runs]))))
     grid = page.content["table"]
     titles = [column.title for column in grid.columns]
     assert titles == [
@@ -55,7 +55,7 @@ def test_one_method_alone_is_told_what_to_do(small_runs, suite_runs, tmp_path):
     ):
         found = collect([folder])
         cells = tuple(cell for cell in found.cells if cell.method == "pa")
-        write_site(Material(Collection(cells)), tmp_path / "site", makers=[pages], force=True)
+        write_site(ReportContext(Collection(cells)), tmp_path / "site", makers=[pages], force=True)
         text = (tmp_path / "site" / "negatives.html").read_text()
         assert wanted in text
         assert "<figure" not in text
@@ -64,14 +64,14 @@ def test_one_method_alone_is_told_what_to_do(small_runs, suite_runs, tmp_path):
 def test_two_builds_of_one_benchmark_are_not_mixed(small_runs):
     found = collect([small_runs])
     twice = tuple(cell for cell in found.cells if cell.method == "pa") * 2 + found.cells[3:4]
-    page, _ = parts_of(pages(Material(Collection(twice))))
+    page, _ = parts_of(pages(ReportContext(Collection(twice))))
     rows = [row for row in rows_of(page.content["chart_"]) if row["metric"] == "balanced_accuracy"]
     assert len(rows) == 4
     assert len(page.content["notes"]) == 3
 
 
 def test_the_page_can_be_written(small_runs, tmp_path):
-    write_site(Material(collect([small_runs])), tmp_path / "site", makers=[pages])
+    write_site(ReportContext(collect([small_runs])), tmp_path / "site", makers=[pages])
     text = (tmp_path / "site" / "negatives.html").read_text()
     assert "Family &amp; co" in text
     assert "query-guided" in text

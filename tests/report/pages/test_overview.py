@@ -9,7 +9,7 @@ from tests.support.made_up_benchmarks import family
 
 from loginfer.evaluation import evaluate
 from loginfer.report.collection import Cell, Collection, collect
-from loginfer.report.facts import Material
+from loginfer.report.facts import ReportContext
 from loginfer.report.pages.overview import pages
 from loginfer.report.paper import paper_value
 from loginfer.report.site import write_site
@@ -18,7 +18,7 @@ from loginfer.report.site import write_site
 @pytest.fixture(scope="module")
 def small(small_runs):
     collection = collect([small_runs])
-    return collection, *parts_of(pages(Material(collection)))
+    return collection, *parts_of(pages(ReportContext(collection)))
 
 
 def test_every_figure_of_every_cell_is_in_the_heat_map(small):
@@ -55,13 +55,13 @@ def test_plots_of_the_overview_can_be_drawn(small, suite_runs):
     assert "Family" in svg
     for value in data.values():
         assert "transe" in check_chart(page.content["pairs"], value["charts"]["pairs"])
-    other, _ = parts_of(pages(Material(collect([suite_runs]))))
+    other, _ = parts_of(pages(ReportContext(collect([suite_runs]))))
     check_chart(other.content["deltas"])
 
 
 def test_the_papers_values_stand_beside_ours(suite_runs):
     collection = collect([suite_runs])
-    page, _ = parts_of(pages(Material(collection)))
+    page, _ = parts_of(pages(ReportContext(collection)))
     rows = rows_of(page.content["deltas"])
     assert {row["benchmark"] for row in rows} == {"FB-inter-pa", "FB-inter-qg"}
     for row in rows:
@@ -101,7 +101,7 @@ def test_the_best_system_is_never_the_oracle(small):
 
 def test_the_same_runs_give_the_same_pages(small_runs, tmp_path):
     for name in ("one", "two"):
-        write_site(Material(collect([small_runs])), tmp_path / name, makers=[pages])
+        write_site(ReportContext(collect([small_runs])), tmp_path / name, makers=[pages])
     files = [
         {p.relative_to(tmp_path / name): p.read_bytes() for p in (tmp_path / name).rglob("*") if p.is_file()}
         for name in ("one", "two")
@@ -112,7 +112,7 @@ def test_the_same_runs_give_the_same_pages(small_runs, tmp_path):
 def test_names_cannot_break_out_of_the_page(tmp_path):
     found = collect([hostile_runs(tmp_path / "in")])
     named = [dataclasses.replace(cell, system="</script><b>" + cell.system) for cell in found.cells]
-    write_site(Material(Collection(tuple(named), {}, ("<u>note</u>",))), tmp_path / "site", makers=[pages])
+    write_site(ReportContext(Collection(tuple(named), {}, ("<u>note</u>",))), tmp_path / "site", makers=[pages])
     text = (tmp_path / "site" / "index.html").read_text()
     assert "</script><b>" not in text
     assert "<i>Hostile" not in text
@@ -132,17 +132,17 @@ def test_runs_without_negatives_ranks_or_thresholds_have_a_page_too(tmp_path):
         diagnosis=False,
         out=tmp_path / "b",
     )
-    write_site(Material(collect([tmp_path])), tmp_path / "site", makers=[pages])
+    write_site(ReportContext(collect([tmp_path])), tmp_path / "site", makers=[pages])
     text = (tmp_path / "site" / "index.html").read_text()
     assert "No benchmark has decisions of two systems" in text
-    page, data = parts_of(pages(Material(collect([tmp_path / "a", tmp_path / "b"]))))
+    page, data = parts_of(pages(ReportContext(collect([tmp_path / "a", tmp_path / "b"]))))
     assert not data
     check_chart(page.content["figures"])
 
 
 def test_one_run_is_enough(small_runs):
     run = collect([small_runs]).cells[0].first
-    page, data = parts_of(pages(Material(Collection((Cell("my own", "mine", (run,)),)))))
+    page, data = parts_of(pages(ReportContext(Collection((Cell("my own", "mine", (run,)),)))))
     assert page.content["facts"] == "1 system, 1 benchmark, 1 run"
     assert page.content["best"] is None
     assert not data

@@ -5,7 +5,7 @@ import pytest
 from tests.support.chart_checks import check_chart, parts_of, rows_of
 
 from loginfer.report.collection import Collection, collect
-from loginfer.report.facts import Material
+from loginfer.report.facts import ReportContext
 from loginfer.report.pages.ranking import _BINS, _bin_names, _bin_rows, pages
 from loginfer.report.site import write_site
 
@@ -13,7 +13,7 @@ from loginfer.report.site import write_site
 @pytest.fixture(scope="module")
 def small(small_runs):
     collection = collect([small_runs])
-    return collection, *parts_of(pages(Material(collection)))
+    return collection, *parts_of(pages(ReportContext(collection)))
 
 
 def test_bars_go_from_the_pessimistic_to_the_optimistic_mean_over_seeds(small):
@@ -83,7 +83,7 @@ def test_plots_of_the_ranking_can_be_drawn(small):
 
 
 def test_the_papers_mrr_stands_at_the_filtered_protocol_only(suite_runs):
-    page, data = parts_of(pages(Material(collect([suite_runs]))))
+    page, data = parts_of(pages(ReportContext(collect([suite_runs]))))
     _, path = page.content["picker"].options[-1]
     rows = [row for row in rows_of(data[path]["charts"]["ranges"]) if row["paper"] is not None]
     assert {(row["protocol"], row["metric"]) for row in rows} == {("filtered", "c_mrr"), ("filtered", "r_mrr")}
@@ -97,7 +97,7 @@ def test_runs_without_ranks_have_a_page_that_says_so(tmp_path):
     evaluate(family(), "simpbl", method="pa", protocols=(), diagnosis=False, out=tmp_path / "a")
     evaluate(family(), "oracle", method="pa", protocols=("given",), diagnosis=False, out=tmp_path / "b")
     found = collect([tmp_path])
-    write_site(Material(found), tmp_path / "both", makers=[pages])
+    write_site(ReportContext(found), tmp_path / "both", makers=[pages])
     assert "has hardly any competitors" in (tmp_path / "both" / "ranking.html").read_text()
-    write_site(Material(Collection(found.cells[:1])), tmp_path / "none", makers=[pages])
+    write_site(ReportContext(Collection(found.cells[:1])), tmp_path / "none", makers=[pages])
     assert "No run of this report has ranks" in (tmp_path / "none" / "ranking.html").read_text()

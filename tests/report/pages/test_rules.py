@@ -14,7 +14,7 @@ from loginfer.benchmark import load_benchmark
 from loginfer.evaluation import evaluate
 from loginfer.evaluation.rule_recovering import read_mined, rule_recovery
 from loginfer.report.collection import Cell, collect
-from loginfer.report.facts import Material, Options, rule_label
+from loginfer.report.facts import ReportContext, ReportOptions, rule_label
 from loginfer.report.pages import rules
 from loginfer.report.pages.rules import paper_recovery
 from loginfer.report.site import Renderer, as_script_json
@@ -37,8 +37,8 @@ def mined(small_runs: Path, tmp_path_factory) -> Path:
     return folder
 
 
-def made(material: Material) -> tuple[Page, list[DataFile]]:
-    *files, page = rules.pages(material)
+def made(context: ReportContext) -> tuple[Page, list[DataFile]]:
+    *files, page = rules.pages(context)
     return page, files
 
 
@@ -61,29 +61,29 @@ def expanded(data):
 
 
 def test_verdicts_are_those_of_the_diagnoses(small_runs: Path) -> None:
-    material = Material(collect([small_runs]))
-    page, _ = made(material)
+    context = ReportContext(collect([small_runs]))
+    page, _ = made(context)
     chart = page.content["verdicts"][0]
     found = Counter()
     for system, benchmark, verdict, _, count in chart.rows.rows:
         found[system, benchmark, verdict] = count
     wanted = Counter()
-    for cell in material.collection.cells:
+    for cell in context.collection.cells:
         for rule in cell.first.diagnosis()["rules"]:
             wanted[cell.system, cell.benchmark, rule["verdict"]] += 1
     assert found == wanted
 
 
 def test_each_rule_has_its_support_recall_and_worst_shortcut(small_runs: Path) -> None:
-    material = Material(collect([small_runs]))
-    page, files = made(material)
+    context = ReportContext(collect([small_runs]))
+    page, files = made(context)
     assert [path for _, path in page.content["picker"].options] == [file.path for file in files]
     benchmark = load_benchmark(small_runs / "family")
     supports = {str(known.rule): known.support for known in benchmark.rules}
     rows = expanded(files[0].value["charts"]["recall-and-support"])
     assert len(rows) == 3 * len(benchmark.rules)
     for row in rows:
-        cell = material.collection.cell(row["system"], material.collection.benchmark_names[0])
+        cell = context.collection.cell(row["system"], context.collection.benchmark_names[0])
         rule = next(r for r in cell.first.diagnosis()["rules"] if r["rule"] == row["rule"])
         assert row["size"] == supports[row["rule"]]
         assert row["recall"] == (None if rule["recall"] is None else pytest.approx(rule["recall"], abs=1e-4))
@@ -93,25 +93,25 @@ def test_each_rule_has_its_support_recall_and_worst_shortcut(small_runs: Path) -
 
 
 def test_every_shortcut_is_listed_also_those_without_witnesses(small_runs: Path) -> None:
-    material = Material(collect([small_runs]))
-    _, files = made(material)
-    for name, file in zip(material.collection.benchmark_names, files, strict=True):
+    context = ReportContext(collect([small_runs]))
+    _, files = made(context)
+    for name, file in zip(context.collection.benchmark_names, files, strict=True):
         rows = expanded(file.value["charts"]["sub-rules"])
         found = Counter((r["system"], r["rule"], r["shortcut"], r["witnesses"], r["predicted"]) for r in rows)
         wanted = Counter(
             (cell.system, rule["rule"], s["shortcut"], s["witnesses"], s["predicted"])
-            for cell in material.collection.of_benchmark(name)
+            for cell in context.collection.of_benchmark(name)
             for rule in cell.first.diagnosis()["rules"]
             for s in rule["shortcuts"]
         )
         assert found == wanted
-        for system in material.collection.systems:
+        for system in context.collection.systems:
             rates = [row["rate"] or 0 for row in rows if row["system"] == system]
             assert rates == sorted(rates, reverse=True)
 
 
 def test_without_the_folder_conclusions_stand_for_the_support(small_runs: Path) -> None:
-    page, files = made(Material(collect([small_runs / "runs"])))
+    page, files = made(ReportContext(collect([small_runs / "runs"])))
     rows = expanded(files[0].value["charts"]["recall-and-support"])
     assert all(row["size"] == row["conclusions"] for row in rows)
     assert "conclusions in test stand for the support" in files[0].value["texts"]["chosen"]
@@ -119,14 +119,14 @@ def test_without_the_folder_conclusions_stand_for_the_support(small_runs: Path) 
 
 
 def test_the_page_says_what_untested_means(small_runs: Path) -> None:
-    shown = html(made(Material(collect([small_runs])))[0])
+    shown = html(made(ReportContext(collect([small_runs])))[0])
     assert "cannot tell the rule from its\nshortcut" in shown
 
 
 def test_runs_without_a_diagnosis_do_not_break_the_page(small_runs: Path, tmp_path: Path) -> None:
     shutil.copytree(small_runs / "runs" / "oracle-pa-0", tmp_path / "run")
     (tmp_path / "run" / "diagnosis.json").write_text("null")
-    page, files = made(Material(collect([tmp_path])))
+    page, files = made(ReportContext(collect([tmp_path])))
     assert files == []
     assert "None of these runs has a diagnosis" in html(page)
 
@@ -156,7 +156,7 @@ def test_packed_rows_hold_each_text_once() -> None:
 
 
 def test_names_cannot_break_out_of_the_page(tmp_path: Path) -> None:
-    page, files = made(Material(collect([hostile_runs(tmp_path)])))
+    page, files = made(ReportContext(collect([hostile_runs(tmp_path)])))
     assert files
     shown = html(page)
     for file in files:
@@ -169,8 +169,8 @@ def test_names_cannot_break_out_of_the_page(tmp_path: Path) -> None:
 
 
 def test_shares_are_those_of_the_analysis(small_runs: Path, mined: Path) -> None:
-    material = Material(collect([small_runs / "family", mined]))
-    page, _ = made(material)
+    context = ReportContext(collect([small_runs / "family", mined]))
+    page, _ = made(context)
     benchmark = load_benchmark(small_runs / "family")
     found = rule_recovery(benchmark.program, read_mined(mined / "exact", benchmark)[0], benchmark.graph)
     figures = found.figures
@@ -202,10 +202,10 @@ def test_leaving_out_sub_rules_changes_nothing_else(small_runs: Path, mined: Pat
 
 
 def test_miners_are_not_looked_at_without_the_folder_or_if_nobody_wants_it(small_runs: Path, mined: Path) -> None:
-    page, _ = made(Material(collect([mined])))
+    page, _ = made(ReportContext(collect([mined])))
     assert page.content["table"] is None
     assert sum("folder was not given" in note for note in page.content["notes"]) == 1
-    page, _ = made(Material(collect([small_runs / "family", mined]), Options(recovery=False)))
+    page, _ = made(ReportContext(collect([small_runs / "family", mined]), ReportOptions(recovery=False)))
     assert page.content["table"] is None
     assert "were not compared" in html(page)
 
@@ -216,7 +216,7 @@ def test_an_unknown_system_that_kept_no_rules_is_left_out_with_a_note(small_runs
     manifest = json.loads(path.read_text())
     manifest["request"]["system"] = "mine"
     path.write_text(json.dumps(manifest))
-    page, _ = made(Material(collect([small_runs / "family", tmp_path])))
+    page, _ = made(ReportContext(collect([small_runs / "family", tmp_path])))
     assert page.content["table"] is None
     assert len(page.content["notes"]) == 1
     assert "mine" in page.content["notes"][0]
@@ -242,7 +242,7 @@ def test_the_paper_s_shares_stand_beside_ours() -> None:
 
 def test_all_plots_are_vega_lite(small_runs: Path, mined: Path) -> None:
     altair = pytest.importorskip("altair")
-    page, files = made(Material(collect([small_runs, mined])))
+    page, files = made(ReportContext(collect([small_runs, mined])))
     charts = [*page.content["verdicts"], *page.content["rules"], page.content["mined"]]
     loaded = files[0].value["charts"]
     for chart in charts:
@@ -255,6 +255,6 @@ def test_all_plots_are_vega_lite(small_runs: Path, mined: Path) -> None:
 
 def test_verdicts_can_be_drawn(small_runs: Path) -> None:
     vl_convert = pytest.importorskip("vl_convert")
-    chart = made(Material(collect([small_runs])))[0].content["verdicts"][0]
+    chart = made(ReportContext(collect([small_runs])))[0].content["verdicts"][0]
     spec = {**chart.spec, "width": 500, "data": {"values": expanded(chart.rows.as_dict())}}
     assert "not testable" in vl_convert.vegalite_to_svg(spec)

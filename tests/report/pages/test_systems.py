@@ -13,7 +13,7 @@ from loginfer.benchmark import load_benchmark
 from loginfer.evaluation import evaluate
 from loginfer.evaluation.runs import Run
 from loginfer.report.collection import collect
-from loginfer.report.facts import Material
+from loginfer.report.facts import ReportContext
 from loginfer.report.pages import systems
 from loginfer.report.scores import chosen_step, histogram_rows, learning_rows, scores_of_test, threshold_of, timing_of
 from loginfer.report.site import Renderer
@@ -21,12 +21,12 @@ from loginfer.report.values import Chart, DataFile, Page
 
 
 @pytest.fixture(scope="module")
-def material(small_runs: Path) -> Material:
-    return Material(collect([small_runs]))
+def context(small_runs: Path) -> ReportContext:
+    return ReportContext(collect([small_runs]))
 
 
-def made(material: Material) -> tuple[dict[str, Page], dict[str, DataFile]]:
-    parts = list(systems.pages(material))
+def made(context: ReportContext) -> tuple[dict[str, Page], dict[str, DataFile]]:
+    parts = list(systems.pages(context))
     pages = {part.path: part for part in parts if isinstance(part, Page)}
     return pages, {part.path: part for part in parts if isinstance(part, DataFile)}
 
@@ -56,11 +56,11 @@ def test_the_scores_of_test_are_those_of_the_run(small_runs: Path) -> None:
         assert np.array_equal(found.negative, wanted.negative)
 
 
-def test_negatives_are_counted_by_kind_and_shares_add_up(material: Material) -> None:
+def test_negatives_are_counted_by_kind_and_shares_add_up(context: ReportContext) -> None:
     from loginfer.report.facts import benchmark_facts
 
-    for cell in material.collection.cells:
-        kinds = benchmark_facts(material, cell.benchmark).kinds
+    for cell in context.collection.cells:
+        kinds = benchmark_facts(context, cell.benchmark).kinds
         scores = scores_of_test(cell.first)
         assert kinds is not None
         assert len(kinds[1]) == len(scores.negative)
@@ -99,7 +99,7 @@ def test_a_run_without_timing_or_thresholds_can_be_shown(small_runs: Path, tmp_p
     run = Run.load(source, verify=False)
     assert threshold_of(run)[0] is None
     assert timing_of(run) == {}
-    pages, _ = made(Material(collect([source])))
+    pages, _ = made(ReportContext(collect([source])))
     assert "Time and memory" not in html(pages["systems/oracle.html"])
     assert pages["systems.html"].content["chart"] is None
 
@@ -129,16 +129,16 @@ def test_a_long_learning_curve_keeps_its_ends_and_its_best_step(small_runs: Path
 # -- pages --------------------------------------------------------------------------------------
 
 
-def test_there_is_a_page_for_each_system_and_a_file_for_each_cell(material: Material) -> None:
-    pages, files = made(material)
+def test_there_is_a_page_for_each_system_and_a_file_for_each_cell(context: ReportContext) -> None:
+    pages, files = made(context)
     assert set(pages) == {"systems.html", "systems/simpbl.html", "systems/transe.html", "systems/oracle.html"}
     asked = {path for page in pages.values() for _, path in getattr(page.content.get("picker"), "options", ())}
     assert asked == set(files)
-    assert len(files) == len(material.collection.cells)
+    assert len(files) == len(context.collection.cells)
 
 
-def test_each_file_brings_rows_and_texts_for_the_plots_of_the_page(material: Material) -> None:
-    pages, files = made(material)
+def test_each_file_brings_rows_and_texts_for_the_plots_of_the_page(context: ReportContext) -> None:
+    pages, files = made(context)
     page = pages["systems/transe.html"]
     charts = {value.name for value in _charts(page)}
     shown = html(page)
@@ -152,25 +152,25 @@ def test_each_file_brings_rows_and_texts_for_the_plots_of_the_page(material: Mat
         assert {row[0] for row in value["charts"]["loss"]["rows"]} == {0, 1}
 
 
-def test_the_index_has_means_over_benchmarks(material: Material) -> None:
-    grid = made(material)[0]["systems.html"].content["grid"]
+def test_the_index_has_means_over_benchmarks(context: ReportContext) -> None:
+    grid = made(context)[0]["systems.html"].content["grid"]
     row = next(row for row in grid.rows if row[0][0] == "transe")
-    cells = material.collection.of_system("transe")
+    cells = context.collection.of_system("transe")
     wanted = [np.mean(cell.values("balanced_accuracy")) for cell in cells]
     assert row[1:3] == ("embedding", 2)
     assert row[3] == pytest.approx(np.mean(wanted))
     assert row[5] > 0
 
 
-def test_settings_say_where_they_came_from(material: Material) -> None:
-    grid = made(material)[0]["systems/transe.html"].content["settings"]
+def test_settings_say_where_they_came_from(context: ReportContext) -> None:
+    grid = made(context)[0]["systems/transe.html"].content["settings"]
     rows = {row[0]: row[1:] for row in grid.rows}
     assert rows["epochs"] == ("1", "user", "all")
     assert rows["norm"][1] == "default"
 
 
-def test_baselines_say_that_they_have_no_learning_curve(material: Material) -> None:
-    pages, files = made(material)
+def test_baselines_say_that_they_have_no_learning_curve(context: ReportContext) -> None:
+    pages, files = made(context)
     assert "There is no learning curve" in html(pages["systems/simpbl.html"])
     path = pages["systems/simpbl.html"].content["picker"].options[0][1]
     assert "no learning curve" in files[path].value["texts"]["learning"]
@@ -186,7 +186,7 @@ def test_somebody_s_own_system_without_rules_negatives_or_ranking_has_a_page(sma
     metrics = json.loads((source / "metrics.json").read_text())
     metrics |= {"ranking": {}, "metrics": dict.fromkeys(metrics["metrics"])}
     (source / "metrics.json").write_text(json.dumps(metrics))
-    pages, files = made(Material(collect([source])))
+    pages, files = made(ReportContext(collect([source])))
     shown = "".join(html(page) for page in pages.values())
     assert "<script>alert(1)" not in shown
     assert "A system that LogInfer does not know" in shown
@@ -206,8 +206,8 @@ def test_a_system_that_gives_all_triples_the_same_score_has_a_page(small_runs: P
             return np.full(len(triples), 0.5)
 
     evaluate(benchmark, Halves(), method="pa", protocols=("given",), out=tmp_path / "halves")
-    material = Material(collect([tmp_path, small_runs / "family"]))
-    pages, files = made(material)
+    context = ReportContext(collect([tmp_path, small_runs / "family"]))
+    pages, files = made(context)
     assert (len(pages), len(files)) == (2, 1)
     titles = [c.title for c in next(p for p in pages.values() if "picker" in p.content).content["grid"].columns]
     assert "C-MRR, given" in titles
@@ -236,9 +236,9 @@ def expanded(data):
     ]
 
 
-def test_all_plots_are_vega_lite(material: Material) -> None:
+def test_all_plots_are_vega_lite(context: ReportContext) -> None:
     altair = pytest.importorskip("altair")
-    pages, files = made(material)
+    pages, files = made(context)
     seen = 0
     for page in pages.values():
         picker = page.content.get("picker")
@@ -251,9 +251,9 @@ def test_all_plots_are_vega_lite(material: Material) -> None:
     assert seen >= 20
 
 
-def test_the_histogram_and_the_roc_curve_can_be_drawn(material: Material) -> None:
+def test_the_histogram_and_the_roc_curve_can_be_drawn(context: ReportContext) -> None:
     vl_convert = pytest.importorskip("vl_convert")
-    pages, files = made(material)
+    pages, files = made(context)
     page = pages["systems/transe.html"]
     loaded = files[page.content["picker"].options[0][1]].value["charts"]
     for name in ("scores", "roc"):
@@ -263,7 +263,7 @@ def test_the_histogram_and_the_roc_curve_can_be_drawn(material: Material) -> Non
 
 
 def test_the_same_runs_give_the_same_pages(small_runs: Path) -> None:
-    first, second = (made(Material(collect([small_runs]))) for _ in range(2))
+    first, second = (made(ReportContext(collect([small_runs]))) for _ in range(2))
     assert {path: html(page) for path, page in first[0].items()} == {
         path: html(page) for path, page in second[0].items()
     }

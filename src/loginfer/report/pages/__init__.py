@@ -1,1 +1,1 @@
-"""One file a page."""
+"""The pages of a report, one file each: `pages(context)` yields pages and files of data."""

@@ -1,11 +1,4 @@
-"""Page.
-
-What the report knows about a benchmark: from its folder, its audit, and the runs that were made on it.
-
-The plots of the benchmarks' pages.
-
-The benchmarks: a list of all, and a card for each.
-"""
+"""The benchmarks: a list of all, and a card for each, from its folder, its audit and its runs."""
 
 from __future__ import annotations
 
@@ -14,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from loginfer.report import charts as specs
+from loginfer.report.charts import PALETTE, percent_axis, sized, system_colours
 from loginfer.report.facts import benchmark_labels, classification_figures, rounded, share_text, short_rule
 from loginfer.report.pages.examples import examples
 from loginfer.report.paper import PaperSizes, benchmark_parts, paper_sizes, paper_value
@@ -23,7 +16,7 @@ from loginfer.report.values import Chart, Column, DataFile, Grid, Page, Rows
 if TYPE_CHECKING:
     from loginfer.benchmark import Benchmark
     from loginfer.report.collection import Cell
-    from loginfer.report.facts import Material
+    from loginfer.report.facts import ReportContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +127,11 @@ def folder_hint(card: Card) -> str:
     )
 
 
-def card(material: Material, name: str) -> Card:
+def card(context: ReportContext, name: str) -> Card:
     """Return what the report knows about a benchmark."""
-    cells = material.collection.of_benchmark(name)
-    benchmark = material.benchmark(name)
-    audit = material.audit(name)
+    cells = context.collection.of_benchmark(name)
+    benchmark = context.benchmark(name)
+    audit = context.audit(name)
     diagnosis = _diagnosis(cells)
     shortcuts, oracle = _accuracies(cells, benchmark, audit, diagnosis)
     common: dict[str, Any] = {"audit": audit, "shortcuts": shortcuts, "oracle": oracle}
@@ -283,12 +276,12 @@ def gap_chart(cards: Sequence[Card], labels: Mapping[str, str]) -> Chart | None:
     if not rows:
         return None
     kinds = ["best shortcut", "median system", "best system", "oracle"]
-    colours = [_GREY, specs.PALETTE[1], specs.PALETTE[0], specs.PALETTE[2]]
+    colours = [_GREY, PALETTE[1], PALETTE[0], PALETTE[2]]
     spec = {
         "mark": {"type": "point", "filled": True, "size": 90, "opacity": 0.85},
         "encoding": {
             "y": {"field": "benchmark", "type": "nominal", "sort": None, "title": None, "axis": {"grid": True}},
-            "x": specs.percent_axis("accuracy on test", field="accuracy"),
+            "x": percent_axis("accuracy on test", field="accuracy"),
             "color": {
                 "field": "kind",
                 "type": "nominal",
@@ -311,7 +304,7 @@ def gap_chart(cards: Sequence[Card], labels: Mapping[str, str]) -> Chart | None:
     return Chart(
         "gap",
         "How far systems are from the best shortcut, and from the oracle",
-        specs.sized(spec, height=26 * len(cards)),
+        sized(spec, height=26 * len(cards)),
         Rows.of(("benchmark", "kind", "who", "accuracy"), rows),
         {"benchmark": "benchmark", "kind": "kind", "who": "who", "accuracy": "accuracy on test"},
         "Accuracy on test. Where the shortcut stands beside the systems, they may have learned no rule.",
@@ -355,12 +348,12 @@ def rivals_chart(known: Card, systems: tuple[str, ...]) -> Chart | None:
 
 def _rivals_spec(systems: tuple[str, ...], line: bool, bars: int) -> dict[str, Any]:
     names = list(systems) + [name for name in ("oracle",) if name not in systems]
-    colour = specs.colour(names, field="who")
+    colour = system_colours(names, field="who")
     scale = colour["scale"]
     colour["scale"] = {"domain": [*scale["domain"], _SHORTCUT], "range": [*scale["range"], _GREY]}
     colour["legend"] = None
     y = {"field": "name", "type": "nominal", "sort": None, "title": None}
-    x = specs.percent_axis("accuracy on test", zero=True, field="accuracy")
+    x = percent_axis("accuracy on test", zero=True, field="accuracy")
     x["scale"] = {"domain": [0, 1]}
     tooltip = [
         {"field": "name", "type": "nominal"},
@@ -377,7 +370,7 @@ def _rivals_spec(systems: tuple[str, ...], line: bool, bars: int) -> dict[str, A
     if line:
         rule = {"aggregate": "max", "field": "best", "type": "quantitative"}
         layers.append({"mark": {"type": "rule", "strokeDash": [5, 4], "color": _GREY}, "encoding": {"x": rule}})
-    return specs.sized({"layer": layers}, height=24 * bars)
+    return sized({"layer": layers}, height=24 * bars)
 
 
 def rules_chart(known: Card) -> Chart | None:
@@ -398,7 +391,7 @@ def rules_chart(known: Card) -> Chart | None:
                 "field": "measure",
                 "type": "nominal",
                 "title": None,
-                "scale": {"domain": ["support", "new", "sampled"], "range": list(specs.PALETTE[:3])},
+                "scale": {"domain": ["support", "new", "sampled"], "range": list(PALETTE[:3])},
             },
             # Equal counts are drawn inside each other.
             "size": {
@@ -416,7 +409,7 @@ def rules_chart(known: Card) -> Chart | None:
     return Chart(
         "support",
         "Rules by support",
-        specs.sized(spec, height=260),
+        sized(spec, height=260),
         Rows.of(
             ("rank", "rule", "support", "new", "sampled"),
             [(rank, short_rule(r.rule), r.support, r.new, r.sampled) for rank, r in enumerate(rows, start=1)],
@@ -426,17 +419,17 @@ def rules_chart(known: Card) -> Chart | None:
     )
 
 
-def pages(material: Material) -> Iterator[Page | DataFile]:
+def pages(context: ReportContext) -> Iterator[Page | DataFile]:
     """Yield a card for each benchmark, then their list."""
-    labels = benchmark_labels(material.collection.benchmark_names)
+    labels = benchmark_labels(context.collection.benchmark_names)
     made: list[Card] = []
-    for name in material.collection.benchmark_names:
-        material.tell(f"card of {name}")
-        known = card(material, name)
+    for name in context.collection.benchmark_names:
+        context.tell(f"card of {name}")
+        known = card(context, name)
         made.append(known)
-        content = _content(material, known)
-        yield Page(material.benchmark_page(name), name, "benchmark.html", content, "benchmarks")
-    grid = Grid(_INDEX, tuple(_index_row(material, known, labels) for known in made), _INDEX_CAPTION, len(made) > 5)
+        content = _content(context, known)
+        yield Page(context.benchmark_page(name), name, "benchmark.html", content, "benchmarks")
+    grid = Grid(_INDEX, tuple(_index_row(context, known, labels) for known in made), _INDEX_CAPTION, len(made) > 5)
     missing = [known.own_name for known in made if not known.folder]
     content = {"benchmarks": grid, "missing": sorted(set(missing)), "gap": gap_chart(made, labels)}
     yield Page("benchmarks.html", "Benchmarks", "benchmarks.html", content, "benchmarks")
@@ -466,10 +459,10 @@ _INDEX_CAPTION = (
 )
 
 
-def _index_row(material: Material, known: Card, labels: Mapping[str, str]) -> tuple[Any, ...]:
+def _index_row(context: ReportContext, known: Card, labels: Mapping[str, str]) -> tuple[Any, ...]:
     shortcut, system = known.best_shortcut or (None, None), known.best_system or (None, None)
     return (
-        (labels[known.name], material.benchmark_page(known.name)),
+        (labels[known.name], context.benchmark_page(known.name)),
         known.graph,
         ", ".join(known.patterns),
         len(known.rules) or None,
@@ -486,21 +479,21 @@ def _index_row(material: Material, known: Card, labels: Mapping[str, str]) -> tu
 # -- a card -------------------------------------------------------------------------------------
 
 
-def _content(material: Material, known: Card) -> dict[str, Any]:
+def _content(context: ReportContext, known: Card) -> dict[str, Any]:
     name = known.name
-    benchmark = material.benchmark(name)
-    explorer = f"explorer.html#benchmark={PurePosixPath(material.benchmark_page(name)).stem}"
+    benchmark = context.benchmark(name)
+    explorer = f"explorer.html#benchmark={PurePosixPath(context.benchmark_page(name)).stem}"
     return {
         "card": known,
         "hint": None if known.folder else folder_hint(known),
         "sizes": _sizes(known),
         "verdict": _verdict(known),
-        "rivals": rivals_chart(known, material.collection.systems),
-        "results": _results(material, known),
+        "rivals": rivals_chart(known, context.collection.systems),
+        "results": _results(context, known),
         "rules": _rules(known),
         "support": rules_chart(known),
         "examples": [] if benchmark is None else examples(benchmark, known.method),
-        "explorer": explorer if material.options.explorer else None,
+        "explorer": explorer if context.options.explorer else None,
     }
 
 
@@ -535,7 +528,7 @@ def _verdict(known: Card) -> str:
     return f"{begin} {len(better)} of {len(scored)} systems do better: {', '.join(better)}."
 
 
-def _results(material: Material, known: Card) -> Grid:
+def _results(context: ReportContext, known: Card) -> Grid:
     best = known.best_shortcut
     main, *others = classification_figures()
     rows = []
@@ -545,7 +538,7 @@ def _results(material: Material, known: Card) -> Grid:
         paper = paper_value(cell.name, known.own_name, "balanced_accuracy")
         rows.append(
             (
-                (cell.system, material.system_page(cell.system)),
+                (cell.system, context.system_page(cell.system)),
                 len(cell.runs),
                 cell.mean(main.metric),
                 paper,

@@ -1,9 +1,4 @@
-"""Page.
-
-Parts of a benchmark, rules or relations, on which two runs are compared: a plot and a table for each.
-
-Two runs beside each other: figures, scores, rules, relations, and triples on which they disagree.
-"""
+"""Two runs beside each other: figures, scores, rules, relations, and triples on which they disagree."""
 
 from __future__ import annotations
 
@@ -19,11 +14,11 @@ from loginfer.evaluation.runs import Run
 from loginfer.evaluation.values import Scores, labelled_triples
 from loginfer.kg.vocabulary import middle
 from loginfer.randomness import generator
-from loginfer.report import charts as specs
+from loginfer.report.charts import percent_axis, sized
 from loginfer.report.collection import Cell
 from loginfer.report.facts import (
     Figure,
-    Material,
+    ReportContext,
     classification_figures,
     last_part,
     ranking_figures,
@@ -34,7 +29,7 @@ from loginfer.report.statistics import Decisions, Interval, auc_difference, deci
 from loginfer.report.values import Chart, Column, Grid, Page, Rows
 
 # So many parts with the largest differences are listed.
-LISTED = 20
+LISTED_PARTS = 20
 
 Part = tuple[Chart, Grid]
 Labels = tuple[str, str]
@@ -110,14 +105,14 @@ def _columns(labels: Labels, what: str) -> tuple[Column, ...]:
 def _most(rows: Sequence[tuple[Any, ...]]) -> tuple[tuple[Any, ...], ...]:
     """Return the rows with the largest differences, of equal ones those about more triples."""
     differing = [row for row in rows if row[4]]
-    return tuple(sorted(differing, key=lambda row: (-abs(row[4]), -row[1]))[:LISTED])
+    return tuple(sorted(differing, key=lambda row: (-abs(row[4]), -row[1]))[:LISTED_PARTS])
 
 
 def _chart(
     name: str, title: str, what: str, kinds: tuple[str, str], labels: Labels, rows: Sequence[tuple[Any, ...]]
 ) -> Chart:
     def axis(field: str, label: str) -> dict[str, Any]:
-        shown = specs.percent_axis(f"{what}, {middle(label, 40)}", scale={"domain": [0, 1]})
+        shown = percent_axis(f"{what}, {middle(label, 40)}", scale={"domain": [0, 1]})
         return {"field": field, **shown}
 
     points = {
@@ -148,7 +143,7 @@ def _chart(
     return Chart(
         name,
         title,
-        specs.sized({"layer": [line, points]}, height=360),
+        sized({"layer": [line, points]}, height=360),
         Rows.of(("part", "count", "a", "b", "difference"), rows),
         {"part": kinds[0], "count": kinds[1], "a": labels[0], "b": labels[1], "difference": "difference"},
         f"Below the dotted line {labels[0]} is better, above it {labels[1]}.",
@@ -157,7 +152,7 @@ def _chart(
 
 # At most so many test triples are drawn, and so many are listed for each of the two systems.
 POINTS = 2000
-COMPARE_LISTED = 25
+LISTED_TRIPLES = 25
 
 LABELS = ("positive", "negative")
 
@@ -182,7 +177,7 @@ class _Side:
         return np.asarray(((np.cumsum(ties) - ties / 2) / max(len(both), 1))[rank])
 
 
-def compare_pages(material: Material, cell_a: Cell, cell_b: Cell) -> Iterator[Page]:
+def compare_pages(context: ReportContext, cell_a: Cell, cell_b: Cell) -> Iterator[Page]:
     """Make the page that compares two systems on one benchmark; of several seeds the first is taken.
 
     Raises
@@ -192,7 +187,7 @@ def compare_pages(material: Material, cell_a: Cell, cell_b: Cell) -> Iterator[Pa
     """
     _check(cell_a.first, cell_b.first)
     labels = _labels(cell_a, cell_b)
-    material.tell(f"{labels[0]} against {labels[1]}")
+    context.tell(f"{labels[0]} against {labels[1]}")
     a, b = (_Side(*pair, decisions_of(pair[1].first)) for pair in zip(labels, (cell_a, cell_b), strict=True))
     if (len(a.decisions.positive), len(a.decisions.negative)) != (len(b.decisions.positive), len(b.decisions.negative)):
         raise InputError(f"`{a.run.path}` and `{b.run.path}` do not hold the same test triples")
@@ -379,7 +374,7 @@ def _scatter_spec(a: _Side, b: _Side) -> dict[str, Any]:
             # One row of its own: else the line would be drawn once for each triple.
             place = {channel: {"datum": round(limit, 4)}}
             layers.append({"data": {"values": [{}]}, "mark": mark, "encoding": place})
-    return specs.sized({"layer": layers}, height=460)
+    return sized({"layer": layers}, height=460)
 
 
 def _limit(side: _Side) -> float | None:
@@ -404,7 +399,7 @@ def _triple_grid(a: _Side, b: _Side, names: Sequence[tuple[str, str, str]]) -> G
     rows = []
     for side, only in ((a, mine & ~theirs), (b, theirs & ~mine)):
         found = np.flatnonzero(only)
-        for place in found[np.argsort(-apart[found], kind="stable")][:COMPARE_LISTED].tolist():
+        for place in found[np.argsort(-apart[found], kind="stable")][:LISTED_TRIPLES].tolist():
             label = LABELS[int(place >= len(a.decisions.positive))]
             subject, relation, object_ = names[place]
             shown = (middle(name, 60) for name in (subject, last_part(relation), object_))

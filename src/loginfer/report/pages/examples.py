@@ -1,12 +1,8 @@
-"""Drawings of premises.
+"""Examples on a benchmark's card: test triples with their premises as a drawing and one sentence.
 
-A conclusion and its premises as a small drawing: constants as boxes, triples as arrows.
-
-The drawing is SVG that stands in the page. Its colours are the page's: the style sheet knows the classes
-`premise` (holds), `conclusion` (what is asked), `missing` (does not hold) and `origin` (what a negative was
-made from). Everything in it is escaped here.
-
-Examples of a benchmark's card: test triples with their premises as a drawing and one sentence.
+The drawing is SVG that stands in the page: constants as boxes, triples as arrows. Its colours are the page's: the style
+sheet knows the classes `premise` (holds), `conclusion` (what is asked), `missing` (does not hold) and `origin` (what a
+negative was made from). Everything in it is escaped here.
 """
 
 from __future__ import annotations

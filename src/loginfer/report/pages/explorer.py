@@ -1,8 +1,7 @@
-"""Page.
+"""The explorer: every test triple with what every system says about it, and why it is true or not.
 
-The explorer's data: for each benchmark an index, and shards with triples, stories and scores.
-
-Everything is small whole numbers and short lists, since a browser loads it as it is. What a shard means:
+For each benchmark there is an index, and shards with triples, stories and scores. Everything is
+small whole numbers and short lists, since a browser loads it as it is. What a shard means:
 
 places   where its triples are among P_test and N_test, counted from 0
 names    constants in order, each as what it shares with the one before (in UTF-16 units) and the rest
@@ -13,8 +12,6 @@ why      for a positive one list a rule, [rule, witness…], the witness as plac
 scores, ranks, right
          one entry a system: the scores, how many thousandths of the test triples have a lower one, and "1"
          where its decision is right ("?" without a threshold)
-
-The explorer: every test triple with what every system says about it, and why it is true or not.
 """
 
 from __future__ import annotations
@@ -39,7 +36,7 @@ if TYPE_CHECKING:
     from loginfer.kg import Triples
     from loginfer.logic.rule import Rule, Term
     from loginfer.report.collection import Cell
-    from loginfer.report.facts import Material
+    from loginfer.report.facts import ReportContext
 
 
 Ints = npt.NDArray[np.int64]
@@ -61,32 +58,32 @@ class _Scored:
     about: Mapping[str, Any]
 
 
-def slug_of(material: Material, name: str) -> str:
+def slug_of(context: ReportContext, name: str) -> str:
     """Return what a benchmark is called in addresses."""
-    return PurePosixPath(material.benchmark_page(name)).stem
+    return PurePosixPath(context.benchmark_page(name)).stem
 
 
-def explorer_files(material: Material, name: str, label: str) -> Iterator[DataFile]:
+def explorer_files(context: ReportContext, name: str, label: str) -> Iterator[DataFile]:
     """Yield a benchmark's files, the index last.
 
     Parameters
     ----------
-    material
+    context
         What the report works from.
     name, label
         The report's name for the benchmark, and how to show it.
     """
-    cells = material.collection.of_benchmark(name)
-    benchmark = material.benchmark(name)
+    cells = context.collection.of_benchmark(name)
+    benchmark = context.benchmark(name)
     known = cells[0].first.labelled()[0] if benchmark is None else benchmark
     positive, negative = labelled_triples(known, cells[0].method, "test")
     triples = np.vstack([positive, negative])
     relations = known.graph.relations[:]
-    systems = [_scored(material, cell, relations) for cell in cells]
+    systems = [_scored(context, cell, relations) for cell in cells]
     why = _Stories(known, cells[0].method)
-    chosen = even_places(len(triples), material.options.explorer)
+    chosen = even_places(len(triples), context.options.explorer)
     size = max(1, min(SHARD, _SCORES // max(len(systems), 1)))
-    folder = f"data/explorer/{slug_of(material, name)}"
+    folder = f"data/explorer/{slug_of(context, name)}"
     shards = []
     for number, start in enumerate(range(0, len(chosen), size)):
         places = chosen[start : start + size]
@@ -97,7 +94,7 @@ def explorer_files(material: Material, name: str, label: str) -> Iterator[DataFi
         f"{folder}/index.js",
         {
             "name": label,
-            "page": material.benchmark_page(name),
+            "page": context.benchmark_page(name),
             "own": cells[0].first.benchmark,
             "folder": benchmark is not None,
             "positives": len(positive),
@@ -125,7 +122,7 @@ def even_places(total: int, most: int) -> Ints:
 # -- systems ------------------------------------------------------------------------------------
 
 
-def _scored(material: Material, cell: Cell, relations: Sequence[str]) -> _Scored:
+def _scored(context: ReportContext, cell: Cell, relations: Sequence[str]) -> _Scored:
     """Read what a system said, with the smallest seed."""
     said = decisions_of(cell.first)
     scores = np.concatenate([said.positive, said.negative])
@@ -134,7 +131,7 @@ def _scored(material: Material, cell: Cell, relations: Sequence[str]) -> _Scored
     ranks = (500 * middles) // max(len(scores), 1)
     about = {
         "name": cell.system,
-        "page": material.system_page(cell.system),
+        "page": context.system_page(cell.system),
         "seed": cell.first.seed,
         "seeds": len(cell.runs),
         "threshold": _threshold(cell.first.thresholds(), ordered, relations),
@@ -280,15 +277,15 @@ def front_coded(names: Sequence[str]) -> list[int | str]:
     return found
 
 
-def pages(material: Material) -> Iterator[Page | DataFile]:
+def pages(context: ReportContext) -> Iterator[Page | DataFile]:
     """Yield the files of each benchmark and the page that shows them; nothing if no triples are wanted."""
-    if material.options.explorer <= 0:
+    if context.options.explorer <= 0:
         return
-    names = material.collection.benchmark_names
+    names = context.collection.benchmark_names
     labels = benchmark_labels(names)
     for name in names:
-        material.tell(f"test triples of {name}")
-        yield from explorer_files(material, name, labels[name])
-    benchmarks = [(slug_of(material, name), labels[name]) for name in names]
+        context.tell(f"test triples of {name}")
+        yield from explorer_files(context, name, labels[name])
+    benchmarks = [(slug_of(context, name), labels[name]) for name in names]
     content = {"benchmarks": benchmarks}
     yield Page("explorer.html", "Explorer", "explorer.html", content, "explorer", ("explorer.js",))

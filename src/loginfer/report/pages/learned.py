@@ -1,13 +1,4 @@
-"""Page.
-
-How far systems are above shortcuts, and what that says about what they learned.
-
-Which kinds of negatives systems accept: near misses by the edit that makes them.
-
-The plots of the page about what systems learn, as Vega-Lite.
-
-What systems really learn: beside the shortcuts, rule by rule, and against theory.
-"""
+"""What systems really learn: beside the shortcuts, rule by rule, edit by edit, and against theory."""
 
 from __future__ import annotations
 
@@ -22,12 +13,11 @@ from loginfer.benchmark.benchmark import Origins
 from loginfer.benchmark.negatives.methods import METHODS, NEAR_MISSES, QUERY, SOURCES, method_phrases
 from loginfer.logic.patterns import SHORT_NAMES
 from loginfer.logic.subrules import EDITS
-from loginfer.report import charts as specs
-from loginfer.report.charts import GREY, heat_axes, heat_map
+from loginfer.report.charts import GREY, heat_axes, heat_map, percent_axis, sized, system_colours
 from loginfer.report.collection import Cell
 from loginfer.report.facts import (
     Groups,
-    Material,
+    ReportContext,
     benchmark_labels,
     diagnosis_of,
     grouped,
@@ -84,32 +74,32 @@ class Standing:
         return "learned" if round(self.value - self.best, 9) >= MARGIN else "not shown"
 
 
-def shortcuts_on(material: Material, cell: Cell) -> Mapping[str, float]:
+def shortcuts_on(context: ReportContext, cell: Cell) -> Mapping[str, float]:
     """Return the balanced accuracy of each shortcut on a cell's benchmark; nothing if nobody knows.
 
     Without the benchmark's folder, what the run wrote down: plain accuracy, without the combined shortcut.
     """
-    return material.once(("shortcuts", cell.benchmark), lambda: _shortcuts(material, cell))
+    return context.once(("shortcuts", cell.benchmark), lambda: _shortcuts(context, cell))
 
 
-def _shortcuts(material: Material, cell: Cell) -> Mapping[str, float]:
+def _shortcuts(context: ReportContext, cell: Cell) -> Mapping[str, float]:
     from loginfer.benchmark.shortcut_gate import balanced_accuracies
 
-    benchmark = material.benchmark(cell.benchmark)
+    benchmark = context.benchmark(cell.benchmark)
     method = cell.method
     if benchmark is not None and method is not None and method in benchmark.negatives:
-        material.tell(f"shortcuts on {cell.benchmark}")
+        context.tell(f"shortcuts on {cell.benchmark}")
         return balanced_accuracies(benchmark, method)
     told = diagnosis_of(cell).get("baselines", {})
     return {name: known["accuracy"] for name, known in told.items() if known["accuracy"] is not None}
 
 
-def standings(material: Material, groups: Groups) -> list[Standing]:
+def standings(context: ReportContext, groups: Groups) -> list[Standing]:
     """Return every system on every benchmark that has a balanced accuracy, in the report's order."""
     found = []
     for group, methods in groups.items():
         for method, cells in methods.items():
-            known = shortcuts_on(material, next(iter(cells.values())))
+            known = shortcuts_on(context, next(iter(cells.values())))
             shortcut, best = max(known.items(), key=lambda item: item[1], default=(None, None))
             for cell in cells.values():
                 value = cell.mean("balanced_accuracy")
@@ -190,12 +180,12 @@ _SOURCE_NAMES = {"sub-rule": "sub-rule", "position": "other constant", "relevanc
 KINDS = (CONCLUSIONS, *EDIT_NAMES.values(), *_SOURCE_NAMES.values(), "other")
 
 
-def edit_rows(material: Material, benchmark: str, cells: Sequence[Cell]) -> dict[str, Any]:
+def edit_rows(context: ReportContext, benchmark: str, cells: Sequence[Cell]) -> dict[str, Any]:
     """Return for each system the shares of conclusions and of each kind of negatives that it accepts.
 
     Nothing without the benchmark's folder, or where it does not tell the origins of its negatives.
     """
-    found = material.benchmark(benchmark)
+    found = context.benchmark(benchmark)
     method = cells[0].method if cells else None
     origins = None
     if found is not None and method is not None and method in found.negatives:
@@ -274,7 +264,7 @@ def _bottom(values: Sequence[float]) -> float:
 def _slopes(methods: Sequence[str], systems: Sequence[str], bottom: float) -> dict[str, Any]:
     x = {"field": "method", "type": "ordinal", "sort": list(methods), "title": "method for negatives",
          "scale": {"domain": list(methods)}, "axis": {"labelAngle": 0, "labelFontSize": 13}}  # fmt: skip
-    y = {"field": "value", **specs.percent_axis("balanced accuracy"), "scale": {"domain": [bottom, 1]}}
+    y = {"field": "value", **percent_axis("balanced accuracy"), "scale": {"domain": [bottom, 1]}}
     tooltip = [
         {"field": "name", "type": "nominal", "title": "system"},
         {"field": "method", "type": "nominal", "title": "negatives"},
@@ -289,11 +279,11 @@ def _slopes(methods: Sequence[str], systems: Sequence[str], bottom: float) -> di
         "x": x,
         "y": y,
         "tooltip": tooltip,
-        "color": {**specs.colour(systems, field="name"), "legend": {"orient": "bottom", "columns": 4}},
+        "color": {**system_colours(systems, field="name"), "legend": {"orient": "bottom", "columns": 4}},
         "opacity": {"condition": {"param": "picked", "value": 1}, "value": 0.12},
     }
     point = {"type": "point", "fields": ["name"]}
-    return specs.sized(
+    return sized(
         {
             "layer": [
                 {
@@ -388,9 +378,9 @@ def rule_chart(systems: Sequence[str]) -> Chart:
             {
                 "mark": {"type": "point", "filled": True, "opacity": 0.7},
                 "encoding": {
-                    "x": {"field": "accepted", **specs.percent_axis("accepted of the rule's negatives"),
+                    "x": {"field": "accepted", **percent_axis("accepted of the rule's negatives"),
                           "scale": {"domain": [0, 1]}},
-                    "y": {"field": "recall", **specs.percent_axis("accepted of its conclusions"),
+                    "y": {"field": "recall", **percent_axis("accepted of its conclusions"),
                           "scale": {"domain": [0, 1]}},
                     "size": {"field": "conclusions", "type": "quantitative", "title": "conclusions in test",
                              "legend": {"orient": "bottom"}, "scale": {"range": [25, 260]}},
@@ -412,7 +402,7 @@ def rule_chart(systems: Sequence[str]) -> Chart:
     return Chart(
         "rules-and-near-misses",
         "Does it tell a rule's conclusions from its negatives?",
-        specs.sized(spec, height=380),
+        sized(spec, height=380),
         Rows.of(RULE_FIELDS, ()),
         {"system": "system", "rule": "rule", "conclusions": "conclusions", "recall": "accepted of them",
          "negatives": "negatives", "accepted": "accepted of them ", "gap": "difference"},
@@ -455,24 +445,24 @@ def edit_chart(systems: Sequence[str]) -> Chart:
     )
 
 
-def pages(material: Material) -> Iterator[Page | DataFile]:
+def pages(context: ReportContext) -> Iterator[Page | DataFile]:
     """Make the page and its data, if some benchmark has near misses or several kinds of negatives."""
-    groups, notes = grouped(material.collection)
+    groups, notes = grouped(context.collection)
     if not any(len(methods) > 1 or {*methods} & {*NEAR_MISSES.names} for methods in groups.values()):
         return
-    found = standings(material, groups)
+    found = standings(context, groups)
     if not found:
         return
     options: list[tuple[str, str]] = []
-    labels = benchmark_labels(material.collection.benchmark_names)
+    labels = benchmark_labels(context.collection.benchmark_names)
     edits = False
     for benchmark in _looked_into(groups):
-        path = material.data_file("learned", benchmark)
-        data = _benchmark_data(material, benchmark)
+        path = context.data_file("learned", benchmark)
+        data = _benchmark_data(context, benchmark)
         options.append((labels[benchmark], path))
         edits = edits or bool(data["charts"]["edits"]["rows"])
         yield DataFile(path, data)
-    yield _page(material, groups, found, options, edits, notes)
+    yield _page(context, groups, found, options, edits, notes)
 
 
 def _looked_into(groups: Groups) -> list[str]:
@@ -485,9 +475,9 @@ def _looked_into(groups: Groups) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _benchmark_data(material: Material, benchmark: str) -> dict[str, Any]:
-    cells = material.collection.of_benchmark(benchmark)
-    edits = edit_rows(material, benchmark, cells)
+def _benchmark_data(context: ReportContext, benchmark: str) -> dict[str, Any]:
+    cells = context.collection.of_benchmark(benchmark)
+    edits = edit_rows(context, benchmark, cells)
     missing = "" if edits["rows"] else " Where its negatives came from is not known: give its folder, too."
     return {
         "charts": {"rules-and-near-misses": rule_rows(cells), "edits": edits},
@@ -496,7 +486,7 @@ def _benchmark_data(material: Material, benchmark: str) -> dict[str, Any]:
 
 
 def _page(
-    material: Material,
+    context: ReportContext,
     groups: Groups,
     found: Sequence[Standing],
     options: Sequence[tuple[str, str]],
@@ -504,7 +494,7 @@ def _page(
     notes: Sequence[str],
 ) -> Page:
     present = {s.cell.system for s in found}
-    systems = [name for name in material.collection.systems if name in present]
+    systems = [name for name in context.collection.systems if name in present]
     methods = sorted({s.method for s in found}, key=method_order)
     first = sorted(methods, key=lambda method: (method != hardest(methods), method_order(method)))
     names = [group for group in groups if any(s.group == group for s in found)]

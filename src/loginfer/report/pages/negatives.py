@@ -8,22 +8,22 @@ from typing import Any
 from loginfer.benchmark.construction.suite import entries
 from loginfer.benchmark.negatives.methods import method_phrases
 from loginfer.evaluation.metric_table import metric_title
-from loginfer.report import charts as specs
+from loginfer.report.charts import percent_axis, sized, system_colours
 from loginfer.report.collection import Cell, Collection
-from loginfer.report.facts import Figure, Groups, Material, figures_of, grouped, method_order, rounded
+from loginfer.report.facts import Figure, Groups, ReportContext, figures_of, grouped, method_order, rounded
 from loginfer.report.paper import paper_value
 from loginfer.report.values import Chart, Choice, Column, Grid, Page, Rows
 
 _MAIN = Figure("balanced_accuracy", metric_title("balanced_accuracy"))
 
 
-def pages(material: Material) -> Iterator[Page]:
+def pages(context: ReportContext) -> Iterator[Page]:
     """Make the page."""
-    groups, notes = grouped(material.collection)
+    groups, notes = grouped(context.collection)
     shown = {group: methods for group, methods in groups.items() if len(methods) > 1}
     content = {
-        "chart_": _chart(material.collection, shown) if shown else None,
-        "table": _grid(shown, material.collection.systems) if shown else None,
+        "chart_": _chart(context.collection, shown) if shown else None,
+        "table": _grid(shown, context.collection.systems) if shown else None,
         "single": [(group, next(iter(methods))) for group, methods in groups.items() if len(methods) == 1],
         "command": _command(groups),
         "notes": notes,
@@ -114,7 +114,7 @@ def _spec(systems: Sequence[str], methods: Sequence[str]) -> dict[str, Any]:
         {"field": "value", "type": "quantitative", "format": ".1%"},
     ]
     picked = {"condition": {"param": "picked", "value": 1}, "value": 0.12}
-    return specs.sized(
+    return sized(
         {
             "encoding": {
                 "x": {
@@ -124,8 +124,8 @@ def _spec(systems: Sequence[str], methods: Sequence[str]) -> dict[str, Any]:
                     "title": "method for negatives",
                     "axis": {"labelAngle": 0, "labelFontSize": 13},
                 },
-                "y": {"field": "value", **specs.percent_axis("value of the metric")},
-                "color": {**specs.colour(systems), "legend": {"orient": "bottom", "columns": 4}},
+                "y": {"field": "value", **percent_axis("value of the metric")},
+                "color": {**system_colours(systems), "legend": {"orient": "bottom", "columns": 4}},
                 "opacity": picked,
                 "tooltip": tooltip,
             },

@@ -1,9 +1,4 @@
-"""Page.
-
-The pages of a report, a module each: `pages(material)` yields pages and files of data.
-
-The overview: all systems on all benchmarks, beside the paper; which differences are more than chance.
-"""
+"""The overview: all systems on all benchmarks, beside the paper; which differences are more than chance."""
 
 from __future__ import annotations
 
@@ -13,7 +8,7 @@ from typing import Any
 
 from loginfer.report.charts import heat_axes, heat_map
 from loginfer.report.collection import Cell, Collection
-from loginfer.report.facts import Figure, Material, benchmark_labels, figures_of, paper_figure, rounded
+from loginfer.report.facts import Figure, ReportContext, benchmark_labels, figures_of, paper_figure, rounded
 from loginfer.report.statistics import (
     ALPHA,
     Decisions,
@@ -41,28 +36,30 @@ class _Known:
     triples: int
 
 
-def pages(material: Material) -> Iterator[Page | DataFile]:
+def pages(context: ReportContext) -> Iterator[Page | DataFile]:
     """Make the overview, and a file with the pairs of systems for each benchmark."""
-    collection = material.collection
+    collection = context.collection
     known: dict[str, _Known] = {}
     for benchmark in collection.benchmark_names:
-        material.tell(f"significance on {benchmark}")
-        known[benchmark] = _look(collection.of_benchmark(benchmark), benchmark)
+        context.tell(f"significance on {benchmark}")
+        known[benchmark] = (
+            _Known({}, (), 0) if collection.light else _look(collection.of_benchmark(benchmark), benchmark)
+        )
     labels = benchmark_labels(collection.benchmark_names)
     compared = [name for name in collection.benchmark_names if known[name].pairs]
     for benchmark in compared:
         pairs = _pair_rows(known[benchmark].pairs).as_dict()
-        yield DataFile(material.data_file("pairs", benchmark), {"charts": {"pairs": pairs}})
+        yield DataFile(context.data_file("pairs", benchmark), {"charts": {"pairs": pairs}})
     rows = _rows(collection, known, labels)
     content = {
         "facts": _facts(collection),
         "figures": _heat_map(collection, labels, rows),
         "deltas": _delta_map(collection, labels, rows),
-        "values": _value_grid(material, labels),
-        "systems": [(system, material.system_page(system)) for system in collection.systems],
-        "best": _best_grid(material, known, labels),
+        "values": _value_grid(context, labels),
+        "systems": [] if collection.light else [(name, context.system_page(name)) for name in collection.systems],
+        "best": _best_grid(context, known, labels),
         "pairs": _pair_map(collection) if compared else None,
-        "picker": Picker("benchmark", tuple((labels[b], material.data_file("pairs", b)) for b in compared)),
+        "picker": Picker("benchmark", tuple((labels[b], context.data_file("pairs", b)) for b in compared)),
         "notes": collection.notes,
         "seeds": max(len(cell.runs) for cell in collection.cells),
         "alpha": ALPHA,
@@ -110,7 +107,7 @@ def _rows(collection: Collection, known: Mapping[str, _Known], labels: Mapping[s
 def _interval(cell: Cell, figure: Figure, known: _Known) -> Interval | None:
     if len(cell.runs) > 1:
         return seed_interval(cell, figure.metric, figure.protocol)
-    return known.intervals[cell.system].get(figure.metric) if figure.protocol is None else None
+    return known.intervals.get(cell.system, {}).get(figure.metric) if figure.protocol is None else None
 
 
 def _row(cell: Cell, figure: Figure, value: float, interval: Interval | None, label: str) -> tuple[Any, ...]:
@@ -219,28 +216,32 @@ def _delta_map(collection: Collection, labels: Mapping[str, str], rows: Rows) ->
 # -- tables -------------------------------------------------------------------------------------
 
 
-def _value_grid(material: Material, labels: Mapping[str, str]) -> Grid:
-    collection = material.collection
+def _value_grid(context: ReportContext, labels: Mapping[str, str]) -> Grid:
+    collection = context.collection
     rows: list[tuple[Any, ...]] = []
     for benchmark in collection.benchmark_names:
         cells = [collection.cell(system, benchmark) for system in collection.systems]
         values = [None if cell is None else rounded(cell.mean(MAIN)) for cell in cells]
-        rows.append(((labels[benchmark], material.benchmark_page(benchmark)), *values))
-    columns = (Column("benchmark", "link"), *(Column(system, "share") for system in collection.systems))
+        label = labels[benchmark]
+        rows.append((label if collection.light else (label, context.benchmark_page(benchmark)), *values))
+    columns = (
+        Column("benchmark", "text" if collection.light else "link"),
+        *(Column(system, "share") for system in collection.systems),
+    )
     return Grid(columns, tuple(rows), "Balanced accuracy in percent, the mean over the seeds.")
 
 
-def _best_grid(material: Material, known: Mapping[str, _Known], labels: Mapping[str, str]) -> Grid | None:
+def _best_grid(context: ReportContext, known: Mapping[str, _Known], labels: Mapping[str, str]) -> Grid | None:
     """Return for each benchmark the best system, and those that cannot be told from it."""
     rows = []
     for benchmark, found in known.items():
-        cells = [c for c in material.collection.of_benchmark(benchmark) if c.name != _REFERENCE]
+        cells = [c for c in context.collection.of_benchmark(benchmark) if c.name != _REFERENCE]
         ranked = [(value, cell) for cell in cells if (value := cell.mean(MAIN)) is not None]
         if not ranked or not found.pairs:
             continue
         value, best = max(ranked, key=lambda pair: pair[0])
-        link = (best.system, material.system_page(best.system))
-        page = (labels[benchmark], material.benchmark_page(benchmark))
+        link = (best.system, context.system_page(best.system))
+        page = (labels[benchmark], context.benchmark_page(benchmark))
         alike = _alike(best.system, found.pairs)
         rows.append((page, link, rounded(value), ", ".join(alike) or "none", len(ranked), found.triples))
     columns = (

@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from loginfer.evaluation.metric_table import shown_metrics
 from loginfer.evaluation.values import TIES
-from loginfer.report import charts as specs
+from loginfer.report.charts import percent_axis, sized, system_colours
 from loginfer.report.collection import Cell
-from loginfer.report.facts import Figure, Material, benchmark_labels, paper_figure, protocols_of, rounded
+from loginfer.report.facts import Figure, ReportContext, benchmark_labels, paper_figure, protocols_of, rounded
 from loginfer.report.values import Chart, Choice, Column, DataFile, Grid, Page, Picker, Rows
 from loginfer.systems.interface import POSITIONS
 
@@ -24,9 +24,9 @@ _RANGE_FIELDS = ("protocol", "metric", "system", *TIES, "paper", "seeds")
 _BIN_FIELDS = ("position", "protocol", "competitors", "share", "triples")
 
 
-def pages(material: Material) -> Iterator[Page | DataFile]:
+def pages(context: ReportContext) -> Iterator[Page | DataFile]:
     """Make the page, and a file of data for each benchmark that has ranks."""
-    collection = material.collection
+    collection = context.collection
     protocols = protocols_of(collection.cells)
     labels = benchmark_labels(collection.benchmark_names)
     options, counted = [], []
@@ -36,11 +36,11 @@ def pages(material: Material) -> Iterator[Page | DataFile]:
         if not ranges:
             continue
         bins: list[tuple[Any, ...]] = []
-        link = (labels[benchmark], material.benchmark_page(benchmark))
+        link = (labels[benchmark], context.benchmark_page(benchmark))
         for protocol, position, competitors in _competitors(cells, protocols):
             bins += _bin_rows(protocol, position, competitors)
             counted.append((link, protocol, position, *_summary(competitors)))
-        path = material.data_file("ranking", benchmark)
+        path = context.data_file("ranking", benchmark)
         charts = {
             "ranges": Rows.of(_RANGE_FIELDS, ranges).as_dict(),
             "competitors": Rows.of(_BIN_FIELDS, bins).as_dict(),
@@ -89,7 +89,7 @@ def _range_chart(systems: Sequence[str], protocols: Sequence[str]) -> Chart:
     ]
     across = {"type": "quantitative", "title": None, "axis": {"format": ".0%", "orient": "top"}}
     bar = {"type": "bar", "height": 12, "cornerRadius": 3, "opacity": 0.45}
-    spec = specs.sized(
+    spec = sized(
         {
             "encoding": {
                 "y": {"field": "system", "type": "nominal", "sort": list(systems), "title": None},
@@ -101,14 +101,14 @@ def _range_chart(systems: Sequence[str], protocols: Sequence[str]) -> Chart:
                     "encoding": {
                         "x": {"field": "pessimistic", **across, "scale": {"domain": [0, 1]}},
                         "x2": {"field": "optimistic"},
-                        "color": {**specs.colour(systems), "legend": None},
+                        "color": {**system_colours(systems), "legend": None},
                     },
                 },
                 {
                     "mark": {"type": "tick", "thickness": 3, "size": 18},
                     "encoding": {
                         "x": {"field": "realistic", **across},
-                        "color": {**specs.colour(systems), "legend": None},
+                        "color": {**system_colours(systems), "legend": None},
                     },
                 },
                 {
@@ -191,14 +191,14 @@ def _bin_rows(
 
 
 def _bin_chart(protocols: Sequence[str]) -> Chart:
-    spec = specs.sized(
+    spec = sized(
         {
             "mark": {"type": "bar"},
             "encoding": {
                 "y": {"field": "competitors", "type": "ordinal", "sort": _bin_names(), "title": "competitors"},
                 "yOffset": {"field": "protocol", "sort": list(protocols)},
-                "x": {"field": "share", **specs.percent_axis("test triples", zero=True)},
-                "color": {**specs.colour(protocols, field="protocol", title="protocol"), "legend": {"orient": "top"}},
+                "x": {"field": "share", **percent_axis("test triples", zero=True)},
+                "color": {**system_colours(protocols, field="protocol", title="protocol"), "legend": {"orient": "top"}},
                 "tooltip": [
                     {"field": "protocol", "type": "nominal"},
                     {"field": "competitors", "type": "nominal"},

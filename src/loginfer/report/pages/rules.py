@@ -1,11 +1,4 @@
-"""Page.
-
-Which rules of the benchmarks the miners of a report found: ε_ent and ε_cont with their controls.
-
-The plots of the page about rules, as Vega-Lite without data.
-
-The page about rules: what was learned, the rule or its shortcut, and which rules miners found.
-"""
+"""Rules: what was learned, the rule or its shortcut, and which rules miners found (ε_ent, ε_cont, controls)."""
 
 from __future__ import annotations
 
@@ -16,12 +9,11 @@ from typing import Any
 from loginfer.errors import InputError
 from loginfer.evaluation.rule_recovering import RecoveryFigures
 from loginfer.evaluation.runs import WEIGHTS
-from loginfer.report import charts as specs
-from loginfer.report.charts import BAR, GREY, verdict_colour
+from loginfer.report.charts import BAR, GREY, percent_axis, sized, verdict_colour
 from loginfer.report.collection import Cell
 from loginfer.report.facts import (
     SHORTCUT_FIELDS,
-    Material,
+    ReportContext,
     benchmark_facts,
     benchmark_labels,
     diagnosis_of,
@@ -52,7 +44,7 @@ class Recovery:
     found: list[Recovered] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def look_at(self, material: Material, cell: Cell) -> None:
+    def look_at(self, context: ReportContext, cell: Cell) -> None:
         """Add a cell, if its system keeps rules."""
         if not keeps_rules(cell):
             return
@@ -60,12 +52,12 @@ class Recovery:
         if not (cell.first.path / WEIGHTS).is_file():
             self.notes.append(f"{place}: the run has no weights, so that its rules are not known")
             return
-        if cell.benchmark not in material.collection.benchmarks:
+        if cell.benchmark not in context.collection.benchmarks:
             self.notes.append(f"{place}: the benchmark's folder was not given")
             return
-        material.tell(f"rules of {place}")
+        context.tell(f"rules of {place}")
         try:
-            self.found.append(Recovered(cell, recover(material, cell)))
+            self.found.append(Recovered(cell, recover(context, cell)))
         except InputError as problem:  # it keeps something else, or there is nothing to compare
             self.notes.append(f"{place}: {problem.message}")
 
@@ -78,7 +70,7 @@ def keeps_rules(cell: Cell) -> bool:
     return entry.kind not in _NO_RULES
 
 
-def recover(material: Material, cell: Cell) -> RecoveryFigures:
+def recover(context: ReportContext, cell: Cell) -> RecoveryFigures:
     """Compare the rules of a cell's first run with the benchmark's, as `loginfer rules analyse` does.
 
     Sub-rules are left out: for rules with large bodies they would take minutes.
@@ -90,7 +82,7 @@ def recover(material: Material, cell: Cell) -> RecoveryFigures:
     """
     from loginfer.evaluation.rule_recovering import read_mined, rule_recovery
 
-    benchmark = material.benchmark(cell.benchmark)
+    benchmark = context.benchmark(cell.benchmark)
     if benchmark is None:
         raise InputError("the benchmark's folder was not given")
     mined, _ = read_mined(cell.first.path, benchmark)
@@ -170,7 +162,7 @@ def verdict_bars(rows: Rows, by: str, names: Sequence[str], choice: Choice, titl
     }
     columns = {"system": "system", "benchmark": "benchmark", "verdict": "verdict", "rules": "rules"}
     height = max(BAR * len(names), 60)
-    return Chart(f"verdicts-by-{by}", title, specs.sized(spec, height=height), rows, columns, caption, (choice,))
+    return Chart(f"verdicts-by-{by}", title, sized(spec, height=height), rows, columns, caption, (choice,))
 
 
 # -- rule by rule -------------------------------------------------------------------------------
@@ -208,7 +200,7 @@ def recall_chart(systems: Sequence[str], size: str) -> Chart:
         "mark": dict(_POINT),
         "encoding": {
             "x": _log("drawn", size),
-            "y": {"field": "recall", **specs.percent_axis("recall"), "scale": {"domain": [0, 1]}},
+            "y": {"field": "recall", **percent_axis("recall"), "scale": {"domain": [0, 1]}},
             "color": verdict_colour(legend=_TOP),
             "tooltip": _rule_tooltip(size),
         },
@@ -216,7 +208,7 @@ def recall_chart(systems: Sequence[str], size: str) -> Chart:
     return Chart(
         "recall-and-support",
         "Recall of each rule against its support",
-        specs.sized(spec, height=320),
+        sized(spec, height=320),
         Rows.of(_RULE_FIELDS, ()),
         _rule_columns(size),
         "A point is a rule: which share of its conclusions in test the system predicts. Do rules with many "
@@ -227,7 +219,7 @@ def recall_chart(systems: Sequence[str], size: str) -> Chart:
 
 def rule_or_shortcut_chart(systems: Sequence[str], size: str) -> Chart:
     """Return the recall of each rule against the false positives on its worst shortcut; rows are loaded."""
-    x = {"field": "recall", **specs.percent_axis("recall on the rule's conclusions"), "scale": {"domain": [0, 1]}}
+    x = {"field": "recall", **percent_axis("recall on the rule's conclusions"), "scale": {"domain": [0, 1]}}
     rate: dict[str, Any] = {
         "field": "shown",
         "type": "quantitative",
@@ -248,7 +240,7 @@ def rule_or_shortcut_chart(systems: Sequence[str], size: str) -> Chart:
     return Chart(
         "rule-or-shortcut",
         "The rule or its shortcut?",
-        specs.sized({"layer": [limit, points]}, height=320),
+        sized({"layer": [limit, points]}, height=320),
         Rows.of(_RULE_FIELDS, ()),
         _rule_columns(size),
         "To the right: the rule's conclusions are predicted. Up: so are negatives that only a part of its "
@@ -265,7 +257,7 @@ def sub_rule_chart(systems: Sequence[str]) -> Chart:
         "mark": dict(_POINT),
         "encoding": {
             "x": _log("witnesses", "witnesses among the negatives of test"),
-            "y": {"field": "rate", **specs.percent_axis("false-positive rate"), "scale": {"domain": [0, 1]}},
+            "y": {"field": "rate", **percent_axis("false-positive rate"), "scale": {"domain": [0, 1]}},
             "color": verdict_colour(legend=_TOP),
             "shape": {
                 "field": "kind",
@@ -298,7 +290,7 @@ def sub_rule_chart(systems: Sequence[str]) -> Chart:
     return Chart(
         "sub-rules",
         "False positives on each sub-rule",
-        specs.sized(spec, height=320),
+        sized(spec, height=320),
         Rows.of(SHORTCUT_FIELDS, ()),
         columns,
         "A point is a sub-rule, or another shortcut, of a rule: which share of its wrong conclusions the "
@@ -326,11 +318,7 @@ def recovery_chart(rows: Rows, systems: Sequence[str], benchmarks: Sequence[str]
         "encoding": {
             "y": {"field": "benchmark", "type": "nominal", "sort": list(benchmarks), "title": None},
             "yOffset": {"field": "share", "type": "nominal", "sort": ["ε_ent", "ε_cont"]},
-            "x": {
-                "field": "value",
-                **specs.percent_axis("share of the benchmark's rules"),
-                "scale": {"domain": [0, 1]},
-            },
+            "x": {"field": "value", **percent_axis("share of the benchmark's rules"), "scale": {"domain": [0, 1]}},
             "color": {
                 "field": "what",
                 "type": "nominal",
@@ -356,7 +344,7 @@ def recovery_chart(rows: Rows, systems: Sequence[str], benchmarks: Sequence[str]
     return Chart(
         "mined-rules",
         "Rules that were found: ε_ent above, ε_cont below",
-        specs.sized(spec, height=max(34 * len(benchmarks), 80)),
+        sized(spec, height=max(34 * len(benchmarks), 80)),
         rows,
         columns,
         "ε_ent is the share of the benchmark's rules that follow from the mined ones, ε_cont the share that "
@@ -369,29 +357,29 @@ def recovery_chart(rows: Rows, systems: Sequence[str], benchmarks: Sequence[str]
 Diagnosed = list[tuple[Cell, Mapping[str, Any]]]
 
 
-def pages(material: Material) -> Iterator[Page | DataFile]:
+def pages(context: ReportContext) -> Iterator[Page | DataFile]:
     """Yield the files that the page loads, benchmark by benchmark, then the page."""
-    labels = benchmark_labels(material.collection.benchmark_names)
+    labels = benchmark_labels(context.collection.benchmark_names)
     diagnosed: Diagnosed = []
     options: list[tuple[str, str]] = []
     recovery = Recovery()
-    for benchmark in material.collection.benchmark_names:
-        cells = material.collection.of_benchmark(benchmark)
+    for benchmark in context.collection.benchmark_names:
+        cells = context.collection.of_benchmark(benchmark)
         found = [(cell, known) for cell in cells if (known := diagnosis_of(cell)).get("rules")]
         if found:
-            path = material.data_file("rules", benchmark)
+            path = context.data_file("rules", benchmark)
             options.append((labels[benchmark], path))
-            yield DataFile(path, _benchmark_data(material, benchmark, found))
+            yield DataFile(path, _benchmark_data(context, benchmark, found))
             # Only the counts are needed later: diagnoses are large.
             diagnosed += [(cell, {"verdicts": known["verdicts"]}) for cell, known in found]
-        if material.options.recovery:
+        if context.options.recovery:
             for cell in cells:
-                recovery.look_at(material, cell)
-    yield _page(material, labels, diagnosed, options, recovery)
+                recovery.look_at(context, cell)
+    yield _page(context, labels, diagnosed, options, recovery)
 
 
-def _benchmark_data(material: Material, benchmark: str, found: Diagnosed) -> dict[str, Any]:
-    supports = benchmark_facts(material, benchmark).supports
+def _benchmark_data(context: ReportContext, benchmark: str, found: Diagnosed) -> dict[str, Any]:
+    supports = benchmark_facts(context, benchmark).supports
     rules = rule_rows(found, supports)
     missing = ""
     if supports is None:
@@ -408,24 +396,24 @@ def _benchmark_data(material: Material, benchmark: str, found: Diagnosed) -> dic
 
 
 def _page(
-    material: Material,
+    context: ReportContext,
     labels: Mapping[str, str],
     diagnosed: Diagnosed,
     options: Sequence[tuple[str, str]],
     recovery: Recovery,
 ) -> Page:
     present = {cell.system for cell, _ in diagnosed}
-    systems = [name for name in material.collection.systems if name in present]
+    systems = [name for name in context.collection.systems if name in present]
     benchmarks = list(dict.fromkeys(labels[cell.benchmark] for cell, _ in diagnosed))
-    known = all(name in material.collection.benchmarks for name in material.collection.benchmark_names)
+    known = all(name in context.collection.benchmarks for name in context.collection.benchmark_names)
     size = "support" if known else "support, or conclusions in test"
     content = {
         "verdicts": _verdicts(verdict_rows(diagnosed, labels), systems, benchmarks) if diagnosed else [],
         "picker": Picker("benchmark", tuple(options)),
         "rules": [rule_or_shortcut_chart(systems, size), sub_rule_chart(systems), recall_chart(systems, size)],
-        "mined": _mined(material, recovery.found, labels) if recovery.found else None,
-        "table": _table(material, recovery.found, labels) if recovery.found else None,
-        "looked": material.options.recovery,
+        "mined": _mined(context, recovery.found, labels) if recovery.found else None,
+        "table": _table(context, recovery.found, labels) if recovery.found else None,
+        "looked": context.options.recovery,
         "notes": recovery.notes,
     }
     return Page("rules.html", "Rules and shortcuts", "rules.html", content, "rules")
@@ -447,7 +435,7 @@ def _verdicts(rows: Rows, systems: Sequence[str], benchmarks: Sequence[str]) -> 
 # -- mined rules --------------------------------------------------------------------------------
 
 
-def _mined(material: Material, found: Sequence[Recovered], labels: Mapping[str, str]) -> Chart:
+def _mined(context: ReportContext, found: Sequence[Recovered], labels: Mapping[str, str]) -> Chart:
     rows = []
     for known in found:
         figures, cell = known.figures, known.cell
@@ -462,13 +450,13 @@ def _mined(material: Material, found: Sequence[Recovered], labels: Mapping[str, 
         label = labels[cell.benchmark]
         rows += [(cell.system, label, *share) for share in shares if share[2] is not None]
     present = {known.cell.system for known in found}
-    systems = [name for name in material.collection.systems if name in present]
+    systems = [name for name in context.collection.systems if name in present]
     benchmarks = list(dict.fromkeys(labels[known.cell.benchmark] for known in found))
     fields = ("system", "benchmark", "share", "what", "value")
     return recovery_chart(Rows.of(fields, rows), systems, benchmarks)
 
 
-def _table(material: Material, found: Sequence[Recovered], labels: Mapping[str, str]) -> Grid:
+def _table(context: ReportContext, found: Sequence[Recovered], labels: Mapping[str, str]) -> Grid:
     columns = (
         Column("benchmark", "link"),
         Column("system", "link"),
@@ -482,8 +470,8 @@ def _table(material: Material, found: Sequence[Recovered], labels: Mapping[str, 
     )
     rows = tuple(
         (
-            (labels[known.cell.benchmark], material.benchmark_page(known.cell.benchmark)),
-            (known.cell.system, material.system_page(known.cell.system)),
+            (labels[known.cell.benchmark], context.benchmark_page(known.cell.benchmark)),
+            (known.cell.system, context.system_page(known.cell.system)),
             known.figures.mined,
             known.figures.eps_ent,
             known.figures.eps_ent_single_step,

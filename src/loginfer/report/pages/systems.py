@@ -13,7 +13,7 @@ from loginfer.report.charts import PALETTE
 from loginfer.report.collection import Cell
 from loginfer.report.facts import (
     Figure,
-    Material,
+    ReportContext,
     benchmark_facts,
     benchmark_labels,
     classification_figures,
@@ -30,26 +30,26 @@ _MB = 1_000_000
 _RULE = re.compile(r"`([^`]*)`")
 
 
-def pages(material: Material) -> Iterator[Page | DataFile]:
+def pages(context: ReportContext) -> Iterator[Page | DataFile]:
     """Yield the files that the pages load, benchmark by benchmark, then the pages."""
-    for benchmark in material.collection.benchmark_names:
-        for cell in material.collection.of_benchmark(benchmark):
-            material.tell(f"{cell.system} on {benchmark}")
-            yield DataFile(material.data_file("scores", cell.system, benchmark), _cell_data(material, cell))
-    yield _index(material)
-    for system in material.collection.systems:
-        yield _page(material, system)
+    for benchmark in context.collection.benchmark_names:
+        for cell in context.collection.of_benchmark(benchmark):
+            context.tell(f"{cell.system} on {benchmark}")
+            yield DataFile(context.data_file("scores", cell.system, benchmark), _cell_data(context, cell))
+    yield _index(context)
+    for system in context.collection.systems:
+        yield _page(context, system)
 
 
 # -- one system on one benchmark ----------------------------------------------------------------
 
 
-def _cell_data(material: Material, cell: Cell) -> dict[str, Any]:
+def _cell_data(context: ReportContext, cell: Cell) -> dict[str, Any]:
     run = cell.first
     scores = scores_of_test(run)
     threshold, told = threshold_of(run)
     roc, precision_recall = curve_rows(scores, cell.metrics[0]["metrics"])
-    histogram, axis = histogram_rows(scores, benchmark_facts(material, cell.benchmark).kinds, threshold)
+    histogram, axis = histogram_rows(scores, benchmark_facts(context, cell.benchmark).kinds, threshold)
     learning = learning_rows(cell.runs)
     diagnosis = run.diagnosis() or {}
     verdicts = diagnosis.get("verdicts", {})
@@ -97,19 +97,19 @@ def _sentences(parts: Sequence[str]) -> str:
 # -- the index ----------------------------------------------------------------------------------
 
 
-def _index(material: Material) -> Page:
+def _index(context: ReportContext) -> Page:
     rows, points = [], []
-    for system in material.collection.systems:
-        cells = material.collection.of_system(system)
+    for system in context.collection.systems:
+        cells = context.collection.of_system(system)
         entry = entry_of(cells[0].name)
         accuracy = _mean([cell.mean("balanced_accuracy") for cell in cells])
-        costs = [cost_of(material, cell) for cell in cells]
+        costs = [cost_of(context, cell) for cell in cells]
         cpu = _total([cost.cpu_seconds for cost in costs])
         memory = max((cost.memory for cost in costs if cost.memory), default=None)
         kind = "own system" if entry is None else entry.kind
         rows.append(
             (
-                (system, material.system_page(system)),
+                (system, context.system_page(system)),
                 kind,
                 len(cells),
                 accuracy,
@@ -136,7 +136,7 @@ def _index(material: Material) -> Page:
         "seeds. CPU seconds are added up over the benchmarks, memory is the most that any run took."
     )
     fields = ("system", "kind", "benchmarks", "accuracy", "cpu")
-    chart = charts.overview_chart(Rows.of(fields, points), material.collection.systems)
+    chart = charts.overview_chart(Rows.of(fields, points), context.collection.systems)
     content = {"grid": Grid(columns, tuple(rows), caption), "chart": chart if points else None}
     return Page("systems.html", "Systems", "systems.html", content, "systems")
 
@@ -154,28 +154,28 @@ def _total(values: Sequence[float | None]) -> float | None:
 # -- one system ---------------------------------------------------------------------------------
 
 
-def _page(material: Material, system: str) -> Page:
-    cells = material.collection.of_system(system)
+def _page(context: ReportContext, system: str) -> Page:
+    cells = context.collection.of_system(system)
     entry = entry_of(cells[0].name)
-    place = material.collection.systems.index(system)
+    place = context.collection.systems.index(system)
     colour = PALETTE[place % len(PALETTE)]
-    labels = benchmark_labels(material.collection.benchmark_names)
-    options = [(labels[cell.benchmark], material.data_file("scores", system, cell.benchmark)) for cell in cells]
+    labels = benchmark_labels(context.collection.benchmark_names)
+    options = [(labels[cell.benchmark], context.data_file("scores", system, cell.benchmark)) for cell in cells]
     content = {
         "entry": entry,
         "settings": _settings(cells, labels),
-        "grid": _grid(material, cells, labels),
+        "grid": _grid(context, cells, labels),
         "picker": Picker("benchmark", tuple(options)),
         "roc": charts.roc_chart(colour),
         "pr": charts.precision_recall_chart(colour),
         "scores": charts.histogram_chart(),
         "learning": _learning(cells, colour),
         "verdicts": charts.verdict_chart(),
-        "costs": _costs(material, cells, labels, colour),
+        "costs": _costs(context, cells, labels, colour),
         "notes": list(dict.fromkeys(note for cell in cells for run in cell.runs for note in run.manifest["notes"])),
     }
     title = system if entry is None or cells[0].name != system else entry.title
-    return Page(material.system_page(system), title, "system.html", content, "systems")
+    return Page(context.system_page(system), title, "system.html", content, "systems")
 
 
 def _learning(cells: Sequence[Cell], colour: str) -> list[Chart]:
@@ -218,7 +218,7 @@ def _shown(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _grid(material: Material, cells: Sequence[Cell], labels: dict[str, str]) -> Grid:
+def _grid(context: ReportContext, cells: Sequence[Cell], labels: dict[str, str]) -> Grid:
     protocol = ranked_by(cells)
     figures = classification_figures()
     if protocol is not None:
@@ -227,8 +227,8 @@ def _grid(material: Material, cells: Sequence[Cell], labels: dict[str, str]) -> 
     columns += [Column(name, "number") for name in ("seconds", "CPU seconds", "memory (MB)", "seeds")]
     rows = []
     for cell in cells:
-        cost = cost_of(material, cell)
-        row: list[Any] = [(labels[cell.benchmark], material.benchmark_page(cell.benchmark))]
+        cost = cost_of(context, cell)
+        row: list[Any] = [(labels[cell.benchmark], context.benchmark_page(cell.benchmark))]
         row += [cell.mean(figure.metric, figure.protocol) for figure in figures]
         row += [_rounded(cost.seconds), _rounded(cost.cpu_seconds)]
         row += [None if cost.memory is None else round(cost.memory / _MB), len(cell.runs)]
@@ -241,8 +241,8 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 1)
 
 
-def _costs(material: Material, cells: Sequence[Cell], labels: dict[str, str], colour: str) -> list[Chart]:
-    costs = [(labels[cell.benchmark], cost_of(material, cell)) for cell in cells]
+def _costs(context: ReportContext, cells: Sequence[Cell], labels: dict[str, str], colour: str) -> list[Chart]:
+    costs = [(labels[cell.benchmark], cost_of(context, cell)) for cell in cells]
     time = [(label, round(cost.cpu_seconds, 3)) for label, cost in costs if cost.cpu_seconds is not None]
     memory = [(label, round(cost.memory / _MB, 1)) for label, cost in costs if cost.memory is not None]
     made = (

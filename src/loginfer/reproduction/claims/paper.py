@@ -1,11 +1,4 @@
-"""Sections 5.2 to 5.4.
-
-The paper's section 5.2: the five numbered findings about its two main tables.
-
-The paper's section 5.3: what the choice of negatives does.
-
-The paper's section 5.4: the rules that AnyBURL and RuleN find.
-"""
+"""The paper's findings of sections 5.2 (its two main tables), 5.3 (negatives) and 5.4 (rules of miners)."""
 
 from __future__ import annotations
 

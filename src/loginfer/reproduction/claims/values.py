@@ -1,9 +1,4 @@
-"""A finding, tested.
-
-A finding of the paper, and whether figures confirm it: by comparisons that hold or do not.
-
-How figures are compared: systems and benchmarks of the claims, means, and comparisons in points.
-"""
+"""A finding of the paper, and whether figures confirm it: by comparisons that hold or do not."""
 
 from __future__ import annotations
 
