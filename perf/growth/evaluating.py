@@ -17,7 +17,7 @@ RANKED = 1000
 def classify(folder: str) -> Any:
     """Prepare a benchmark and a model; scores, threshold and metrics are measured."""
     from loginfer.evaluation.metrics import MetricOptions, measure
-    from loginfer.evaluation.values import predict
+    from loginfer.evaluation.predictions import predict
 
     known, scorer = _prepared(folder)
     wanted = MetricOptions(protocols=(), diagnosis=False)

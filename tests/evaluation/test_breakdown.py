@@ -16,15 +16,16 @@ from loginfer.benchmark.benchmark import POSITIONS, Benchmark
 from loginfer.benchmark.construction.pipeline import build
 from loginfer.benchmark.negatives import SOURCES
 from loginfer.benchmark.recipe import Recipe
-from loginfer.evaluation.breakdown import GIVEN, breakdown
+from loginfer.evaluation.breakdown import GIVEN, Rows, breakdown, group_metrics
 from loginfer.evaluation.metric_table import metric_titles
-from loginfer.evaluation.metrics import COUNTS, Rows, classification, confusion, group_metrics
+from loginfer.evaluation.metrics import classification
+from loginfer.evaluation.predictions import LabelledScores, Predictions
 from loginfer.evaluation.thresholds import Thresholds
-from loginfer.evaluation.values import LabelledScores, Predictions
 from loginfer.kg import KnowledgeGraph
 from loginfer.logic.rule import Atom
 
 METRICS = tuple(metric_titles("classification"))
+COUNTS = ("tp", "fp", "tn", "fn")
 
 
 def one_group(rows: Rows, chosen: list[int]) -> dict:
@@ -34,6 +35,11 @@ def one_group(rows: Rows, chosen: list[int]) -> dict:
     parts = (rows.scores[own], rows.predicted[own])
     (p, n), (said_p, said_n) = ((part[true], part[~true]) for part in parts)
     return {**classification(p, n, said_p, said_n), **confusion(said_p, said_n)}
+
+
+def confusion(said_p: np.ndarray, said_n: np.ndarray) -> dict:
+    tp, fp = sum(said_p.tolist()), sum(said_n.tolist())
+    return {"tp": tp, "fp": fp, "tn": len(said_n) - fp, "fn": len(said_p) - tp}
 
 
 def same(found: dict, expected: dict) -> bool:

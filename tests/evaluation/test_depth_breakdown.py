@@ -7,8 +7,8 @@ from loginfer.benchmark import build
 from loginfer.benchmark.recipe import Recipe
 from loginfer.evaluation import evaluate
 from loginfer.evaluation.breakdown import breakdown
+from loginfer.evaluation.predictions import LabelledScores, Predictions
 from loginfer.evaluation.thresholds import Thresholds
-from loginfer.evaluation.values import LabelledScores, Predictions
 from loginfer.kg import KnowledgeGraph
 
 

@@ -18,8 +18,8 @@ from loginfer.benchmark.recipe import Recipe
 from loginfer.benchmark.shortcuts import SHORTCUTS, Oracle, shortcut
 from loginfer.engine import open_engine
 from loginfer.evaluation.diagnosis import Diagnosis, diagnose
+from loginfer.evaluation.predictions import LabelledScores, Predictions
 from loginfer.evaluation.thresholds import Thresholds, fit_thresholds
-from loginfer.evaluation.values import LabelledScores, Predictions
 from loginfer.kg import KnowledgeGraph, load_graph
 from loginfer.logic import parse_rule
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from tests.support.rankings import CandidateTable, Table, as_lists, by_definition, made, scored_benchmarks
 
 from loginfer.errors import InputError, LimitError, UnknownNameError
+from loginfer.evaluation.predictions import PROTOCOLS, LabelledScores, Predictions
 from loginfer.evaluation.ranking import left_out, rank
-from loginfer.evaluation.values import PROTOCOLS, LabelledScores, Predictions
 
 EMPTY = LabelledScores(np.empty(0), np.empty(0))
 

@@ -9,8 +9,8 @@ from tests.support.rankings import CandidateTable, made
 
 from loginfer.evaluation.metric_table import METRICS, hits_at
 from loginfer.evaluation.metrics import ranking_metrics
+from loginfer.evaluation.predictions import TIES, Ranks
 from loginfer.evaluation.ranking import rank
-from loginfer.evaluation.values import TIES, Ranks
 
 
 def of(position, above, ties, competitors, protocol="filtered"):

@@ -13,9 +13,8 @@ from tests.support.run_systems import Learner, Plain
 from loginfer.errors import InputError, OutputError
 from loginfer.evaluation import MetricOptions, evaluate, load_run, score_run
 from loginfer.evaluation.evaluating import configure_system, wrap_system
+from loginfer.evaluation.predictions import predict, read_labelled, read_predictions, read_ranks, write_predictions
 from loginfer.evaluation.runs import benchmark_sum, run_system
-from loginfer.evaluation.tables import read_labelled, read_predictions, read_ranks, write_predictions
-from loginfer.evaluation.values import predict
 
 BENCHMARK = family()
 WANTED = MetricOptions(protocols=("filtered", "given", "unfiltered"))

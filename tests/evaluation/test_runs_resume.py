@@ -12,7 +12,7 @@ from tests.support.run_systems import Learner, Plain
 from loginfer.errors import InputError, OutputError
 from loginfer.evaluation import MetricOptions, load_run
 from loginfer.evaluation.evaluating import wrap_system
-from loginfer.evaluation.resuming import RunMonitor, UnfinishedRun, open_unfinished_run, read_arrays, write_arrays
+from loginfer.evaluation.resuming import RunMonitor, UnfinishedRun, dump_arrays, open_unfinished_run, read_arrays
 from loginfer.evaluation.runs import run_system
 from loginfer.files import beside, locked
 from loginfer.systems.interface import Checkpoint
@@ -22,6 +22,11 @@ BENCHMARK = family()
 
 class Stop(BaseException):
     """What stops a run in these tests: like a signal, nobody catches it."""
+
+
+def write_arrays(path, arrays, facts=None):
+    with path.open("wb") as stream:
+        dump_arrays(stream, arrays, facts)
 
 
 def run(path, system=None, **options):
@@ -286,7 +291,7 @@ def test_a_checkpoint_is_due_only_now_and_then_and_only_where_it_can_be_kept(tmp
     with open_unfinished_run(tmp_path / "run", {"x": 1}) as work:
         assert RunMonitor(work, seconds=0).due()
         assert not RunMonitor(work, seconds=1000).due()
-        assert not RunMonitor(seconds=0).due()
+        assert not RunMonitor(UnfinishedRun(), seconds=0).due()
 
 
 def test_the_learning_curve_goes_on_from_the_checkpoint(tmp_path):

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.support.made_up_benchmarks import family
 
 from loginfer.errors import InputError, OutputError
+from loginfer.evaluation.predictions import labelled_triples
 from loginfer.evaluation.score_files import export_queries, queries, read_scores
-from loginfer.evaluation.values import labelled_triples
 
 BENCHMARK = family()
 

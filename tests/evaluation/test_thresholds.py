@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tests.support.made_up_benchmarks import family
 
 from loginfer.errors import InputError, UnknownNameError
+from loginfer.evaluation.predictions import LabelledScores, Predictions
 from loginfer.evaluation.thresholds import CRITERIA, Thresholds, fit_threshold, fit_thresholds
-from loginfer.evaluation.values import LabelledScores, Predictions
 
 few = st.integers(-3, 3).map(float)
 any_finite = st.floats(-1e6, 1e6)

@@ -13,7 +13,7 @@ import loginfer.pykeen
 from loginfer.errors import InputError
 from loginfer.evaluation import evaluate, rank
 from loginfer.evaluation.metrics import ranking_metrics
-from loginfer.evaluation.values import predict
+from loginfer.evaluation.predictions import predict
 from loginfer.systems import configure, find_system, training_view
 
 # PyKEEN's evaluator hands on what torch calls deprecated.

@@ -1,19 +1,13 @@
-"""Loginfer evaluate, score, systems.
+"""`loginfer evaluate`, `loginfer score` and `loginfer systems`: how well systems do on benchmarks, and which there are.
 
-`loginfer evaluate`: how well a system does on a benchmark.
-
-`loginfer score`: the figures of a run again, from its predictions.
-
-Showing figures to people: metrics in percent, ranking with its protocol, what was learned.
-
-`loginfer systems`: what can be evaluated, with its settings.
+Figures are shown to people in percent, ranking with its protocol, then what was learned.
 """
 
 from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,13 +19,9 @@ from loginfer.errors import InputError
 from loginfer.evaluation.metric_table import metric_text, metric_title, shown_metrics
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from loginfer.benchmark import Benchmark
-    from loginfer.evaluation import MetricOptions
+    from loginfer.evaluation.evaluating import ConfiguredSystem
     from loginfer.settings import Setting
     from loginfer.systems.registry import SystemEntry
-
 
 ThresholdOption = Annotated[
     str | None,
@@ -125,119 +115,75 @@ def evaluate(
     interrupted or killed goes on where it was when the same command is given again.
     """
     from loginfer.benchmark import load_benchmark
-    from loginfer.evaluation.metrics import MetricOptions
+    from loginfer.benchmark.folder.manifest import file_sum
+    from loginfer.evaluation import evaluating, metrics, runs, score_files
+    from loginfer.evaluation.seeds import run_seeds
     from loginfer.systems.interface import choose_method
 
-    _one_of(system, scores, export_queries)
+    _check_together({"--system": system, "--scores": scores, "--export-queries": export_queries})
     if system is None:
         _refuse_unused(set=set, seeds=seeds, mode=mode, workers=workers)
     if export_queries is not None:
         _refuse_unused(out=out)
     if name is not None and scores is None:
         raise InputError("--name is for a file of scores", hint="leave it out, or give --scores FILE")
-    wanted = MetricOptions(
-        threshold=threshold_of(threshold or "global"),
-        criterion=word(criterion or "accuracy"),  # type: ignore[arg-type]
-        protocols=_protocols(ranking),  # type: ignore[arg-type]
-        tie=word(tie or "realistic"),  # type: ignore[arg-type]
+    options = metrics.MetricOptions(
+        threshold=_read_threshold(threshold or "global"),
+        criterion=_read_word(criterion or "accuracy"),  # type: ignore[arg-type]
+        protocols=_read_protocols(ranking),  # type: ignore[arg-type]
+        tie=_read_word(tie or "realistic"),  # type: ignore[arg-type]
         diagnosis=diagnosis,
     )
     given = settings_given(set or [], mode=mode, workers=workers)
     benchmark = load_benchmark(bench)
     method = choose_method(benchmark, negatives)
     if export_queries is not None:
-        _export(benchmark, method, export_queries, force, json)
+        count = score_files.export_queries(benchmark, method, export_queries, force=force)
+        if json:
+            about = {"path": str(export_queries), "triples": count, "benchmark": benchmark.name, "negatives": method}
+            print_json(about)
+        else:
+            print(f"{counted(count, 'triple')} to be scored, written to {export_queries}")
         return
     if scores is not None:
-        answer = _score_file(scores, benchmark, method, wanted, name or "scores", out, force)
-    else:
-        # Whatever somebody's own system prints must not get into the answer.
-        with contextlib.redirect_stdout(sys.stderr):
-            answer = _run(
-                str(system), benchmark, method, wanted, given,
-                seed=seed, seeds=seeds, out=out, force=force, tuned=tuned,
-                checkpoint=checkpoint, weights=weights,
-            )  # fmt: skip
+        if out is not None:
+            runs.check_run(out, force=force)
+        predictions = score_files.read_scores(scores, benchmark, method)
+        settings = {"sha256": file_sum(scores)}
+        scored = evaluating.evaluate_scores(predictions, benchmark, options, name=name or "scores", settings=settings)
+        if out is not None:
+            runs.write_run(scored, out, force=force)
+        _show(scored.as_dict(), json, out)
+        return
+    if "seed" in given:
+        raise InputError("the seed has an option of its own", where="--set", hint="give --seed NUMBER")
+
+    def configured(seed: int) -> ConfiguredSystem:
+        return evaluating.configure_system(str(system), benchmark, given, seed=seed, tuned=tuned)
+
+    # Whatever somebody's own system prints must not get into the answer.
+    with contextlib.redirect_stdout(sys.stderr):
+        first = configured(seed)
+        with _resumable(out), progress_bar() as progress:
+            training: dict[str, Any] = {"progress": progress, "checkpoint_seconds": checkpoint}
+            folder: dict[str, Any] = {"force": force, "tell": note, "weights": weights}
+            if seeds is not None:
+                several = range(seed, seed + seeds)
+                answer = run_seeds(configured, several, benchmark, method, options, out, **folder, **training)
+            elif out is None:
+                answer = evaluating.evaluate_system(first, benchmark, method, options, **training).as_dict()
+            else:
+                answer = runs.run_system(first, benchmark, method, options, out, **folder, **training).as_dict()
+    _show(answer, json, out)
+
+
+def _show(answer: Mapping[str, Any], json: bool, out: Path | None = None) -> None:
     if json:
         print_json(answer)
         return
-
     print_figures(answer)
     if out is not None:
         print(f"written to {out}")
-
-
-def _run(
-    system: str,
-    benchmark: Benchmark,
-    method: str | None,
-    wanted: MetricOptions,
-    given: Mapping[str, Any],
-    *,
-    seed: int,
-    seeds: int | None,
-    out: Path | None,
-    force: bool,
-    tuned: bool,
-    checkpoint: float,
-    weights: bool,
-) -> dict[str, Any]:
-    from loginfer.evaluation.evaluating import configure_system, evaluate_system
-    from loginfer.evaluation.runs import run_system
-    from loginfer.evaluation.seeds import run_seeds
-
-    if "seed" in given:
-        raise InputError("the seed has an option of its own", where="--set", hint="give --seed NUMBER")
-    ready = configure_system(system, benchmark, given, seed=seed, tuned=tuned)
-    with _resumable(out), progress_bar() as progress:
-        options: dict[str, Any] = {"progress": progress, "checkpoint_seconds": checkpoint}
-        if seeds is not None:
-
-            def make(seed: int) -> Any:
-                return configure_system(system, benchmark, given, seed=seed, tuned=tuned)
-
-            chosen = range(seed, seed + seeds)
-            options |= {"force": force, "tell": note, "weights": weights}
-            return run_seeds(make, chosen, benchmark, method, wanted, out, **options)
-        if out is None:
-            return evaluate_system(ready, benchmark, method, wanted, **options).as_dict()
-        options |= {"force": force, "tell": note, "weights": weights}
-        made = run_system(ready, benchmark, method, wanted, out, **options)
-        return made.as_dict()
-
-
-def _score_file(
-    scores: Path,
-    benchmark: Benchmark,
-    method: str | None,
-    wanted: MetricOptions,
-    name: str,
-    out: Path | None,
-    force: bool,
-) -> dict[str, Any]:
-    from loginfer.benchmark.folder.manifest import file_sum
-    from loginfer.evaluation.evaluating import evaluate_scores
-    from loginfer.evaluation.runs import check_run, request_of, write_run
-    from loginfer.evaluation.score_files import read_scores
-
-    if out is not None:
-        check_run(out, force=force)
-    predictions = read_scores(scores, benchmark, method)
-    made = evaluate_scores(predictions, benchmark, wanted, name=name, settings={"sha256": file_sum(scores)})
-    if out is not None:
-        request = request_of(made.configured, benchmark, method, wanted)
-        write_run(made, request, out, options=wanted, force=force)
-    return made.as_dict()
-
-
-def _export(benchmark: Benchmark, method: str | None, path: Path, force: bool, json: bool) -> None:
-    from loginfer.evaluation.score_files import export_queries
-
-    count = export_queries(benchmark, method, path, force=force)
-    if json:
-        print_json({"path": str(path), "triples": count, "benchmark": benchmark.name, "negatives": method})
-        return
-    print(f"{counted(count, 'triple')} to be scored, written to {path}")
 
 
 @contextlib.contextmanager
@@ -258,8 +204,7 @@ def _resumable(out: Path | None) -> Iterator[None]:
 # -- reading options --------------------------------------------------------------------------------
 
 
-def _one_of(system: str | None, scores: Path | None, export: Path | None) -> None:
-    options = {"--system": system, "--scores": scores, "--export-queries": export}
+def _check_together(options: Mapping[str, Any]) -> None:
     given = [name for name, value in options.items() if value is not None]
     if len(given) > 1:
         raise InputError(f"{given[0]} and {given[1]} do not go together", hint="give one of them")
@@ -276,42 +221,40 @@ def _refuse_unused(**options: Any) -> None:
             raise InputError(f"--{name} needs a system to evaluate", hint="leave it out, or give --system NAME")
 
 
-def threshold_of(text: str) -> str | float:
+def _read_threshold(text: str) -> str | float:
     """Read a threshold: `global`, `relation` or a number."""
     try:
         return float(text)
     except ValueError:
-        return word(text)
+        return _read_word(text)
 
 
-def word(text: str) -> str:
+def _read_word(text: str) -> str:
     """Read a name that is given in any case."""
     return text.strip().casefold().replace("-", "_")
 
 
-def _protocols(text: str) -> tuple[str, ...]:
-    words = [word(part) for part in text.split(",") if part.strip()]
+def _read_protocols(text: str) -> tuple[str, ...]:
+    words = [_read_word(part) for part in text.split(",") if part.strip()]
     return () if words == ["none"] else tuple(dict.fromkeys(words))
 
 
 def settings_given(pairs: list[str], **short: Any) -> dict[str, Any]:
     """Return the settings of `--set key=value`, and of their short forms."""
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for pair in pairs:
-        key, equals, value = pair.partition("=")
-        key = key.strip()
+        key, equals, value = (part.strip() for part in pair.partition("="))
         if not equals or not key:
             raise InputError(f"`{pair}` is no setting", where="--set", hint="write key=value, e.g. epochs=20")
-        if key in found:
+        if key in settings:
             raise InputError(f"`{key}` is given twice", where="--set")
-        found[key] = value.strip()
-    for key, value in short.items():
-        if value is None:
-            continue
-        if key in found:
-            raise InputError(f"`{key}` is given twice: by --{key} and by --set")
-        found[key] = str(value)
-    return found
+        settings[key] = value
+    for key, given in short.items():
+        if given is not None:
+            if key in settings:
+                raise InputError(f"`{key}` is given twice: by --{key} and by --set")
+            settings[key] = str(given)
+    return settings
 
 
 def score(
@@ -339,9 +282,9 @@ def score(
     from loginfer.evaluation.seeds import SUMMARY, check_alike, seed_runs, summarise
 
     changed = {
-        "threshold": None if threshold is None else threshold_of(threshold),
-        "criterion": None if criterion is None else word(criterion),
-        "tie": None if tie is None else word(tie),
+        "threshold": None if threshold is None else _read_threshold(threshold),
+        "criterion": None if criterion is None else _read_word(criterion),
+        "tie": None if tie is None else _read_word(tie),
         "diagnosis": diagnosis,
     }
     several = seed_runs(run)
@@ -349,12 +292,9 @@ def score(
     runs = [load_run(folder) for folder in several or [run]]
     check_alike(runs)
     answers = [found.answer(score_run(found, options_of_run(found, **changed), whole)) for found in runs]
-    answer = summarise(answers) if several else answers[0]
+    _show(summarise(answers) if several else answers[0], json)
     if json:
-        print_json(answer)
         return
-
-    print_figures(answer)
     if several and not (run / SUMMARY).exists():
         note(f"not all seeds of {run} are finished")
     if benchmark is None and not several:
@@ -367,56 +307,72 @@ WORST = 3
 
 def print_figures(answer: Mapping[str, Any]) -> None:
     """Print an evaluation, or what several seeds have in common."""
-    plain = console()
-    plain.print(_heading(answer))
-    _print_metrics(answer)
-    _print_ranking(answer)
-    for place, sentence in enumerate(answer.get("diagnosis", {}).get("summary", ())):
-        plain.print(f"{'           ' if place else 'diagnosis: '}{sentence}")
-    _print_depths(answer)
-    _print_worst(answer)
-    for remark in answer.get("notes", ()):
-        plain.print(f"note: {remark}")
-
-
-def _heading(answer: Mapping[str, Any]) -> str:
+    show = console().print
     words = [f"{answer['system']} on {answer['benchmark']}"]
     if answer.get("negatives"):
         words.append(f"negatives {answer['negatives']}")
-    if "seeds" in answer:
-        words.append("seeds " + ", ".join(str(each["seed"]) for each in answer["seeds"]))
-    else:
-        words.append(f"seed {answer['seed']}")
-    return ", ".join(words)
+    seeds = [str(each["seed"]) for each in answer.get("seeds", ())]
+    words.append(f"seeds {', '.join(seeds)}" if seeds else f"seed {answer['seed']}")
+    show(", ".join(words))
+    _print_metrics(answer)
+    _print_ranking(answer)
+    for place, sentence in enumerate(answer.get("diagnosis", {}).get("summary", ())):
+        show(f"{'           ' if place else 'diagnosis: '}{sentence}")
+    parts = answer.get("breakdown", {})
+    if parts.get("depths"):
+        columns = ("depth", "test positives", "recall", "ROC AUC")
+        _print_rows(
+            columns,
+            [
+                (depth, f"{row['tp'] + row['fn']:,}", *(metric_text(key, row[key]) for key in ("recall", "roc_auc")))
+                for depth, row in parts["depths"].items()
+            ],
+        )
+    tested = [row for row in parts.get("rules", ()) if row["recall"] is not None]
+    worst = sorted((row for row in tested if row["accuracy"] < 1), key=lambda row: (row["accuracy"], row["rule"]))
+    if len(tested) > 1 and worst:
+        shares = ("accuracy", "recall")
+        rows = [(*(metric_text(key, row[key]) for key in shares), row["rule"]) for row in worst[:WORST]]
+        _print_rows((*shares, "worst rules"), rows, numbers=shares)
+    for remark in answer.get("notes", ()):
+        show(f"note: {remark}")
+
+
+def _print_rows(
+    columns: tuple[str, ...], rows: Iterable[tuple[str, ...]], numbers: tuple[str, ...] | None = None
+) -> None:
+    """Print a table; all its columns are numbers unless some are named."""
+    shown = table(*columns, numbers=columns if numbers is None else numbers)
+    for row in rows:
+        shown.add_row(*row)
+    console().print(shown)
 
 
 def _print_metrics(answer: Mapping[str, Any]) -> None:
-    metrics = answer["metrics"]
-    there = {name: title for name, title in shown_metrics("classification").items() if metrics.get(name) is not None}
-    if not there:
-        return
-    several = "seeds" in answer
-    columns = ("test", "deviation", "95 % interval") if several else ("test",)
-    shown = table("metric", *columns, numbers=columns)
-    for name, title in there.items():
+    metrics, several = answer["metrics"], "seeds" in answer
+    rows = []
+    for name, title in shown_metrics("classification").items():
+        if metrics.get(name) is None:
+            continue
         cells = [metric_text(name, metrics[name])]
         if several:
             low, high = answer["interval"]["metrics"][name] or (None, None)
             cells.append(metric_text(name, answer["deviation"]["metrics"][name]))
             cells.append("-" if low is None else f"{metric_text(name, low)} to {metric_text(name, high)}")
-        shown.add_row(title, *cells)
-    console().print(shown)
+        rows.append((title, *cells))
+    if not rows:
+        return
+    columns = ("test", "deviation", "95 % interval") if several else ("test",)
+    _print_rows(("metric", *columns), rows, numbers=columns)
     if answer.get("threshold") is not None:
-        console().print(_threshold(answer))
+        console().print(_threshold_text(answer))
 
 
-def _threshold(answer: Mapping[str, Any]) -> str:
-    value = f"{answer['threshold']:.4g}"
-    about = answer["thresholds"]
+def _threshold_text(answer: Mapping[str, Any]) -> str:
+    value, about, several = f"{answer['threshold']:.4g}", answer["thresholds"], "seeds" in answer
     if about["criterion"] is None:
         return f"threshold {value}, given"
     chosen = f"chosen on valid for the best {metric_title(about['criterion'])}"
-    several = "seeds" in answer
     if about["kind"] == "relation":
         many = "thresholds" if several else counted(len(about["relations"]), "threshold")
         return f"{many}, one for each relation, {chosen}"
@@ -424,59 +380,26 @@ def _threshold(answer: Mapping[str, Any]) -> str:
 
 
 def _print_ranking(answer: Mapping[str, Any]) -> None:
-    ranking = answer["ranking"]
-    if not ranking:
+    if not answer["ranking"]:
         return
+
+    def mean_competitors(figures: Mapping[str, Any], *positions: str) -> str:
+        known = [figures.get("competitors", {}).get(position) or {"mean": None} for position in positions]
+        counted = [each for each in known if each["mean"] is not None]
+        triples = sum(each["triples"] for each in counted)
+        return f"{sum(each['mean'] * each['triples'] for each in counted) / triples:,.1f}" if triples else "-"
+
     titles = shown_metrics("ranking")
     numbers = (*titles.values(), "competitors")
-    shown = table("ranking", *numbers, numbers=numbers)
-    for protocol, figures in ranking.items():
-        cells = [metric_text(name, figures.get(name)) for name in titles]
-        shown.add_row(protocol, *cells, _competitors(figures.get("competitors", {})))
-    console().print(shown)
+    rows = []
+    for protocol, figures in answer["ranking"].items():
+        competitors = f"{mean_competitors(figures, 'subject', 'object')} / {mean_competitors(figures, 'relation')}"
+        rows.append((protocol, *(metric_text(name, figures.get(name)) for name in titles), competitors))
+    _print_rows(("ranking", *numbers), rows, numbers=numbers)
     console().print(f"ties are {answer.get('tie', 'realistic')}; competitors in the mean: constants / relations")
 
 
-def _competitors(found: Mapping[str, Any]) -> str:
-    def mean(*positions: str) -> str:
-        known = [found[p] for p in positions if p in found and found[p]["mean"] is not None]
-        count = sum(each["triples"] for each in known)
-        if not count:
-            return "-"
-        return f"{sum(each['mean'] * each['triples'] for each in known) / count:,.1f}"
-
-    return f"{mean('subject', 'object')} / {mean('relation')}"
-
-
-def _print_depths(answer: Mapping[str, Any]) -> None:
-    """Print how well conclusions are found that follow in so many steps."""
-    depths = answer.get("breakdown", {}).get("depths", {})
-    if not depths:
-        return
-    columns = ("depth", "test positives", "recall", "ROC AUC")
-    shown = table(*columns, numbers=columns)
-    for depth, row in depths.items():
-        found = f"{row['tp'] + row['fn']:,}"
-        shown.add_row(depth, found, _percent(row["recall"]), _percent(row["roc_auc"]))
-    console().print(shown)
-
-
-def _print_worst(answer: Mapping[str, Any]) -> None:
-    """Print the rules of which most went wrong, among those that have conclusions in test."""
-    rules = [row for row in answer.get("breakdown", {}).get("rules", ()) if row["recall"] is not None]
-    wrong = [row for row in rules if row["accuracy"] < 1]
-    if len(rules) < 2 or not wrong:
-        return
-    wrong.sort(key=lambda row: (row["accuracy"], row["rule"]))
-    shown = table("accuracy", "recall", "worst rules", numbers=("accuracy", "recall"))
-    for row in wrong[:WORST]:
-        shown.add_row(_percent(row["accuracy"]), _percent(row["recall"]), row["rule"])
-    console().print(shown)
-
-
-def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:.1f}"
-
+# -- systems ----------------------------------------------------------------------------------------
 
 app = typer.Typer(help="The systems that can be evaluated, and their settings.", no_args_is_help=True)
 
@@ -538,16 +461,8 @@ def show_system(
 
 
 def _about(entry: SystemEntry) -> dict[str, Any]:
-    return {
-        "name": entry.name,
-        "title": entry.title,
-        "kind": entry.kind,
-        "summary": entry.summary,
-        "reference": entry.reference,
-        "captures": dict(entry.captures),
-        "aliases": list(entry.aliases),
-        "class": entry.target,
-    }
+    about = {name: getattr(entry, name) for name in ("name", "title", "kind", "summary", "reference")}
+    return {**about, "captures": dict(entry.captures), "aliases": list(entry.aliases), "class": entry.target}
 
 
 def _setting(known: Setting) -> dict[str, Any]:
@@ -573,9 +488,5 @@ def _default(known: Setting) -> str:
 
 
 def _values(known: Setting) -> str:
-    bounds = []
-    if known.least is not None:
-        bounds.append(f"from {known.least:g}")
-    if known.most is not None:
-        bounds.append(f"to {known.most:g}")
+    bounds = [f"{word} {bound:g}" for word, bound in (("from", known.least), ("to", known.most)) if bound is not None]
     return " ".join([known.kind, *bounds])

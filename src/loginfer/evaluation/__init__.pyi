@@ -8,6 +8,12 @@ from .metric_table import register_metric as register_metric
 from .metrics import Measures as Measures
 from .metrics import MetricOptions as MetricOptions
 from .metrics import measure as measure
+from .predictions import PROTOCOLS as PROTOCOLS
+from .predictions import TIES as TIES
+from .predictions import LabelledScores as LabelledScores
+from .predictions import Predictions as Predictions
+from .predictions import Ranks as Ranks
+from .predictions import predict as predict
 from .ranking import rank as rank
 from .rule_recovering import RuleRecovery as RuleRecovery
 from .rule_recovering import rule_recovery as rule_recovery
@@ -18,9 +24,3 @@ from .score_files import export_queries as export_queries
 from .score_files import read_scores as read_scores
 from .thresholds import Thresholds as Thresholds
 from .thresholds import fit_thresholds as fit_thresholds
-from .values import PROTOCOLS as PROTOCOLS
-from .values import TIES as TIES
-from .values import LabelledScores as LabelledScores
-from .values import Predictions as Predictions
-from .values import Ranks as Ranks
-from .values import predict as predict

@@ -1,53 +1,28 @@
-"""Figures of parts.
+"""The metrics of parts of a test set: per relation, rule, pattern, kind of negative, and depth.
 
-The metrics of test conclusions by depth: in how many steps they follow.
-
-The metrics of the parts of a test set: per relation, per rule, per pattern, per kind of negative.
+They are the figures of `metrics.classification`, for hundreds of groups of triples in the time that scikit-learn
+needs for one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from loginfer.benchmark.benchmark import POSITIONS, Benchmark, Origins
+from loginfer.benchmark.benchmark import POSITIONS, Benchmark
 from loginfer.benchmark.negatives.methods import SOURCES
-from loginfer.benchmark.shortcut_gate import Pairs, negatives_of, rule_triples
-from loginfer.evaluation.metrics import Rows, group_metrics
+from loginfer.benchmark.shortcut_gate import rule_triples
+from loginfer.evaluation.predictions import Counts, Predictions, Scores, labelled_triples
 from loginfer.evaluation.thresholds import Thresholds
-from loginfer.evaluation.values import Counts, Predictions
 from loginfer.kg.graph import places_of
 from loginfer.logic.rule import Atom, Negation
 from loginfer.logic.subrules import EDITS
 
-
-def by_depth(benchmark: Benchmark, rows: Rows) -> dict[str, dict[str, Any]]:
-    """Return the metrics of the positives of each depth against all negatives; none for a single step.
-
-    Parameters
-    ----------
-    benchmark
-        The benchmark.
-    rows
-        P_test and N_test with scores and predictions.
-    """
-    known = benchmark.provenance
-    if known is None or not known.deep:
-        return {}
-    keys = benchmark.graph.keys
-    found, places = places_of(keys.pack(known.triples), keys.pack(benchmark.positives.test))
-    own = np.flatnonzero(found)
-    depths, group = np.unique(known.depth[places[own]], return_inverse=True)
-    against = np.arange(rows.positives, rows.positives + rows.negatives)
-    made = group_metrics(
-        rows,
-        np.concatenate([group.ravel().astype(np.int64), np.repeat(np.arange(len(depths)), rows.negatives)]),
-        np.concatenate([own, np.tile(against, len(depths))]),
-        len(depths),
-    )
-    return {str(depth): metrics for depth, metrics in zip(depths.tolist(), made, strict=True)}
-
+Mask = npt.NDArray[np.bool_]
+Fractions = npt.NDArray[np.float64]
 
 # What stands for the pattern of rules that were given.
 GIVEN = "given"
@@ -80,95 +55,75 @@ def breakdown(benchmark: Benchmark, predictions: Predictions, thresholds: Thresh
         Each part also has the counts `tp`, `fp`, `tn`, `fn`. Parts that cannot be told from a benchmark
         without rules, provenance or origins are empty.
     """
-    rows = labelled_rows(benchmark, predictions, thresholds)
-    rules = rule_triples(benchmark, predictions.method)
-    depths = by_depth(benchmark, rows)
+    scores = predictions.test
+    triples = labelled_triples(benchmark, predictions.method, "test")
+    predicted = map(thresholds.predict, triples, (scores.positive, scores.negative))
+    rows = Rows(scores.positive, scores.negative, *predicted)
+
+    relation_ids, relation = np.unique(np.vstack(triples)[:, 1], return_inverse=True)
+    by_relation = group_metrics(rows, relation.ravel(), np.arange(len(rows)), len(relation_ids))
+    rule, row = rule_triples(benchmark, predictions.method)
+    patterns = [known.pattern or GIVEN for known in benchmark.rules]
+    by_rule = group_metrics(rows, rule, row, len(patterns))
+    depths = _by_depth(benchmark, rows)
     return {
-        "relations": _relations(benchmark, predictions.method, rows),
-        "rules": _rules(benchmark, rows, rules),
-        "patterns": _patterns(benchmark, rows, rules),
-        "negatives": _kinds(benchmark, predictions.method, rows),
+        "relations": dict(sorted(zip(benchmark.graph.relations.names(relation_ids), by_relation, strict=True))),
+        "rules": [
+            {"rule": str(known.rule), "pattern": pattern, **metrics}
+            for known, pattern, metrics in zip(benchmark.rules, patterns, by_rule, strict=True)
+        ],
+        "patterns": _by_pattern(rows, patterns, rule, row),
+        "negatives": _by_kind(benchmark, predictions.method, rows),
         **({"depths": depths} if depths else {}),
     }
 
 
-def labelled_rows(benchmark: Benchmark, predictions: Predictions, thresholds: Thresholds) -> Rows:
-    """Return P_test and N_test with their scores and what is predicted."""
-    scores = predictions.test
-    negatives = negatives_of(benchmark, predictions.method)
-    return Rows(
-        scores.positive,
-        scores.negative,
-        thresholds.predict(benchmark.positives.test, scores.positive),
-        thresholds.predict(negatives, scores.negative),
-    )
+def _by_pattern(rows: Rows, patterns: Sequence[str], rule: Counts, row: Counts) -> dict[str, dict[str, Any]]:
+    names, of_rule = np.unique(np.array(patterns, dtype=str), return_inverse=True)
+    each_once = np.unique(of_rule.ravel()[rule] * len(rows) + row)
+    group, row = np.divmod(each_once, max(len(rows), 1))
+    return dict(zip(names.tolist(), group_metrics(rows, group, row, len(names)), strict=True))
 
 
-# -- relations -------------------------------------------------------------------------------------
-
-
-def _relations(benchmark: Benchmark, method: str | None, rows: Rows) -> dict[str, dict[str, Any]]:
-    triples = np.vstack([benchmark.positives.test, negatives_of(benchmark, method)])
-    ids, group = np.unique(triples[:, 1], return_inverse=True)
-    made = group_metrics(rows, group.ravel().astype(np.int64), np.arange(len(rows)), len(ids))
-    names = benchmark.graph.relations.names(ids)
-    return dict(sorted(zip(names, made, strict=True)))
-
-
-# -- rules and patterns ----------------------------------------------------------------------------
-
-
-def _rules(benchmark: Benchmark, rows: Rows, pairs: Pairs) -> list[dict[str, Any]]:
-    made = group_metrics(rows, *pairs, len(benchmark.rules))
-    return [
-        {"rule": str(known.rule), "pattern": known.pattern or GIVEN, **metrics}
-        for known, metrics in zip(benchmark.rules, made, strict=True)
-    ]
-
-
-def _patterns(benchmark: Benchmark, rows: Rows, pairs: Pairs) -> dict[str, dict[str, Any]]:
-    names = sorted({known.pattern or GIVEN for known in benchmark.rules})
-    place = {name: i for i, name in enumerate(names)}
-    of_rule = np.array([place[known.pattern or GIVEN] for known in benchmark.rules], dtype=np.int64)
-    if not names:
+def _by_kind(benchmark: Benchmark, method: str | None, rows: Rows) -> dict[str, dict[str, Any]]:
+    kinds = negative_kinds(benchmark, method)
+    if kinds is None:
         return {}
-    rule, row = pairs
-    once = np.unique(of_rule[rule] * len(rows) + row)
-    made = group_metrics(rows, once // max(len(rows), 1), once % max(len(rows), 1), len(names))
-    return dict(zip(names, made, strict=True))
+    names, kind = kinds
+    group = np.concatenate([np.repeat(np.arange(len(names)), rows.positives), kind])
+    row = np.concatenate([np.tile(np.arange(rows.positives), len(names)), np.arange(rows.negatives) + rows.positives])
+    return {
+        name: {"false_positive_rate": metrics["fp"] / (metrics["fp"] + metrics["tn"]), **metrics}
+        for name, metrics in zip(names, group_metrics(rows, group, row, len(names)), strict=True)
+    }
+
+
+def _by_depth(benchmark: Benchmark, rows: Rows) -> dict[str, dict[str, Any]]:
+    """Return the metrics of the positives of each depth against all negatives; none for a single step."""
+    known = benchmark.provenance
+    if known is None or not known.deep:
+        return {}
+    keys = benchmark.graph.keys
+    concluded, places = places_of(keys.pack(known.triples), keys.pack(benchmark.positives.test))
+    own = np.flatnonzero(concluded)
+    depths, depth = np.unique(known.depth[places[own]], return_inverse=True)
+    group = np.concatenate([depth.ravel(), np.repeat(np.arange(len(depths)), rows.negatives)])
+    row = np.concatenate([own, np.tile(np.arange(rows.negatives) + rows.positives, len(depths))])
+    return dict(zip(map(str, depths.tolist()), group_metrics(rows, group, row, len(depths)), strict=True))
 
 
 # -- kinds of negatives ----------------------------------------------------------------------------
 
 
-def _origins(benchmark: Benchmark, method: str | None) -> Origins | None:
-    return None if method is None else benchmark.negatives[method].origins.get("test")
-
-
 def negative_kinds(benchmark: Benchmark, method: str | None) -> tuple[list[str], Counts] | None:
     """Return the kinds of N_test by name, and int64[n]: the kind of each negative; None if nobody knows."""
-    origins = _origins(benchmark, method)
+    origins = None if method is None else benchmark.negatives[method].origins.get("test")
     if origins is None or not len(origins):
         return None
     columns = (origins.source, origins.position, origins.rule, origins.kept, origins.edit)
-    codes = np.column_stack(columns)
-    distinct, code = np.unique(codes, axis=0, return_inverse=True)
+    distinct, code = np.unique(np.column_stack(columns), axis=0, return_inverse=True)
     names, kind = np.unique([_kind(benchmark, *row) for row in distinct.tolist()], return_inverse=True)
     return names.tolist(), kind.ravel()[code.ravel()].astype(np.int64)
-
-
-def _kinds(benchmark: Benchmark, method: str | None, rows: Rows) -> dict[str, dict[str, Any]]:
-    known = negative_kinds(benchmark, method)
-    if known is None:
-        return {}
-    names, own = known
-    group = np.concatenate([np.repeat(np.arange(len(names)), rows.positives), own])
-    row = np.concatenate([np.tile(np.arange(rows.positives), len(names)), np.arange(rows.negatives) + rows.positives])
-    made = group_metrics(rows, group, row, len(names))
-    return {
-        name: {"false_positive_rate": metrics["fp"] / (metrics["fp"] + metrics["tn"]), **metrics}
-        for name, metrics in zip(names, made, strict=True)
-    }
 
 
 def _kind(benchmark: Benchmark, source: int, position: int, rule: int, kept: int, edit: int) -> str:
@@ -180,9 +135,115 @@ def _kind(benchmark: Benchmark, source: int, position: int, rule: int, kept: int
         name += f": {EDITS[edit]}"
     if kept and 0 <= rule < len(benchmark.rules):
         body = benchmark.rules[rule].rule.body
-        atoms = [i for i, part in enumerate(body) if isinstance(part, Atom)]
-        name += f": {sum(kept >> i & 1 for i in atoms)} of {len(atoms)} atoms"
-        denied = [i for i, part in enumerate(body) if isinstance(part, Negation)]
-        if denied:
-            name += f", {sum(kept >> i & 1 for i in denied)} of {len(denied)} negations"
+        for kind, before, what in ((Atom, ": ", "atoms"), (Negation, ", ", "negations")):
+            parts = [i for i, part in enumerate(body) if isinstance(part, kind)]
+            if parts or kind is Atom:
+                name += f"{before}{sum(kept >> i & 1 for i in parts)} of {len(parts)} {what}"
     return name
+
+
+# -- metrics of many groups at once ----------------------------------------------------------------
+
+
+class Rows:
+    """Labelled triples with scores and predictions: the positives first, then the negatives.
+
+    Parameters
+    ----------
+    positive, negative
+        float64[|P|], float64[|N|]: the confidences.
+    predicted_positive, predicted_negative
+        bool[|P|], bool[|N|]: which of them are predicted.
+    """
+
+    def __init__(self, positive: Scores, negative: Scores, predicted_positive: Mask, predicted_negative: Mask) -> None:
+        self.positives, self.negatives = len(positive), len(negative)
+        self.scores: Scores = np.concatenate([positive, negative])
+        self.predicted: Mask = np.concatenate([predicted_positive, predicted_negative])
+        self.true: Mask = np.arange(len(self.scores)) < self.positives
+        # Scores by their places among all scores: whole numbers sort faster, and equal ones stay equal.
+        self.places: Counts = np.unique(self.scores, return_inverse=True)[1].ravel().astype(np.int64)
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+
+def group_metrics(rows: Rows, group: Counts, row: Counts, size: int) -> list[dict[str, Any]]:
+    """Return the metrics and counts of each group.
+
+    Parameters
+    ----------
+    rows
+        The triples.
+    group, row
+        int64[m], int64[m]: which group has which row. A row may be in several groups, once in each.
+    size
+        How many groups there are.
+
+    Returns
+    -------
+    list
+        For each group our classification metrics in the order of the table, then the counts; None for what is
+        not defined (see `classification`). Metrics that others registered are those of the whole only.
+    """
+    true, predicted = rows.true[row], rows.predicted[row]
+    tp, fp, tn, fn = (
+        np.bincount(group[chosen], minlength=size)
+        for chosen in (true & predicted, ~true & predicted, ~true & ~predicted, true & ~predicted)
+    )
+    positives, negatives = tp + fn, tn + fp
+    recall = _share(tp, positives)
+    roc_auc, average_precision = _curves(group, rows.places[row], true, size)
+    figures = {
+        "roc_auc": roc_auc,
+        "balanced_accuracy": (recall + _share(tn, negatives)) / 2,
+        "accuracy": _share(tp + tn, positives + negatives),
+        "f1": _share(2 * tp, np.where(positives > 0, positives + tp + fp, 0)),
+        "precision": np.where(positives > 0, np.nan_to_num(_share(tp, tp + fp)), np.nan),
+        "recall": recall,
+        "average_precision": average_precision,
+    }
+    columns: dict[str, list[Any]] = {
+        name: [None if value != value else value for value in values.tolist()] for name, values in figures.items()
+    }
+    columns |= {"tp": tp.tolist(), "fp": fp.tolist(), "tn": tn.tolist(), "fn": fn.tolist()}
+    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+
+def _curves(group: Counts, places: Counts, true: Mask, size: int) -> tuple[Fractions, Fractions]:
+    """Return ROC AUC and average precision of each group; NaN where they are not defined.
+
+    ROC AUC is the share of pairs of a positive and a negative that are in the right order, ties counting half
+    (Mann-Whitney); average precision the mean over the positives of the precision at their score.
+    """
+    order = np.lexsort((-places, group))
+    group, places, true = group[order], places[order], true[order]
+    start = np.ones(len(group), dtype=bool)  # of a block: equal scores in one group
+    start[1:] = (group[1:] != group[:-1]) | (places[1:] != places[:-1])
+    firsts = np.flatnonzero(start)
+    if not len(firsts):
+        return np.full(size, np.nan), np.full(size, np.nan)
+    owner = group[firsts]
+    p, n = (np.add.reduceat(labels.astype(np.int64), firsts) for labels in (true, ~true))
+    positives, negatives = _sum(owner, p, size), _sum(owner, n, size)
+    # How many there are in each block and in the blocks of the same group with higher scores.
+    p_from = np.cumsum(p) - (np.cumsum(positives) - positives)[owner]
+    n_from = np.cumsum(n) - (np.cumsum(negatives) - negatives)[owner]
+    below = negatives[owner] - n_from
+    roc_auc = _share(_sum(owner, p * (2 * below + n), size), 2 * positives * negatives)
+    precision = p * (p_from / (p_from + n_from))
+    return roc_auc, _share(np.bincount(owner, weights=precision, minlength=size), positives)
+
+
+def _sum(group: Counts, values: Counts, size: int) -> Counts:
+    """Return the sum of whole numbers in each group, exactly."""
+    sums = np.zeros(size, dtype=np.int64)
+    np.add.at(sums, group, values)
+    return sums
+
+
+def _share(part: npt.NDArray[Any], whole: Counts) -> Fractions:
+    """Return part / whole; NaN where the whole is empty."""
+    shares = np.full(len(whole), np.nan)
+    np.divide(part, whole, out=shares, where=whole > 0)
+    return shares

@@ -1,9 +1,17 @@
-"""What was learned.
+"""Diagnosis: which rules a system learned, which it replaced by a shortcut, and which baseline it follows.
 
-Whether a system learned a rule, or something simpler that the rule's conclusions do not tell from it.
+For each rule of R: the recall of its conclusions in P_test, and the false-positive rate on the witnesses of each of
+its shortcuts. A shortcut says true to all conclusions of the rule, and to more; its witnesses are the negatives of
+N_test to which it says true. It does not matter how the negatives were drawn: an engine says which of them a shortcut
+concludes from P_train, from which a system that learned it would do so. Negatives that follow from the rules
+themselves, as they may under the protocol `paper`, are left out.
 
-A shortcut of a rule says true to all conclusions of the rule, and to more. A system that learned the shortcut
-shows it on the shortcut's witnesses: negatives to which the shortcut says true. What a verdict needs:
+The shortcuts of a rule are its sub-rules in R⁻. To be learned for sure, a rule must be told from the simplest of
+them: those of which no other keeps fewer atoms. Sub-rules that forget inequalities only are looked at, but there need
+not be any witness of those. A rule that has no sub-rule with fewer atoms, such as a symmetry, must be told from its
+head's relation alone, and from the baselines of the audit that say true to its conclusions.
+
+What a verdict needs:
 
     not testable    fewer than `LEAST` conclusions in P_test
     not learned     recall of the rule's conclusions below `HALF`
@@ -14,22 +22,6 @@ shows it on the shortcut's witnesses: negatives to which the shortcut says true.
     learned         recall from `HIGH` on, all rates at most `LOW`, all that had to be tested was
 
 Rates of shortcuts with fewer than `LEAST` witnesses do not count.
-
-Which negatives each shortcut of a rule says true to.
-
-The shortcuts of a rule are its sub-rules in R⁻. To be learned for sure, a rule must be told from the simplest
-of them: those of which no other keeps fewer atoms. Sub-rules that forget inequalities only are looked at, but
-there need not be any witness of those. A rule that has no sub-rule with fewer atoms, such as a symmetry, must
-be told from its head's relation alone, and from the baselines of the audit that say true to its conclusions.
-
-How far a system's scores follow the shortcut baselines of the audit.
-
-Diagnosis: which rules a system learned, which it replaced by a shortcut, and which baseline it follows.
-
-For each rule of R: the recall of its conclusions in P_test, and for each of its sub-rules in R⁻ the
-false-positive rate on the sub-rule's witnesses in N_test. It does not matter how the negatives were drawn: an
-engine says which of them a sub-rule concludes from P_train, from which a system that learned it would do so.
-Negatives that follow from the rules themselves, as they may under the protocol `paper`, are left out.
 """
 
 from __future__ import annotations
@@ -44,22 +36,36 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.auditing.coverage import SubRules, by_atoms, concluded
-from loginfer.benchmark.benchmark import Benchmark, BenchmarkRule
+from loginfer.benchmark.benchmark import Benchmark
 from loginfer.benchmark.program import kept_masks, sub_rule
-from loginfer.benchmark.shortcut_gate import Pairs, fits_head, negatives_of, own_conclusions
+from loginfer.benchmark.shortcut_gate import fits_head, negatives_of, own_conclusions
 from loginfer.benchmark.shortcuts import BINARY, SHORTCUTS, shortcut, shortcut_accuracies
 from loginfer.engine import Engine, open_engine_in
 from loginfer.errors import LimitError
+from loginfer.evaluation.predictions import Predictions, Scores
 from loginfer.evaluation.thresholds import Thresholds
-from loginfer.evaluation.values import Predictions, Scores
 from loginfer.kg import Triples
 from loginfer.logic.rule import Rule
+
+Mask = npt.NDArray[np.bool_]
 
 LEAST = 5
 LOW, HALF, HIGH = 0.2, 0.5, 0.8
 
 Verdict = Literal["learned", "untested", "shortcut", "in part", "not learned", "not testable"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+# What is said about one rule, with the shortcut; and about several.
+_WORDS: Mapping[Verdict, tuple[str, str]] = {
+    "learned": ("learned the rule", "learned"),
+    "untested": (
+        "learned the rule or the shortcut {}, which no negatives test",
+        "learned as far as the negatives tell",
+    ),
+    "shortcut": ("learned the shortcut {}", "replaced by a shortcut"),
+    "in part": ("learned in part", "learned in part"),
+    "not learned": ("not learned", "not learned"),
+    "not testable": ("too few conclusions in test to tell", "with too few conclusions to tell"),
+}
 
 # sub-rule   a rule of R⁻
 # relation   says true to whatever fits the head
@@ -158,15 +164,7 @@ class RuleDiagnosis:
     @property
     def text(self) -> str:
         """The verdict in words."""
-        instead = "" if self.instead is None else self.instead.text
-        return {
-            "learned": "learned the rule",
-            "untested": f"learned the rule or the shortcut {instead}, which no negatives test",
-            "shortcut": f"learned the shortcut {instead}",
-            "in part": "learned in part",
-            "not learned": "not learned",
-            "not testable": "too few conclusions in test to tell",
-        }[self.verdict]
+        return _WORDS[self.verdict][0].replace("{}", "" if self.instead is None else self.instead.text)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON values, without shortcuts that have no witness unless they had to be tested."""
@@ -210,178 +208,6 @@ def _judge(conclusions: int, predicted: int, shortcuts: tuple[Shortcut, ...]) ->
         if known.needed and not known.tested:
             return "untested", known
     return "learned", None
-
-
-Mask = npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class Negatives:
-    """The negatives that fit a rule's head and do not follow from the rules.
-
-    Parameters
-    ----------
-    triples
-        int32[n, 3].
-    predicted
-        bool[n], which of them the system predicts.
-    baselines
-        By name, bool[n]: to which of them each baseline says true.
-    """
-
-    triples: Triples
-    predicted: Mask
-    baselines: Mapping[str, Mask]
-
-
-def sub_rule_shortcuts(engine: Engine, rule: Rule, masks: Sequence[int], negatives: Negatives) -> list[Shortcut]:
-    """Return the sub-rules of a rule with their witnesses.
-
-    Parameters
-    ----------
-    engine
-        An engine over P_train.
-    rule
-        The rule.
-    masks
-        Its sub-rules in R⁻, as masks of the parts that are kept.
-    negatives
-        Negatives that fit its head.
-
-    Returns
-    -------
-    list
-        One for all sub-rules that keep the same atoms and have the same witnesses: the shortest of them.
-    """
-    found: list[Shortcut] = []
-    simpler: list[int] = []
-    groups = by_atoms(rule, masks)  # fewest atoms first
-    for group in groups:
-        atoms = group.atoms.bit_count()
-        fewer = atoms < len(rule.body) - len(rule.inequalities)
-        minimal = fewer and not any(group.atoms & few == few for few in simpler)
-        simpler.append(group.atoms)
-        for kept, variants, derived in _apart(engine, group, negatives.triples):
-            found.append(
-                Shortcut(
-                    "sub-rule",
-                    str(sub_rule(rule, kept)),
-                    (atoms, kept.bit_count()),
-                    int(derived.sum()),
-                    int((derived & negatives.predicted).sum()),
-                    # Of one atoms' sub-rules it is enough to test the shortest.
-                    minimal and kept == min(group.masks, key=_shortest),
-                    variants,
-                )
-            )
-    return found
-
-
-def _apart(engine: Engine, group: SubRules, triples: Triples) -> Iterator[tuple[int, int, Mask]]:
-    """Yield the sub-rules that the triples tell apart: one, how many are like it, and its witnesses."""
-    known = concluded(engine, group, triples)
-    columns, same = np.zeros((1, 0), dtype=bool), np.zeros(len(group.masks), dtype=np.int64)
-    if len(known.others):
-        columns, same = np.unique(known.by.T, axis=0, return_inverse=True)
-        same = same.ravel()
-    for place, column in enumerate(columns):
-        alike = [group.masks[i] for i in np.flatnonzero(same == place).tolist()]
-        derived = known.every.copy()
-        derived[known.others[column]] = True
-        yield min(alike, key=_shortest), len(alike), derived
-
-
-def _shortest(mask: int) -> tuple[int, int]:
-    return mask.bit_count(), mask
-
-
-def head_shortcuts(
-    rule: Rule, negatives: Negatives, conclusions: Mapping[str, Mask], *, needed: bool
-) -> list[Shortcut]:
-    """Return what a system may have learned that knows a rule's head, but nothing of its body.
-
-    Parameters
-    ----------
-    rule
-        The rule.
-    negatives
-        Negatives that fit its head.
-    conclusions
-        By baseline, to which of the rule's conclusions in P_test it says true. A baseline that does not say
-        so to nearly all of them is no shortcut of this rule.
-    needed
-        Whether the rule must be told from these.
-    """
-    everything = np.ones(len(negatives.triples), dtype=bool)
-    head = str(rule.head)
-    candidates = [("relation", f"every {head}", everything)]
-    candidates += [
-        ("baseline", f"{name} -> {head}", negatives.baselines[name])
-        for name, said in conclusions.items()
-        if len(said) and said.mean() >= HIGH
-    ]
-    return [
-        Shortcut(
-            "relation" if kind == "relation" else "baseline",
-            text,
-            (0, place),
-            int(said.sum()),
-            int((said & negatives.predicted).sum()),
-            needed,
-        )
-        for place, (kind, text, said) in enumerate(candidates)
-    ]
-
-
-def baseline_correlations(benchmark: Benchmark, predictions: Predictions) -> dict[str, dict[str, Any]]:
-    """Compare the scores of P_test and N_test with those of each shortcut baseline.
-
-    On a benchmark that a baseline solves, a perfect system follows it, too. Whether it does so within the
-    positives and within the negatives says more, where the baseline tells those apart.
-
-    Returns
-    -------
-    dict
-        For each baseline, as JSON values: `correlation`, `within_positives` and `within_negatives`
-        (Spearman's ρ; None where one of the two is constant) and the `accuracy` of the baseline itself on
-        test (None if it cannot be fitted, for want of valid). Empty without negatives.
-    """
-    method = predictions.method
-    if method is None:
-        return {}
-    positives, negatives = benchmark.positives.test, benchmark.negatives[method].splits.test
-    own = predictions.test
-    accuracies = shortcut_accuracies(benchmark, method)
-    found = {}
-    for name in SHORTCUTS:
-        baseline = shortcut(name, benchmark, method)
-        true, false = baseline.score(positives), baseline.score(negatives)
-        everything = np.concatenate([own.positive, own.negative])
-        found[name] = {
-            "correlation": spearman(everything, np.concatenate([true, false])),
-            "within_positives": spearman(own.positive, true),
-            "within_negatives": spearman(own.negative, false),
-            "accuracy": accuracies[name]["accuracy"] if name in accuracies else None,
-        }
-    return found
-
-
-def spearman(a: Scores, b: Scores) -> float | None:
-    """Return Spearman's rank correlation, equal values sharing their mean rank; None if one is constant."""
-    if not len(a):
-        return None
-    x, y = _centred_ranks(a), _centred_ranks(b)
-    spread = float(x @ x) * float(y @ y)
-    if not spread:
-        return None
-    return float(np.clip(float(x @ y) / np.sqrt(spread), -1, 1))
-
-
-def _centred_ranks(values: Scores) -> npt.NDArray[np.float64]:
-    """Return twice the mean ranks, less their mean: whole numbers, so that constant values give zeros."""
-    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
-    doubled = 2 * np.cumsum(count) - count
-    return np.asarray((doubled[place.ravel()] - len(values)).astype(np.float64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -429,15 +255,7 @@ class Diagnosis:
         return [*found, *self.notes]
 
     def _counted(self) -> str:
-        words: dict[Verdict, str] = {
-            "learned": "learned",
-            "untested": "learned as far as the negatives tell",
-            "shortcut": "replaced by a shortcut",
-            "in part": "learned in part",
-            "not learned": "not learned",
-            "not testable": "with too few conclusions to tell",
-        }
-        parts = [f"{count:,} {words[verdict]}" for verdict, count in self.verdicts.items() if count]
+        parts = [f"{count:,} {_WORDS[verdict][1]}" for verdict, count in self.verdicts.items() if count]
         return f"of {len(self.rules):,} rule{_s(len(self.rules))}: {', '.join(parts)}"
 
     def _followed(self) -> str | None:
@@ -500,62 +318,210 @@ def diagnose(
     engine
         An engine over P_train; by default a native one is opened.
     """
-    baselines = baseline_correlations(benchmark, predictions)
+    correlations = baseline_correlations(benchmark, predictions)
     if not benchmark.rules:
-        return Diagnosis((), baselines, notes=("the rules of this benchmark are not known",))
+        return Diagnosis((), correlations, notes=("the rules of this benchmark are not known",))
+    positives, negatives = benchmark.positives.test, negatives_of(benchmark, predictions.method)
+    predicted = thresholds.predict(positives, predictions.test.positive)
+    notes: tuple[str, ...] = ()
+    try:
+        masks = kept_masks(benchmark.program)
+    except LimitError as problem:
+        masks = ((),) * len(benchmark.rules)
+        notes = (f"sub-rules were not looked at: {problem.message}",)
     with ExitStack() as stack:
         opened = open_engine_in(stack, benchmark.clean.seen) if engine is None else engine
-        looked = _Look(benchmark, predictions, thresholds, opened)
-        rules = tuple(looked.at(place) for place in range(len(benchmark.rules)))
-    return Diagnosis(rules, baselines, looked.derivable, looked.notes)
+        true = opened.derives(benchmark.program, negatives)
+        wrong = thresholds.predict(negatives, predictions.test.negative)[~true]
+        baselines = {name: shortcut(name, benchmark, predictions.method or "") for name in BINARY}
+        on_positives = {name: baseline.score(positives) > 0 for name, baseline in baselines.items()}
+        false = Negatives(negatives[~true], wrong, {n: b.score(negatives[~true]) > 0 for n, b in baselines.items()})
+        rules = []
+        for known, kept, rows in zip(benchmark.rules, masks, _conclusions(benchmark, opened), strict=True):
+            fitting = false.take(np.flatnonzero(fits_head(known.rule.head, benchmark.graph, false.triples)))
+            shortcuts = sub_rule_shortcuts(opened, known.rule, kept, fitting)
+            needed = not any(found.needed for found in shortcuts)
+            if needed or not any(found.tested for found in shortcuts):
+                on_conclusions = {name: said[rows] for name, said in on_positives.items()}
+                shortcuts += head_shortcuts(known.rule, fitting, on_conclusions, needed=needed)
+            found = int(predicted[rows].sum())
+            rules.append(diagnose_rule(str(known.rule), known.pattern, len(rows), found, shortcuts, len(kept)))
+    return Diagnosis(tuple(rules), correlations, int(true.sum()), notes)
 
 
-class _Look:
-    """The test triples with all that is asked about them once for all rules."""
-
-    def __init__(self, benchmark: Benchmark, predictions: Predictions, thresholds: Thresholds, engine: Engine) -> None:
-        self._benchmark, self._engine = benchmark, engine
-        positives, negatives = benchmark.positives.test, negatives_of(benchmark, predictions.method)
-        true = engine.derives(benchmark.program, negatives)
-        self.derivable = int(true.sum())
-        self._negatives = negatives[~true]
-        self._wrong = thresholds.predict(negatives, predictions.test.negative)[~true]
-        self._right = thresholds.predict(positives, predictions.test.positive)
-        made = {name: shortcut(name, benchmark, predictions.method or "") for name in BINARY}
-        self._on_negatives = {name: made[name].score(self._negatives) > 0 for name in BINARY}
-        self._on_positives = {name: made[name].score(positives) > 0 for name in BINARY}
-        rule, row = self._concluded()
-        self._rows = np.split(row, np.searchsorted(rule, np.arange(1, len(benchmark.rules))))
-        self._masks, self.notes = self._sub_rules()
-
-    def _concluded(self) -> Pairs:
-        """Return which rule concludes which triple of P_test; where nobody wrote it down, from P_train."""
-        if self._benchmark.provenance is not None:
-            return own_conclusions(self._benchmark)
-        found = self._engine.derivations(self._benchmark.program, self._benchmark.positives.test)
+def _conclusions(benchmark: Benchmark, engine: Engine) -> list[npt.NDArray[np.int64]]:
+    """Return for each rule its conclusions in P_test; where nobody wrote them down, those from P_train."""
+    if benchmark.provenance is not None:
+        rule, row = own_conclusions(benchmark)
+    else:
+        found = engine.derivations(benchmark.program, benchmark.positives.test)
         order = np.lexsort((found.triple, found.rule))
-        return found.rule[order], found.triple[order]
+        rule, row = found.rule[order], found.triple[order]
+    return np.split(row, np.searchsorted(rule, np.arange(1, len(benchmark.rules))))
 
-    def _sub_rules(self) -> tuple[tuple[tuple[int, ...], ...], tuple[str, ...]]:
-        try:
-            return kept_masks(self._benchmark.program), ()
-        except LimitError as problem:
-            note = f"sub-rules were not looked at: {problem.message}"
-            return ((),) * len(self._benchmark.rules), (note,)
 
-    def at(self, place: int) -> RuleDiagnosis:
-        """Return the diagnosis of a rule."""
-        known: BenchmarkRule = self._benchmark.rules[place]
-        rule, rows = known.rule, self._rows[place]
-        fits = np.flatnonzero(fits_head(rule.head, self._benchmark.graph, self._negatives))
-        negatives = Negatives(
-            self._negatives[fits], self._wrong[fits], {name: said[fits] for name, said in self._on_negatives.items()}
-        )
-        shortcuts = sub_rule_shortcuts(self._engine, rule, self._masks[place], negatives)
-        needed = not any(found.needed for found in shortcuts)
-        if needed or not any(found.tested for found in shortcuts):
-            said = {name: mask[rows] for name, mask in self._on_positives.items()}
-            shortcuts += head_shortcuts(rule, negatives, said, needed=needed)
-        return diagnose_rule(
-            str(rule), known.pattern, len(rows), int(self._right[rows].sum()), shortcuts, len(self._masks[place])
-        )
+# -- witnesses --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Negatives:
+    """Negatives that do not follow from the rules.
+
+    Parameters
+    ----------
+    triples
+        int32[n, 3].
+    predicted
+        bool[n], which of them the system predicts.
+    baselines
+        By name, bool[n]: to which of them each baseline says true.
+    """
+
+    triples: Triples
+    predicted: Mask
+    baselines: Mapping[str, Mask]
+
+    def take(self, rows: npt.NDArray[np.int64]) -> Negatives:
+        """Return some of them."""
+        baselines = {name: said[rows] for name, said in self.baselines.items()}
+        return Negatives(self.triples[rows], self.predicted[rows], baselines)
+
+    def shortcut(
+        self, kind: ShortcutKind, text: str, size: tuple[int, int], said: Mask, needed: bool, variants: int = 1
+    ) -> Shortcut:
+        """Return a shortcut that says true to some of them, bool[n]."""
+        witnesses, predicted = int(said.sum()), int((said & self.predicted).sum())
+        return Shortcut(kind, text, size, witnesses, predicted, needed, variants)
+
+
+def sub_rule_shortcuts(engine: Engine, rule: Rule, masks: Sequence[int], negatives: Negatives) -> list[Shortcut]:
+    """Return the sub-rules of a rule with their witnesses.
+
+    Parameters
+    ----------
+    engine
+        An engine over P_train.
+    rule
+        The rule.
+    masks
+        Its sub-rules in R⁻, as masks of the parts that are kept.
+    negatives
+        Negatives that fit its head.
+
+    Returns
+    -------
+    list
+        One for all sub-rules that keep the same atoms and have the same witnesses: the shortest of them.
+    """
+    found: list[Shortcut] = []
+    simpler: list[int] = []
+    for group in by_atoms(rule, masks):  # fewest atoms first
+        atoms = group.atoms.bit_count()
+        fewer = atoms < len(rule.body) - len(rule.inequalities)
+        minimal = fewer and not any(group.atoms & few == few for few in simpler)
+        simpler.append(group.atoms)
+        for kept, variants, derived in _apart(engine, group, negatives.triples):
+            # Of one atoms' sub-rules it is enough to test the shortest.
+            needed = minimal and kept == min(group.masks, key=_shortest)
+            size = (atoms, kept.bit_count())
+            found.append(negatives.shortcut("sub-rule", str(sub_rule(rule, kept)), size, derived, needed, variants))
+    return found
+
+
+def _apart(engine: Engine, group: SubRules, triples: Triples) -> Iterator[tuple[int, int, Mask]]:
+    """Yield the sub-rules that the triples tell apart: one, how many are like it, and its witnesses."""
+    known = concluded(engine, group, triples)
+    columns, same = np.zeros((1, 0), dtype=bool), np.zeros(len(group.masks), dtype=np.int64)
+    if len(known.others):
+        columns, same = np.unique(known.by.T, axis=0, return_inverse=True)
+        same = same.ravel()
+    for place, column in enumerate(columns):
+        alike = [group.masks[i] for i in np.flatnonzero(same == place).tolist()]
+        derived = known.every.copy()
+        derived[known.others[column]] = True
+        yield min(alike, key=_shortest), len(alike), derived
+
+
+def _shortest(mask: int) -> tuple[int, int]:
+    return mask.bit_count(), mask
+
+
+def head_shortcuts(
+    rule: Rule, negatives: Negatives, conclusions: Mapping[str, Mask], *, needed: bool
+) -> list[Shortcut]:
+    """Return what a system may have learned that knows a rule's head, but nothing of its body.
+
+    Parameters
+    ----------
+    rule
+        The rule.
+    negatives
+        Negatives that fit its head.
+    conclusions
+        By baseline, to which of the rule's conclusions in P_test it says true. A baseline that does not say
+        so to nearly all of them is no shortcut of this rule.
+    needed
+        Whether the rule must be told from these.
+    """
+    head = str(rule.head)
+    everything = np.ones(len(negatives.triples), dtype=bool)
+    found = [negatives.shortcut("relation", f"every {head}", (0, 0), everything, needed)]
+    said = [name for name, mask in conclusions.items() if len(mask) and mask.mean() >= HIGH]
+    return found + [
+        negatives.shortcut("baseline", f"{name} -> {head}", (0, place), negatives.baselines[name], needed)
+        for place, name in enumerate(said, start=1)
+    ]
+
+
+# -- baselines --------------------------------------------------------------------------------------
+
+
+def baseline_correlations(benchmark: Benchmark, predictions: Predictions) -> dict[str, dict[str, Any]]:
+    """Compare the scores of P_test and N_test with those of each shortcut baseline.
+
+    On a benchmark that a baseline solves, a perfect system follows it, too. Whether it does so within the
+    positives and within the negatives says more, where the baseline tells those apart.
+
+    Returns
+    -------
+    dict
+        For each baseline, as JSON values: `correlation`, `within_positives` and `within_negatives`
+        (Spearman's ρ; None where one of the two is constant) and the `accuracy` of the baseline itself on
+        test (None if it cannot be fitted, for want of valid). Empty without negatives.
+    """
+    method = predictions.method
+    if method is None:
+        return {}
+    positives, negatives = benchmark.positives.test, benchmark.negatives[method].splits.test
+    own = predictions.test
+    accuracies = shortcut_accuracies(benchmark, method)
+    found = {}
+    for name in SHORTCUTS:
+        baseline = shortcut(name, benchmark, method)
+        true, false = baseline.score(positives), baseline.score(negatives)
+        everything = np.concatenate([own.positive, own.negative])
+        found[name] = {
+            "correlation": spearman(everything, np.concatenate([true, false])),
+            "within_positives": spearman(own.positive, true),
+            "within_negatives": spearman(own.negative, false),
+            "accuracy": accuracies[name]["accuracy"] if name in accuracies else None,
+        }
+    return found
+
+
+def spearman(a: Scores, b: Scores) -> float | None:
+    """Return Spearman's rank correlation, equal values sharing their mean rank; None if one is constant."""
+    if not len(a):
+        return None
+    x, y = _centred_ranks(a), _centred_ranks(b)
+    spread = float(x @ x) * float(y @ y)
+    if not spread:
+        return None
+    return float(np.clip(float(x @ y) / np.sqrt(spread), -1, 1))
+
+
+def _centred_ranks(values: Scores) -> npt.NDArray[np.float64]:
+    """Return twice the mean ranks, less their mean: whole numbers, so that constant values give zeros."""
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    doubled = 2 * np.cumsum(count) - count
+    return np.asarray((doubled[place.ravel()] - len(values)).astype(np.float64))

@@ -1,83 +1,42 @@
-"""For scripts.
-
-What a script chooses for its evaluator; mistakes are told by the names of the arguments.
-
-An evaluator for scripts: arrays of scores in, a dictionary of metrics out.
+"""An evaluator for scripts: arrays of scores in, a dictionary of metrics out.
 
 It asks for scores in the order of the benchmark's triples, which it gives, and computes the figures of
-`loginfer evaluate` from them.
+`loginfer evaluate` from them. Scores may be arrays of numpy, tensors of torch (which need not be installed) or plain
+lists; mistakes are told by the names of the arguments.
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from numbers import Real
 from pathlib import Path
-from typing import Any, get_args
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from loginfer.benchmark.benchmark import Benchmark
-from loginfer.errors import InputError, LogInferError
-from loginfer.evaluation.evaluating import Evaluation, Outcome, evaluate_scores
+from loginfer.errors import InputError, LogInferError, UnknownNameError
+from loginfer.evaluation.evaluating import Evaluation, evaluate_scores
 from loginfer.evaluation.metric_table import metric_titles
 from loginfer.evaluation.metrics import MetricOptions
-from loginfer.evaluation.score_files import checked_scores, scorer_of
+from loginfer.evaluation.predictions import (
+    PROTOCOLS,
+    LabelledScores,
+    Predictions,
+    Protocol,
+    Scores,
+    Tie,
+    labelled_triples,
+    predict,
+)
 from loginfer.evaluation.thresholds import Criterion
-from loginfer.evaluation.values import LabelledScores, Predictions, Protocol, Scores, Tie, labelled_triples, predict
-from loginfer.kg import Triples
-from loginfer.systems.interface import Scorer, choose_method
-
-# What arguments are called on the command line.
-_ARGUMENTS = {
-    "--criterion": "criterion",
-    "--negatives": "method",
-    "--ranking": "protocols",
-    "--threshold": "threshold",
-    "--tie": "tie",
-}
-
-
-@contextlib.contextmanager
-def words_of_a_script() -> Iterator[None]:
-    """Tell an error with the name of the argument that it is about."""
-    try:
-        yield
-    except LogInferError as error:
-        error.where = _ARGUMENTS.get(error.where or "", error.where)
-        raise
-
-
-def wanted_figures(threshold: Any, criterion: Any, protocols: Any, tie: Any) -> MetricOptions:
-    """Return which figures a script asks for; what is no name or number is told like a wrong one."""
-    if isinstance(threshold, bool) or not isinstance(threshold, str | Real):
-        raise InputError(
-            f"a threshold is a number, `global` or `relation`, not {type(threshold).__name__}", where="threshold"
-        )
-    if not isinstance(protocols, Iterable):
-        raise InputError(
-            f"protocols come as a list, not as {type(protocols).__name__}",
-            where="protocols",
-            hint=f"give some of {', '.join(f'`{known}`' for known in get_args(Protocol))}, or ()",
-        )
-    asked: Any = (protocols,) if isinstance(protocols, str) else tuple(map(str, protocols))
-    names: Any = (str(criterion), str(tie))
-    number_or_name = threshold if isinstance(threshold, str) else float(threshold)
-    return MetricOptions(number_or_name, names[0], asked, names[1], diagnosis=False)
-
-
-def chosen_method(benchmark: Benchmark, method: str | None) -> str | None:
-    """Return whose negatives are meant; None if the benchmark has none."""
-    known = tuple(benchmark.negatives)
-    if method is None and len(known) > 1:
-        raise InputError(
-            f"{benchmark.name} has negatives by {', '.join(known)}",
-            where="method",
-            hint=f"choose, e.g. Evaluator(benchmark, method={known[0]!r})",
-        )
-    return choose_method(benchmark, None if method is None else str(method))
+from loginfer.kg import KnowledgeGraph, Triples
+from loginfer.systems.interface import CandidateScorer, Scorer, choose_method
 
 
 class Evaluator:
@@ -118,9 +77,9 @@ class Evaluator:
                 hint="give what `loginfer.load_benchmark` returns, or the name of its folder",
             )
         self.benchmark = benchmark
-        with words_of_a_script():
-            self.method = chosen_method(benchmark, method)
-            self._options = wanted_figures(threshold, criterion, protocols, tie)
+        with _named_arguments():
+            self.method = _chosen_method(benchmark, method)
+            self._options = _metric_options(threshold, criterion, protocols, tie)
 
     def triples(self) -> dict[str, Triples]:
         """Return the triples to score, int32[n, 3] for `valid_pos`, `valid_neg`, `test_pos`, `test_neg`.
@@ -145,7 +104,12 @@ class Evaluator:
         score
             A function from int32[n, 3] to n numbers, or an object with such a method `score`.
         """
-        return _sets(predict(scorer_of(score), self.benchmark, self.method))
+        predictions = predict(_as_scorer(score), self.benchmark, self.method)
+        return {
+            f"{split}_{label[:3]}": getattr(getattr(predictions, split), label)
+            for split in ("valid", "test")
+            for label in ("positive", "negative")
+        }
 
     def eval(
         self, scores: Mapping[str, Any], *, score: Scorer | Callable[[Triples], Any] | None = None
@@ -165,7 +129,7 @@ class Evaluator:
         InputError
             If a set is missing or unknown, or its scores are not one finite number a triple.
         """
-        measures = self._evaluated(scores, score, self._options, "scores").measures
+        measures = self._evaluate(scores, score, self._options, "scores").measures
         found: dict[str, float | None] = dict(measures.metrics)
         found["threshold"] = None if measures.thresholds is None else measures.thresholds.value
         for protocol, figures in measures.ranking.items():
@@ -194,44 +158,26 @@ class Evaluator:
         force
             Replace a run that is there.
         """
-        from loginfer.evaluation.runs import check_run, request_of, write_run
+        from loginfer.evaluation.runs import check_run, write_run
 
         if out is not None:
             check_run(out, force=force)
-        options = MetricOptions(
-            self._options.threshold, self._options.criterion, self._options.protocols, self._options.tie
-        )
-        made = self._evaluated(scores, score, options, name)
+        evaluation = self._evaluate(scores, score, dataclasses.replace(self._options, diagnosis=True), name)
         if out is not None:
-            request = request_of(made.configured, self.benchmark, self.method, options)
-            write_run(made, request, out, options=options, force=force)
-        return made
+            write_run(evaluation, out, force=force)
+        return evaluation
 
-    def _evaluated(self, scores: Mapping[str, Any], score: Any, options: MetricOptions, name: str) -> Evaluation:
-        checked = checked_scores(scores, self.triples(), self.benchmark.graph)
-        said = Predictions(
-            self.method,
-            LabelledScores(checked["valid_pos"], checked["valid_neg"]),
-            LabelledScores(checked["test_pos"], checked["test_neg"]),
-        )
-        settings = {"sha256": _sum(checked)}
-        if score is None:
-            return evaluate_scores(said, self.benchmark, options, name=name, settings=settings)
-        return self._ranked(said, scorer_of(score), options, name, settings)
-
-    def _ranked(
-        self, said: Predictions, scorer: Scorer, options: MetricOptions, name: str, settings: Mapping[str, Any]
-    ) -> Evaluation:
-        from loginfer.evaluation.evaluating import ConfiguredSystem
-        from loginfer.evaluation.metrics import measure
-        from loginfer.evaluation.ranking import left_out, rank
-
-        protocols = options.protocols
-        notes = tuple(left_out(self.benchmark, protocols).values())
-        ranks = rank(scorer, self.benchmark, method=self.method, protocols=protocols, predictions=said)
-        measures = measure(self.benchmark, said, ranks, options, notes=notes)
-        outcome = Outcome(said, ranks, notes=notes)
-        return Evaluation(ConfiguredSystem(name, None, settings), self.benchmark, self.method, outcome, measures)
+    def _evaluate(self, given: Mapping[str, Any], score: Any, options: MetricOptions, name: str) -> Evaluation:
+        scores = _check_sets(given, self.triples(), self.benchmark.graph)
+        valid, test = (LabelledScores(scores[f"{split}_pos"], scores[f"{split}_neg"]) for split in ("valid", "test"))
+        # The sum tells the runs of two models of the same name apart.
+        digest = hashlib.sha256()
+        for key in sorted(scores):
+            digest.update(np.ascontiguousarray(scores[key], dtype="<f8").tobytes())
+        scorer = None if score is None else _as_scorer(score)
+        settings = {"sha256": digest.hexdigest()}
+        predictions = Predictions(self.method, valid, test)
+        return evaluate_scores(predictions, self.benchmark, options, scorer=scorer, name=name, settings=settings)
 
     @property
     def expected_input_format(self) -> str:
@@ -277,18 +223,155 @@ class Evaluator:
         return f"Evaluator({self.benchmark.name!r}, method={self.method!r}: {sizes})"
 
 
-def _sets(said: Predictions) -> dict[str, Scores]:
-    return {
-        "valid_pos": said.valid.positive,
-        "valid_neg": said.valid.negative,
-        "test_pos": said.test.positive,
-        "test_neg": said.test.negative,
-    }
+# -- what a script gives ----------------------------------------------------------------------------
+
+# What arguments are called on the command line.
+_ARGUMENTS = {
+    "--criterion": "criterion",
+    "--negatives": "method",
+    "--ranking": "protocols",
+    "--threshold": "threshold",
+    "--tie": "tie",
+}
 
 
-def _sum(scores: Mapping[str, Scores]) -> str:
-    """Return the sum of all scores' bytes: it tells the runs of two models of the same name apart."""
-    total = hashlib.sha256()
-    for key in sorted(scores):
-        total.update(np.ascontiguousarray(scores[key], dtype="<f8").tobytes())
-    return total.hexdigest()
+@contextlib.contextmanager
+def _named_arguments() -> Iterator[None]:
+    """Tell an error with the name of the argument that it is about."""
+    try:
+        yield
+    except LogInferError as error:
+        error.where = _ARGUMENTS.get(error.where or "", error.where)
+        raise
+
+
+def _metric_options(threshold: Any, criterion: Any, protocols: Any, tie: Any) -> MetricOptions:
+    """Return which figures a script asks for; what is no name or number is told like a wrong one."""
+    if isinstance(threshold, bool) or not isinstance(threshold, str | Real):
+        raise InputError(
+            f"a threshold is a number, `global` or `relation`, not {type(threshold).__name__}", where="threshold"
+        )
+    if not isinstance(protocols, Iterable):
+        raise InputError(
+            f"protocols come as a list, not as {type(protocols).__name__}",
+            where="protocols",
+            hint=f"give some of {', '.join(f'`{known}`' for known in PROTOCOLS)}, or ()",
+        )
+    asked: Any = (protocols,) if isinstance(protocols, str) else tuple(map(str, protocols))
+    names: Any = (str(criterion), str(tie))
+    number_or_name = threshold if isinstance(threshold, str) else float(threshold)
+    return MetricOptions(number_or_name, names[0], asked, names[1], diagnosis=False)
+
+
+def _chosen_method(benchmark: Benchmark, method: str | None) -> str | None:
+    """Return whose negatives are meant; None if the benchmark has none."""
+    known = tuple(benchmark.negatives)
+    if method is None and len(known) > 1:
+        raise InputError(
+            f"{benchmark.name} has negatives by {', '.join(known)}",
+            where="method",
+            hint=f"choose, e.g. Evaluator(benchmark, method={known[0]!r})",
+        )
+    return choose_method(benchmark, None if method is None else str(method))
+
+
+def _check_sets(given: Any, sets: Mapping[str, Triples], graph: KnowledgeGraph) -> dict[str, Scores]:
+    """Return float64[n] for each set of triples; complain if that is not what was given.
+
+    An empty set may be left out.
+    """
+    if not isinstance(given, Mapping):
+        raise InputError(
+            f"scores come as a dictionary, not as {type(given).__name__}",
+            hint=f"give arrays under the keys {', '.join(f'`{key}`' for key in sets)}",
+        )
+    for key in given:
+        if key not in sets:
+            raise UnknownNameError("set of triples", str(key), sets)
+    missing = [key for key in sets if key not in given and len(sets[key])]
+    if missing:
+        raise InputError(
+            f"there are no scores for {', '.join(f'`{key}`' for key in missing)}",
+            hint=f"score `evaluator.triples()[{missing[0]!r}]`, one number a row",
+        )
+    return {key: _scores(key, given.get(key, ()), triples, graph) for key, triples in sets.items()}
+
+
+def _scores(key: str, given: Any, triples: Triples, graph: KnowledgeGraph) -> Scores:
+    found = _array(key, given)
+    if found.ndim != 1:
+        flat = found.shape in ((len(triples), 1), (1, len(triples)))
+        hint = "leave the second dimension out: scores.reshape(-1)" if flat else None
+        raise InputError(f"the scores have the shape {found.shape}, not ({len(triples):,},)", where=key, hint=hint)
+    if len(found) != len(triples):
+        raise InputError(
+            f"{_counted(len(found), 'score')} for {_counted(len(triples), 'triple')}",
+            where=key,
+            hint=f"score `evaluator.triples()[{key!r}]`, one number a row",
+        )
+    wrong = np.flatnonzero(~np.isfinite(found))
+    if len(wrong):
+        name = ", ".join(graph.names(triples[[wrong[0]]])[0])
+        verb = "is" if len(wrong) == 1 else "are"
+        raise InputError(
+            f"{len(wrong):,} of {_counted(len(found), 'score')} {verb} not finite; "
+            f"the first is {found[wrong[0]]}, in place {wrong[0]}, for ({name})",
+            where=key,
+            hint="give a very low number to what is impossible",
+        )
+    return np.ascontiguousarray(found)
+
+
+def _array(key: str, given: Any) -> npt.NDArray[np.float64]:
+    """Return an array of float64, whatever holds the numbers."""
+    try:
+        found = np.asarray(_off_its_device(given))
+    except Exception as error:  # rows of different lengths; a tensor of some library complains in its own way
+        raise _no_numbers(key, given, str(error)) from error
+    if np.ma.is_masked(given):
+        raise _no_numbers(key, given, "some values are masked")
+    if found.dtype.kind in "cmMSU" or found.dtype.names:
+        raise _no_numbers(key, given, f"the dtype is {found.dtype}")
+    if found.dtype.kind == "O" and any(value is None or isinstance(value, str | bytes) for value in found.flat):
+        raise _no_numbers(key, given, "it holds text or None")
+    try:
+        with np.errstate(over="ignore"):  # what is too large becomes infinite, and is told as such
+            return found.astype(np.float64)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise _no_numbers(key, given, str(error)) from error
+
+
+def _off_its_device(given: Any) -> Any:
+    """Take a tensor out of its graph of gradients and off its device; give anything else back."""
+    if not (hasattr(given, "detach") and hasattr(given, "cpu")):
+        return given
+    tensor = given.detach().cpu()
+    # numpy has no such types; every value is a float32 too.
+    return tensor.float() if any(kind in str(tensor.dtype) for kind in ("bfloat16", "float8")) else tensor
+
+
+def _no_numbers(key: str, given: Any, why: str) -> InputError:
+    return InputError(
+        f"{type(given).__name__} that is no array of numbers: {why}",
+        where=key,
+        hint="give one number a triple: an array, a tensor or a list",
+    )
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def _as_scorer(score: Any) -> Scorer:
+    """Return a scorer: an object with a method `score`, or a function that does the same."""
+    method = getattr(score, "score", None)
+    if callable(method) and isinstance(score, CandidateScorer):
+        return cast(Scorer, score)
+    function = method if callable(method) else score
+    if not callable(function):
+        raise InputError(
+            f"{type(score).__name__} gives no scores",
+            where="score",
+            hint="give a function from triples to numbers, or an object with a method `score`",
+        )
+    return cast(Scorer, SimpleNamespace(score=lambda triples: _off_its_device(function(triples))))

@@ -1,22 +1,11 @@
-"""Ranks.
+"""Where each test triple stands among its competitors.
 
-Scores of queries in blocks, within a limit of memory.
+Three protocols say who these are (see `loginfer.evaluation.predictions.Protocol`). `given` is the definition of
+section 2.2: the given negatives. `filtered` and `unfiltered` rank against all candidates; they share one pass over
+the scores, which are asked for block by block, within a limit of memory.
 
-Whom a test triple is ranked against: the candidates for each position, and the positives among them.
-
-Test triples that differ in the position in question only, such as (s, R, o₁) and (s, R, o₂) for the object,
-ask one query: (s, R, ?). Its scores are computed once.
-
-Ranks among all candidates, filtered and unfiltered: one pass over the scores, block by block.
-
-Ranks among the given negatives: the definition of section 2.2.
-
-Where each test triple stands among its competitors.
-
-Three protocols say who these are (see `loginfer.evaluation.values.Protocol`). `given` is the definition of
-section 2.2; `filtered` and `unfiltered` rank against all candidates and share one pass over their scores.
-
-Counting who scores higher, or the same.
+Test triples that differ in the position in question only, such as (s, R, o₁) and (s, R, o₂) for the object, ask one
+query: (s, R, ?). Its scores are computed once.
 """
 
 from __future__ import annotations
@@ -30,8 +19,16 @@ import numpy.typing as npt
 
 from loginfer.benchmark.benchmark import Benchmark
 from loginfer.errors import InputError, LimitError, UnknownNameError
-from loginfer.evaluation.values import PROTOCOLS, Counts, LabelledScores, Predictions, Protocol, Ranks, numbers
-from loginfer.evaluation.values import Scores as Scores_of_values
+from loginfer.evaluation.predictions import (
+    PROTOCOLS,
+    Counts,
+    LabelledScores,
+    Predictions,
+    Protocol,
+    Ranks,
+    Scores,
+    numbers,
+)
 from loginfer.kernels import kernel
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.kg.graph import places_of
@@ -39,7 +36,11 @@ from loginfer.progress import Progress
 from loginfer.systems.interface import POSITIONS, CandidateScorer, Position, Scorer, choose_method
 
 Ids = npt.NDArray[np.int32]
-Scores = npt.NDArray[np.floating[Any]]
+# Of float32 or float64, as the scorer likes.
+BlockScores = npt.NDArray[np.floating[Any]]
+
+# The protocols that rank against all candidates, in the order of the rows of counts.
+OPEN: tuple[Protocol, Protocol] = ("unfiltered", "filtered")
 
 MEMORY_LIMIT = 256 * 2**20
 
@@ -52,409 +53,6 @@ PLAIN_CELLS = 2**18
 SCORE_BYTES, TRIPLE_BYTES = 8, 12
 # A scorer of candidates prepares each candidate for each block: so many queries at least should share that.
 ROWS = 32
-
-
-class BlockScorer:
-    """Asks a scorer for the scores of many candidates, as much at a time as the limit allows.
-
-    Parameters
-    ----------
-    scorer
-        A scorer of candidates, or of triples only.
-    memory_limit
-        Bytes for the scores of a block, and the triples that are built for it.
-    """
-
-    def __init__(self, scorer: Scorer, memory_limit: int = MEMORY_LIMIT) -> None:
-        self._scorer = scorer
-        self._by_candidates = scorer if isinstance(scorer, CandidateScorer) else None
-        bytes_each = SCORE_BYTES if self._by_candidates else SCORE_BYTES + TRIPLE_BYTES
-        self.cells = min(CELLS if self._by_candidates else PLAIN_CELLS, memory_limit // bytes_each)
-        if self.cells < 1:
-            raise LimitError(f"{memory_limit} bytes are too few to rank in", hint="allow some megabytes")
-
-    def shape(self, queries: int, candidates: int) -> tuple[int, int]:
-        """Return how many queries and how many candidates make a block.
-
-        All candidates, if enough queries fit into a block then.
-        """
-        enough = min(queries, ROWS if self._by_candidates else 1)
-        if candidates * enough <= self.cells:
-            return max(1, min(queries, self.cells // max(candidates, 1))), max(candidates, 1)
-        rows = min(enough, self.cells)
-        return rows, self.cells // rows
-
-    def scores(self, queries: Triples, position: Position, candidates: Ids) -> Scores:
-        """Return float[n, c]: the scores of each query with each candidate in that position."""
-        shape = (len(queries), len(candidates))
-        if self._by_candidates is not None:
-            found = self._by_candidates.score_candidates(queries, position, candidates)
-            return self._checked(found, shape, f"{shape[0]} × {shape[1]} candidates")
-        triples = np.empty((*shape, 3), dtype=np.int32)
-        triples[:] = queries[:, None]
-        triples[:, :, POSITIONS.index(position)] = candidates
-        return self.of_triples(triples.reshape(-1, 3)).reshape(shape)
-
-    def of_triples(self, triples: Triples) -> Scores:
-        """Return float[n], the scores of triples."""
-        return self._checked(self._scorer.score(triples), (len(triples),), f"{len(triples)} triples")
-
-    def _checked(self, answer: Any, shape: tuple[int, ...], what: str) -> Scores:
-        expected = f"one score for each is wanted: {shape}"
-        found = numbers(answer, expected)  # of the two types that counting is compiled for
-        if found.shape != shape:
-            raise InputError(f"the scorer gave scores of the shape {found.shape} for {what}", hint=expected)
-        return np.ascontiguousarray(found)
-
-
-def no_number(graph: KnowledgeGraph, triple: npt.ArrayLike) -> InputError:
-    """Return the error about a triple whose score is NaN."""
-    names = ", ".join(graph.names(triple)[0])
-    return InputError(
-        f"the score of the triple ({names}) is NaN, so nothing can be ranked against it",
-        hint="give a triple about which nothing is known a low score",
-    )
-
-
-def slices(total: int, size: int) -> Iterator[slice]:
-    """Yield consecutive slices of at most `size`."""
-    for start in range(0, total, size):
-        yield slice(start, min(start + size, total))
-
-
-Longs = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """Test triples that are ranked in one position against the same candidates, as queries.
-
-    Parameters
-    ----------
-    position
-        Which position.
-    candidates
-        int32[c], what may stand there, ascending.
-    unseen
-        int32[u], values of test triples that are no candidates: P_train does not have them. They are scored
-        beside the candidates and are nobody's competitors.
-    queries
-        int32[q, 3], one triple for each query; what it has in the position does not matter.
-    starts, places
-        int64[q + 1], int64[m]: `places[starts[i]:starts[i + 1]]` are the triples of P_test that ask query i.
-    own
-        int32[m]: what each of them has in the position, as a place in `candidates` followed by `unseen`.
-    known_starts, known
-        int64[q + 1], int32[k]: for each query the candidates that make it a triple of P_all, as ascending
-        places in `candidates`.
-    """
-
-    position: Position
-    candidates: Ids
-    unseen: Ids
-    queries: Triples
-    starts: Longs
-    places: Longs
-    own: Ids
-    known_starts: Longs
-    known: Ids
-
-    @property
-    def asked(self) -> Ids:
-        """int32[c + u]: all that has to be scored."""
-        return np.concatenate([self.candidates, self.unseen]) if len(self.unseen) else self.candidates
-
-    @property
-    def rows(self) -> Longs:
-        """int64[m]: the query of each entry of `places`."""
-        return np.repeat(np.arange(len(self.queries)), np.diff(self.starts))
-
-    def part(self, some: slice) -> Question:
-        """Return the question with some consecutive queries only."""
-        starts, known_starts = (s[some.start : some.stop + 1] for s in (self.starts, self.known_starts))
-        mine, known = (slice(int(s[0]), int(s[-1])) for s in (starts, known_starts))
-        return replace(
-            self,
-            queries=self.queries[some],
-            starts=starts - starts[0],
-            places=self.places[mine],
-            own=self.own[mine],
-            known_starts=known_starts - known_starts[0],
-            known=self.known[known],
-        )
-
-    def triple(self, row: int, value: int) -> Ids:
-        """Return int32[3]: a query with a value in the position."""
-        triple: Ids = self.queries[row].copy()
-        triple[POSITIONS.index(self.position)] = value
-        return triple
-
-
-def questions(benchmark: Benchmark, position: Position) -> list[Question]:
-    """Return what has to be asked to rank P_test in one position, without questions that nobody asks.
-
-    Subjects are ranked against Consts(P_train), relations against Rels(P_train), objects against
-    Consts(P_train), or Types(P_train) in a type triple. A type triple has no relation to corrupt. Of an
-    inductive benchmark the constants are those of the context graph.
-    """
-    train, test = benchmark.graph, benchmark.positives.test
-    consts = train.consts if benchmark.context is None else benchmark.context.consts
-    if position == "subject":
-        chosen = [(np.arange(len(test)), consts)]
-    else:
-        is_type = test[:, 1] == (-1 if train.type_relation is None else train.type_relation)
-        plain = consts if position == "object" else train.rels
-        chosen = [(np.flatnonzero(~is_type), plain)]
-        if position == "object":
-            chosen.append((np.flatnonzero(is_type), train.types))
-    if not any(len(places) for places, _ in chosen):
-        return []
-    everything = benchmark.everything
-    keys = query_keys(everything.triples, position, everything)
-    keys *= _size(everything, position)
-    keys += everything.triples[:, POSITIONS.index(position)]
-    keys.sort()
-    return [_question(benchmark, position, places, candidates, keys) for places, candidates in chosen if len(places)]
-
-
-def others(position: Position) -> tuple[int, int]:
-    """Return the two columns of a triple beside a position."""
-    first, second = (column for column in range(3) if POSITIONS[column] != position)
-    return first, second
-
-
-def query_keys(triples: Triples, position: Position, graph: KnowledgeGraph) -> Longs:
-    """Return int64[n], one number for each triple: the same for triples that differ in the position only."""
-    first, second = others(position)
-    keys = triples[:, first].astype(np.int64)
-    keys *= _size(graph, POSITIONS[second])
-    keys += triples[:, second]
-    return keys
-
-
-def _size(graph: KnowledgeGraph, position: Position) -> int:
-    return len(graph.relations if position == "relation" else graph.entities)
-
-
-def _question(benchmark: Benchmark, position: Position, places: Longs, candidates: Ids, positives: Longs) -> Question:
-    """Group test triples into queries; `positives` are the triples of P_all as sorted keys, position last."""
-    size = _size(benchmark.graph, position)
-    test = benchmark.positives.test[places]
-    wanted, first, query = np.unique(
-        query_keys(test, position, benchmark.graph), return_index=True, return_inverse=True
-    )
-    order = np.argsort(query.ravel(), kind="stable")
-    starts = np.concatenate([[0], np.cumsum(np.bincount(query.ravel(), minlength=len(wanted)))])
-    values = test[order, POSITIONS.index(position)]
-    column = np.full(size, -1, dtype=np.int32)
-    column[candidates] = np.arange(len(candidates), dtype=np.int32)
-    known, known_starts = _among(positives, wanted, size, column)
-    unseen = np.unique(values[column[values] < 0])
-    column[unseen] = np.arange(len(candidates), len(candidates) + len(unseen), dtype=np.int32)
-    return Question(
-        position, candidates, unseen, test[first], starts, places[order], column[values], known_starts, known
-    )
-
-
-def _among(positives: Longs, wanted: Longs, size: int, column: Ids) -> tuple[Ids, Longs]:
-    """Return the candidates that make each query a positive, and where each query's begin."""
-    begin = np.searchsorted(positives, wanted * size)
-    lengths = np.searchsorted(positives, (wanted + 1) * size) - begin
-    shift = begin - (np.cumsum(lengths) - lengths)
-    values = positives[np.arange(lengths.sum()) + np.repeat(shift, lengths)] - np.repeat(wanted * size, lengths)
-    found = column[values]
-    query = np.repeat(np.arange(len(wanted)), lengths)[found >= 0]
-    starts = np.concatenate([[0], np.cumsum(np.bincount(query, minlength=len(wanted)))])
-    return found[found >= 0], starts
-
-
-# The protocols that rank against all candidates, in the order of the rows of counts.
-OPEN: tuple[Protocol, Protocol] = ("unfiltered", "filtered")
-
-
-def ranks_among_candidates(
-    blocks: BlockScorer,
-    benchmark: Benchmark,
-    positions: Sequence[Position] = POSITIONS,
-    progress: Progress | None = None,
-) -> list[Ranks]:
-    """Return the ranks of P_test in some positions, unfiltered and filtered.
-
-    Parameters
-    ----------
-    blocks
-        Who gives the scores.
-    benchmark
-        The benchmark.
-    positions
-        Which positions.
-    progress
-        Called with what is being done, the queries that are answered, and how many there are.
-    """
-    asked = {position: questions(benchmark, position) for position in positions}
-    total = sum(len(question.queries) for several in asked.values() for question in several)
-    done = 0
-    found: list[Ranks] = []
-    for position, several in asked.items():
-        tallies = []
-        for question in several:
-            tallies.append(_tally(question))
-            for answered in _count(blocks, benchmark.graph, question, tallies[-1]):
-                done += answered
-                if progress is not None:
-                    progress("ranking", done, total)
-        found += _ranks(position, several, tallies)
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class _Tally:
-    """Competitors of the test triples of a question, in the order of `Question.places`.
-
-    Each is int64[2, m], a row for each protocol of `OPEN`.
-    """
-
-    above: Counts
-    ties: Counts
-    competitors: Counts
-
-
-def _tally(question: Question) -> _Tally:
-    """Return who competes, with nobody above or tied yet."""
-    size = len(question.candidates)
-    known = np.diff(question.known_starts)[question.rows]
-    competitors = np.stack([size - (question.own < size), size - known])
-    return _Tally(np.zeros_like(competitors), np.zeros_like(competitors), competitors)
-
-
-def _ranks(position: Position, several: list[Question], tallies: list[_Tally]) -> Iterator[Ranks]:
-    """Yield the ranks of one position, with the test triples in their order again."""
-    nobody = np.empty(0, dtype=np.int64)
-    places = np.concatenate([nobody, *(question.places for question in several)])
-    order = np.argsort(places)
-    for row, protocol in enumerate(OPEN):
-        above, ties, competitors = (
-            np.concatenate([nobody, *(getattr(tally, name)[row] for tally in tallies)])[order]
-            for name in _Tally.__slots__
-        )
-        yield Ranks(protocol, position, places[order], above, ties, competitors)
-
-
-# -- block by block --------------------------------------------------------------------------------
-
-
-def _count(blocks: BlockScorer, graph: KnowledgeGraph, question: Question, tally: _Tally) -> Iterator[int]:
-    """Fill a tally block by block; yield how many queries each block answers."""
-    rows, columns = blocks.shape(len(question.queries), len(question.asked))
-    for some in slices(len(question.queries), rows):
-        part = question.part(some)
-        mine = slice(int(question.starts[some.start]), int(question.starts[some.stop]))
-        counts = np.stack([tally.above[:, mine], tally.ties[:, mine]])
-        if columns >= len(question.asked):
-            # All in one block, so that whoever ties does so bit by bit.
-            scores = blocks.scores(part.queries, part.position, part.asked)
-            own = scores[part.rows, part.own]
-            _check_own(graph, part, own)
-            _compare(graph, part, scores, slice(0, len(part.candidates)), own, counts)
-        else:
-            own = _own_scores(blocks, part, columns)
-            _check_own(graph, part, own)
-            for candidates in slices(len(part.candidates), columns):
-                scores = blocks.scores(part.queries, part.position, part.candidates[candidates])
-                _compare(graph, part, scores, candidates, own, counts)
-        tally.above[:, mine], tally.ties[:, mine] = counts
-        yield len(part.queries)
-
-
-def _own_scores(blocks: BlockScorer, part: Question, columns: int) -> Scores:
-    """Return float[m], the scores of the test triples themselves, asked for as candidates."""
-    values, place = np.unique(part.own, return_inverse=True)
-    own: Scores = np.zeros(len(part.own))
-    for some in slices(len(values), columns):
-        scores = blocks.scores(part.queries, part.position, part.asked[values[some]])
-        here = (some.start <= place) & (place < some.stop)
-        own = own.astype(scores.dtype, copy=False)
-        own[here] = scores[part.rows[here], place[here] - some.start]
-    return own
-
-
-def _check_own(graph: KnowledgeGraph, part: Question, own: Scores) -> None:
-    if np.isnan(own).any():
-        first = int(np.isnan(own).argmax())
-        raise no_number(graph, part.triple(part.rows[first], part.asked[part.own[first]]))
-
-
-def _compare(
-    graph: KnowledgeGraph, part: Question, scores: Scores, candidates: slice, own: Scores, counts: Counts
-) -> None:
-    """Add to counts, int64[2, 2, m], who of some candidates is above a test triple, and who ties with it."""
-    bad = count(
-        scores,
-        candidates.start,
-        candidates.stop,
-        part.starts,
-        part.own,
-        own.astype(scores.dtype, copy=False),
-        part.known_starts,
-        part.known,
-        counts,
-    )
-    if bad >= 0:
-        row, column = divmod(bad, scores.shape[1])
-        raise no_number(graph, part.triple(row, part.candidates[candidates.start + column]))
-
-
-def given_ranks(benchmark: Benchmark, method: str, scores: LabelledScores, position: Position) -> Ranks:
-    """Return where each triple of P_test stands among those of N_test that differ from it in one position.
-
-    Parameters
-    ----------
-    benchmark
-        The benchmark.
-    method
-        Whose N_test.
-    scores
-        Those of P_test and N_test.
-    position
-        Which position. `type` is no relation: type triples are left out where relations are ranked.
-    """
-    graph = benchmark.graph
-    test, negatives = benchmark.positives.test, benchmark.negatives[method].splits.test
-    places, rivals = np.arange(len(test)), np.arange(len(negatives))
-    if position == "relation" and graph.type_relation is not None:
-        places = np.flatnonzero(test[:, 1] != graph.type_relation)
-        rivals = np.flatnonzero(negatives[:, 1] != graph.type_relation)
-    test, negatives = test[places], negatives[rivals]
-    mine, theirs = scores.positive[places], scores.negative[rivals]
-
-    # Queries and scores as whole numbers in the same order: one sorted list of (query, score) then answers
-    # for every test triple where its query's negatives begin, and where its own score would stand.
-    query, other_query = _numbered(*(query_keys(triples, position, graph) for triples in (test, negatives)))
-    score, other_score = _numbered(mine, theirs)
-    base = len(mine) + len(theirs) + 1
-    listed = np.sort(other_query * base + other_score)
-    begin, end = np.searchsorted(listed, query * base), np.searchsorted(listed, (query + 1) * base)
-    low = np.searchsorted(listed, query * base + score)
-    high = np.searchsorted(listed, query * base + score, side="right")
-    above, ties, competitors = end - high, high - low, end - begin
-
-    # A triple that is labelled both true and false does not compete with itself.
-    order = np.argsort(graph.keys.pack(negatives))
-    itself, where = places_of(graph.keys.pack(negatives)[order], graph.keys.pack(test))
-    if itself.any():
-        again = other_score[order[where[itself]]]
-        above[itself] -= again > score[itself]
-        ties[itself] -= again == score[itself]
-        competitors[itself] -= 1
-    return Ranks("given", position, places, above, ties, competitors)
-
-
-def _numbered(
-    first: npt.NDArray[np.generic], second: npt.NDArray[np.generic]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return two arrays of values as whole numbers in the same order, from 0 on."""
-    numbers = np.unique(np.concatenate([first, second]), return_inverse=True)[1].ravel()
-    return numbers[: len(first)], numbers[len(first) :]
 
 
 def rank(
@@ -543,7 +141,7 @@ def _labelled(
         _check_predictions(predictions, benchmark, method)
         found = predictions.test
     elif blocks is not None:
-        found = LabelledScores(_scores(blocks, test), _scores(blocks, negatives))
+        found = LabelledScores(blocks.of_many(test), blocks.of_many(negatives))
     else:
         raise InputError("nothing to rank by: neither a scorer nor predictions were given")
     for triples, scores in ((test, found.positive), (negatives, found.negative)):
@@ -565,9 +163,175 @@ def _check_predictions(predictions: Predictions, benchmark: Benchmark, method: s
         )
 
 
-def _scores(blocks: BlockScorer, triples: Triples) -> Scores_of_values:
-    parts = [blocks.of_triples(triples[part]) for part in slices(len(triples), blocks.cells)]
-    return np.concatenate([np.empty(0), *parts])
+# -- among the given negatives --------------------------------------------------------------------
+
+
+def given_ranks(benchmark: Benchmark, method: str, scores: LabelledScores, position: Position) -> Ranks:
+    """Return where each triple of P_test stands among those of N_test that differ from it in one position.
+
+    Parameters
+    ----------
+    benchmark
+        The benchmark.
+    method
+        Whose N_test.
+    scores
+        Those of P_test and N_test.
+    position
+        Which position. `type` is no relation: type triples are left out where relations are ranked.
+    """
+    graph = benchmark.graph
+    test, negatives = benchmark.positives.test, benchmark.negatives[method].splits.test
+    places, rivals = np.arange(len(test)), np.arange(len(negatives))
+    if position == "relation" and graph.type_relation is not None:
+        places = np.flatnonzero(test[:, 1] != graph.type_relation)
+        rivals = np.flatnonzero(negatives[:, 1] != graph.type_relation)
+    test, negatives = test[places], negatives[rivals]
+    mine, theirs = scores.positive[places], scores.negative[rivals]
+
+    # Queries and scores as whole numbers in the same order: one sorted list of (query, score) then answers
+    # for every test triple where its query's negatives begin, and where its own score would stand.
+    query, other_query = _numbered(*(query_keys(triples, position, graph) for triples in (test, negatives)))
+    score, other_score = _numbered(mine, theirs)
+    base = len(mine) + len(theirs) + 1
+    listed = np.sort(other_query * base + other_score)
+    begin, end = np.searchsorted(listed, query * base), np.searchsorted(listed, (query + 1) * base)
+    low = np.searchsorted(listed, query * base + score)
+    high = np.searchsorted(listed, query * base + score, side="right")
+    above, ties, competitors = end - high, high - low, end - begin
+
+    # A triple that is labelled both true and false does not compete with itself.
+    order = np.argsort(graph.keys.pack(negatives))
+    itself, where = places_of(graph.keys.pack(negatives)[order], graph.keys.pack(test))
+    if itself.any():
+        again = other_score[order[where[itself]]]
+        above[itself] -= again > score[itself]
+        ties[itself] -= again == score[itself]
+        competitors[itself] -= 1
+    return Ranks("given", position, places, above, ties, competitors)
+
+
+def _numbered(
+    first: npt.NDArray[np.generic], second: npt.NDArray[np.generic]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return two arrays of values as whole numbers in the same order, from 0 on."""
+    numbers = np.unique(np.concatenate([first, second]), return_inverse=True)[1].ravel()
+    return numbers[: len(first)], numbers[len(first) :]
+
+
+# -- among all candidates -------------------------------------------------------------------------
+
+
+def ranks_among_candidates(
+    blocks: BlockScorer,
+    benchmark: Benchmark,
+    positions: Sequence[Position] = POSITIONS,
+    progress: Progress | None = None,
+) -> list[Ranks]:
+    """Return the ranks of P_test in some positions, unfiltered and filtered.
+
+    Parameters
+    ----------
+    blocks
+        Who gives the scores.
+    benchmark
+        The benchmark.
+    positions
+        Which positions.
+    progress
+        Called with what is being done, the queries that are answered, and how many there are.
+    """
+    asked = {position: questions(benchmark, position) for position in positions}
+    total = sum(len(question.queries) for several in asked.values() for question in several)
+    done = 0
+    ranks: list[Ranks] = []
+    for position, several in asked.items():
+        places = [np.empty(0, dtype=np.int64)]
+        competitors = [np.empty((2, 0), dtype=np.int64)]
+        counts = [np.empty((2, 2, 0), dtype=np.int64)]
+        for question in several:
+            size = len(question.candidates)
+            known = np.diff(question.known_starts)[question.rows]
+            places.append(question.places)
+            competitors.append(np.stack([size - (question.own < size), size - known]))
+            counts.append(np.zeros((2, 2, len(question.places)), dtype=np.int64))
+            for answered in _count(blocks, benchmark.graph, question, counts[-1]):
+                done += answered
+                if progress is not None:
+                    progress("ranking", done, total)
+        everywhere = np.concatenate(places)
+        order = np.argsort(everywhere)
+        (above, ties), against = np.concatenate(counts, axis=2)[:, :, order], np.concatenate(competitors, axis=1)
+        ranks += [
+            Ranks(protocol, position, everywhere[order], above[row], ties[row], against[row, order])
+            for row, protocol in enumerate(OPEN)
+        ]
+    return ranks
+
+
+def _count(blocks: BlockScorer, graph: KnowledgeGraph, question: Question, counts: Counts) -> Iterator[int]:
+    """Count competitors block by block; yield how many queries each block answers.
+
+    Counts are int64[2, 2, m]: those above (0) and tied (1), for each protocol of `OPEN`, of each test triple of the
+    question.
+    """
+    rows, columns = blocks.shape(len(question.queries), len(question.asked))
+    for some in slices(len(question.queries), rows):
+        part = question.part(some)
+        mine = slice(int(question.starts[some.start]), int(question.starts[some.stop]))
+        counted = counts[:, :, mine].copy()
+        if columns >= len(question.asked):
+            # All in one block, so that whoever ties does so bit by bit.
+            scores = blocks.scores(part.queries, part.position, part.asked)
+            own = scores[part.rows, part.own]
+            _check_own(graph, part, own)
+            _compare(graph, part, scores, slice(0, len(part.candidates)), own, counted)
+        else:
+            own = _own_scores(blocks, part, columns)
+            _check_own(graph, part, own)
+            for candidates in slices(len(part.candidates), columns):
+                scores = blocks.scores(part.queries, part.position, part.candidates[candidates])
+                _compare(graph, part, scores, candidates, own, counted)
+        counts[:, :, mine] = counted
+        yield len(part.queries)
+
+
+def _own_scores(blocks: BlockScorer, part: Question, columns: int) -> BlockScores:
+    """Return float[m], the scores of the test triples themselves, asked for as candidates."""
+    values, place = np.unique(part.own, return_inverse=True)
+    own: BlockScores = np.zeros(len(part.own))
+    for some in slices(len(values), columns):
+        scores = blocks.scores(part.queries, part.position, part.asked[values[some]])
+        here = (some.start <= place) & (place < some.stop)
+        own = own.astype(scores.dtype, copy=False)
+        own[here] = scores[part.rows[here], place[here] - some.start]
+    return own
+
+
+def _check_own(graph: KnowledgeGraph, part: Question, own: BlockScores) -> None:
+    if np.isnan(own).any():
+        first = int(np.isnan(own).argmax())
+        raise no_number(graph, part.triple(part.rows[first], part.asked[part.own[first]]))
+
+
+def _compare(
+    graph: KnowledgeGraph, part: Question, scores: BlockScores, candidates: slice, own: BlockScores, counts: Counts
+) -> None:
+    """Add to counts, int64[2, 2, m], who of some candidates is above a test triple, and who ties with it."""
+    bad = count(
+        scores,
+        candidates.start,
+        candidates.stop,
+        part.starts,
+        part.own,
+        own.astype(scores.dtype, copy=False),
+        part.known_starts,
+        part.known,
+        counts,
+    )
+    if bad >= 0:
+        row, column = divmod(bad, scores.shape[1])
+        raise no_number(graph, part.triple(row, part.candidates[candidates.start + column]))
 
 
 @kernel
@@ -575,12 +339,12 @@ def count(
     scores: npt.NDArray[Any],
     begin: int,
     end: int,
-    starts: Longs,
+    starts: Counts,
     own: npt.NDArray[np.int32],
     own_scores: npt.NDArray[Any],
-    known_starts: Longs,
+    known_starts: Counts,
     known: npt.NDArray[np.int32],
-    counts: Longs,
+    counts: Counts,
 ) -> int:
     """Add up the competitors of a block's test triples; return where a score is NaN, as a flat place, or -1.
 
@@ -630,3 +394,219 @@ def count(
             counts[0, 1, t] += higher
             counts[1, 1, t] += same
     return -1
+
+
+# -- what is asked --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Test triples that are ranked in one position against the same candidates, as queries.
+
+    Parameters
+    ----------
+    position
+        Which position.
+    candidates
+        int32[c], what may stand there, ascending.
+    unseen
+        int32[u], values of test triples that are no candidates: P_train does not have them. They are scored
+        beside the candidates and are nobody's competitors.
+    queries
+        int32[q, 3], one triple for each query; what it has in the position does not matter.
+    starts, places
+        int64[q + 1], int64[m]: `places[starts[i]:starts[i + 1]]` are the triples of P_test that ask query i.
+    own
+        int32[m]: what each of them has in the position, as a place in `candidates` followed by `unseen`.
+    known_starts, known
+        int64[q + 1], int32[k]: for each query the candidates that make it a triple of P_all, as ascending
+        places in `candidates`.
+    """
+
+    position: Position
+    candidates: Ids
+    unseen: Ids
+    queries: Triples
+    starts: Counts
+    places: Counts
+    own: Ids
+    known_starts: Counts
+    known: Ids
+
+    @property
+    def asked(self) -> Ids:
+        """int32[c + u]: all that has to be scored."""
+        return np.concatenate([self.candidates, self.unseen]) if len(self.unseen) else self.candidates
+
+    @property
+    def rows(self) -> Counts:
+        """int64[m]: the query of each entry of `places`."""
+        return np.repeat(np.arange(len(self.queries)), np.diff(self.starts))
+
+    def part(self, some: slice) -> Question:
+        """Return the question with some consecutive queries only."""
+        starts, known_starts = (s[some.start : some.stop + 1] for s in (self.starts, self.known_starts))
+        mine, known = (slice(int(s[0]), int(s[-1])) for s in (starts, known_starts))
+        return replace(
+            self,
+            queries=self.queries[some],
+            starts=starts - starts[0],
+            places=self.places[mine],
+            own=self.own[mine],
+            known_starts=known_starts - known_starts[0],
+            known=self.known[known],
+        )
+
+    def triple(self, row: int, value: int) -> Ids:
+        """Return int32[3]: a query with a value in the position."""
+        triple: Ids = self.queries[row].copy()
+        triple[POSITIONS.index(self.position)] = value
+        return triple
+
+
+def questions(benchmark: Benchmark, position: Position) -> list[Question]:
+    """Return what has to be asked to rank P_test in one position, without questions that nobody asks.
+
+    Subjects are ranked against Consts(P_train), relations against Rels(P_train), objects against
+    Consts(P_train), or Types(P_train) in a type triple. A type triple has no relation to corrupt. Of an
+    inductive benchmark the constants are those of the context graph.
+    """
+    train, test = benchmark.graph, benchmark.positives.test
+    consts = train.consts if benchmark.context is None else benchmark.context.consts
+    if position == "subject":
+        chosen = [(np.arange(len(test)), consts)]
+    else:
+        is_type = test[:, 1] == (-1 if train.type_relation is None else train.type_relation)
+        plain = consts if position == "object" else train.rels
+        chosen = [(np.flatnonzero(~is_type), plain)]
+        if position == "object":
+            chosen.append((np.flatnonzero(is_type), train.types))
+    if not any(len(places) for places, _ in chosen):
+        return []
+    everything = benchmark.everything
+    keys = query_keys(everything.triples, position, everything)
+    keys *= _size(everything, position)
+    keys += everything.triples[:, POSITIONS.index(position)]
+    keys.sort()
+    return [_question(benchmark, position, places, candidates, keys) for places, candidates in chosen if len(places)]
+
+
+def query_keys(triples: Triples, position: Position, graph: KnowledgeGraph) -> Counts:
+    """Return int64[n], one number for each triple: the same for triples that differ in the position only."""
+    first, second = (column for column in range(3) if POSITIONS[column] != position)
+    keys = triples[:, first].astype(np.int64)
+    keys *= _size(graph, POSITIONS[second])
+    keys += triples[:, second]
+    return keys
+
+
+def _size(graph: KnowledgeGraph, position: Position) -> int:
+    return len(graph.relations if position == "relation" else graph.entities)
+
+
+def _question(benchmark: Benchmark, position: Position, places: Counts, candidates: Ids, positives: Counts) -> Question:
+    """Group test triples into queries; `positives` are the triples of P_all as sorted keys, position last."""
+    size = _size(benchmark.graph, position)
+    test = benchmark.positives.test[places]
+    wanted, first, query = np.unique(
+        query_keys(test, position, benchmark.graph), return_index=True, return_inverse=True
+    )
+    order = np.argsort(query.ravel(), kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(query.ravel(), minlength=len(wanted)))])
+    values = test[order, POSITIONS.index(position)]
+    column = np.full(size, -1, dtype=np.int32)
+    column[candidates] = np.arange(len(candidates), dtype=np.int32)
+    known, known_starts = _among(positives, wanted, size, column)
+    unseen = np.unique(values[column[values] < 0])
+    column[unseen] = np.arange(len(candidates), len(candidates) + len(unseen), dtype=np.int32)
+    return Question(
+        position, candidates, unseen, test[first], starts, places[order], column[values], known_starts, known
+    )
+
+
+def _among(positives: Counts, wanted: Counts, size: int, column: Ids) -> tuple[Ids, Counts]:
+    """Return the candidates that make each query a positive, and where each query's begin."""
+    begin = np.searchsorted(positives, wanted * size)
+    lengths = np.searchsorted(positives, (wanted + 1) * size) - begin
+    shift = begin - (np.cumsum(lengths) - lengths)
+    values = positives[np.arange(lengths.sum()) + np.repeat(shift, lengths)] - np.repeat(wanted * size, lengths)
+    found = column[values]
+    query = np.repeat(np.arange(len(wanted)), lengths)[found >= 0]
+    starts = np.concatenate([[0], np.cumsum(np.bincount(query, minlength=len(wanted)))])
+    return found[found >= 0], starts
+
+
+# -- scores in blocks -----------------------------------------------------------------------------
+
+
+class BlockScorer:
+    """Asks a scorer for the scores of many candidates, as much at a time as the limit allows.
+
+    Parameters
+    ----------
+    scorer
+        A scorer of candidates, or of triples only.
+    memory_limit
+        Bytes for the scores of a block, and the triples that are built for it.
+    """
+
+    def __init__(self, scorer: Scorer, memory_limit: int = MEMORY_LIMIT) -> None:
+        self._scorer = scorer
+        self._by_candidates = scorer if isinstance(scorer, CandidateScorer) else None
+        bytes_each = SCORE_BYTES if self._by_candidates else SCORE_BYTES + TRIPLE_BYTES
+        self.cells = min(CELLS if self._by_candidates else PLAIN_CELLS, memory_limit // bytes_each)
+        if self.cells < 1:
+            raise LimitError(f"{memory_limit} bytes are too few to rank in", hint="allow some megabytes")
+
+    def shape(self, queries: int, candidates: int) -> tuple[int, int]:
+        """Return how many queries and how many candidates make a block.
+
+        All candidates, if enough queries fit into a block then.
+        """
+        enough = min(queries, ROWS if self._by_candidates else 1)
+        if candidates * enough <= self.cells:
+            return max(1, min(queries, self.cells // max(candidates, 1))), max(candidates, 1)
+        rows = min(enough, self.cells)
+        return rows, self.cells // rows
+
+    def scores(self, queries: Triples, position: Position, candidates: Ids) -> BlockScores:
+        """Return float[n, c]: the scores of each query with each candidate in that position."""
+        shape = (len(queries), len(candidates))
+        if self._by_candidates is not None:
+            found = self._by_candidates.score_candidates(queries, position, candidates)
+            return self._checked(found, shape, f"{shape[0]} × {shape[1]} candidates")
+        triples = np.empty((*shape, 3), dtype=np.int32)
+        triples[:] = queries[:, None]
+        triples[:, :, POSITIONS.index(position)] = candidates
+        return self.of_triples(triples.reshape(-1, 3)).reshape(shape)
+
+    def of_triples(self, triples: Triples) -> BlockScores:
+        """Return float[n], the scores of triples."""
+        return self._checked(self._scorer.score(triples), (len(triples),), f"{len(triples)} triples")
+
+    def of_many(self, triples: Triples) -> Scores:
+        """Return float64[n], the scores of triples, asked for in blocks."""
+        parts = [self.of_triples(triples[part]) for part in slices(len(triples), self.cells)]
+        return np.concatenate([np.empty(0), *parts])
+
+    def _checked(self, answer: Any, shape: tuple[int, ...], what: str) -> BlockScores:
+        expected = f"one score for each is wanted: {shape}"
+        found = numbers(answer, expected)  # of the two types that counting is compiled for
+        if found.shape != shape:
+            raise InputError(f"the scorer gave scores of the shape {found.shape} for {what}", hint=expected)
+        return np.ascontiguousarray(found)
+
+
+def no_number(graph: KnowledgeGraph, triple: npt.ArrayLike) -> InputError:
+    """Return the error about a triple whose score is NaN."""
+    names = ", ".join(graph.names(triple)[0])
+    return InputError(
+        f"the score of the triple ({names}) is NaN, so nothing can be ranked against it",
+        hint="give a triple about which nothing is known a low score",
+    )
+
+
+def slices(total: int, size: int) -> Iterator[slice]:
+    """Yield consecutive slices of at most `size`."""
+    for start in range(0, total, size):
+        yield slice(start, min(start + size, total))

@@ -1,13 +1,4 @@
-"""Unfinished runs, checkpoints.
-
-Arrays and facts in one safetensors file, so that they cannot disagree.
-
-The facts are JSON in the file's header. The file is written under another name and moved into place: whoever
-is killed meanwhile leaves the older one whole. The same values give the same bytes.
-
-Large files are written array by array and mapped when they are read, so that nobody needs memory for a copy.
-
-What an unfinished run keeps beside its folder, so that a kill at any moment loses little.
+"""What an unfinished run keeps beside its folder, so that a kill at any moment loses little.
 
 For a run NAME it is the folder `.NAME.loginfer-run`:
 
@@ -20,7 +11,9 @@ For a run NAME it is the folder `.NAME.loginfer-run`:
 
 Every file is complete or not there. The folder is removed when the run is in its place.
 
-Watching a system learn: progress, the learning curve, and a checkpoint every few seconds.
+Arrays and facts share one safetensors file, so that they cannot disagree: the facts are JSON in its header. The
+same values give the same bytes. Large files are written array by array and mapped when they are read, so that
+nobody needs memory for a copy.
 """
 
 from __future__ import annotations
@@ -30,7 +23,7 @@ import json
 import math
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
@@ -42,116 +35,30 @@ import numpy.typing as npt
 from loginfer.benchmark.benchmark import Benchmark
 from loginfer.benchmark.folder.manifest import as_json
 from loginfer.errors import InputError, LogInferError, OutputError
-from loginfer.evaluation.tables import read_predictions, read_ranks, write_predictions, write_ranks
-from loginfer.evaluation.values import Predictions, Ranks
+from loginfer.evaluation.predictions import (
+    PREDICTIONS,
+    RANKS,
+    Predictions,
+    Ranks,
+    read_predictions,
+    read_ranks,
+    write_predictions,
+    write_ranks,
+)
 from loginfer.files import atomic_write, beside, locked, reading, remove_leftovers, writing
 from loginfer.progress import Progress
 from loginfer.systems.interface import Arrays, Checkpoint
-
-# One key only: safetensors does not keep the order of several.
-_FACTS = "loginfer"
-
-# Files of at least so many bytes are not held in memory as wholes.
-LARGE = 2**26
-
-
-def dump_arrays(stream: IO[bytes], arrays: Arrays, facts: Any = None) -> None:
-    """Write arrays, and facts that JSON can hold, to a stream."""
-    from safetensors.numpy import save
-
-    metadata = None if facts is None else {_FACTS: json.dumps(facts)}
-    if sum(array.nbytes for array in arrays.values()) >= LARGE and _plain(arrays):
-        _dump_one_by_one(stream, arrays, metadata)
-    else:
-        stream.write(save({name: np.ascontiguousarray(array) for name, array in arrays.items()}, metadata))
-
-
-def _plain(arrays: Arrays) -> bool:
-    return all(array.dtype == np.dtype("<f4") and array.flags.c_contiguous for array in arrays.values())
-
-
-def _dump_one_by_one(stream: IO[bytes], arrays: Arrays, metadata: Mapping[str, str] | None) -> None:
-    """Write contiguous arrays of float32 as `safetensors` does: by name, the header padded with blanks."""
-    header: dict[str, Any] = {} if metadata is None else {"__metadata__": metadata}
-    start = 0
-    for name in sorted(arrays):
-        end = start + arrays[name].nbytes
-        header[name] = {"dtype": "F32", "shape": list(arrays[name].shape), "data_offsets": [start, end]}
-        start = end
-    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
-    text += b" " * (-len(text) % 8)
-    stream.write(len(text).to_bytes(8, "little") + text)
-    for name in sorted(arrays):
-        stream.write(arrays[name].data)
-
-
-def write_arrays(path: Path, arrays: Arrays, facts: Any = None) -> None:
-    """Write arrays and facts to a file, which is replaced in one step."""
-    with atomic_write(path, "wb", force=True) as stream:
-        dump_arrays(stream, arrays, facts)
-
-
-def read_arrays(path: Path) -> tuple[dict[str, npt.NDArray[Any]], Any]:
-    """Read arrays, which may be changed, and facts. Changes stay in memory.
-
-    Raises
-    ------
-    InputError
-        If the file is damaged.
-    """
-    from safetensors import SafetensorError
-
-    try:
-        with reading(path):
-            arrays, header = _mapped(path) if path.stat().st_size >= LARGE else _loaded(path)
-        facts = header.get("__metadata__", {}).get(_FACTS)
-        return arrays, None if facts is None else json.loads(facts)
-    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"`{path}` is damaged: {error}", hint="remove it") from error
-
-
-def _loaded(path: Path) -> tuple[dict[str, npt.NDArray[Any]], Any]:
-    from safetensors.numpy import load
-
-    content = path.read_bytes()
-    arrays = {name: array.copy() for name, array in load(content).items()}
-    size = int.from_bytes(content[:8], "little")
-    return arrays, json.loads(content[8 : 8 + size])
-
-
-def _mapped(path: Path) -> tuple[dict[str, npt.NDArray[Any]], Any]:
-    """Read the arrays of a large file as they are used."""
-    from safetensors import safe_open
-
-    with safe_open(path, framework="numpy") as file:  # checks that the header makes sense
-        names = list(file.keys())
-    with path.open("rb") as stream:
-        size = int.from_bytes(stream.read(8), "little")
-        header = json.loads(stream.read(size))
-    arrays: dict[str, npt.NDArray[Any]] = {}
-    content = np.memmap(path, dtype=np.uint8, mode="c")
-    for name in names:
-        about = header[name]
-        start, end = (8 + size + offset for offset in about["data_offsets"])
-        kind = np.dtype(_KINDS[about["dtype"]])
-        arrays[name] = content[start:end].view(np.ndarray).view(kind).reshape(about["shape"])
-    return arrays, header
-
-
-_KINDS = {
-    "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "<i1",
-    "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1", "BOOL": "?",
-}  # fmt: skip
-
 
 Curve = list[dict[str, Any]]
 
 REQUEST = "request.json"
 CHECKPOINT = "checkpoint.safetensors"
-LARGE_FOLDER = "weights"
+LARGE_WEIGHTS = "weights"
 TRAINED = "trained.safetensors"
-PREDICTIONS = "predictions.parquet"
-RANKS = "ranks.parquet"
+_RESULTS = (CHECKPOINT, TRAINED, PREDICTIONS, RANKS)
+
+# A killed run loses at most so many seconds of learning.
+CHECKPOINT_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,67 +68,75 @@ class UnfinishedRun:
     Parameters
     ----------
     folder
-        Where it is.
+        Where it is; None if nothing is kept.
     resumed
         Whether an earlier run left something here.
     """
 
-    folder: Path
-    resumed: bool
+    folder: Path | None = None
+    resumed: bool = False
 
     @property
-    def large(self) -> Path:
+    def large(self) -> Path | None:
         """Where a system that learns keeps what is too large for a checkpoint."""
-        return self.folder / LARGE_FOLDER
+        return None if self.folder is None else self.folder / LARGE_WEIGHTS
 
     def checkpoint(self) -> tuple[Checkpoint, Curve] | None:
         """Return the last checkpoint, with the learning curve up to it."""
-        found = self._arrays(CHECKPOINT)
-        return None if found is None else (Checkpoint(found[0], found[1]["facts"]), found[1]["curve"])
+        kept = self._arrays(CHECKPOINT)
+        return None if kept is None else (Checkpoint(kept[0], kept[1]["facts"]), kept[1]["curve"])
 
     def keep_checkpoint(self, checkpoint: Checkpoint, curve: Curve) -> None:
         """Keep a checkpoint instead of the last one."""
         facts = {"facts": dict(checkpoint.facts), "curve": curve}
-        write_arrays(self.folder / CHECKPOINT, checkpoint.arrays, facts)
+        self._write(CHECKPOINT, lambda stream: dump_arrays(stream, checkpoint.arrays, facts))
 
     def trained(self) -> tuple[Arrays, Curve] | None:
         """Return the learned weights, with the learning curve."""
-        found = self._arrays(TRAINED)
-        return None if found is None else (found[0], found[1]["curve"])
+        kept = self._arrays(TRAINED)
+        return None if kept is None else (kept[0], kept[1]["curve"])
 
     def keep_trained(self, arrays: Arrays, curve: Curve) -> None:
         """Keep learned weights; the checkpoint and its files are needed no more.
 
         Who has mapped one of these keeps it, where the system lets a file in use be removed.
         """
-        write_arrays(self.folder / TRAINED, arrays, {"curve": curve})
-        with contextlib.suppress(OSError):
-            (self.folder / CHECKPOINT).unlink()
-        shutil.rmtree(self.large, ignore_errors=True)
+        self._write(TRAINED, lambda stream: dump_arrays(stream, arrays, {"curve": curve}))
+        if self.folder is not None:
+            with contextlib.suppress(OSError):
+                (self.folder / CHECKPOINT).unlink()
+            shutil.rmtree(self.folder / LARGE_WEIGHTS, ignore_errors=True)
 
     def predictions(self, benchmark: Benchmark, method: str | None) -> Predictions | None:
         """Return the scores, if they are known."""
-        path = self.folder / PREDICTIONS
-        return read_predictions(path, benchmark, method) if path.exists() else None
+        path = self._file(PREDICTIONS)
+        return None if path is None else read_predictions(path, benchmark, method)
 
     def keep_predictions(self, predictions: Predictions, benchmark: Benchmark) -> None:
         """Keep the scores."""
-        with atomic_write(self.folder / PREDICTIONS, "wb", force=True) as stream:
-            write_predictions(predictions, benchmark, stream)
+        self._write(PREDICTIONS, lambda stream: write_predictions(predictions, benchmark, stream))
 
     def ranks(self) -> list[Ranks] | None:
         """Return the ranks, if they are known."""
-        path = self.folder / RANKS
-        return read_ranks(path) if path.exists() else None
+        path = self._file(RANKS)
+        return None if path is None else read_ranks(path)
 
     def keep_ranks(self, ranks: Sequence[Ranks], benchmark: Benchmark) -> None:
         """Keep the ranks."""
-        with atomic_write(self.folder / RANKS, "wb", force=True) as stream:
-            write_ranks(ranks, benchmark, stream)
+        self._write(RANKS, lambda stream: write_ranks(ranks, benchmark, stream))
+
+    def _file(self, name: str) -> Path | None:
+        path = None if self.folder is None else self.folder / name
+        return path if path is not None and path.exists() else None
+
+    def _write(self, name: str, write: Callable[[IO[bytes]], None]) -> None:
+        if self.folder is not None:
+            with atomic_write(self.folder / name, "wb", force=True) as stream:
+                write(stream)
 
     def _arrays(self, name: str) -> tuple[dict[str, Any], Any] | None:
-        path = self.folder / name
-        if not path.exists():
+        path = self._file(name)
+        if path is None:
             return None
         try:
             arrays, facts = read_arrays(path)
@@ -258,7 +173,7 @@ def open_unfinished_run(path: Path, request: Mapping[str, Any], *, force: bool =
         try:
             yield UnfinishedRun(folder, resumed)
         except BaseException:
-            if not _holds_work(folder):
+            if not _has_results(folder):
                 shutil.rmtree(folder, ignore_errors=True)
             raise
         shutil.rmtree(folder, ignore_errors=True)
@@ -266,13 +181,12 @@ def open_unfinished_run(path: Path, request: Mapping[str, Any], *, force: bool =
 
 def _prepare(folder: Path, request: dict[str, Any], target: Path, force: bool) -> bool:
     """Make the folder ready; return whether there is something to go on from."""
-    file = folder / REQUEST
     if folder.exists():
-        earlier = _earlier(file)
+        earlier = _earlier_request(folder / REQUEST)
         if earlier == request:
-            for name in (CHECKPOINT, TRAINED, PREDICTIONS, RANKS):
+            for name in _RESULTS:
                 remove_leftovers(folder / name)
-            return _holds_work(folder)
+            return _has_results(folder)
         if earlier is not None and not force:
             raise OutputError(
                 f"an unfinished run for `{target}` asked for something else: "
@@ -283,40 +197,34 @@ def _prepare(folder: Path, request: dict[str, Any], target: Path, force: bool) -
             shutil.rmtree(folder)
     with writing(target):
         folder.mkdir()
-    with atomic_write(file) as stream:
+    with atomic_write(folder / REQUEST) as stream:
         stream.write(as_json(request))
     return False
 
 
-def _holds_work(folder: Path) -> bool:
-    return any((folder / name).exists() for name in (CHECKPOINT, TRAINED, PREDICTIONS, RANKS))
+def _has_results(folder: Path) -> bool:
+    return any((folder / name).exists() for name in _RESULTS)
 
 
-def _earlier(file: Path) -> dict[str, Any] | None:
+def _earlier_request(file: Path) -> dict[str, Any] | None:
     """Return an earlier request; None where a run was killed before it had written it."""
     try:
-        found = json.loads(file.read_bytes())
+        request = json.loads(file.read_bytes())
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) else None
+    return request if isinstance(request, dict) else None
 
 
 def differences(earlier: Mapping[str, Any], now: Mapping[str, Any], above: str = "") -> list[str]:
     """Say in what two requests differ, for a message."""
-    told: list[str] = []
+    texts: list[str] = []
     for key in dict.fromkeys([*now, *earlier]):
         one, two = earlier.get(key), now.get(key)
-        if one == two:
-            continue
         if isinstance(one, dict) and isinstance(two, dict):
-            told += differences(one, two, f"{above}{key}.")
-        else:
-            told.append(f"`{above}{key}` was {json.dumps(one)}, now {json.dumps(two)}")
-    return told
-
-
-# A killed run loses at most so many seconds of learning.
-CHECKPOINT_SECONDS = 10.0
+            texts += differences(one, two, f"{above}{key}.")
+        elif one != two:
+            texts.append(f"`{above}{key}` was {json.dumps(one)}, now {json.dumps(two)}")
+    return texts
 
 
 class RunMonitor:
@@ -324,8 +232,8 @@ class RunMonitor:
 
     Parameters
     ----------
-    work
-        The folder; without one nothing is kept.
+    unfinished
+        The unfinished run.
     progress
         Who shows how far the work is.
     seconds
@@ -333,34 +241,28 @@ class RunMonitor:
     """
 
     def __init__(
-        self, work: UnfinishedRun | None = None, progress: Progress | None = None, seconds: float = CHECKPOINT_SECONDS
+        self, unfinished: UnfinishedRun, progress: Progress | None = None, seconds: float = CHECKPOINT_SECONDS
     ) -> None:
         self.curve: Curve = []
-        self._work = work
-        self._progress = progress
-        self._seconds = seconds
+        self._unfinished, self._progress, self._seconds = unfinished, progress, seconds
         self._last = time.monotonic()
 
     def restore(self) -> Checkpoint | None:
         """Return the last checkpoint of a run that was killed, and take up its learning curve."""
-        found = None if self._work is None else self._work.checkpoint()
-        if found is None:
-            return None
-        checkpoint, self.curve = found
+        checkpoint, self.curve = self._unfinished.checkpoint() or (None, self.curve)
         return checkpoint
 
     def folder(self) -> Path | None:
         """Return a folder for what is too large for a checkpoint."""
-        return None if self._work is None else self._work.large
+        return self._unfinished.large
 
     def due(self) -> bool:
         """Say whether the last checkpoint is old enough."""
-        return self._work is not None and time.monotonic() - self._last >= self._seconds
+        return self._unfinished.folder is not None and time.monotonic() - self._last >= self._seconds
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Keep a checkpoint."""
-        if self._work is not None:
-            self._work.keep_checkpoint(checkpoint, self.curve)
+        self._unfinished.keep_checkpoint(checkpoint, self.curve)
         # Counted from here: writing to a slow disk must not take most of the time.
         self._last = time.monotonic()
 
@@ -378,3 +280,88 @@ def _json(value: Any) -> float | int | None:
     if isinstance(value, Integral):
         return int(value)
     return float(value) if math.isfinite(value) else None
+
+
+# -- files of arrays --------------------------------------------------------------------------------
+
+# One key only: safetensors does not keep the order of several.
+_FACTS = "loginfer"
+
+# Files of at least so many bytes are not held in memory as wholes.
+LARGE = 2**26
+
+
+def dump_arrays(stream: IO[bytes], arrays: Arrays, facts: Any = None) -> None:
+    """Write arrays, and facts that JSON can hold, to a stream."""
+    from safetensors.numpy import save
+
+    metadata = None if facts is None else {_FACTS: json.dumps(facts)}
+    plain = all(array.dtype == np.dtype("<f4") and array.flags.c_contiguous for array in arrays.values())
+    if plain and sum(array.nbytes for array in arrays.values()) >= LARGE:
+        _dump_one_by_one(stream, arrays, metadata)
+    else:
+        stream.write(save({name: np.ascontiguousarray(array) for name, array in arrays.items()}, metadata))
+
+
+def _dump_one_by_one(stream: IO[bytes], arrays: Arrays, metadata: Mapping[str, str] | None) -> None:
+    """Write contiguous arrays of float32 as `safetensors` does: by name, the header padded with blanks."""
+    header: dict[str, Any] = {} if metadata is None else {"__metadata__": metadata}
+    start = 0
+    for name in sorted(arrays):
+        end = start + arrays[name].nbytes
+        header[name] = {"dtype": "F32", "shape": list(arrays[name].shape), "data_offsets": [start, end]}
+        start = end
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    stream.write(len(text).to_bytes(8, "little") + text)
+    for name in sorted(arrays):
+        stream.write(arrays[name].data)
+
+
+def read_arrays(path: Path) -> tuple[dict[str, npt.NDArray[Any]], Any]:
+    """Read arrays, which may be changed, and facts. Changes stay in memory.
+
+    Raises
+    ------
+    InputError
+        If the file is damaged.
+    """
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    try:
+        with reading(path):
+            if path.stat().st_size >= LARGE:
+                arrays, header = _mapped(path)
+            else:
+                content = path.read_bytes()
+                arrays = {name: array.copy() for name, array in load(content).items()}
+                header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+        facts = header.get("__metadata__", {}).get(_FACTS)
+        return arrays, None if facts is None else json.loads(facts)
+    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"`{path}` is damaged: {error}", hint="remove it") from error
+
+
+def _mapped(path: Path) -> tuple[dict[str, npt.NDArray[Any]], Any]:
+    """Read the arrays of a large file as they are used."""
+    from safetensors import safe_open
+
+    with safe_open(path, framework="numpy") as file:  # checks that the header makes sense
+        names = list(file.keys())
+    content = np.memmap(path, dtype=np.uint8, mode="c")
+    begin = 8 + int.from_bytes(content[:8].tobytes(), "little")
+    header = json.loads(content[8:begin].tobytes())
+    arrays = {}
+    for name in names:
+        about = header[name]
+        start, end = (begin + offset for offset in about["data_offsets"])
+        values = content[start:end].view(np.ndarray).view(_DTYPES[about["dtype"]])
+        arrays[name] = values.reshape(about["shape"])
+    return arrays, header
+
+
+_DTYPES = {
+    "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "<i1",
+    "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1", "BOOL": "?",
+}  # fmt: skip

@@ -1,17 +1,10 @@
-"""Were the rules found.
+"""Were the rules of a benchmark found? Section 5.4: which of them mined rules entail, beside what chance would entail.
 
-Which rules of a benchmark were mined as they are, up to renaming and atom order: ε_cont.
-
-What the analysis of mined rules says, as values.
-
-Section 5.4: which rules of a benchmark mined rules entail, beside what chance would entail.
-
-Mined rules are taken as plain Datalog, as the files say and as the paper does: variables may stand for the
-same entity, although AnyBURL and RuleN apply their rules to different ones only. Zero rules are no Datalog
-rules and are passed over. Each share stands beside its controls, because a large rule set entails nearly
-anything: a single step instead of the closure, and the same bodies with random heads.
-
-Mined rules for the analysis: from a rule file in any dialect, or from the run of a miner.
+Mined rules come from a rule file in any dialect, or from the run of a miner. They are taken as plain Datalog, as the
+files say and as the paper does: variables may stand for the same entity, although AnyBURL and RuleN apply their rules
+to different ones only. Zero rules are no Datalog rules and are passed over. Each share stands beside its controls,
+because a large rule set entails nearly anything: a single step instead of the closure, and the same bodies with
+random heads. ε_cont counts the rules that were mined as they are, up to renaming and atom order.
 """
 
 from __future__ import annotations
@@ -23,7 +16,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from loginfer.benchmark.benchmark import Benchmark
 from loginfer.engine.binding import relation_named
@@ -34,65 +26,12 @@ from loginfer.logic.dialects import dialect_named
 from loginfer.logic.entailment import Entailment, PathRules
 from loginfer.logic.entailment_plain import Step
 from loginfer.logic.rule import Atom, Constant, Rule, ScoredRule
-from loginfer.logic.rule_files import SHIPPED, dialect_of, parse_rules, read_rules
+from loginfer.logic.rule_files import dialect_of, parse_rules, read_rules
 from loginfer.logic.subrules import SubRule, subrules_of
 from loginfer.progress import Progress
 from loginfer.randomness import generator
 from loginfer.systems.rules.mined import LONGEST, NONE, MinedRules, RuleTable
 from loginfer.systems.rules.texts import Skipped, mined_from, read_path_rules
-
-# Any odd number will do: rows with the same product are compared in full.
-_MULTIPLIER = np.int64(0x9E3779B97F4A7C15 - (1 << 64))
-
-
-def contained(rules: Sequence[Rule], mined: MinedRules, graph: KnowledgeGraph) -> list[bool]:
-    """Return which rules are among the mined ones, up to variable renaming and atom order.
-
-    A path rule has one row in a table: its path starts at the head's subject. So rows are compared, and
-    canonical texts only for rules of other shapes.
-    """
-    rows = [_row(rule, graph) for rule in rules]
-    known = _rows_among(mined.paths, [row for row in rows if row is not None])
-    texts = {canonical_text(scored.rule) for scored in mined.others}
-    return [
-        row in known or (bool(texts) and canonical_text(rule) in texts) for rule, row in zip(rules, rows, strict=True)
-    ]
-
-
-def _row(rule: Rule, graph: KnowledgeGraph) -> tuple[int, ...] | None:
-    """Return the row of a table that a rule would be; None for other shapes and names nobody has mined."""
-    paths, others = PathRules.of([rule])
-    if others:
-        return None
-    relations = [relation_named(name, graph) for name in paths.relations]
-    constants = [graph.entities.get(name) for name in paths.constants]
-    if min(relations) < 0 or None in constants:
-        return None
-
-    def constant(code: int) -> int:
-        found = None if code == NONE else constants[code]
-        return NONE if found is None else found
-
-    steps = [NONE if c == NONE else 2 * relations[c // 2] + c % 2 for c in paths.body[0].tolist()]
-    ends = constant(int(paths.head_constant[0])), constant(int(paths.end_constant[0]))
-    return (relations[int(paths.head[0])], int(paths.variables[0]), *ends, *steps)
-
-
-def _rows_among(paths: RuleTable, wanted: Sequence[tuple[int, ...]]) -> set[tuple[int, ...]]:
-    """Return those rows that a table has."""
-    columns = [paths.head, paths.variables, paths.head_constant, paths.end_constant, *paths.body.T]
-    rows = np.array(wanted, dtype=np.int32).reshape(-1, 4 + LONGEST)
-    places = np.flatnonzero(np.isin(_mixed(columns), _mixed(list(rows.T))))
-    found = {tuple(row) for row in np.column_stack([column[places] for column in columns]).tolist()}
-    return found.intersection(wanted)
-
-
-def _mixed(columns: Sequence[npt.NDArray[np.integer]]) -> npt.NDArray[np.int64]:
-    mixed = np.zeros(len(columns[0]), dtype=np.int64)
-    for column in columns:
-        mixed = mixed * _MULTIPLIER + column
-    return mixed
-
 
 # found      the rule itself was mined, up to renaming and atom order
 # entailed   it follows from what was mined
@@ -172,12 +111,8 @@ class RecoveredRule:
             "single_step": self.single_step,
             "random_heads": self.random_heads,
             "derivation": [
-                {
-                    "rule": str(step.rule),
-                    "premises": [str(premise) for premise in step.premises],
-                    "conclusion": str(step.conclusion),
-                }
-                for step in self.derivation
+                {"rule": str(s.rule), "premises": [*map(str, s.premises)], "conclusion": str(s.conclusion)}
+                for s in self.derivation
             ],
             "subrules": [{"rule": str(s.rule), "entailed": s.entailed} for s in self.subrules],
         }
@@ -244,10 +179,8 @@ class RuleRecovery:
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain values, shares as fractions."""
-        figures = dict(vars(self.figures))
-        figures.pop("confidence")
         return {
-            **figures,
+            **{name: value for name, value in vars(self.figures).items() if name != "confidence"},
             "benchmark_rules": len(self.rules),
             "subrules": self.subrules,
             "draws": self.draws,
@@ -306,32 +239,26 @@ def rule_recovery(
     everything = _as_mined(mined)
     if not len(everything):
         raise InputError("no rules were mined", hint="zero rules, which have no body, do not count")
-    asked = _Questions(tuple(rules), graph, seed, draws, subrules)
-    levels = sorted(set(confidences))
-    for level in levels:
+    for level in confidences:
         if not 0 <= level <= 1:
             raise InputError(f"a confidence is between 0 and 1, not {level}")
-    answers = _Answers(asked, everything, None)
-    found: list[_Answers] = []
-    steps = len(levels) + 1
+    asked = _Questions(
+        tuple(rules), graph, _random_heads(rules, graph, seed, draws), subrules_of(rules) if subrules else ()
+    )
+    answers = last = _Answers(asked, everything, None)
+    levels = sorted(set(confidences))
+    by_confidence = []
     for number, level in enumerate(levels):
         if progress:
-            progress("comparing rules", number, steps)
+            progress("comparing rules", number, len(levels) + 1)
         chosen = _confident(everything, level)
-        before = found[-1] if found else answers
-        same = len(chosen) == len(before.mined)
-        found.append(before if same else _Answers(asked, chosen, before))
-        _ = found[-1].figures
+        if len(chosen) < len(last.mined):
+            last = _Answers(asked, chosen, last)
+        by_confidence.append(replace(last.figures, confidence=level))
     if progress:
-        progress("comparing rules", steps - 1, steps)
-    return RuleRecovery(
-        answers.figures,
-        tuple(replace(a.figures, confidence=level) for a, level in zip(found, levels, strict=True)),
-        answers.rule_by_rule(),
-        len(asked.subrules),
-        draws,
-        seed,
-    )
+        progress("comparing rules", len(levels), len(levels) + 1)
+    rule_by_rule = answers.rule_by_rule()
+    return RuleRecovery(answers.figures, tuple(by_confidence), rule_by_rule, len(asked.subrules), draws, seed)
 
 
 # -- what is asked ---------------------------------------------------------------------------------
@@ -339,44 +266,30 @@ def rule_recovery(
 
 @dataclass(frozen=True)
 class _Questions:
-    """The rules, their sub-rules and their random heads."""
+    """The rules, the graph whose names they have, for each rule one head a draw, and the sub-rules."""
 
     rules: tuple[Rule, ...]
     graph: KnowledgeGraph
-    seed: int
-    draws: int
-    with_subrules: bool = True
+    random_heads: list[list[Atom]]
+    subrules: tuple[SubRule, ...]
 
-    @cached_property
-    def subrules(self) -> tuple[SubRule, ...]:
-        return subrules_of(self.rules) if self.with_subrules else ()
 
-    @cached_property
-    def random_heads(self) -> list[list[Atom]]:
-        """For each rule one head a draw; none if there is nothing to choose from."""
-        random = generator(self.seed, "rule recovery", "random heads").random((len(self.rules), self.draws))
-        found = []
-        for rule, row in zip(self.rules, random, strict=True):
-            heads = self._other_heads(rule)
-            found.append([heads[int(share * len(heads))] for share in row] if heads else [])
-        return found
-
-    def _other_heads(self, rule: Rule) -> list[Atom]:
+def _random_heads(rules: Sequence[Rule], graph: KnowledgeGraph, seed: int, draws: int) -> list[list[Atom]]:
+    """Return for each rule one head a draw; none if there is nothing to choose from."""
+    relations = [name for i, name in enumerate(graph.relations) if i != graph.type_relation]
+    types = [Constant(name) for name in graph.entities.names(graph.types)]
+    shares = generator(seed, "rule recovery", "random heads").random((len(rules), draws))
+    drawn = []
+    for rule, row in zip(rules, shares, strict=True):
         head = rule.head
         if head.is_type:
             used = {atom.object for atom in rule if atom.is_type}
-            types = [Constant(name) for name in self._types if Constant(name) not in used]
-            return [Atom(head.subject, RDF_TYPE, kind) for kind in types]
-        taken = {atom.relation for atom in rule}
-        return [Atom(head.subject, name, head.object) for name in self._relations if name not in taken]
-
-    @cached_property
-    def _relations(self) -> list[str]:
-        return [name for i, name in enumerate(self.graph.relations) if i != self.graph.type_relation]
-
-    @cached_property
-    def _types(self) -> list[str]:
-        return self.graph.entities.names(self.graph.types)
+            heads = [Atom(head.subject, RDF_TYPE, kind) for kind in types if kind not in used]
+        else:
+            taken = {atom.relation for atom in rule}
+            heads = [Atom(head.subject, name, head.object) for name in relations if name not in taken]
+        drawn.append([heads[int(share * len(heads))] for share in row] if heads else [])
+    return drawn
 
 
 # -- what is answered ------------------------------------------------------------------------------
@@ -397,7 +310,7 @@ class _Answers:
 
     def __init__(self, asked: _Questions, mined: MinedRules, larger: _Answers | None) -> None:
         self.asked, self.mined, self._larger = asked, mined, larger
-        self._entailment = entailment_of(mined, asked.graph)
+        self._entailment = _entailment(mined, asked.graph)
         self._has_inequalities = any(scored.rule.inequalities for scored in mined.others)
         self._known: dict[object, bool | None] = {}
 
@@ -407,13 +320,13 @@ class _Answers:
 
     @cached_property
     def subrules(self) -> list[bool | None]:
-        rules = [sub.rule for sub in self.asked.subrules]
-        return self._ask(rules, None if self._larger is None else self._larger.subrules)
+        return self._ask(
+            [sub.rule for sub in self.asked.subrules], None if self._larger is None else self._larger.subrules
+        )
 
     def _ask(self, rules: Sequence[Rule], larger: Sequence[bool | None] | None) -> list[bool | None]:
-        return [
-            False if larger is not None and larger[i] is False else self._decided(rule) for i, rule in enumerate(rules)
-        ]
+        known = larger or [None] * len(rules)
+        return [False if told is False else self._decided(rule) for rule, told in zip(rules, known, strict=True)]
 
     def _decided(self, rule: Rule) -> bool | None:
         if rule.negations:
@@ -441,29 +354,28 @@ class _Answers:
     def random_heads(self) -> list[list[bool | None]]:
         answers: list[list[bool | None]] = []
         for place, (rule, heads) in enumerate(zip(self.asked.rules, self.asked.random_heads, strict=True)):
-            larger = [None] * len(heads) if self._larger is None else self._larger.random_heads[place]
-            open_ = list(dict.fromkeys(h for h, known in zip(heads, larger, strict=True) if known is not False))
             if rule.negations:
                 answers.append([None] * len(heads))
                 continue
+            larger = [None] * len(heads) if self._larger is None else self._larger.random_heads[place]
+            open_ = list(dict.fromkeys(h for h, known in zip(heads, larger, strict=True) if known is not False))
             known = dict(zip(open_, self._entailment.entails_heads(rule, open_), strict=True))
             answers.append([known.get(head, False) for head in heads])
         return answers
 
     @cached_property
     def figures(self) -> RecoveryFigures:
-        draws = [row for row in self.random_heads if row]
-        undecided = [*self.entailed, *self.subrules, *(answer for row in draws for answer in row)].count(None)
+        # Each draw has one head a rule, so the mean over draws is the share of all.
+        drawn = [answer for row in self.random_heads for answer in row]
         return RecoveryFigures(
             None,
             len(self.mined),
             _share(self.entailed) or 0.0,
             _share(self.found) or 0.0,
             _share(self.single_step) or 0.0,
-            # Each draw has one head a rule, so the mean over draws is the share of all.
-            _share([answer for row in draws for answer in row]),
+            _share(drawn),
             _share(self.subrules),
-            undecided,
+            [*self.entailed, *self.subrules, *drawn].count(None),
         )
 
     def rule_by_rule(self) -> tuple[RecoveredRule, ...]:
@@ -489,7 +401,7 @@ def _share(answers: Sequence[bool | None]) -> float | None:
     return sum(map(bool, answers)) / len(answers) if answers else None
 
 
-def entailment_of(mined: MinedRules, graph: KnowledgeGraph) -> Entailment:
+def _entailment(mined: MinedRules, graph: KnowledgeGraph) -> Entailment:
     """Return what mined rules entail, read as plain Datalog; zero rules are passed over."""
     relations = list(graph.relations)
     if graph.type_relation is not None:
@@ -509,15 +421,68 @@ def entailment_of(mined: MinedRules, graph: KnowledgeGraph) -> Entailment:
 
 def _as_mined(mined: MinedRules | Sequence[ScoredRule | Rule]) -> MinedRules:
     if isinstance(mined, MinedRules):
-        return replace(mined, paths=mined.paths.take(mined.paths.body[:, 0] != NONE))
+        return _without_zero_rules(mined)
     rules = [rule if isinstance(rule, ScoredRule) else ScoredRule(rule) for rule in mined]
     return MinedRules(RuleTable.empty(), tuple(rules))
+
+
+def _without_zero_rules(mined: MinedRules) -> MinedRules:
+    return replace(mined, paths=mined.paths.take(mined.paths.body[:, 0] != NONE))
 
 
 def _confident(mined: MinedRules, least: float) -> MinedRules:
     others = [s for s in mined.others if s.confidence is None or s.confidence >= least]
     kept = mined.paths.take(np.asarray(mined.paths.confidence >= least))
     return replace(mined, paths=kept, others=tuple(others))
+
+
+# -- mined as they are ------------------------------------------------------------------------------
+
+
+def contained(rules: Sequence[Rule], mined: MinedRules, graph: KnowledgeGraph) -> list[bool]:
+    """Return which rules are among the mined ones, up to variable renaming and atom order.
+
+    A path rule has one row in a table: its path starts at the head's subject. So rows are compared, and
+    canonical texts only for rules of other shapes.
+    """
+    rows = [_row(rule, graph) for rule in rules]
+    known = _rows_among(mined.paths, [row for row in rows if row is not None])
+    texts = {canonical_text(scored.rule) for scored in mined.others}
+    return [
+        row in known or (bool(texts) and canonical_text(rule) in texts) for rule, row in zip(rules, rows, strict=True)
+    ]
+
+
+def _row(rule: Rule, graph: KnowledgeGraph) -> tuple[int, ...] | None:
+    """Return the row of a table that a rule would be; None for other shapes and names nobody has mined."""
+    paths, others = PathRules.of([rule])
+    if others:
+        return None
+    relations = [relation_named(name, graph) for name in paths.relations]
+    constants = [graph.entities.get(name) for name in paths.constants]
+    if min(relations) < 0 or None in constants:
+        return None
+
+    def constant(code: int) -> int:
+        found = None if code == NONE else constants[code]
+        return NONE if found is None else found
+
+    steps = [NONE if c == NONE else 2 * relations[c // 2] + c % 2 for c in paths.body[0].tolist()]
+    ends = constant(int(paths.head_constant[0])), constant(int(paths.end_constant[0]))
+    return (relations[int(paths.head[0])], int(paths.variables[0]), *ends, *steps)
+
+
+def _rows_among(paths: RuleTable, wanted: Sequence[tuple[int, ...]]) -> set[tuple[int, ...]]:
+    """Return those rows that a table has."""
+    columns = [paths.head, paths.variables, paths.head_constant, paths.end_constant, *paths.body.T]
+    rows = np.array(wanted, dtype=np.int32).reshape(-1, 4 + LONGEST)
+    # Few rows of the table have in each column what some wanted row has there.
+    places = np.flatnonzero(np.all([*map(np.isin, columns, rows.T)], axis=0))
+    found = {tuple(row) for row in np.column_stack([column[places] for column in columns]).tolist()}
+    return found.intersection(wanted)
+
+
+# -- reading what was mined -------------------------------------------------------------------------
 
 
 def read_mined(
@@ -554,20 +519,17 @@ def read_mined(
         mined, skipped = _of_run(path, benchmark), Skipped()
     else:
         mined, skipped = _of_file(str(source), benchmark, dialect, on_error)
+    count = len(skipped.malformed)
+    lines = "1 line is" if count == 1 else f"{count:,} lines are"
     if skipped.malformed and on_error == "fail":
-        raise InputError(
-            skipped.malformed[0],
-            hint=f"{_lines(len(skipped.malformed))} no rule; --on-error skip leaves such lines out",
-        )
+        raise InputError(skipped.malformed[0], hint=f"{lines} no rule; --on-error skip leaves such lines out")
     notes = [f"left out {count:,} of the mined rules: {reason}, e.g. {skipped.examples[reason]}"
              for reason, count in skipped.counts.items()]  # fmt: skip
     if skipped.malformed:
-        notes.append(f"skipped what is no rule: {_lines(len(skipped.malformed))}, e.g. {skipped.malformed[0]}")
-    has_body = mined.paths.body[:, 0] != NONE
-    zero = int((~has_body).sum())
-    if zero:
-        notes.append(f"left out {zero:,} zero rules: without a body they are no Datalog rules")
-    kept = MinedRules(mined.paths.take(has_body), mined.others, mined.distinct)
+        notes.append(f"skipped what is no rule: {lines}, e.g. {skipped.malformed[0]}")
+    kept = _without_zero_rules(mined)
+    if len(kept) < len(mined):
+        notes.append(f"left out {len(mined) - len(kept):,} zero rules: without a body they are no Datalog rules")
     if not len(kept):
         raise InputError(
             f"`{source}` holds no rule that could be used",
@@ -576,24 +538,14 @@ def read_mined(
     return kept, notes
 
 
-def _lines(count: int) -> str:
-    return "1 line is" if count == 1 else f"{count:,} lines are"
-
-
 def _of_file(
     source: str, benchmark: Benchmark, dialect: str | None, on_error: Literal["fail", "skip"]
 ) -> tuple[MinedRules, Skipped]:
-    name = dialect_named(dialect).name if dialect else _dialect_of(source)
-    if name == "anyburl" and Path(source).exists():
+    path = Path(source)
+    name = dialect_named(dialect).name if dialect else dialect_of(path) if path.exists() else ""
+    if name == "anyburl" and path.exists():
         return read_path_rules(source, benchmark.graph, distinct=False)
     return mined_from(read_rules(source, dialect, on_error), benchmark.graph, distinct=False)
-
-
-def _dialect_of(source: str) -> str:
-    path = Path(source)
-    if not path.exists():
-        return "arrow" if source in SHIPPED else ""  # `read_rules` says what is wrong
-    return dialect_of(path)
 
 
 def _of_run(path: Path, benchmark: Benchmark) -> MinedRules:

@@ -1,10 +1,4 @@
-"""The folder of a run.
-
-How long a run took, how much memory, on what: all that may differ between two equal runs.
-
-What makes two benchmarks the same, wherever they lie and whatever they are called.
-
-The folder of a run: written so that it is complete or not there, verified when it is read.
+"""The folder of a run: written so that it is complete or not there, verified when it is read, scored again.
 
 manifest.json        what ran on what, with the sums of the files below
 curve.json           the learning curve, one object a row
@@ -16,9 +10,8 @@ ranks.parquet        where every test triple stands
 weights.safetensors  the learned weights, if the system can write them down
 timing.json          seconds, memory, machine: the only file that differs from run to run
 
-Running a system on a benchmark into a folder, resumably.
-
-Scoring a run again: every figure from its predictions and ranks, without training.
+`run_system` evaluates a system into such a folder, resumably; `score_run` computes every figure of a run again,
+without training. Several seeds are a folder of runs: see `seeds`.
 """
 
 from __future__ import annotations
@@ -43,80 +36,23 @@ from loginfer._version import __version__
 from loginfer.benchmark.benchmark import Benchmark
 from loginfer.benchmark.folder.manifest import FileSum, as_json, file_sum
 from loginfer.errors import InputError, LogInferError, OutputError
-from loginfer.evaluation.evaluating import ConfiguredSystem, Evaluation, answer, configure_system, evaluate_system
+from loginfer.evaluation.evaluating import ConfiguredSystem, Evaluation, as_answer, configure_system, evaluate_system
 from loginfer.evaluation.metrics import Measures, MetricOptions, measure
+from loginfer.evaluation.predictions import (
+    PREDICTIONS,
+    RANKS,
+    Predictions,
+    Ranks,
+    read_labelled,
+    read_predictions,
+    read_ranks,
+    write_predictions,
+    write_ranks,
+)
 from loginfer.evaluation.resuming import CHECKPOINT_SECONDS, dump_arrays, open_unfinished_run, read_arrays
-from loginfer.evaluation.tables import read_labelled, read_predictions, read_ranks, write_predictions, write_ranks
-from loginfer.evaluation.values import Predictions, Ranks
 from loginfer.files import atomic_folder, beside, check_folder, interrupted, locked, reading, recover_folder
 from loginfer.progress import Progress
 from loginfer.systems.interface import Scorer
-
-# Libraries whose versions matter, if they were used.
-_LIBRARIES = ("numpy", "numba", "pyarrow", "sklearn", "torch")
-
-
-def timing(seconds: Mapping[str, float], cpu_seconds: float, resumed: bool) -> dict[str, Any]:
-    """Return times, memory and machine as JSON values.
-
-    Parameters
-    ----------
-    seconds, cpu_seconds
-        How long each step took, and how much processor time they took together.
-    resumed
-        Whether a part of the work was done by an earlier process, which is not counted.
-    """
-    return {
-        "seconds": {what: round(spent, 3) for what, spent in seconds.items()},
-        "cpu_seconds": round(cpu_seconds, 3),
-        "resumed": resumed,
-        "peak_memory_bytes": peak_memory(),
-        "python": platform.python_version(),
-        "platform": platform.platform(),
-        "machine": platform.machine(),
-        "cores": os.cpu_count(),
-        "versions": {
-            name: getattr(sys.modules[name], "__version__", None) for name in _LIBRARIES if name in sys.modules
-        },
-    }
-
-
-def peak_memory() -> int | None:
-    """Return the most memory that this process has used so far, in bytes; None where nobody counts it."""
-    try:
-        import resource
-    except ImportError:  # not on Windows
-        return None
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
-
-
-def benchmark_sum(benchmark: Benchmark) -> str:
-    """Return the sha256 of a benchmark's names, triples and rules."""
-    digest = hashlib.sha256()
-
-    def add(what: str, *arrays: npt.NDArray[Any]) -> None:
-        digest.update(f"\0{what}\0".encode())
-        for array in arrays:
-            digest.update(f"{len(array)}\0".encode())
-            little = array.astype(array.dtype.newbyteorder("<"), copy=False)
-            digest.update(np.ascontiguousarray(little).view(np.uint8).data if array.size else b"")
-
-    graph = benchmark.graph
-    add("entities", graph.entities.data, graph.entities.offsets)
-    add("relations", graph.relations.data, graph.relations.offsets)
-    digest.update(f"\0type\0{graph.type_predicate or ''}".encode())
-    for split, triples in benchmark.positives.items():
-        add(split, triples)
-    for method, made in sorted(benchmark.negatives.items()):
-        for split, triples in made.splits.items():
-            add(f"{split} {method}", triples)
-    if benchmark.context is not None:
-        add("context", benchmark.context.triples)
-    for known in benchmark.rules:
-        digest.update(f"\0rule\0{known.rule}".encode())
-    return digest.hexdigest()
-
 
 FORMAT = "loginfer-run"
 FORMAT_VERSION = 1
@@ -126,344 +62,16 @@ CURVE = "curve.json"
 THRESHOLDS = "thresholds.json"
 METRICS = "metrics.json"
 DIAGNOSIS = "diagnosis.json"
-PREDICTIONS = "predictions.parquet"
-RANKS = "ranks.parquet"
 WEIGHTS = "weights.safetensors"
 TIMING = "timing.json"
 
 _OURS = (MANIFEST, CURVE, THRESHOLDS, METRICS, DIAGNOSIS, PREDICTIONS, RANKS, WEIGHTS, TIMING)
 
-
-def request_of(
-    configured: ConfiguredSystem, benchmark: Benchmark, method: str | None, options: MetricOptions
-) -> dict[str, Any]:
-    """Return all that decides what a system will say: what an unfinished run must agree with to go on."""
-    code = configured.code
-    return {
-        "loginfer": __version__,
-        "system": configured.name,
-        **({} if code is None else {"code": code}),
-        "settings": dict(configured.settings),
-        "seed": configured.seed,
-        "benchmark": {"name": benchmark.name, "sha256": benchmark_sum(benchmark)},
-        "negatives": method,
-        "protocols": sorted(options.protocols),
-    }
-
-
-# -- writing ------------------------------------------------------------------------------------
-
-
-def check_run(path: str | Path, *, force: bool = False) -> None:
-    """Complain now, before the work, if a run could not be written to this folder."""
-    check_folder(path, force=force, may_replace=_may_replace)
-
-
-def write_run(
-    evaluation: Evaluation,
-    request: Mapping[str, Any],
-    path: str | Path,
-    *,
-    options: MetricOptions,
-    force: bool = False,
-    resumed: bool = False,
-    weights: bool = True,
-) -> None:
-    """Write the folder of a run; it is complete or not there at all.
-
-    Parameters
-    ----------
-    evaluation, request, options
-        What came out, what was asked of the system (see `request_of`), and which figures.
-    path
-        The folder.
-    force
-        Replace an existing run.
-    resumed
-        Whether a part of the work was done earlier.
-    weights
-        Whether to write what was learned.
-    """
-    outcome = evaluation.outcome
-    with atomic_folder(path, force=force, may_replace=_may_replace) as folder:
-        for name, value in _documents(evaluation).items():
-            with (folder / name).open("wb") as stream:
-                stream.write(as_json(value).encode())
-        with (folder / PREDICTIONS).open("wb") as stream:
-            write_predictions(outcome.predictions, evaluation.benchmark, stream)
-        with (folder / RANKS).open("wb") as stream:
-            write_ranks(outcome.ranks, evaluation.benchmark, stream)
-        if weights and outcome.weights is not None:
-            with (folder / WEIGHTS).open("wb") as stream:
-                dump_arrays(stream, outcome.weights)
-        files = {file.name: file for file in sorted(folder.iterdir())}
-        sums = {name: asdict(FileSum(file.stat().st_size, file_sum(file))) for name, file in files.items()}
-        seen = timing(outcome.seconds, outcome.cpu_seconds, resumed)
-        (folder / TIMING).write_bytes(as_json(seen).encode())
-        (folder / MANIFEST).write_bytes(as_json(_manifest(evaluation, request, options, sums)).encode())
-
-
-def _documents(evaluation: Evaluation) -> dict[str, Any]:
-    figures = evaluation.measures.as_dict()
-    diagnosis, thresholds = figures.pop("diagnosis"), figures.pop("thresholds")
-    return {CURVE: evaluation.outcome.curve, THRESHOLDS: thresholds, METRICS: figures, DIAGNOSIS: diagnosis}
-
-
-def _manifest(
-    evaluation: Evaluation, request: Mapping[str, Any], options: MetricOptions, files: Mapping[str, Any]
-) -> dict[str, Any]:
-    import numpy as np
-    import pyarrow as pa
-
-    configured = evaluation.configured
-    return {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
-        "versions": {"loginfer": __version__, "numpy": np.__version__, "pyarrow": pa.__version__},
-        "request": dict(request),
-        "settings_from": {"user": sorted(configured.given), "tuned": sorted(configured.tuned)},
-        "type_predicate": evaluation.benchmark.graph.type_predicate or "",
-        "wanted": {
-            "threshold": options.threshold,
-            "criterion": options.criterion,
-            "tie": options.tie,
-            "diagnosis": options.diagnosis,
-        },
-        "notes": list(evaluation.outcome.notes),
-        "files": files,
-    }
-
-
-def _may_replace(folder: Path) -> None:
-    """Refuse to replace a folder with anything in it that is not a run's."""
-    foreign = [e.name for e in sorted(folder.iterdir()) if not (e.is_file() and e.name in _OURS)]
-    if foreign:
-        shown = ", ".join(f"`{name}`" for name in foreign[:3]) + (", …" if len(foreign) > 3 else "")
-        raise OutputError(
-            f"`{folder}` is not replaced: it also holds {shown}",
-            hint="choose another folder, or move your files out of it",
-        )
-    try:
-        _read_manifest(folder)
-    except LogInferError as error:
-        raise OutputError(
-            f"`{folder}` is not replaced: it is no run", hint="choose another folder, or remove it yourself"
-        ) from error
-
-
-# -- reading ------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Run:
-    """A complete run.
-
-    Parameters
-    ----------
-    path
-        Its folder.
-    manifest
-        Its manifest.
-    """
-
-    path: Path
-    manifest: Mapping[str, Any]
-
-    @classmethod
-    def load(cls, path: str | Path, *, verify: bool = True) -> Run:
-        """Read a run's folder (see `load_run`)."""
-        return load_run(path, verify=verify)
-
-    @property
-    def system(self) -> str:
-        """The system's name."""
-        return str(self.manifest["request"]["system"])
-
-    @property
-    def seed(self) -> int:
-        """The seed."""
-        return int(self.manifest["request"]["seed"])
-
-    @property
-    def method(self) -> str | None:
-        """Whose negatives."""
-        found: str | None = self.manifest["request"]["negatives"]
-        return found
-
-    @property
-    def benchmark(self) -> str:
-        """The benchmark's name."""
-        return str(self.manifest["request"]["benchmark"]["name"])
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return what `Evaluation.as_dict` told then."""
-        figures = {**self.metrics(), "thresholds": self.thresholds(), "diagnosis": self.diagnosis()}
-        return self._answer(figures)
-
-    def __repr__(self) -> str:
-        return f"Run({self.system!r} on {self.benchmark!r}, seed {self.seed}, in {str(self.path)!r})"
-
-    def _repr_html_(self) -> str:
-        """Return what a notebook shows."""
-        from loginfer.evaluation.notebook import evaluation_fragment
-
-        return evaluation_fragment(self.as_dict())
-
-    def answer(self, measures: Measures) -> dict[str, Any]:
-        """Return figures that were computed again, in the shape of `Evaluation.as_dict`."""
-        return self._answer(measures.as_dict())
-
-    def _answer(self, figures: dict[str, Any]) -> dict[str, Any]:
-        return answer(
-            self.system, self.benchmark, self.seed, self.method, self.manifest["request"]["settings"], figures
-        )
-
-    def metrics(self) -> dict[str, Any]:
-        """Return the figures as they were computed then."""
-        found: dict[str, Any] = self._json(METRICS)
-        return found
-
-    def curve(self) -> list[dict[str, Any]]:
-        """Return the learning curve."""
-        found: list[dict[str, Any]] = self._json(CURVE)
-        return found
-
-    def thresholds(self) -> dict[str, Any] | None:
-        """Return from which score on triples are predicted, as it was written down; None if nothing is."""
-        found: dict[str, Any] | None = self._json(THRESHOLDS)
-        return found
-
-    def diagnosis(self) -> dict[str, Any]:
-        """Return what was learned."""
-        found: dict[str, Any] = self._json(DIAGNOSIS)
-        return found
-
-    def labelled(self) -> tuple[Benchmark, Predictions]:
-        """Return the labelled triples, as a benchmark without anything else, and their scores."""
-        type_predicate = self.manifest.get("type_predicate") or None
-        return read_labelled(self.path / PREDICTIONS, self.method, type_predicate)
-
-    def ranks(self) -> list[Ranks]:
-        """Return the ranks of the test triples."""
-        return read_ranks(self.path / RANKS)
-
-    def scorer(self, benchmark: Benchmark) -> Scorer:
-        """Return the fitted system, for the benchmark that it was fitted to.
-
-        Raises
-        ------
-        InputError
-            If the run has no weights, or the benchmark is another one.
-        """
-        self.check_benchmark(benchmark)
-        path = self.path / WEIGHTS
-        if not path.exists():
-            raise InputError(f"`{self.path}` has no weights: {self.system} does not write them down")
-        request = self.manifest["request"]
-        ready = configure_system(self.system, benchmark, request["settings"], seed=self.seed, tuned=False)
-        return ready.restore(benchmark, self.method, read_arrays(path)[0])
-
-    def check_benchmark(self, benchmark: Benchmark) -> None:
-        """Complain if this is not the benchmark that the run was about."""
-        known = self.manifest["request"]["benchmark"]
-        if benchmark_sum(benchmark) != known["sha256"]:
-            raise InputError(
-                f"`{self.path}` is not about this {benchmark.name}: triples or rules of {known['name']} were others",
-                hint="give the benchmark that the run was made with",
-            )
-
-    def _json(self, name: str) -> Any:
-        path = self.path / name
-        with reading(path):
-            return json.loads(path.read_bytes())
-
-
-def load_run(path: str | Path, *, verify: bool = True) -> Run:
-    """Read a run's folder.
-
-    Parameters
-    ----------
-    path
-        The folder.
-    verify
-        Compare all files with the sums in the manifest.
-
-    Raises
-    ------
-    InputError
-        If it is no run, or a file is missing or was changed.
-    """
-    folder = Path(path)
-    kept = interrupted(folder)
-    if kept is not None:
-        folder = kept
-    manifest = _read_manifest(folder)
-    for name, entry in manifest["files"].items():
-        file = folder / name
-        if not file.is_file():
-            raise InputError(f"`{name}` is missing", where=str(folder), hint=_AGAIN)
-        if verify and (file.stat().st_size, file_sum(file)) != (entry.get("bytes"), entry.get("sha256")):
-            raise InputError(f"`{name}` was changed since the run", where=str(folder), hint=_AGAIN)
-    return Run(folder, manifest)
-
-
-def _read_manifest(folder: Path) -> dict[str, Any]:
-    path = folder / MANIFEST
-    if not folder.exists() and beside(folder, "run").is_dir():
-        raise InputError(
-            f"the run `{folder}` is not finished",
-            hint="the `loginfer evaluate` command that began it goes on where it was",
-        )
-    with reading(folder):
-        if not folder.is_dir():
-            folder.stat()
-            raise InputError(f"`{folder}` is a file, not the folder of a run")
-    if not path.exists():
-        raise InputError(f"`{folder}` is no run: it has no `{MANIFEST}`", hint=_MADE)
-    with reading(path):
-        text = path.read_bytes()
-    try:
-        manifest = json.loads(text)
-    except ValueError as error:
-        raise InputError(f"the manifest is no JSON: {error}", where=str(path), hint=_AGAIN) from error
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise InputError(
-            f'the manifest is not that of a run: its "format" is not "{FORMAT}"', where=str(path), hint=_MADE
-        )
-    if manifest.get("format_version") != FORMAT_VERSION:
-        raise InputError(
-            f"the run has the format {json.dumps(manifest.get('format_version'))}; this program reads format "
-            f"{FORMAT_VERSION}",
-            where=str(path),
-            hint="use the version of loginfer that wrote it, or run it again",
-        )
-    _check_manifest(manifest, path)
-    return manifest
-
-
-def _check_manifest(manifest: dict[str, Any], path: Path) -> None:
-    files, request = manifest.get("files"), manifest.get("request")
-    about = request.get("benchmark") if isinstance(request, dict) else None
-    fine = (
-        _has(request, system=str, settings=dict, seed=int, benchmark=dict, protocols=list)
-        and _has(request, negatives=str | None)
-        and _has(about, name=str, sha256=str)
-        and _has(manifest.get("wanted"), threshold=str | float | int, criterion=str, tie=str, diagnosis=bool)
-        and _has(manifest, files=dict, notes=list, type_predicate=str)
-        and _has(files, **dict.fromkeys((PREDICTIONS, RANKS, METRICS), dict))
-        and all(name in _OURS and isinstance(entry, dict) for name, entry in (files or {}).items())
-    )
-    if not fine:
-        raise InputError("the manifest makes no sense", where=str(path), hint=_AGAIN)
-
-
-def _has(found: Any, **kinds: Any) -> bool:
-    """Say whether something is an object with values of these types."""
-    return isinstance(found, dict) and all(key in found and isinstance(found[key], kind) for key, kind in kinds.items())
-
-
 _MADE = "a run is what `loginfer evaluate … --out FOLDER` writes"
 _AGAIN = "get the folder again, or run it again"
+
+
+# -- running ----------------------------------------------------------------------------------------
 
 
 def run_system(
@@ -512,15 +120,15 @@ def run_system(
     except OutputError:
         _tidy(target, request)
         raise
-    with open_unfinished_run(target, request, force=force) as work:
+    with open_unfinished_run(target, request, force=force) as unfinished:
         check_run(target, force=force)
-        if work.resumed and tell is not None:
+        if unfinished.resumed and tell is not None:
             tell(f"going on with the unfinished run for {target}")
         evaluation = evaluate_system(
             configured, benchmark, method, options,
-            work=work, progress=progress, checkpoint_seconds=checkpoint_seconds,
+            unfinished=unfinished, progress=progress, checkpoint_seconds=checkpoint_seconds,
         )  # fmt: skip
-        write_run(evaluation, request, target, options=options, force=force, resumed=work.resumed, weights=weights)
+        write_run(evaluation, target, request=request, force=force, resumed=unfinished.resumed, weights=weights)
     return evaluation
 
 
@@ -530,10 +138,369 @@ def _tidy(target: Path, request: Mapping[str, Any]) -> None:
     if not left.exists():
         return
     with contextlib.suppress(LogInferError):
-        finished = load_run(target, verify=False).manifest["request"]
+        finished = load_run(target, verify=False).request
         if finished == json.loads(as_json(request)):
             with locked(target, "run-lock"):
                 shutil.rmtree(left, ignore_errors=True)
+
+
+def request_of(
+    configured: ConfiguredSystem, benchmark: Benchmark, method: str | None, options: MetricOptions
+) -> dict[str, Any]:
+    """Return all that decides what a system will say: what an unfinished run must agree with to go on."""
+    code = configured.code
+    return {
+        "loginfer": __version__,
+        "system": configured.name,
+        **({} if code is None else {"code": code}),
+        "settings": dict(configured.settings),
+        "seed": configured.seed,
+        "benchmark": {"name": benchmark.name, "sha256": benchmark_sum(benchmark)},
+        "negatives": method,
+        "protocols": sorted(options.protocols),
+    }
+
+
+def benchmark_sum(benchmark: Benchmark) -> str:
+    """Return the sha256 of a benchmark's names, triples and rules, wherever it lies and whatever it is called."""
+    digest = hashlib.sha256()
+
+    def add(what: str, *arrays: npt.NDArray[Any]) -> None:
+        digest.update(f"\0{what}\0".encode())
+        for array in arrays:
+            digest.update(f"{len(array)}\0".encode())
+            little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+            digest.update(np.ascontiguousarray(little).view(np.uint8).data if array.size else b"")
+
+    graph = benchmark.graph
+    add("entities", graph.entities.data, graph.entities.offsets)
+    add("relations", graph.relations.data, graph.relations.offsets)
+    digest.update(f"\0type\0{graph.type_predicate or ''}".encode())
+    for split, triples in benchmark.positives.items():
+        add(split, triples)
+    for method, made in sorted(benchmark.negatives.items()):
+        for split, triples in made.splits.items():
+            add(f"{split} {method}", triples)
+    if benchmark.context is not None:
+        add("context", benchmark.context.triples)
+    for known in benchmark.rules:
+        digest.update(f"\0rule\0{known.rule}".encode())
+    return digest.hexdigest()
+
+
+# -- writing ----------------------------------------------------------------------------------------
+
+
+def check_run(path: str | Path, *, force: bool = False) -> None:
+    """Complain now, before the work, if a run could not be written to this folder."""
+    check_folder(path, force=force, may_replace=_may_replace)
+
+
+def write_run(
+    evaluation: Evaluation,
+    path: str | Path,
+    *,
+    request: Mapping[str, Any] | None = None,
+    force: bool = False,
+    resumed: bool = False,
+    weights: bool = True,
+) -> None:
+    """Write the folder of a run; it is complete or not there at all.
+
+    Parameters
+    ----------
+    evaluation
+        What came out.
+    path
+        The folder.
+    request
+        What was asked of the system before it was fitted (see `request_of`).
+    force
+        Replace an existing run.
+    resumed
+        Whether a part of the work was done earlier.
+    weights
+        Whether to write what was learned.
+    """
+    import pyarrow as pa
+
+    configured, benchmark, outcome = evaluation.configured, evaluation.benchmark, evaluation.outcome
+    figures = evaluation.measures.as_dict()
+    diagnosis, thresholds = figures.pop("diagnosis"), figures.pop("thresholds")
+    documents = {CURVE: outcome.curve, THRESHOLDS: thresholds, METRICS: figures, DIAGNOSIS: diagnosis}
+    with atomic_folder(path, force=force, may_replace=_may_replace) as folder:
+        for name, value in documents.items():
+            (folder / name).write_bytes(as_json(value).encode())
+        with (folder / PREDICTIONS).open("wb") as stream:
+            write_predictions(outcome.predictions, benchmark, stream)
+        with (folder / RANKS).open("wb") as stream:
+            write_ranks(outcome.ranks, benchmark, stream)
+        if weights and outcome.weights is not None:
+            with (folder / WEIGHTS).open("wb") as stream:
+                dump_arrays(stream, outcome.weights)
+        manifest = {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "versions": {"loginfer": __version__, "numpy": np.__version__, "pyarrow": pa.__version__},
+            "request": dict(request or request_of(configured, benchmark, evaluation.method, evaluation.options)),
+            "settings_from": {"user": sorted(configured.given), "tuned": sorted(configured.tuned)},
+            "type_predicate": benchmark.graph.type_predicate or "",
+            "wanted": evaluation.options.as_dict(),
+            "notes": list(outcome.notes),
+            "files": {f.name: asdict(FileSum(f.stat().st_size, file_sum(f))) for f in sorted(folder.iterdir())},
+        }
+        timing = _timing(outcome.seconds, outcome.cpu_seconds, resumed)
+        (folder / TIMING).write_bytes(as_json(timing).encode())
+        (folder / MANIFEST).write_bytes(as_json(manifest).encode())
+
+
+def _timing(seconds: Mapping[str, float], cpu_seconds: float, resumed: bool) -> dict[str, Any]:
+    """Return all that may differ between two equal runs; the work of an earlier process is not counted."""
+    libraries = ("numpy", "numba", "pyarrow", "sklearn", "torch")  # their versions matter, if they were used
+    return {
+        "seconds": {step: round(spent, 3) for step, spent in seconds.items()},
+        "cpu_seconds": round(cpu_seconds, 3),
+        "resumed": resumed,
+        "peak_memory_bytes": _peak_memory(),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "machine": platform.machine(),
+        "cores": os.cpu_count(),
+        "versions": {n: getattr(sys.modules[n], "__version__", None) for n in libraries if n in sys.modules},
+    }
+
+
+def _peak_memory() -> int | None:
+    """Return the most memory that this process has used so far, in bytes; None where nobody counts it."""
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def _may_replace(folder: Path) -> None:
+    """Refuse to replace a folder with anything in it that is not a run's."""
+    foreign = [e.name for e in sorted(folder.iterdir()) if not (e.is_file() and e.name in _OURS)]
+    if foreign:
+        shown = ", ".join(f"`{name}`" for name in foreign[:3]) + (", …" if len(foreign) > 3 else "")
+        raise OutputError(
+            f"`{folder}` is not replaced: it also holds {shown}",
+            hint="choose another folder, or move your files out of it",
+        )
+    try:
+        _read_manifest(folder)
+    except LogInferError as error:
+        raise OutputError(
+            f"`{folder}` is not replaced: it is no run", hint="choose another folder, or remove it yourself"
+        ) from error
+
+
+# -- reading ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Run:
+    """A complete run.
+
+    Parameters
+    ----------
+    path
+        Its folder.
+    manifest
+        Its manifest.
+    """
+
+    path: Path
+    manifest: Mapping[str, Any]
+
+    @classmethod
+    def load(cls, path: str | Path, *, verify: bool = True) -> Run:
+        """Read a run's folder (see `load_run`)."""
+        return load_run(path, verify=verify)
+
+    @property
+    def request(self) -> Mapping[str, Any]:
+        """What was asked of the system (see `request_of`)."""
+        request: Mapping[str, Any] = self.manifest["request"]
+        return request
+
+    @property
+    def system(self) -> str:
+        """The system's name."""
+        return str(self.request["system"])
+
+    @property
+    def seed(self) -> int:
+        """The seed."""
+        return int(self.request["seed"])
+
+    @property
+    def method(self) -> str | None:
+        """Whose negatives."""
+        method: str | None = self.request["negatives"]
+        return method
+
+    @property
+    def benchmark(self) -> str:
+        """The benchmark's name."""
+        return str(self.request["benchmark"]["name"])
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what `Evaluation.as_dict` told then."""
+        return self.answer({**self.metrics(), "thresholds": self.thresholds(), "diagnosis": self.diagnosis()})
+
+    def answer(self, measures: Measures | Mapping[str, Any]) -> dict[str, Any]:
+        """Return figures of this run in the shape of `Evaluation.as_dict`."""
+        return as_answer(self.system, self.benchmark, self.seed, self.method, self.request["settings"], measures)
+
+    def __repr__(self) -> str:
+        return f"Run({self.system!r} on {self.benchmark!r}, seed {self.seed}, in {str(self.path)!r})"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        from loginfer.evaluation.notebook import evaluation_fragment
+
+        return evaluation_fragment(self.as_dict())
+
+    def metrics(self) -> dict[str, Any]:
+        """Return the figures as they were computed then."""
+        metrics: dict[str, Any] = self._json(METRICS)
+        return metrics
+
+    def curve(self) -> list[dict[str, Any]]:
+        """Return the learning curve."""
+        curve: list[dict[str, Any]] = self._json(CURVE)
+        return curve
+
+    def thresholds(self) -> dict[str, Any] | None:
+        """Return from which score on triples are predicted, as it was written down; None if nothing is."""
+        thresholds: dict[str, Any] | None = self._json(THRESHOLDS)
+        return thresholds
+
+    def diagnosis(self) -> dict[str, Any]:
+        """Return what was learned."""
+        diagnosis: dict[str, Any] = self._json(DIAGNOSIS)
+        return diagnosis
+
+    def labelled(self) -> tuple[Benchmark, Predictions]:
+        """Return the labelled triples, as a benchmark without anything else, and their scores."""
+        type_predicate = self.manifest.get("type_predicate") or None
+        return read_labelled(self.path / PREDICTIONS, self.method, type_predicate)
+
+    def ranks(self) -> list[Ranks]:
+        """Return the ranks of the test triples."""
+        return read_ranks(self.path / RANKS)
+
+    def scorer(self, benchmark: Benchmark) -> Scorer:
+        """Return the fitted system, for the benchmark that it was fitted to.
+
+        Raises
+        ------
+        InputError
+            If the run has no weights, or the benchmark is another one.
+        """
+        self.check_benchmark(benchmark)
+        path = self.path / WEIGHTS
+        if not path.exists():
+            raise InputError(f"`{self.path}` has no weights: {self.system} does not write them down")
+        configured = configure_system(self.system, benchmark, self.request["settings"], seed=self.seed, tuned=False)
+        return configured.restore(benchmark, self.method, read_arrays(path)[0])
+
+    def check_benchmark(self, benchmark: Benchmark) -> None:
+        """Complain if this is not the benchmark that the run was about."""
+        about = self.request["benchmark"]
+        if benchmark_sum(benchmark) != about["sha256"]:
+            raise InputError(
+                f"`{self.path}` is not about this {benchmark.name}: triples or rules of {about['name']} were others",
+                hint="give the benchmark that the run was made with",
+            )
+
+    def _json(self, name: str) -> Any:
+        path = self.path / name
+        with reading(path):
+            return json.loads(path.read_bytes())
+
+
+def load_run(path: str | Path, *, verify: bool = True) -> Run:
+    """Read a run's folder.
+
+    Parameters
+    ----------
+    path
+        The folder.
+    verify
+        Compare all files with the sums in the manifest.
+
+    Raises
+    ------
+    InputError
+        If it is no run, or a file is missing or was changed.
+    """
+    folder = interrupted(path) or Path(path)
+    manifest = _read_manifest(folder)
+    for name, entry in manifest["files"].items():
+        file = folder / name
+        if not file.is_file():
+            raise InputError(f"`{name}` is missing", where=str(folder), hint=_AGAIN)
+        if verify and (file.stat().st_size, file_sum(file)) != (entry.get("bytes"), entry.get("sha256")):
+            raise InputError(f"`{name}` was changed since the run", where=str(folder), hint=_AGAIN)
+    return Run(folder, manifest)
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    path = folder / MANIFEST
+    if not folder.exists() and beside(folder, "run").is_dir():
+        raise InputError(
+            f"the run `{folder}` is not finished",
+            hint="the `loginfer evaluate` command that began it goes on where it was",
+        )
+    with reading(folder):
+        if not folder.is_dir():
+            folder.stat()
+            raise InputError(f"`{folder}` is a file, not the folder of a run")
+    if not path.exists():
+        raise InputError(f"`{folder}` is no run: it has no `{MANIFEST}`", hint=_MADE)
+    with reading(path):
+        text = path.read_bytes()
+    try:
+        manifest = json.loads(text)
+    except ValueError as error:
+        raise InputError(f"the manifest is no JSON: {error}", where=str(path), hint=_AGAIN) from error
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise InputError(
+            f'the manifest is not that of a run: its "format" is not "{FORMAT}"', where=str(path), hint=_MADE
+        )
+    if manifest.get("format_version") != FORMAT_VERSION:
+        raise InputError(
+            f"the run has the format {json.dumps(manifest.get('format_version'))}; this program reads format "
+            f"{FORMAT_VERSION}",
+            where=str(path),
+            hint="use the version of loginfer that wrote it, or run it again",
+        )
+    if not _makes_sense(manifest):
+        raise InputError("the manifest makes no sense", where=str(path), hint=_AGAIN)
+    return manifest
+
+
+def _makes_sense(manifest: dict[str, Any]) -> bool:
+    def has(value: Any, **kinds: Any) -> bool:
+        """Say whether something is an object with values of these types."""
+        return isinstance(value, dict) and all(k in value and isinstance(value[k], kind) for k, kind in kinds.items())
+
+    files, request = manifest.get("files"), manifest.get("request")
+    return (
+        has(request, system=str, settings=dict, seed=int, benchmark=dict, protocols=list, negatives=str | None)
+        and has(request["benchmark"], name=str, sha256=str)  # type: ignore[index]
+        and has(manifest.get("wanted"), threshold=str | float | int, criterion=str, tie=str, diagnosis=bool)
+        and has(manifest, files=dict, notes=list, type_predicate=str)
+        and has(files, **dict.fromkeys((PREDICTIONS, RANKS, METRICS), dict))
+        and all(name in _OURS and isinstance(entry, dict) for name, entry in (files or {}).items())
+    )
+
+
+# -- scoring again ----------------------------------------------------------------------------------
 
 
 def options_of_run(run: Run, **changed: Any) -> MetricOptions:
@@ -546,15 +513,9 @@ def options_of_run(run: Run, **changed: Any) -> MetricOptions:
     changed
         Fields of `MetricOptions`; None leaves one as it was.
     """
-    then = run.manifest["wanted"]
-    options = MetricOptions(
-        threshold=then["threshold"],
-        criterion=then["criterion"],
-        protocols=tuple(run.manifest["request"]["protocols"]),
-        tie=then["tie"],
-        diagnosis=then["diagnosis"],
-    )
-    return dataclasses.replace(options, **{key: value for key, value in changed.items() if value is not None})
+    then = {key: run.manifest["wanted"][key] for key in MetricOptions().as_dict()}
+    now = {key: value for key, value in changed.items() if value is not None}
+    return MetricOptions(**{**then, "protocols": tuple(run.request["protocols"]), **now})
 
 
 def score_run(run: Run, options: MetricOptions | None = None, benchmark: Benchmark | None = None) -> Measures:
@@ -579,8 +540,8 @@ def score_run(run: Run, options: MetricOptions | None = None, benchmark: Benchma
     notes = [str(note) for note in run.manifest.get("notes", ())]
     if benchmark is None:
         labelled, predictions = run.labelled()
-        labelled = dataclasses.replace(labelled, name=run.benchmark)
-        return measure(labelled, predictions, run.ranks(), options, notes=notes)
-    run.check_benchmark(benchmark)
-    predictions = read_predictions(run.path / PREDICTIONS, benchmark, run.method)
+        benchmark = dataclasses.replace(labelled, name=run.benchmark)
+    else:
+        run.check_benchmark(benchmark)
+        predictions = read_predictions(run.path / PREDICTIONS, benchmark, run.method)
     return measure(benchmark, predictions, run.ranks(), options, notes=notes)

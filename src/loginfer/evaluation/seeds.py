@@ -62,28 +62,27 @@ def run_seeds(
         _check(folder)
     answers = []
     for number, seed in enumerate(seeds, start=1):
-        ready = make(seed)
+        configured = make(seed)
         place = f"seed {seed} ({number} of {len(seeds)})"
         if folder is None:
             tell(place)
-            made = evaluate_system(ready, benchmark, method, options, **training)
-            answers.append(made.as_dict())
+            answers.append(evaluate_system(configured, benchmark, method, options, **training).as_dict())
             continue
         target = folder / f"seed-{seed}"
-        kept = _kept(target, request_of(ready, benchmark, method, options), options, force)
-        tell(f"{place}: kept" if kept else place)
-        if kept is None:
+        run = _kept(target, request_of(configured, benchmark, method, options), options, force)
+        tell(f"{place}: kept" if run else place)
+        if run is None:
             run_system(
-                ready, benchmark, method, options, target,
+                configured, benchmark, method, options, target,
                 force=force, tell=tell, weights=weights, **training,
             )  # fmt: skip
-            kept = load_run(target, verify=False)
-        answers.append(kept.as_dict())
-    found = summarise(answers)
+            run = load_run(target, verify=False)
+        answers.append(run.as_dict())
+    summary = summarise(answers)
     if folder is not None:
         with atomic_write(folder / SUMMARY, force=True) as stream:
-            stream.write(as_json(found))
-    return found
+            stream.write(as_json(summary))
+    return summary
 
 
 def seed_runs(path: str | Path) -> list[Path]:
@@ -103,16 +102,16 @@ def check_alike(runs: Sequence[Run]) -> None:
     first, *others = [(run, _but_seed(run)) for run in runs]
     for run, about in others:
         if about != first[1]:
-            told = differences(first[1], about)
+            texts = "; ".join(differences(first[1], about))
             raise InputError(
-                f"`{run.path.name}` and `{first[0].path.name}` are not runs of the same: {'; '.join(told)}",
+                f"`{run.path.name}` and `{first[0].path.name}` are not runs of the same: {texts}",
                 where=str(run.path.parent),
                 hint="score one of them alone, or remove the runs that do not belong there",
             )
 
 
 def _but_seed(run: Run) -> dict[str, Any]:
-    request = {key: value for key, value in run.manifest["request"].items() if key != "seed"}
+    request = {key: value for key, value in run.request.items() if key != "seed"}
     return {**request, "wanted": dict(run.manifest["wanted"])}
 
 
@@ -139,9 +138,7 @@ def _kept(path: Path, request: Mapping[str, Any], options: MetricOptions, force:
             f"`{path}` is there, but is no complete run: {error.message}",
             hint="remove it, or add --force to replace it",
         ) from error
-    now = {key: getattr(options, key) for key in ("threshold", "criterion", "tie", "diagnosis")}
-    same = run.manifest["request"] == dict(request) and run.manifest["wanted"] == now
-    return run if same else None
+    return run if run.request == dict(request) and run.manifest["wanted"] == options.as_dict() else None
 
 
 # -- the summary ------------------------------------------------------------------------------------
@@ -213,8 +210,7 @@ def _interval(values: Sequence[float]) -> list[float] | None:
     deviation = _deviation(values)
     if deviation is None:
         return None
-    quantile = float(stdtrit(len(values) - 1, (1 + CONFIDENCE) / 2))
-    half = quantile * deviation / math.sqrt(len(values))
+    half = float(stdtrit(len(values) - 1, (1 + CONFIDENCE) / 2)) * deviation / math.sqrt(len(values))
     low, high = _mean(values) - half, _mean(values) + half
     if all(0 <= value <= 1 for value in values):  # a share of something, and so is its mean
         low, high = max(low, 0.0), min(high, 1.0)

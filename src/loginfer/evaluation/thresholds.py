@@ -17,7 +17,7 @@ import numpy.typing as npt
 from loginfer.benchmark.benchmark import Benchmark
 from loginfer.benchmark.shortcuts import counts_from
 from loginfer.errors import InputError, UnknownNameError
-from loginfer.evaluation.values import Counts, Predictions, Scores
+from loginfer.evaluation.predictions import Counts, Predictions, Scores
 from loginfer.kg import Triples, Vocabulary
 
 # What a threshold is chosen for.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from loginfer.benchmark.negatives.methods import method_or_unknown, method_phrases
 from loginfer.evaluation.diagnosis import LEAST, VERDICTS
 from loginfer.evaluation.metric_table import is_share, shown_metrics
-from loginfer.evaluation.values import PROTOCOLS, Counts
+from loginfer.evaluation.predictions import PROTOCOLS, Counts
 from loginfer.report.collection import Cell, Collection
 from loginfer.report.paper import benchmark_parts, paper_value
 from loginfer.report.scores import timing_of

@@ -22,8 +22,8 @@ import numpy.typing as npt
 
 from loginfer.benchmark.shortcuts import counts_from
 from loginfer.errors import InputError
-from loginfer.evaluation.runs import PREDICTIONS, TIMING, Run
-from loginfer.evaluation.values import Counts, LabelledScores, Scores
+from loginfer.evaluation.predictions import PREDICTIONS, Counts, LabelledScores, Scores
+from loginfer.evaluation.runs import TIMING, Run
 from loginfer.files import reading
 from loginfer.report.values import Rows
 

@@ -16,9 +16,9 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from loginfer.evaluation.predictions import Scores, labelled_triples
 from loginfer.evaluation.runs import Run
 from loginfer.evaluation.thresholds import Thresholds
-from loginfer.evaluation.values import Scores, labelled_triples
 from loginfer.randomness import generator
 from loginfer.report.collection import Cell
 from loginfer.report.scores import scores_of_test

@@ -16,12 +16,17 @@ from loginfer.errors import InputError
 from loginfer.evaluation import MetricOptions, load_run
 from loginfer.evaluation import resuming as array_files
 from loginfer.evaluation.evaluating import wrap_system
-from loginfer.evaluation.resuming import UnfinishedRun, dump_arrays, read_arrays, write_arrays
+from loginfer.evaluation.resuming import UnfinishedRun, dump_arrays, read_arrays
 from loginfer.evaluation.runs import run_system
 from loginfer.files import beside
 from loginfer.systems.embedding.transe import TransE
 
 SYSTEM = {"dimension": 8, "epochs": 4, "batch": 16, "partitions": 3}
+
+
+def write_arrays(path, arrays, facts=None):
+    with path.open("wb") as stream:
+        dump_arrays(stream, arrays, facts)
 
 
 def run(path, **settings):

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.errors import InputError
+from loginfer.evaluation.predictions import Scores, labelled_triples
 from loginfer.evaluation.runs import Run
-from loginfer.evaluation.values import Scores, labelled_triples
 from loginfer.kg.vocabulary import middle
 from loginfer.randomness import generator
 from loginfer.report.charts import percent_axis, sized

@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from loginfer.benchmark.benchmark import POSITIONS
 from loginfer.benchmark.negatives.methods import SOURCES
-from loginfer.evaluation.values import labelled_triples
+from loginfer.evaluation.predictions import labelled_triples
 from loginfer.report.facts import benchmark_labels
 from loginfer.report.statistics import decisions_of
 from loginfer.report.values import DataFile, Page

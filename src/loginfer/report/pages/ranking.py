@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.evaluation.metric_table import shown_metrics
-from loginfer.evaluation.values import TIES
+from loginfer.evaluation.predictions import TIES
 from loginfer.report.charts import percent_axis, sized, system_colours
 from loginfer.report.collection import Cell
 from loginfer.report.facts import Figure, ReportContext, benchmark_labels, paper_figure, protocols_of, rounded

@@ -1,0 +1,348 @@
+"""What a system said about a benchmark, before any metric: scores of triples, ranks, and the files of both.
+
+`predict` asks a scorer about the labelled triples, without trusting what it answers. A run keeps two Parquet
+files. `predictions.parquet` has one row for each labelled triple, with names, so that it can be read anywhere
+and scored again without the benchmark; `ranks.parquet` one for each test triple, protocol and position. The
+same values always give the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Literal, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from loginfer.benchmark.benchmark import Benchmark, NegativeSet, Splits
+from loginfer.benchmark.folder.tables import TRIPLE_COLUMNS, NameColumns, coded, row_groups, word_type, write_parts
+from loginfer.errors import InputError
+from loginfer.files import reading
+from loginfer.kg import KnowledgeGraph, Triples, Vocabulary
+from loginfer.systems.interface import POSITIONS, Position, Scorer
+
+Scores: TypeAlias = npt.NDArray[np.float64]
+Counts: TypeAlias = npt.NDArray[np.int64]
+
+# Whom a test triple is ranked against, position by position.
+#   given       the triples of N_test that differ from it in that position (section 2.2 of the paper)
+#   filtered    all constants, types or relations of P_train, without other triples of P_all
+#   unfiltered  all of them
+Protocol = Literal["given", "filtered", "unfiltered"]
+PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
+
+# What becomes of competitors with the same score: they come after, half of them before, all before.
+Tie = Literal["optimistic", "realistic", "pessimistic"]
+TIES: tuple[Tie, ...] = get_args(Tie)
+
+# Splits that have predictions; nobody asks about what was learned from.
+SCORED = ("valid", "test")
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledScores:
+    """The scores of one split, in the order of the benchmark's triples.
+
+    Parameters
+    ----------
+    positive
+        float64[|P|].
+    negative
+        float64[|N|].
+    """
+
+    positive: Scores
+    negative: Scores
+
+    def __len__(self) -> int:
+        return len(self.positive) + len(self.negative)
+
+
+@dataclass(frozen=True, slots=True)
+class Predictions:
+    """The scores of a benchmark's labelled triples.
+
+    Parameters
+    ----------
+    method
+        Whose negatives they are; None for a benchmark without any.
+    valid, test
+        The scores.
+    """
+
+    method: str | None
+    valid: LabelledScores
+    test: LabelledScores
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """Where each triple of P_test stands among its competitors, for one position under one protocol.
+
+    Parameters
+    ----------
+    protocol, position
+        Which.
+    places
+        int64[m], the triples of P_test that have this position (a type triple has no relation to corrupt).
+    above, ties, competitors
+        int64[m]: competitors with a higher score, with the same score, and altogether.
+    """
+
+    protocol: Protocol
+    position: Position
+    places: Counts
+    above: Counts
+    ties: Counts
+    competitors: Counts
+
+    def ranks(self, tie: Tie = "realistic") -> npt.NDArray[np.float64]:
+        """Return float64[m], the ranks, from 1 on."""
+        return np.asarray(self.above + 1 + TIES.index(tie) / 2 * self.ties)
+
+
+def labelled_triples(benchmark: Benchmark, method: str | None, split: str) -> tuple[Triples, Triples]:
+    """Return the positives and the negatives of a split."""
+    positives = benchmark.positives[split]
+    return positives, positives[:0] if method is None else benchmark.negatives[method].splits[split]
+
+
+# -- asking a scorer --------------------------------------------------------------------------------
+
+
+def predict(scorer: Scorer, benchmark: Benchmark, method: str | None) -> Predictions:
+    """Return the scores of P_valid, N_valid, P_test and N_test.
+
+    Parameters
+    ----------
+    scorer
+        A fitted system.
+    benchmark
+        The benchmark.
+    method
+        Whose negatives; None for a benchmark without any.
+
+    Raises
+    ------
+    InputError
+        If the scorer's answer is not one finite number for each triple.
+    """
+    scored = []
+    for split in SCORED:
+        positive, negative = labelled_triples(benchmark, method, split)
+        # Positives and negatives are asked for together: an answer must not depend on who else is asked.
+        triples = np.vstack([positive, negative])
+        answer = scorer.score(triples) if len(triples) else np.empty(0)
+        scores = _check_scores(answer, benchmark.graph, triples)
+        scored.append(LabelledScores(scores[: len(positive)], scores[len(positive) :]))
+    return Predictions(method, *scored)
+
+
+def numbers(answer: Any, hint: str) -> npt.NDArray[np.floating[Any]]:
+    """Return a scorer's answer as an array of float32 or float64; complain if it holds anything but numbers.
+
+    Parameters
+    ----------
+    answer
+        An array, or whatever becomes one.
+    hint
+        What the answer should have been.
+    """
+    try:
+        array = np.asarray(answer)
+        if array.dtype.kind == "c":
+            raise TypeError("complex numbers have no order")
+        return array if array.dtype in (np.float32, np.float64) else np.asarray(array, dtype=np.float64)
+    except Exception as error:  # a tensor of some library complains in its own way
+        raise InputError(
+            f"the scorer answered with {type(answer).__name__}, not with numbers: {error}", hint=hint
+        ) from error
+
+
+def _check_scores(answer: Any, graph: KnowledgeGraph, triples: Triples) -> Scores:
+    """Return a scorer's answer as float64[n]; complain if it is not one finite number a triple.
+
+    Infinite scores are refused too: they have no middle, where a threshold could lie.
+    """
+    expected = "score(triples) must return an array of one number for each row of triples"
+    scores = numbers(answer, expected).astype(np.float64, copy=False)
+    if scores.shape != (len(triples),):
+        raise InputError(
+            f"the scorer answered {len(triples):,} triples with an array of shape {scores.shape}", hint=expected
+        )
+    wrong = np.flatnonzero(~np.isfinite(scores))
+    if len(wrong):
+        name = ", ".join(graph.names(triples[wrong[:1]])[0])
+        raise InputError(
+            f"the scorer gave {len(wrong):,} of {len(triples):,} triples a score that is no finite number, "
+            f"the first: ({name}) {scores[wrong[0]]}",
+            hint="a lower learning rate often helps where training diverged",
+        )
+    return np.ascontiguousarray(scores)
+
+
+# -- writing the two files --------------------------------------------------------------------------
+
+# A triple's names, its split, whether it is a positive, and the confidence that the system gave it.
+PREDICTION_COLUMNS = (*TRIPLE_COLUMNS, "split", "label", "score")
+# A test triple's names, its place in P_test, and the fields of `Ranks`.
+PREDICTIONS = "predictions.parquet"
+RANKS = "ranks.parquet"
+_COUNTS = ("above", "ties", "competitors")
+RANK_COLUMNS = (*TRIPLE_COLUMNS, "place", "protocol", "position", *_COUNTS)
+
+
+def write_predictions(predictions: Predictions, benchmark: Benchmark, stream: IO[bytes]) -> None:
+    """Write one row for each triple of P_valid, N_valid, P_test and N_test, in this order."""
+    import pyarrow as pa
+
+    names = NameColumns(benchmark)
+    schema = pa.schema([*names.fields(), ("split", word_type()), ("label", pa.bool_()), ("score", pa.float64())])
+
+    def parts() -> Iterator[list[Any]]:
+        for split in SCORED:
+            scores: LabelledScores = getattr(predictions, split)
+            labelled = labelled_triples(benchmark, predictions.method, split)
+            for triples, values, label in zip(labelled, (scores.positive, scores.negative), (True, False), strict=True):
+                for start, stop in row_groups(len(triples)):
+                    yield [
+                        *names.columns(triples[start:stop]),
+                        _repeated(split, SCORED, stop - start),
+                        pa.array(np.full(stop - start, label)),
+                        pa.array(values[start:stop]),
+                    ]
+
+    write_parts(stream, schema, parts())
+
+
+def write_ranks(ranks: Sequence[Ranks], benchmark: Benchmark, stream: IO[bytes]) -> None:
+    """Write one row for each rank, protocol by protocol, position by position."""
+    import pyarrow as pa
+
+    names = NameColumns(benchmark)
+    words = [("protocol", word_type()), ("position", word_type())]
+    counts = [(name, pa.int64()) for name in _COUNTS]
+    schema = pa.schema([*names.fields(), ("place", pa.int64()), *words, *counts])
+
+    def parts() -> Iterator[list[Any]]:
+        for each in ranks:
+            for start, stop in row_groups(len(each.places)):
+                rows = slice(start, stop)
+                yield [
+                    *names.columns(benchmark.positives.test[each.places[rows]]),
+                    pa.array(each.places[rows]),
+                    _repeated(each.protocol, PROTOCOLS, stop - start),
+                    _repeated(each.position, POSITIONS, stop - start),
+                    *(pa.array(getattr(each, name)[rows]) for name in _COUNTS),
+                ]
+
+    write_parts(stream, schema, parts())
+
+
+def _repeated(word: str, words: Sequence[str], count: int) -> Any:
+    return coded(np.full(count, words.index(word), dtype=np.int8), words)
+
+
+# -- reading the two files --------------------------------------------------------------------------
+
+
+def read_predictions(path: Path, benchmark: Benchmark, method: str | None) -> Predictions:
+    """Read the predictions for a benchmark.
+
+    Raises
+    ------
+    InputError
+        If they are about other triples.
+    """
+    alone, predictions = read_labelled(path, method, benchmark.graph.type_predicate)
+    entities = alone.graph.entities.positions_in(benchmark.graph.entities)
+    relations = alone.graph.relations.positions_in(benchmark.graph.relations)
+    for split in SCORED:
+        ours, theirs = (labelled_triples(each, method, split) for each in (benchmark, alone))
+        for expected, there in zip(ours, theirs, strict=True):
+            ids = [entities[there[:, 0]], relations[there[:, 1]], entities[there[:, 2]]]
+            if not np.array_equal(expected, np.stack(ids, axis=1)):
+                raise InputError(f"the predictions are not about the triples of {benchmark.name}", where=str(path))
+    return predictions
+
+
+def read_labelled(path: Path, method: str | None, type_predicate: str | None) -> tuple[Benchmark, Predictions]:
+    """Read predictions without the benchmark: the labelled triples alone, as a benchmark, and their scores.
+
+    Ids follow the order of the names, so that the triples come in the same order as in the whole benchmark.
+    """
+    table = _read(path, PREDICTION_COLUMNS)
+    columns = [table.column(name).combine_chunks().dictionary_encode() for name in TRIPLE_COLUMNS]
+    subjects, predicates, objects = (column.unique().to_pylist() for column in columns)
+    entities = Vocabulary.of(subjects + objects)
+    relations = Vocabulary.of(predicates + ([type_predicate] if type_predicate else []))
+    triples: Triples = np.stack([*map(ids_of, columns, (entities, relations, entities))], axis=1)
+    split = _words(table.column("split"))
+    label = np.asarray(table.column("label").to_numpy(), dtype=bool)
+    score = np.asarray(table.column("score").to_numpy(), dtype=np.float64)
+    if not np.isfinite(score).all():
+        raise InputError("column `score` holds something that is no finite number", where=str(path))
+
+    rows = {(s, p): np.flatnonzero((split == s) & (label == p)) for s in SCORED for p in (True, False)}
+    graph = KnowledgeGraph(entities, relations, triples[:0], type_predicate=type_predicate or "")
+    if method is None and any(len(rows[s, False]) for s in SCORED):
+        raise InputError("there are negatives, but the run knows of none", where=str(path))
+    for part in rows.values():
+        if not (np.diff(graph.keys.pack(triples[part])) > 0).all():
+            raise InputError("the triples are not in order", where=str(path))
+    positives, others = (Splits(triples[:0], *(triples[rows[s, p]] for s in SCORED)) for p in (True, False))
+    negatives = {} if method is None else {method: NegativeSet(method, others)}
+    scores = (LabelledScores(score[rows[s, True]], score[rows[s, False]]) for s in SCORED)
+    return Benchmark("", graph, positives, negatives), Predictions(method, *scores)
+
+
+def read_ranks(path: Path) -> list[Ranks]:
+    """Read the ranks of a run."""
+    table = _read(path, RANK_COLUMNS)
+    protocol, position = _words(table.column("protocol")), _words(table.column("position"))
+    counts = [np.asarray(table.column(name).to_numpy(), dtype=np.int64) for name in ("place", *_COUNTS)]
+    ranks = []
+    for name in sorted(known for known in PROTOCOLS if (protocol == known).any()):
+        for where in POSITIONS:  # also one that no triple has, such as the relation of type triples
+            rows = np.flatnonzero((protocol == name) & (position == where))
+            ranks.append(Ranks(name, where, *(column[rows] for column in counts)))
+    return ranks
+
+
+def ids_of(column: Any, vocabulary: Vocabulary) -> npt.NDArray[np.int32]:
+    """Return int32[n], the ids of a dictionary column's names; -1 for unknown ones."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from loginfer.kg.formats.parquet import strings_of
+
+    names, known = (strings.cast(pa.large_string()) for strings in (column.dictionary, strings_of(vocabulary)))
+    ids = pc.index_in(names, value_set=known).fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
+    return np.asarray(ids[column.indices.to_numpy(zero_copy_only=False)], dtype=np.int32)
+
+
+def _words(column: Any) -> npt.NDArray[Any]:
+    """Return a column of few different words as an array of objects."""
+    encoded = column.combine_chunks().dictionary_encode()
+    words = np.array([*encoded.dictionary.to_pylist(), None], dtype=object)
+    return np.asarray(words[np.asarray(encoded.indices.to_numpy(zero_copy_only=False), dtype=np.int64)])
+
+
+def _read(path: Path, expected: Sequence[str]) -> Any:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with reading(path), path.open("rb") as stream:
+            table = pq.read_table(stream)
+    except pa.ArrowException as error:
+        reason = str(error).partition("\n")[0].rstrip(".")
+        raise InputError(f"no readable Parquet file: {reason}", where=str(path)) from error
+    for name in expected:
+        if name not in table.column_names:
+            raise InputError(f"there is no column `{name}`", where=str(path))
+        if table.column(name).null_count:
+            raise InputError(f"column `{name}` has an empty cell (null)", where=str(path))
+    return table
