@@ -323,8 +323,7 @@ class Run:
     @property
     def request(self) -> Mapping[str, Any]:
         """What was asked of the system (see `request_of`)."""
-        request: Mapping[str, Any] = self.manifest["request"]
-        return request
+        return dict(self.manifest["request"])
 
     @property
     def system(self) -> str:
@@ -386,8 +385,7 @@ class Run:
 
     def labelled(self) -> tuple[Benchmark, Predictions]:
         """Return the labelled triples, as a benchmark without anything else, and their scores."""
-        type_predicate = self.manifest.get("type_predicate") or None
-        return read_labelled(self.path / PREDICTIONS, self.method, type_predicate)
+        return read_labelled(self.path / PREDICTIONS, self.method, self.manifest.get("type_predicate") or None)
 
     def ranks(self) -> list[Ranks]:
         """Return the ranks of the test triples."""
