@@ -105,7 +105,8 @@ def test_the_steps_of_an_entity_are_its_triples_in_both_directions(rows):
     graph = graph_of(rows)
     view = graph.steps
     assert [view.pointers.dtype, view.steps.dtype, view.ends.dtype] == [np.int64, np.int32, np.int32]
-    assert len(view.pointers) == ENTITIES + 1 and view.pointers[-1] == len(view.steps) == 2 * len(graph)
+    assert len(view.pointers) == ENTITIES + 1
+    assert view.pointers[-1] == len(view.steps) == 2 * len(graph)
     for x in range(ENTITIES):
         part = slice(view.pointers[x], view.pointers[x + 1])
         forward = [(2 * r + FORWARD, o) for s, r, o in set(rows) if s == x]

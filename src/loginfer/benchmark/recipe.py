@@ -258,7 +258,8 @@ def _check_value(declared: Setting, value: Any) -> None:
         _check_choice(declared, value)
         return
     plain = (int, float) if float in types else tuple(kind for kind in types if isinstance(kind, type))
-    if not isinstance(value, plain) or (isinstance(value, bool) and bool not in types):
+    fits = isinstance(value, plain) and (bool in types or not isinstance(value, bool))
+    if not fits:
         raise InputError(f"`{name}` must be {words}, not {value!r}", hint=declared.hint if least is None else None)
     if declared.choices:
         for choice in value:

@@ -23,7 +23,6 @@ from loginfer.files import atomic_path, describe_os_error, reading, refuse_to_ov
 from loginfer.kg.formats.base import (
     Format,
     Loaded,
-    Progress,
     ReadOptions,
     ReadReport,
     Source,
@@ -38,6 +37,7 @@ from loginfer.kg.formats.parquet import PARQUET
 from loginfer.kg.formats.tsv import TSV
 from loginfer.kg.formats.turtle import TURTLE
 from loginfer.kg.graph import KnowledgeGraph
+from loginfer.progress import Progress
 
 # Where endings overlap, the longer one comes first.
 FORMATS = (OPENKE, TSV, NTRIPLES, TURTLE, PARQUET)
