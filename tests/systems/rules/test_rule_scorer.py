@@ -261,8 +261,8 @@ def test_maximum_breaks_ties_several_rules_deep_among_many_confidences():
     for sequence in sequences:
         board, count = new_board(worth, 1), 0
         for place in sequence:
-            count = push.py_func(board, count, 0, int(rank[place]))
-        scores.append(float(board.scores[0]))
+            count = push.py_func(running, count, 0, int(rank[place]))
+        scores.append(float(running.scores[0]))
         assert confidence[sequence[0]] <= scores[-1]
         assert sequence[0] == 19_999 or scores[-1] < confidence[sequence[0] + 1]
     order = sorted(range(len(sequences)), key=lambda i: sequences[i])

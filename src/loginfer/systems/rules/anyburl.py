@@ -1,12 +1,7 @@
-"""AnyBURL.
+"""AnyBURL: rules generalised from random walks, found anytime.
 
-What AnyBURL's rules are worth when they are applied: less than their files say.
-
-AnyBURL: rules generalised from random walks, found anytime.
-
-From the kernels' rows to mined rules: what is about loops becomes a rule by name.
-
-AnyBURL at work: which class of walk comes next, room for the rules, what has been found.
+Which class of walk comes next, room for the rules, what has been found; from the kernels' rows to mined rules; and
+what AnyBURL's rules are worth when they are applied, which is less than their files say.
 """
 
 from __future__ import annotations
@@ -20,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.benchmark import Benchmark
-from loginfer.kg import RDF_TYPE, KnowledgeGraph
-from loginfer.logic.rule import Atom, Constant, Rule, ScoredRule, Term, Variable
+from loginfer.kg import KnowledgeGraph
+from loginfer.logic.rule import Constant, Rule, ScoredRule, Variable
 from loginfer.randomness import generator, salt
 from loginfer.settings import setting
 from loginfer.systems.interface import Checkpoint
@@ -33,6 +28,7 @@ from loginfer.systems.rules.anyburl_kernels import (
     HEAD,
     HEAD_CONSTANT,
     KNOWN,
+    LENGTH,
     MOST_OF_A_WALK,
     ROWS,
     RULE,
@@ -44,7 +40,8 @@ from loginfer.systems.rules.anyburl_kernels import (
     run_batch,
     scratch,
 )
-from loginfer.systems.rules.mined import BOTH, LONGEST, NONE, OBJECT, MinedRules, Miner, RuleTable
+from loginfer.systems.rules.mined import BOTH, LONGEST, NONE, MinedRules, Miner, RuleTable
+from loginfer.systems.rules.texts import named_atoms
 from loginfer.systems.rules.walks import Ids, walk_graph
 
 if TYPE_CHECKING:
@@ -155,10 +152,6 @@ class AnyBURL(Miner):
         return RuleScorer(benchmark.seen, weighted, aggregation=self.aggregation)
 
 
-_X = Variable("x")
-_INNER = (Variable("a"), Variable("b"), Variable("c"))
-
-
 def as_rules(graph: KnowledgeGraph, rules: Ids, counts: npt.NDArray[np.int64]) -> MinedRules:
     """Return rows of rules and counts as mined rules.
 
@@ -185,26 +178,14 @@ def as_rules(graph: KnowledgeGraph, rules: Ids, counts: npt.NDArray[np.int64]) -
 
 
 def _about_loops(graph: KnowledgeGraph, row: Ids) -> Rule:
-    """Return the acyclic rule of a row, with X for the special constant."""
-    itself = len(graph.entities)
-
-    def atom(left: Term, step: int, right: Term) -> Atom:
-        relation = graph.relations[step >> 1]
-        name = RDF_TYPE if step >> 1 == graph.type_relation else relation
-        return Atom(left, name, right) if step & 1 == 0 else Atom(right, name, left)
-
-    def end(constant: int, at: Variable) -> Term:
-        return at if constant == itself else Constant(graph.entities[constant])
-
-    head_step = 2 * int(row[HEAD]) + (1 if row[VARIABLES] == OBJECT else 0)
-    steps = [int(step) for step in row[BODY:] if step != NONE]
-    here = _X
-    body = []
-    for step, inner in zip(steps[:-1], _INNER, strict=False):
-        body.append(atom(here, step, inner))
-        here = inner
-    last = _INNER[len(steps) - 1] if row[END_CONSTANT] == NONE else end(int(row[END_CONSTANT]), here)
-    return Rule([*body, atom(here, steps[-1], last)], atom(_X, head_step, end(int(row[HEAD_CONSTANT]), _X)))
+    """Return the acyclic rule of a row, with a variable for the special constant: X, or that before the last."""
+    itself, length = len(graph.entities), int(row[LENGTH])
+    before_last = Variable("xab"[length - 1])
+    parts = row[[HEAD, VARIABLES, HEAD_CONSTANT, END_CONSTANT, *range(BODY, RULE)]].tolist()
+    # An id of its own for the end.
+    parts[3] += parts[3] == itself
+    head, *body = named_atoms(parts, graph, Variable("x"), {itself: Variable("x"), itself + 1: before_last})
+    return Rule(body, head)
 
 
 A = TypeVar("A", bound=npt.NDArray[Any])

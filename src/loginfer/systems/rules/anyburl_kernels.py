@@ -1,12 +1,8 @@
-"""Its batches.
+"""AnyBURL's kernels: count the predictions of a rule, and a batch of walks that finds rules.
 
-Kernels that count the predictions of a rule, as AnyBURL does: cyclic rules by walks, others one by one.
-
-Different variables always stand for different entities, which differ from the rule's constants.
-
-The set of rules that were looked at already: open addressing over packed keys.
-
-The kernel of a batch: walk, generalise, skip what is trivial or known, count, keep what is good enough.
+Cyclic rules are counted by walks, others one prediction after the other. Different variables always stand for
+different entities, which differ from the rule's constants. A batch walks, generalises, skips what is trivial
+or was looked at before, counts, and keeps what is good enough.
 """
 
 from __future__ import annotations
@@ -16,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.kernels import inlined, kernel, lower_bound, random_bits
+from loginfer.kernels import first_slot, inlined, kernel, random_bits
 from loginfer.systems.rules.mined import BOTH, LONGEST, NONE, OBJECT, SUBJECT
 from loginfer.systems.rules.walks import (
     NODES,
@@ -25,12 +21,17 @@ from loginfer.systems.rules.walks import (
     STEPS,
     TURNED,
     Ids,
-    Places,
+    Longs,
+    Random,
     WalkGraph,
+    begin_search,
     closed_walk,
     draw,
-    met,
+    new_search,
+    next_end,
     open_walk,
+    read_steps,
+    row_holds,
     row_of,
 )
 
@@ -66,11 +67,11 @@ class Limits(NamedTuple):
 class Scratch(NamedTuple):
     """Memory for counting: a set of pairs, a set of entities, both emptied by a new stamp."""
 
-    pairs: npt.NDArray[np.int64]
-    pair_stamps: npt.NDArray[np.int64]
-    stamps: npt.NDArray[np.int64]
-    stamp: npt.NDArray[np.int64]
-    random: npt.NDArray[np.uint64]
+    pairs: Longs
+    pair_stamps: Longs
+    stamps: Longs
+    stamp: Longs
+    random: Random
 
 
 def scratch(entities: int, limits: Limits) -> Scratch:
@@ -86,7 +87,7 @@ def scratch(entities: int, limits: Limits) -> Scratch:
 
 
 @kernel
-def count(graph: WalkGraph, rule: Places, limits: Limits, room: Scratch) -> Any:
+def count(graph: WalkGraph, rule: Longs, limits: Limits, room: Scratch) -> Any:
     """Return a rule's predictions, its correct predictions, and how many edges were looked at."""
     if rule[LENGTH] == 0:
         row = _head_row(graph, rule)
@@ -108,36 +109,28 @@ def _size(graph: WalkGraph, row: Any) -> Any:
 
 
 @inlined
-def _head_row(graph: WalkGraph, rule: Places) -> Any:
+def _head_row(graph: WalkGraph, rule: Longs) -> Any:
     """Return the row of those for which the head of an acyclic rule is true."""
     direction = 0 if rule[VARIABLES] == OBJECT else 1
     return row_of(graph, rule[HEAD_CONSTANT], 2 * rule[HEAD] + direction)
-
-
-@inlined
-def _holds(graph: WalkGraph, row: Any, constant: Any) -> Any:
-    """Say whether a row has an edge to a constant."""
-    if row < 0:
-        return False
-    stop = graph.row_edge[row + 1]
-    place = lower_bound(graph.end, graph.row_edge[row], stop, constant)
-    return place < stop and graph.end[place] == constant
 
 
 # -- cyclic rules ----------------------------------------------------------------------------------
 
 
 @kernel
-def _count_cyclic(graph: WalkGraph, rule: Places, limits: Limits, room: Scratch) -> Any:
+def _count_cyclic(graph: WalkGraph, rule: Longs, limits: Limits, room: Scratch) -> Any:
     """Sample the body from both ends, and add up what was found."""
     predictions, correct, work = np.int64(0), np.int64(0), np.int64(0)
+    search = new_search()
     for side in range(2):
+        read_steps(search, rule, BODY, rule[LENGTH], side == 1)
         room.stamp[0] += 1
         distinct, repeats = np.int64(0), np.int64(0)
         for _ in range(limits.starts):
             if distinct == limits.pairs or repeats == limits.repeats:
                 break
-            x, y, steps = _body_walk(graph, rule, side, room.random)
+            x, y, steps = _body_walk(graph, search.steps, rule[LENGTH], room.random)
             work += steps
             if x < 0:
                 continue
@@ -148,25 +141,22 @@ def _count_cyclic(graph: WalkGraph, rule: Places, limits: Limits, room: Scratch)
             distinct += 1
             if side == 1:
                 x, y = y, x
-            correct += _holds(graph, row_of(graph, x, 2 * rule[HEAD]), y)
+            correct += row_holds(graph, row_of(graph, x, 2 * rule[HEAD]), y)
         predictions += distinct
     return predictions, correct, work
 
 
 @inlined
-def _body_walk(graph: WalkGraph, rule: Places, side: Any, random: npt.NDArray[np.uint64]) -> Any:
-    """Walk along the body from one end; returns start and end, -1 where it leads nowhere, and the steps."""
-    length = rule[LENGTH]
-    step = rule[BODY + length - 1] ^ 1 if side else rule[BODY]
-    first, stop = graph.step_first[step], graph.step_stop[step]
+def _body_walk(graph: WalkGraph, steps: Longs, length: Any, random: Random) -> Any:
+    """Walk along a body; returns start and end, -1 where it leads nowhere, and how many steps were taken."""
+    first, stop = graph.step_first[steps[0]], graph.step_stop[steps[0]]
     if first == stop:
         return np.int64(-1), np.int64(-1), 1
     edge = first + draw(random, stop - first)
     start, constant = np.int64(graph.source[edge]), np.int64(graph.end[edge])
     before = start
     for place in range(1, length):
-        step = rule[BODY + length - 1 - place] ^ 1 if side else rule[BODY + place]
-        row = row_of(graph, constant, step)
+        row = row_of(graph, constant, steps[place])
         if row < 0:
             return np.int64(-1), np.int64(-1), place
         first, stop = graph.row_edge[row], graph.row_edge[row + 1]
@@ -182,7 +172,7 @@ def _body_walk(graph: WalkGraph, rule: Places, side: Any, random: npt.NDArray[np
 def _is_new(room: Scratch, pair: Any) -> Any:
     """Put a pair into the set; False if it was there."""
     mask = len(room.pairs) - 1
-    place = np.int64((np.uint64(pair) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) & mask
+    place = first_slot(pair, len(room.pairs))
     while room.pair_stamps[place] == room.stamp[0]:
         if room.pairs[place] == pair:
             return False
@@ -196,7 +186,7 @@ def _is_new(room: Scratch, pair: Any) -> Any:
 
 
 @kernel
-def _count_shared(graph: WalkGraph, rule: Places, last: Any) -> Any:
+def _count_shared(graph: WalkGraph, rule: Longs, last: Any) -> Any:
     """Count h(X,c) ⇐ b(X,d): two sorted rows, the shorter of which is looked up in the longer."""
     head = _head_row(graph, rule)
     c, d = rule[HEAD_CONSTANT], rule[END_CONSTANT]
@@ -206,63 +196,49 @@ def _count_shared(graph: WalkGraph, rule: Places, last: Any) -> Any:
     if work > 0:
         for edge in range(graph.row_edge[few], graph.row_edge[few + 1]):
             constant = np.int64(graph.end[edge])
-            correct += constant != c and constant != d and _holds(graph, many, constant)
-    predictions -= _holds(graph, last, c)
+            correct += constant != c and constant != d and row_holds(graph, many, constant)
+    predictions -= row_holds(graph, last, c)
     if c != d:
-        predictions -= _holds(graph, last, d)
+        predictions -= row_holds(graph, last, d)
     return predictions, correct, work + 1
 
 
 @kernel
-def _count_ac1(graph: WalkGraph, rule: Places, limits: Limits, room: Scratch) -> Any:
+def _count_ac1(graph: WalkGraph, rule: Longs, limits: Limits, room: Scratch) -> Any:
     """Follow the body back from its end constant, and count the distinct X."""
-    length, apart = rule[LENGTH], rule[HEAD_CONSTANT]
     head = _head_row(graph, rule)
-    at, stop = np.zeros(LONGEST, dtype=np.int64), np.zeros(LONGEST, dtype=np.int64)
-    nodes = np.zeros(LONGEST, dtype=np.int64)
-    first = row_of(graph, rule[END_CONSTANT], rule[BODY + length - 1] ^ 1)
-    size = _size(graph, first)
+    search = new_search()
+    read_steps(search, rule, BODY, rule[LENGTH], True)
+    row = row_of(graph, rule[END_CONSTANT], search.steps[0])
     predictions, correct, work = np.int64(0), np.int64(0), np.int64(1)
-    if size == 0:
+    if row < 0:
         return predictions, correct, work
     # Too many to see all: begin anywhere, not with those whose names come first.
-    offset = draw(room.random, size)
+    first, stop = graph.row_edge[row], graph.row_edge[row + 1]
+    middle = first + draw(room.random, stop - first)
     room.stamp[0] += 1
-    nodes[0], stop[0] = rule[END_CONSTANT], size
-    depth = 0
-    while depth >= 0 and predictions < limits.predictions and work < _EDGES:
-        if at[depth] == stop[depth]:
-            depth -= 1
-            continue
-        edge = at[depth]
-        if depth == 0:
-            edge = graph.row_edge[first] + (edge + offset) % size
-        at[depth] += 1
-        work += 1
-        constant = np.int64(graph.end[edge])
-        if constant == apart or met(nodes, 0, depth + 1, constant):
-            continue
-        if depth < length - 1:
-            row = row_of(graph, constant, rule[BODY + length - 2 - depth] ^ 1)
-            if row >= 0:
-                depth += 1
-                nodes[depth] = constant
-                at[depth], stop[depth] = graph.row_edge[row], graph.row_edge[row + 1]
-        elif room.stamps[constant] != room.stamp[0]:
-            room.stamps[constant] = room.stamp[0]
-            predictions += 1
-            correct += _holds(graph, head, constant)
+    for part in range(2):
+        begin_search(search, rule[END_CONSTANT], first if part else middle, middle if part else stop)
+        depth = np.int64(0)
+        while predictions < limits.predictions:
+            depth, x, seen = next_end(graph, search, rule[LENGTH], rule[HEAD_CONSTANT], depth, _EDGES - work)
+            work += seen
+            if x == NONE:
+                break
+            if room.stamps[x] != room.stamp[0]:
+                room.stamps[x] = room.stamp[0]
+                predictions += 1
+                correct += row_holds(graph, head, x)
     return predictions, correct, work
 
 
 @kernel
-def _count_ac2(graph: WalkGraph, rule: Places, limits: Limits, room: Scratch) -> Any:
+def _count_ac2(graph: WalkGraph, rule: Longs, limits: Limits, room: Scratch) -> Any:
     """Go through the X with which the body begins, and count those for which it goes on to its end."""
-    step, apart = rule[BODY], rule[HEAD_CONSTANT]
     head = _head_row(graph, rule)
-    first, stop = graph.row_first[step], graph.row_first[step + 1]
-    at, stops = np.zeros(LONGEST, dtype=np.int64), np.zeros(LONGEST, dtype=np.int64)
-    nodes = np.zeros(LONGEST, dtype=np.int64)
+    first, stop = graph.row_first[rule[BODY]], graph.row_first[rule[BODY] + 1]
+    search = new_search()
+    read_steps(search, rule, BODY, rule[LENGTH], False)
     size = stop - first
     predictions, correct, work = np.int64(0), np.int64(0), np.int64(1)
     if size == 0:
@@ -272,41 +248,17 @@ def _count_ac2(graph: WalkGraph, rule: Places, limits: Limits, room: Scratch) ->
         if predictions == limits.predictions or work >= _EDGES:
             break
         row = first + (place + offset) % size
-        constant = np.int64(graph.source[graph.row_edge[row]])
+        x = np.int64(graph.source[graph.row_edge[row]])
         work += 1
-        if constant == apart or constant == graph.itself:
+        if x == rule[HEAD_CONSTANT] or x == graph.itself:
             continue
-        nodes[0] = constant
-        at[0], stops[0] = graph.row_edge[row], graph.row_edge[row + 1]
-        found, seen = _reaches_an_end(graph, rule, nodes, at, stops, _EDGES - work)
+        begin_search(search, x, graph.row_edge[row], graph.row_edge[row + 1])
+        _, end, seen = next_end(graph, search, rule[LENGTH], rule[HEAD_CONSTANT], np.int64(0), _EDGES - work)
         work += seen
-        if found:
+        if end != NONE:
             predictions += 1
-            correct += _holds(graph, head, constant)
+            correct += row_holds(graph, head, x)
     return predictions, correct, work
-
-
-@inlined
-def _reaches_an_end(graph: WalkGraph, rule: Places, nodes: Places, at: Places, stop: Places, most: Any) -> Any:
-    """Say whether the body leads anywhere from the first of the nodes, and how many edges were looked at."""
-    depth, work = 0, np.int64(0)
-    while depth >= 0 and work < most:
-        if at[depth] == stop[depth]:
-            depth -= 1
-            continue
-        constant = np.int64(graph.end[at[depth]])
-        at[depth] += 1
-        work += 1
-        if constant == rule[HEAD_CONSTANT] or met(nodes, 0, depth + 1, constant):
-            continue
-        if depth == rule[LENGTH] - 1:
-            return True, work
-        row = row_of(graph, constant, rule[BODY + depth + 1])
-        if row >= 0:
-            depth += 1
-            nodes[depth] = constant
-            at[depth], stop[depth] = graph.row_edge[row], graph.row_edge[row + 1]
-    return False, work
 
 
 Keys = npt.NDArray[np.uint64]
@@ -316,7 +268,7 @@ _EMPTY = np.uint64(0)
 
 
 @inlined
-def key_of(rule: Places, entities: Any, relations: Any) -> Any:
+def key_of(rule: Longs, entities: Any, relations: Any) -> Any:
     """Pack a rule into 64 bits.
 
     The key is a number whose digits are the rule's parts, all of them above 0, so that different rules have
@@ -362,7 +314,7 @@ MOST_OF_A_WALK = 3
 # How a call ends: the batch is done, or `Found` has no room left.
 DONE, FULL = 0, 1
 
-# Places of `Found.counters`: rules kept, rules looked at, and of this batch: work done, walks, and the last
+# Longs of `Found.counters`: rules kept, rules looked at, and of this batch: work done, walks, and the last
 # walk that led to a rule which was kept.
 ROWS, KNOWN, WORK, WALKS, LAST_KEPT = 0, 1, 2, 3, 4
 COUNTERS = 5
@@ -400,10 +352,10 @@ class Found(NamedTuple):
 
     keys: Keys
     rules: Ids
-    counts: npt.NDArray[np.int64]
-    counters: npt.NDArray[np.int64]
+    counts: Longs
+    counters: Longs
     reward: npt.NDArray[np.float64]
-    random: npt.NDArray[np.uint64]
+    random: Random
 
 
 @kernel
@@ -463,7 +415,7 @@ def run_batch(
 
 @inlined
 def _consider(
-    graph: WalkGraph, rule: Places, salt: Any, thresholds: Thresholds, limits: Limits, room: Scratch, found: Found
+    graph: WalkGraph, rule: Longs, salt: Any, thresholds: Thresholds, limits: Limits, room: Scratch, found: Found
 ) -> None:
     """Count a rule that is not known yet, and keep it if it is good enough."""
     key = key_of(rule, graph.itself, len(graph.sizes))
@@ -492,7 +444,7 @@ def _consider(
 
 
 @kernel
-def generalise_closed(graph: WalkGraph, walk: Places, length: int, which: int, rule: Places) -> bool:
+def generalise_closed(graph: WalkGraph, walk: Longs, length: int, which: int, rule: Longs) -> bool:
     """Make a rule of a closed walk: 0 the cyclic one; of length 1 also 1: h(X,c) ⇐ b(X,c), 2: its mirror."""
     loop = walk[NODES] == graph.itself
     if which > 0 and length > 1:
@@ -520,7 +472,7 @@ def generalise_closed(graph: WalkGraph, walk: Places, length: int, which: int, r
 
 
 @kernel
-def generalise_open(graph: WalkGraph, walk: Places, length: int, which: int, rule: Places) -> bool:
+def generalise_open(graph: WalkGraph, walk: Longs, length: int, which: int, rule: Longs) -> bool:
     """Make a rule of an open walk: 0 AC1, or the zero rule of a walk without steps; 1 AC2."""
     last = walk[NODES + length + 1]
     if which > 1 or (which == 1 and length == 0):
@@ -542,7 +494,7 @@ def generalise_open(graph: WalkGraph, walk: Places, length: int, which: int, rul
 
 
 @inlined
-def _clear(rule: Places, head: Any, length: Any) -> None:
+def _clear(rule: Longs, head: Any, length: Any) -> None:
     rule[HEAD] = head
     rule[HEAD_CONSTANT] = NONE
     rule[END_CONSTANT] = NONE
@@ -552,7 +504,7 @@ def _clear(rule: Places, head: Any, length: Any) -> None:
 
 
 @inlined
-def _straighten(graph: WalkGraph, rule: Places) -> None:
+def _straighten(graph: WalkGraph, rule: Longs) -> None:
     """Write a loop one way: h(X,i) and h(i,X) are both h(X,X)."""
     if rule[HEAD_CONSTANT] == graph.itself:
         rule[VARIABLES] = SUBJECT
@@ -561,7 +513,7 @@ def _straighten(graph: WalkGraph, rule: Places) -> None:
 
 
 @inlined
-def _is_trivial(rule: Places) -> Any:
+def _is_trivial(rule: Longs) -> Any:
     """Say whether the head is in the body."""
     if rule[LENGTH] != 1 or rule[HEAD_CONSTANT] != rule[END_CONSTANT]:
         return False

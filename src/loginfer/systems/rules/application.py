@@ -1,104 +1,123 @@
-"""Rules applied.
+"""Rules applied: compiled, to triples and to queries with one position open.
 
-Compiled: what is known of scores while rules are applied, best rules first.
+Each score meets the rules that predict it best first: rules that can fire at all are chosen and sorted, and
+those of other shapes, which an engine has applied, are met in between. So one pass with a little memory for each
+triple is enough to aggregate the confidences:
 
-See `loginfer.systems.rules.mined` for what the three aggregations are.
+    maximum    the best confidence; ties are broken by the next best rule, then the one after it, …
+    noisy-or   1 - ∏ (1 - confidence)
+    sum        the best confidence, and 10⁻⁴ for each further rule (RuleN)
 
-Rules of other shapes than paths, applied by the engine.
-
-Compiled: which rules can predict a triple, or answer a query.
-
-To choose from a list of rules, it and the steps of an entity are gone along side by side: both are sorted by
-directed relation.
-
-Compiled: path rules applied to triples, and to queries with one position open.
-
-Each score meets the rules that predict it in the order of their confidence: rules that can fire at all are
-chosen and sorted by their turns, and those of other shapes are met in between.
+`maximum` uses that the floats between two neighbouring confidences are good for nothing else. Let there be
+`gap` of them between the best rule's confidence and the next larger one of any rule. The second best rule,
+whose confidence is the k-th smallest of all and at most that of the best, the K-th, picks the k-th of K + 1
+equal parts of that gap (the 0-th is for triples without a second rule), the third best rule picks a part of
+that part, and so on until a part is smaller than one float. So scores are ordered as the sequences of
+confidences are, lexicographically, as far as they go; equal scores mean equal sequences up to there; and no
+score reaches the confidence of the next better rule. With the tens of thousands of different confidences of
+a large rule set this is three to four rules deep; with a few dozen of them about ten.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.engine import Engine, Projection, open_engine
-from loginfer.engine.binding import ABSENT, relation_of
-from loginfer.errors import LimitError
+from loginfer.errors import UnknownNameError
 from loginfer.kernels import inlined, kernel, lower_bound
-from loginfer.kg import KnowledgeGraph, Triples
-from loginfer.logic.rule import Constant, Rule, ScoredRule
-from loginfer.systems.rules.mined import BOTH, MAXIMUM, NOISY_OR, NONE, OBJECT, SUBJECT, Worth
-from loginfer.systems.rules.paths import (
-    BACKWARD,
-    END,
-    END_CONSTANT,
-    FIRST,
-    FORWARD,
-    HEAD,
-    HEAD_CONSTANT,
-    NUMBER,
-    RANK,
-    SECOND,
-    SINGLE,
-    STEP,
-    THIRD,
-    TURN,
-    VARIABLES,
-    Bodies,
-    Edges,
-    RuleLists,
-    bearers,
-    joined,
-    path_ends,
-    path_exists,
-)
+from loginfer.systems.rules.mined import BOTH, NONE, OBJECT, SUBJECT, RuleTable
+from loginfer.systems.rules.paths import Edges, Ids, Int, Longs, joined, path_ends, path_exists, path_starts
 
-# A number: a Python int outside, an int64 inside.
-Int: TypeAlias = Any
+Floats = npt.NDArray[np.float64]
 
-ROOM, LAST, TOUCHED = range(3)
+Aggregation = Literal["maximum", "noisy-or", "sum"]
+AGGREGATIONS: tuple[Aggregation, ...] = get_args(Aggregation)
+MAXIMUM, NOISY_OR, SUM = 0, 1, 2
 
+# How far, relatively, scores may exceed the largest confidence of all.
+TOP = 2.0**-10
+
+
+@dataclass(frozen=True)
+class ConfidenceLevels:
+    """The different confidences of a set of rules, and what `maximum` can do between them.
+
+    Parameters
+    ----------
+    code
+        MAXIMUM, NOISY_OR or SUM.
+    values
+        float64[d], the different confidences above 0, ascending.
+    gaps
+        int64[d], floats from each to the next.
+    """
+
+    code: int
+    values: Floats
+    gaps: Longs
+
+    @classmethod
+    def of(cls, confidence: Floats, aggregation: str) -> tuple[ConfidenceLevels, Ids]:
+        """Return the levels of rules, and int32[m]: the rank of each one's confidence, -1 for a worthless one.
+
+        A confidence that is not above 0 (NaN is not) is worthless: such a rule predicts nothing.
+        """
+        if aggregation not in AGGREGATIONS:
+            raise UnknownNameError("aggregation", aggregation, AGGREGATIONS)
+        worthy = confidence > 0
+        finite = np.minimum(confidence[worthy], np.finfo(np.float64).max / 2)
+        values, places = np.unique(finite, return_inverse=True)
+        ranks = np.full(len(confidence), -1, dtype=np.int32)
+        ranks[worthy] = places.ravel()
+        # The floats above 0 are in the order of their bits as numbers, without gaps.
+        above = np.append(values[1:], values[-1:] * (1 + TOP))
+        gaps = above.view(np.int64) - values.view(np.int64)
+        return cls(AGGREGATIONS.index(aggregation), values, gaps), ranks
+
+
+# -- scores while rules are applied, best first ------------------------------------------------------
+
+# Columns of `RunningScores.state`.
+GAP, LAST, TOUCHED = range(3)
 # What RuleN adds for each further rule.
 _FURTHER = 1e-4
 
 
-class Board(NamedTuple):
+class RunningScores(NamedTuple):
     """The scores of some candidates.
 
     Parameters
     ----------
     code
         int64[1], the aggregation.
-    values, rooms
+    values, gaps
         float64[d], int64[d]: the different confidences, and the floats from each to the next.
     scores, bits
         float64[c], and the same memory as int64[c].
     state
-        int64[c, 3]. ROOM: -1 before the first rule; for `maximum` the floats that are left to tell scores
+        int64[c, 3]. GAP: -1 before the first rule; for `maximum` the floats that are left to tell scores
         apart, for `sum` the further rules. LAST: the rank of the last rule. TOUCHED, apart from these: the
         candidates with rules, in the order in which they got the first.
     """
 
-    code: npt.NDArray[np.int64]
-    values: npt.NDArray[np.float64]
-    rooms: npt.NDArray[np.int64]
-    scores: npt.NDArray[np.float64]
-    bits: npt.NDArray[np.int64]
-    state: npt.NDArray[np.int64]
+    code: Longs
+    values: Floats
+    gaps: Longs
+    scores: Floats
+    bits: Longs
+    state: Longs
 
 
-def new_board(worth: Worth, candidates: int) -> Board:
+def running_scores(levels: ConfidenceLevels, candidates: int) -> RunningScores:
     """Return a board without any rules."""
     scores = np.zeros(candidates)
-    return Board(
-        np.array([worth.code], dtype=np.int64),
-        worth.values,
-        worth.room,
+    return RunningScores(
+        np.array([levels.code], dtype=np.int64),
+        levels.values,
+        levels.gaps,
         scores,
         scores.view(np.int64),
         np.full((candidates, 3), -1, dtype=np.int64),
@@ -106,44 +125,44 @@ def new_board(worth: Worth, candidates: int) -> Board:
 
 
 @inlined
-def push(board: Board, count: Int, j: Int, rank: Int) -> Int:
+def add_rule(board: RunningScores, count: Int, j: Int, rank: Int) -> Int:
     """Add a rule to the j-th score; `count` candidates are touched before, the result says how many after."""
     code = board.code[0]
-    if board.state[j, ROOM] < 0:
+    if board.state[j, GAP] < 0:
         board.state[count, TOUCHED] = j
         board.state[j, LAST] = rank
         value = float(board.values[rank])
         if code == NOISY_OR:
             board.scores[j] = 1.0 - min(value, 1.0)
-            board.state[j, ROOM] = 0
+            board.state[j, GAP] = 0
         else:
             board.scores[j] = value
-            board.state[j, ROOM] = board.rooms[rank] if code == MAXIMUM else 0
+            board.state[j, GAP] = board.gaps[rank] if code == MAXIMUM else 0
         return count + 1
     if code == MAXIMUM:
         # As long as there is room: where there is none, a division would only find that out.
-        if board.state[j, ROOM] > board.state[j, LAST] + 1:
-            part = board.state[j, ROOM] // (board.state[j, LAST] + 2)
+        if board.state[j, GAP] > board.state[j, LAST] + 1:
+            part = board.state[j, GAP] // (board.state[j, LAST] + 2)
             board.bits[j] += part * (rank + 1)
-            board.state[j, ROOM] = part
+            board.state[j, GAP] = part
             board.state[j, LAST] = rank
     elif code == NOISY_OR:
         board.scores[j] *= 1.0 - min(float(board.values[rank]), 1.0)
     else:
-        board.state[j, ROOM] += 1
+        board.state[j, GAP] += 1
     return count
 
 
 @inlined
-def no_more(board: Board, j: Int) -> bool:
+def is_settled(board: RunningScores, j: Int) -> bool:
     """Say whether further rules make no difference to the j-th score."""
     return bool(
-        board.code[0] == MAXIMUM and board.state[j, ROOM] >= 0 and board.state[j, ROOM] < board.state[j, LAST] + 2
+        board.code[0] == MAXIMUM and board.state[j, GAP] >= 0 and board.state[j, GAP] < board.state[j, LAST] + 2
     )
 
 
 @inlined
-def clear(board: Board, count: Int, scores: npt.NDArray[np.float64]) -> None:
+def finish(board: RunningScores, count: Int, scores: Floats) -> None:
     """Write the scores of the touched candidates, and make room for others."""
     code = board.code[0]
     for number in range(count):
@@ -152,19 +171,186 @@ def clear(board: Board, count: Int, scores: npt.NDArray[np.float64]) -> None:
         if code == NOISY_OR:
             score = 1.0 - score
         elif code != MAXIMUM:
-            score += _FURTHER * board.state[j, ROOM]
+            score += _FURTHER * board.state[j, GAP]
         scores[j] = score
-        board.state[j, ROOM] = -1
+        board.state[j, GAP] = -1
 
 
-Ids = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
+# -- path rules, sorted into lists -------------------------------------------------------------------
 
-# Conclusions that are kept for the next block of queries, pairs of all rules together.
-KEPT = 2**25
+# The columns of a rule, and those of its entry in a list.
+ORDER, RANK, HEAD, VARIABLES, HEAD_CONSTANT, END_CONSTANT, FIRST, SECOND, THIRD = range(9)
+NUMBER, STEP, END, SINGLE = range(4)
+
+# Lists of rules by head: besides SUBJECT and OBJECT, cyclic rules from either end.
+FORWARD, BACKWARD = 0, 3
+
+_NONE = np.int64(NONE)
 
 
-class Predicted(NamedTuple):
+class RuleLists(NamedTuple):
+    """Path rules with worth, numbered best first, and lists of those that matter for a triple or query.
+
+    A list is sorted by the step that a rule takes first from an entity that is known, so that going along
+    the list and the steps of that entity side by side finds the few rules which can fire at all.
+
+    Few arrays of several columns: functions that hand a dozen arrays to one another take long to compile.
+
+    Parameters
+    ----------
+    rows
+        int64[m, 9], a rule a row: ORDER (its place among all rules, best first, those of other shapes included;
+        ascending), RANK (of its confidence), and HEAD to THIRD as in a `RuleTable`.
+    entries
+        int64[l, 4], the lists one after the other. NUMBER of the rule; its first STEP, NONE for an empty
+        body; END, the end constant or, for a cyclic rule, the step that it takes from its other end; SINGLE,
+        whether that first step must lead to the end constant, as in an acyclic rule of length 1.
+    by_head
+        int64[4, relations + 1], where the lists for a relation in the head begin: FORWARD and BACKWARD for
+        cyclic rules, from the subject or the object on, SUBJECT and OBJECT for those with a variable there.
+    keys, by_key
+        int64[k], int64[k + 1], where the lists for a constant in the head begin; with the variables - 1, the
+        relation and the constant packed in one number.
+    by_constant
+        int64[2·entities + 1], the same for any relation; those with the variables SUBJECT come first.
+    """
+
+    rows: Longs
+    entries: Longs
+    by_head: Longs
+    keys: Longs
+    by_key: Longs
+    by_constant: Longs
+
+
+def rule_lists(paths: RuleTable, order: Longs, rank: Ids, relations: int, entities: int) -> RuleLists:
+    """Sort path rules into lists.
+
+    Parameters
+    ----------
+    paths
+        The rules.
+    order, rank
+        int64[m], int32[m]: for each its place among all rules and the rank of its confidence, -1 for rules
+        to leave out.
+    relations, entities
+        Sizes of the vocabularies.
+    """
+    used = np.flatnonzero(rank >= 0)
+    used = used[np.argsort(order[used])]
+    table = paths.take(used)
+    back = _back(table.body)
+    head, constant, end, first = (
+        column.astype(np.int64) for column in (table.head, table.head_constant, table.end_constant, table.body[:, 0])
+    )
+    lists = _Lists()
+    by_head = np.empty((4, relations + 1), dtype=np.int64)
+    for kind in (FORWARD, BACKWARD, SUBJECT, OBJECT):
+        rules = np.flatnonzero(table.variables == (BOTH if kind in (FORWARD, BACKWARD) else kind))
+        steps, ends = (back, first) if kind == BACKWARD else (first, back)
+        ends = ends if kind in (FORWARD, BACKWARD) else end
+        by_head[kind] = lists.add(rules, head, steps, ends).bounds(relations)
+    rules = np.flatnonzero(table.variables != BOTH)
+    side = table.variables.astype(np.int64) - 1
+    keys = (side * relations + head) * entities + constant
+    by_key = lists.add(rules, keys, first, end)
+    different, starts = np.unique(by_key.keys, return_index=True)
+    by_constant = lists.add(rules, side * entities + constant, first, end)
+    single = (table.variables != BOTH) & (table.end_constant != NONE) & (table.length == 1)
+    return RuleLists(
+        np.column_stack(
+            [order[used], rank[used], table.head, table.variables, table.head_constant, table.end_constant, table.body]
+        ).astype(np.int64),
+        lists.entries(single),
+        by_head,
+        different,
+        by_key.start + np.append(starts, len(rules)),
+        by_constant.bounds(2 * entities),
+    )
+
+
+class _List(NamedTuple):
+    """Where lists stand, and the sorted keys of their rules."""
+
+    start: int
+    keys: Longs
+
+    def bounds(self, size: int) -> Longs:
+        """Return int64[size + 1], where the list of each key begins."""
+        return self.start + np.searchsorted(self.keys, np.arange(size + 1))
+
+
+class _Lists:
+    """Lists, one after the other."""
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[Longs, Longs, Longs]] = []
+        self._size = 0
+
+    def add(self, rules: Longs, keys: Longs, steps: Longs, ends: Longs) -> _List:
+        """Add the lists of some rules, by key, then step, then end."""
+        rules = rules[np.lexsort((ends[rules], steps[rules], keys[rules]))]
+        made = _List(self._size, keys[rules])
+        self._parts.append((rules, steps[rules], ends[rules]))
+        self._size += len(rules)
+        return made
+
+    def entries(self, single: npt.NDArray[np.bool_]) -> Longs:
+        """Return int64[l, 4]: rules, steps, ends, and what `single` says of the rule."""
+        numbers, steps, ends = (np.concatenate(columns) for columns in zip(*self._parts, strict=True))
+        return np.column_stack([numbers, steps, ends, single[numbers]]).astype(np.int64)
+
+
+def _back(body: Ids | Longs) -> Longs:
+    """Return int64[m]: the last step of each body, taken back; NONE for an empty body."""
+    length = np.count_nonzero(body != NONE, axis=1)
+    last = body[np.arange(len(body)), np.maximum(length - 1, 0)]
+    return np.where(length > 0, last ^ 1, NONE).astype(np.int64)
+
+
+class CyclicBodies(NamedTuple):
+    """The different bodies of cyclic rules, for when the head's relation is asked for.
+
+    Parameters
+    ----------
+    bodies
+        int64[b, 3], sorted by first step: the last step taken back, then the second and third step.
+    starts
+        int64[2·relations + 1], where the bodies with a certain first step begin.
+    rules, rule_starts
+        int64[m], int64[b + 1]: the rules with each body, by their numbers.
+    """
+
+    bodies: Longs
+    starts: Longs
+    rules: Longs
+    rule_starts: Longs
+
+
+def cyclic_bodies(rules: RuleLists, relations: int) -> CyclicBodies:
+    """Sort cyclic rules by their bodies."""
+    cyclic = np.flatnonzero(rules.rows[:, VARIABLES] == BOTH)
+    body = rules.rows[cyclic, FIRST:]
+    keys = np.column_stack([body[:, 0], _back(body), body[:, 1:]])
+    order = np.lexsort(keys.T[::-1])
+    keys = keys[order]
+    first = np.ones(len(keys), dtype=bool)
+    first[1:] = (keys[1:] != keys[:-1]).any(axis=1)
+    different = keys[first]
+    return CyclicBodies(
+        np.ascontiguousarray(different[:, 1:]),
+        np.searchsorted(different[:, 0], np.arange(2 * relations + 1)).astype(np.int64),
+        cyclic[order],
+        np.append(np.flatnonzero(first), len(keys)).astype(np.int64),
+    )
+
+
+# -- which rules can predict a triple, or answer a query ---------------------------------------------
+# To choose from a list of rules, it and the steps of an entity are gone along side by side: both are sorted by
+# directed relation.
+
+
+class EnginePredictions(NamedTuple):
     """What rules predict, sorted by triple or query, and best rule first.
 
     Parameters
@@ -179,165 +365,6 @@ class Predicted(NamedTuple):
     found: Longs
 
 
-def confidences(others: Sequence[ScoredRule]) -> npt.NDArray[np.float64]:
-    """Return float64[m]: a rule of which nobody says how sure it is counts as certain."""
-    return np.array([1.0 if rule.confidence is None else rule.confidence for rule in others], dtype=np.float64)
-
-
-class OtherRules:
-    """Rules of any shape over a graph.
-
-    Parameters
-    ----------
-    graph
-        The graph.
-    rules
-        The rules.
-    turns, ranks
-        For each its turn among all rules, and the rank of its confidence; -1 for rules to leave out.
-    """
-
-    def __init__(self, graph: KnowledgeGraph, rules: Sequence[Rule], turns: Longs, ranks: Ids) -> None:
-        # A head with a name that has no id predicts nothing anybody could ask about.
-        heads = np.array([_head_relation(rule, graph) for rule in rules], dtype=np.int32)
-        used = np.flatnonzero((heads != ABSENT) & (ranks >= 0))
-        used = used[np.argsort(turns[used])]
-        self._graph = graph
-        self._rules = [rules[place] for place in used.tolist()]
-        self._heads, self._turns, self._ranks = heads[used], turns[used], ranks[used].astype(np.int64)
-        self._conclusions: dict[tuple[int, bool], tuple[Ids, Ids]] = {}
-        self._kept = 0
-
-    @cached_property
-    def _engine(self) -> Engine:
-        return open_engine(self._graph)
-
-    def of_triples(self, triples: Triples) -> Predicted:
-        """Return which rules predict which triples."""
-        if not self._rules:
-            return _nothing(len(triples))
-        found = self._engine.derivations(self._rules, triples)
-        columns = np.zeros(len(found.rule), dtype=np.int32)
-        return self._predicted(len(triples), found.triple, found.rule, columns)
-
-    def of_queries(self, queries: Ids, subject_open: bool, column: Ids) -> Predicted:
-        """Return which rules predict which candidates.
-
-        Parameters
-        ----------
-        queries
-            int32[n, 2], relations and known ends.
-        subject_open
-            Whether the subjects are asked for.
-        column
-            int32[entities], the place of each entity among the candidates, -1 for the rest.
-        """
-        places: list[Longs] = []
-        rules: list[Longs] = []
-        columns: list[Ids] = []
-        asked = {r: np.flatnonzero(queries[:, 0] == r) for r in np.unique(queries[:, 0]).tolist()}
-        for number, head in enumerate(self._heads.tolist()):
-            mine = asked.get(head)
-            if mine is None:
-                continue
-            query, entity = self._ends(number, queries[mine, 1], subject_open, column)
-            wanted = column[entity] >= 0
-            places.append(mine[query[wanted]])
-            columns.append(column[entity[wanted]])
-            rules.append(np.full(len(places[-1]), number, dtype=np.int64))
-        if not places:
-            return _nothing(len(queries))
-        place, rule = np.concatenate(places), np.concatenate(rules)
-        order = np.lexsort((rule, place))
-        return self._predicted(len(queries), place[order], rule[order], np.concatenate(columns)[order])
-
-    def of_pairs(self, pairs: Ids, column: Ids) -> Predicted:
-        """Return which rules predict which relations between two entities.
-
-        Parameters
-        ----------
-        pairs
-            int32[n, 2], subjects and objects.
-        column
-            int32[relations], the place of each among the candidates, -1 for the rest.
-        """
-        heads = np.unique(self._heads[column[self._heads] >= 0])
-        if not len(heads):
-            return _nothing(len(pairs))
-        triples = np.empty((len(pairs), len(heads), 3), dtype=np.int32)
-        triples[:, :, 0], triples[:, :, 1], triples[:, :, 2] = pairs[:, :1], heads, pairs[:, 1:]
-        found = self._engine.derivations(self._rules, triples.reshape(-1, 3))
-        pair, head = np.divmod(found.triple, len(heads))
-        order = np.lexsort((found.rule, pair))
-        return self._predicted(len(pairs), pair[order], found.rule[order], column[heads[head[order]]])
-
-    def _predicted(self, size: int, place: Longs, rule: Longs, columns: Ids) -> Predicted:
-        starts = np.zeros(size + 1, dtype=np.int64)
-        np.cumsum(np.bincount(place, minlength=size), out=starts[1:])
-        return Predicted(starts, np.column_stack([self._turns[rule], self._ranks[rule], columns]))
-
-    def _ends(self, number: int, known: Ids, subject_open: bool, column: Ids) -> tuple[Longs, Ids]:
-        """Return the open ends that a rule predicts for known ends: places in `known`, entities."""
-        try:
-            found = self._engine.projection(self._rules[number])
-        except LimitError:
-            return self._one_by_one(number, known, subject_open, column)
-        near, far = (found.right, found.left) if subject_open else (found.left, found.right)
-        if found.product:
-            place = np.flatnonzero(np.isin(known, near))
-            pairs = np.repeat(place, len(far)), np.tile(far, len(place))
-            differ = pairs[1] != known[pairs[0]] if found.unequal else slice(None)
-            return pairs[0][differ], pairs[1][differ]
-        near, far = self._sorted(number, subject_open, found)
-        low, high = np.searchsorted(near, known), np.searchsorted(near, known, side="right")
-        sizes = high - low
-        place = np.repeat(np.arange(len(known)), sizes)
-        return place, far[np.arange(len(place)) + np.repeat(low - (np.cumsum(sizes) - sizes), sizes)]
-
-    def _sorted(self, number: int, subject_open: bool, found: Projection) -> tuple[Ids, Ids]:
-        """Return a rule's conclusions sorted by the known end, and keep them if they are not too many."""
-        if not subject_open:
-            return found.left, found.right
-        kept = self._conclusions.get((number, subject_open))
-        if kept is None:
-            order = np.argsort(found.right, kind="stable")
-            kept = found.right[order], found.left[order]
-            if self._kept + len(order) <= KEPT:
-                self._kept += len(order)
-                self._conclusions[number, subject_open] = kept
-        return kept
-
-    def _one_by_one(self, number: int, known: Ids, subject_open: bool, column: Ids) -> tuple[Longs, Ids]:
-        """Ask about each candidate, where a rule has more conclusions than can be listed."""
-        entities = np.flatnonzero(column >= 0).astype(np.int32)
-        places: list[Longs] = [np.empty(0, dtype=np.int64)]
-        found: list[Ids] = [np.empty(0, dtype=np.int32)]
-        for place, end in enumerate(known.tolist()):
-            triples = np.full((len(entities), 3), self._heads[number], dtype=np.int32)
-            triples[:, 0], triples[:, 2] = (entities, end) if subject_open else (end, entities)
-            derived = self._engine.derives([self._rules[number]], triples)
-            found.append(entities[derived])
-            places.append(np.full(len(found[-1]), place, dtype=np.int64))
-        return np.concatenate(places), np.concatenate(found)
-
-
-def _nothing(size: int) -> Predicted:
-    return Predicted(np.zeros(size + 1, dtype=np.int64), np.empty((0, 3), dtype=np.int64))
-
-
-def _head_relation(rule: Rule, graph: KnowledgeGraph) -> int:
-    constants = [term.name for term in rule.head.terms if isinstance(term, Constant)]
-    if any(graph.entities.get(name) is None for name in constants):
-        return ABSENT
-    return relation_of(rule.head, graph)
-
-
-# A number: a Python int outside, an int64 inside.
-Int64 = npt.NDArray[np.int64]
-
-_NONE = np.int64(NONE)
-
-
 @kernel
 def fires(edges: Edges, rules: RuleLists, rule: Int, subject: Int, object_: Int, distinct: bool) -> bool:
     """Say whether a rule predicts a triple that its head matches."""
@@ -350,7 +377,7 @@ def fires(edges: Edges, rules: RuleLists, rule: Int, subject: Int, object_: Int,
     if distinct and (subject == object_ or start == end):
         return False
     first, second, third = steps_of(rules, rule)
-    return path_exists(edges, start, end, other, first, second, third, distinct)
+    return path_exists(edges, start, end, other, first, second, third, distinct, _NONE)
 
 
 @inlined
@@ -360,38 +387,32 @@ def steps_of(rules: RuleLists, rule: Int) -> tuple[Int, Int, Int]:
 
 
 @kernel
-def with_constant(rules: RuleLists, kind: Int, relation: Int, constant: Int, entities: Int) -> tuple[Int, Int]:
+def rules_with_constant(rules: RuleLists, kind: Int, relation: Int, constant: Int, entities: Int) -> tuple[Int, Int]:
     """Return the bounds of the list of rules with a certain constant in the head."""
     relations = rules.by_head.shape[1] - 1
     key = ((kind - 1) * relations + relation) * entities + constant
-    low, high = 0, len(rules.keys)
-    while low < high:
-        middle = (low + high) >> 1
-        if rules.keys[middle] < key:
-            low = middle + 1
-        else:
-            high = middle
-    if low < len(rules.keys) and rules.keys[low] == key:
-        return rules.by_key[low], rules.by_key[low + 1]
+    place = lower_bound(rules.keys, np.int64(0), np.int64(len(rules.keys)), key)
+    if place < len(rules.keys) and rules.keys[place] == key:
+        return rules.by_key[place], rules.by_key[place + 1]
     return np.int64(0), np.int64(0)
 
 
 @kernel
-def that_begin(edges: Edges, rules: RuleLists, low: Int, high: Int, entity: Int, chosen: Int64, size: Int) -> Int:
+def choose_beginning(edges: Edges, rules: RuleLists, low: Int, high: Int, entity: Int, chosen: Longs, size: Int) -> Int:
     """Choose from a list the rules that can take their first step from an entity."""
     group, last = edges.groups[entity], edges.groups[entity + 1]
     for place in range(low, high):
         step = rules.entries[place, STEP]
         if step != NONE:
-            while group < last and edges.group[group, 0] < step:
+            while group < last and edges.group_step[group] < step:
                 group += 1
             if group == last:
                 break
-            if edges.group[group, 0] > step:
+            if edges.group_step[group] > step:
                 continue
             if rules.entries[place, SINGLE]:
-                end, behind = rules.entries[place, END], edges.group[group + 1, 1]
-                found = lower_bound(edges.ends, edges.group[group, 1], behind, end)
+                end, behind = rules.entries[place, END], edges.group_start[group + 1]
+                found = lower_bound(edges.ends, edges.group_start[group], behind, end)
                 if found == behind or edges.ends[found] != end:
                     continue
         chosen[size] = rules.entries[place, NUMBER]
@@ -400,7 +421,9 @@ def that_begin(edges: Edges, rules: RuleLists, low: Int, high: Int, entity: Int,
 
 
 @kernel
-def that_join(edges: Edges, rules: RuleLists, low: Int, high: Int, s: Int, o: Int, chosen: Int64, size: Int) -> Int:
+def choose_joining(
+    edges: Edges, rules: RuleLists, low: Int, high: Int, s: Int, o: Int, chosen: Longs, size: Int
+) -> Int:
     """Choose from a list of cyclic rules those that can begin at s and end at o."""
     group, last = edges.groups[s], edges.groups[s + 1]
     to, to_last = edges.groups[o], edges.groups[o + 1]
@@ -410,26 +433,26 @@ def that_join(edges: Edges, rules: RuleLists, low: Int, high: Int, s: Int, o: In
         if step != before:
             before = step
             to = edges.groups[o]
-        while group < last and edges.group[group, 0] < step:
+        while group < last and edges.group_step[group] < step:
             group += 1
         if group == last:
             break
-        while to < to_last and edges.group[to, 0] < back:
+        while to < to_last and edges.group_step[to] < back:
             to += 1
-        if edges.group[group, 0] == step and to < to_last and edges.group[to, 0] == back:
+        if edges.group_step[group] == step and to < to_last and edges.group_step[to] == back:
             chosen[size] = rules.entries[place, NUMBER]
             size += 1
     return size
 
 
 @inlined
-def earlier(others: Predicted, place: Int, end: Int, rules: RuleLists, rule: Int) -> bool:
+def earlier(others: EnginePredictions, place: Int, end: Int, rules: RuleLists, rule: Int) -> bool:
     """Say whether it is a rule of another shape's turn before a path rule's; NONE if none is left."""
-    return bool(place < end and (rule == NONE or others.found[place, 0] < rules.rows[rule, TURN]))
+    return bool(place < end and (rule == NONE or others.found[place, 0] < rules.rows[rule, ORDER]))
 
 
 @kernel
-def sort(numbers: Int64, size: Int) -> None:
+def sort_first(numbers: Longs, size: Int) -> None:
     """Sort the first numbers, usually a few dozen: Shell's way, which is quick to compile, too."""
     gap: Int = np.int64(1)
     while gap < size // 3:
@@ -445,38 +468,34 @@ def sort(numbers: Int64, size: Int) -> None:
 
 
 @kernel
-def that_lead(edges: Edges, bodies: Bodies, s: Int, o: Int, distinct: bool, chosen: Int64) -> Int:
+def choose_leading(edges: Edges, bodies: CyclicBodies, s: Int, o: Int, distinct: bool, chosen: Longs) -> Int:
     """Choose the cyclic rules whose body leads from s to o, of whatever head; return how many."""
     size = np.int64(0)
     to_end = edges.groups[o + 1]
     for group in range(edges.groups[s], edges.groups[s + 1]):
-        first = edges.group[group, 0]
-        low, high = edges.group[group, 1], edges.group[group + 1, 1]
+        first = edges.group_step[group]
+        low, high = edges.group_start[group], edges.group_start[group + 1]
         to = edges.groups[o]
         for place in range(bodies.starts[first], bodies.starts[first + 1]):
             back = bodies.bodies[place, 0]
-            while to < to_end and edges.group[to, 0] < back:
+            while to < to_end and edges.group_step[to] < back:
                 to += 1
             if to == to_end:
                 break
-            if edges.group[to, 0] != back:
+            if edges.group_step[to] != back:
                 continue
             second, third = bodies.bodies[place, 1], bodies.bodies[place, 2]
             if second == NONE:
-                holds = path_exists(edges, s, o, _NONE, first, second, third, distinct)
+                holds = path_exists(edges, s, o, _NONE, first, second, third, distinct, _NONE)
             else:
-                to_low, to_high = edges.group[to, 1], edges.group[to + 1, 1]
-                holds = joined(edges, low, high, to_low, to_high, s, o, _NONE, second, third, distinct)
+                to_low, to_high = edges.group_start[to], edges.group_start[to + 1]
+                holds = joined(edges, low, high, to_low, to_high, s, o, _NONE, first, second, third, distinct, _NONE)
             if holds:
                 for number in range(bodies.rule_starts[place], bodies.rule_starts[place + 1]):
                     chosen[size] = bodies.rules[number]
                     size += 1
     return size
 
-
-# A number: a Python int outside, an int64 inside.
-Int32 = npt.NDArray[np.int32]
-Floats = npt.NDArray[np.float64]
 
 # A single triple's place on the board.
 _ONLY = np.int64(0)
@@ -489,13 +508,13 @@ _ONLY = np.int64(0)
 def score_triples(
     edges: Edges,
     rules: RuleLists,
-    board: Board,
-    triples: Int32,
-    others: Predicted,
+    board: RunningScores,
+    triples: Ids,
+    others: EnginePredictions,
     distinct: bool,
     scores: Floats,
-    chosen: Int64,
-    fired: Int64,
+    chosen: Longs,
+    fired: Longs,
 ) -> Int:
     """Score triples; with room in `fired`, write there the turns of all rules that predict the only one.
 
@@ -530,15 +549,15 @@ def score_triples(
         size = np.int64(0)
         if not (distinct and s == o):
             low, high = rules.by_head[FORWARD, r], rules.by_head[FORWARD, r + 1]
-            size = that_join(edges, rules, low, high, s, o, chosen, size)
-            low, high = with_constant(rules, np.int64(SUBJECT), r, o, entities)
-            size = that_begin(edges, rules, low, high, s, chosen, size)
-            low, high = with_constant(rules, np.int64(OBJECT), r, s, entities)
-            size = that_begin(edges, rules, low, high, o, chosen, size)
-        sort(chosen, size)
+            size = choose_joining(edges, rules, low, high, s, o, chosen, size)
+            low, high = rules_with_constant(rules, np.int64(SUBJECT), r, o, entities)
+            size = choose_beginning(edges, rules, low, high, s, chosen, size)
+            low, high = rules_with_constant(rules, np.int64(OBJECT), r, s, entities)
+            size = choose_beginning(edges, rules, low, high, o, chosen, size)
+        sort_first(chosen, size)
         a, b, b_end = 0, others.starts[i], others.starts[i + 1]
         count = np.int64(0)
-        while len(fired) > 0 or not no_more(board, _ONLY):
+        while len(fired) > 0 or not is_settled(board, _ONLY):
             rule = chosen[a] if a < size else NONE
             if earlier(others, b, b_end, rules, rule):
                 turn, rank, predicts = others.found[b, 0], others.found[b, 1], True
@@ -546,15 +565,15 @@ def score_triples(
             elif rule == NONE:
                 break
             else:
-                turn, rank = rules.rows[rule, TURN], rules.rows[rule, RANK]
+                turn, rank = rules.rows[rule, ORDER], rules.rows[rule, RANK]
                 predicts = fires(edges, rules, rule, s, o, distinct)
                 a += 1
             if predicts:
-                count = push(board, count, _ONLY, rank)
+                count = add_rule(board, count, _ONLY, rank)
                 if written < len(fired):
                     fired[written] = turn
                     written += 1
-        clear(board, count, scores[i : i + 1])
+        finish(board, count, scores[i : i + 1])
     return written
 
 
@@ -563,7 +582,7 @@ def score_triples(
 
 @kernel
 def _ends(
-    edges: Edges, rules: RuleLists, rule: Int, known: Int, subject_open: bool, distinct: bool, scratch: Int32
+    edges: Edges, rules: RuleLists, rule: Int, known: Int, subject_open: bool, distinct: bool, scratch: Ids
 ) -> Int:
     """Find the entities that a rule predicts for the open end; return how many."""
     first, second, third = steps_of(rules, rule)
@@ -572,7 +591,7 @@ def _ends(
     if rules.rows[rule, VARIABLES] != BOTH:
         start, other = rules.rows[rule, END_CONSTANT], known
         if start == NONE:
-            return bearers(edges, other, first, second, third, distinct, scratch)
+            return path_starts(edges, other, first, second, third, distinct, scratch)
         turned = True
     if turned:
         if second == NONE:
@@ -588,15 +607,15 @@ def _ends(
 def answer_ends(
     edges: Edges,
     rules: RuleLists,
-    board: Board,
-    queries: Int32,
+    board: RunningScores,
+    queries: Ids,
     subject_open: bool,
-    column: Int32,
-    others: Predicted,
+    column: Ids,
+    others: EnginePredictions,
     distinct: bool,
     scores: Floats,
-    scratch: Int32,
-    chosen: Int64,
+    scratch: Ids,
+    chosen: Longs,
 ) -> None:
     """Score all candidates for one end of a triple.
 
@@ -628,17 +647,17 @@ def answer_ends(
         size = np.int64(0)
         for near in (way, kind):
             low, high = rules.by_head[near, r], rules.by_head[near, r + 1]
-            size = that_begin(edges, rules, low, high, known, chosen, size)
-        low, high = with_constant(rules, far, r, known, entities)
+            size = choose_beginning(edges, rules, low, high, known, chosen, size)
+        low, high = rules_with_constant(rules, far, r, known, entities)
         chosen[size : size + high - low] = rules.entries[low:high, NUMBER]
         size += high - low
-        sort(chosen, size)
+        sort_first(chosen, size)
         a, b, b_end = 0, others.starts[i], others.starts[i + 1]
         count = np.int64(0)
         while True:
             rule = chosen[a] if a < size else NONE
             if earlier(others, b, b_end, rules, rule):
-                count = push(board, count, others.found[b, 2], others.found[b, 1])
+                count = add_rule(board, count, others.found[b, 2], others.found[b, 1])
                 b += 1
                 continue
             if rule == NONE:
@@ -648,37 +667,37 @@ def answer_ends(
             if rules.rows[rule, VARIABLES] == kind:
                 constant = rules.rows[rule, HEAD_CONSTANT]
                 j = np.int64(column[constant])
-                if j == NONE or no_more(board, j):
+                if j == NONE or is_settled(board, j):
                     continue
                 s, o = (constant, known) if subject_open else (known, constant)
                 if fires(edges, rules, rule, s, o, distinct):
-                    count = push(board, count, j, rank)
+                    count = add_rule(board, count, j, rank)
             elif rules.rows[rule, FIRST] == NONE:
                 for entity in range(entities):
                     j = np.int64(column[entity])
                     if j != NONE and not (distinct and entity == known):
-                        count = push(board, count, j, rank)
+                        count = add_rule(board, count, j, rank)
             else:
                 found = _ends(edges, rules, rule, known, subject_open, distinct, scratch)
                 for number in range(found):
                     j = np.int64(column[scratch[5, number]])
                     if j != NONE:
-                        count = push(board, count, j, rank)
-        clear(board, count, scores[i])
+                        count = add_rule(board, count, j, rank)
+        finish(board, count, scores[i])
 
 
 @kernel
 def answer_relations(
     edges: Edges,
     rules: RuleLists,
-    bodies: Bodies,
-    board: Board,
-    pairs: Int32,
-    column: Int32,
-    others: Predicted,
+    bodies: CyclicBodies,
+    board: RunningScores,
+    pairs: Ids,
+    column: Ids,
+    others: EnginePredictions,
     distinct: bool,
     scores: Floats,
-    chosen: Int64,
+    chosen: Longs,
 ) -> None:
     """Score all candidates for the relation between two entities.
 
@@ -704,26 +723,26 @@ def answer_relations(
         s, o = np.int64(pairs[i, 0]), np.int64(pairs[i, 1])
         size = np.int64(0)
         if not (distinct and s == o):
-            size = that_lead(edges, bodies, s, o, distinct, chosen)
+            size = choose_leading(edges, bodies, s, o, distinct, chosen)
             for kind, far, near in ((SUBJECT, o, s), (OBJECT, s, o)):
                 key = (kind - 1) * entities + far
                 low, high = rules.by_constant[key], rules.by_constant[key + 1]
-                size = that_begin(edges, rules, low, high, near, chosen, size)
-        sort(chosen, size)
+                size = choose_beginning(edges, rules, low, high, near, chosen, size)
+        sort_first(chosen, size)
         a, b, b_end = 0, others.starts[i], others.starts[i + 1]
         count = np.int64(0)
         while True:
             rule = chosen[a] if a < size else NONE
             if earlier(others, b, b_end, rules, rule):
-                count = push(board, count, others.found[b, 2], others.found[b, 1])
+                count = add_rule(board, count, others.found[b, 2], others.found[b, 1])
                 b += 1
                 continue
             if rule == NONE:
                 break
             a += 1
             j = np.int64(column[rules.rows[rule, HEAD]])
-            if j == NONE or no_more(board, j):
+            if j == NONE or is_settled(board, j):
                 continue
             if rules.rows[rule, VARIABLES] == BOTH or fires(edges, rules, rule, s, o, distinct):
-                count = push(board, count, j, rules.rows[rule, RANK])
-        clear(board, count, scores[i])
+                count = add_rule(board, count, j, rules.rows[rule, RANK])
+        finish(board, count, scores[i])

@@ -1,18 +1,8 @@
-"""The exact miner.
+"""The exact miner: every closed path rule up to length 2 with exact counts, and length 3 if asked for.
 
-The exact miner: every closed path rule up to length 2, with exact counts; length 3 if asked for.
-
-Exact mining, piece by piece: length 1 at once, length 2 head by head, then length 3.
-
-Counting closed paths: which bodies connect the pairs of a head, and how many pairs a body connects.
-
-Directed relations are 2·R + d, as in a `RuleTable`; turning one round is `d ^ 1`. Loops are not among the
-edges, so that two neighbours always differ, and what remains to be checked is that entities two or three
-steps apart do.
-
-Closed paths of three steps: which bodies there are between the pairs of a head, and what they predict.
-
-Rules of length 3: all of them where the graph has few enough walks, otherwise a sample.
+Length 1 is counted at once, length 2 head by head. Then length 3: all rules where the graph has few enough
+walks, otherwise a sample. Loops are not among the edges, so that two neighbours always differ, and what remains
+to be checked is that entities two or three steps apart do.
 """
 
 from __future__ import annotations
@@ -20,20 +10,31 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.benchmark import Benchmark
 from loginfer.errors import LimitError
-from loginfer.kernels import gallop, inlined, kernel
+from loginfer.kernels import gallop, inlined, kernel, mix64
 from loginfer.kg import KnowledgeGraph
-from loginfer.kg.graph import FORWARD, INVERSE, RelationIndex
+from loginfer.kg.graph import FORWARD, RelationIndex
 from loginfer.randomness import salt
 from loginfer.settings import setting
 from loginfer.systems.interface import Checkpoint
 from loginfer.systems.rules.mined import MinedRules, Miner, Mining, RuleTable
+from loginfer.systems.rules.paths import (
+    Ids,
+    Longs,
+    Neighbours,
+    body_counts,
+    count_body,
+    counted_bodies,
+    neighbours_of,
+    steps_by_relation,
+    with_more_slots,
+)
 
 if TYPE_CHECKING:
     from loginfer.systems.rules.scorer import RuleScorer
@@ -73,73 +74,39 @@ class Exact(Miner):
         return RuleScorer(benchmark.seen, rules, self.aggregation)
 
 
-Ints: TypeAlias = npt.NDArray[np.int32]
-Longs: TypeAlias = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True)
 class PathIndex:
     """What paths may go along: the triples of a graph without loops and without types.
 
-    Parameters
+    Attributes
     ----------
     relations
         The pairs of each relation.
     directed
         How many directed relations there are, 2 for each relation.
+    neighbours
+        The neighbours of each entity.
+    spans, sources, targets
+        The steps by directed relation (see `steps_by_relation`).
     """
 
-    relations: RelationIndex
-    directed: int
-
-    @classmethod
-    def of(cls, graph: KnowledgeGraph) -> PathIndex:
-        """Index a graph."""
+    def __init__(self, graph: KnowledgeGraph) -> None:
         triples = graph.triples
         kept = triples[:, 0] != triples[:, 2]
         if graph.type_relation is not None:
             kept &= triples[:, 1] != graph.type_relation
-        index = RelationIndex(triples[kept], len(graph.entities), len(graph.relations))
-        return cls(index, 2 * len(graph.relations))
+        self.relations = RelationIndex(triples[kept], len(graph.entities), len(graph.relations))
+        self.directed = 2 * len(graph.relations)
+        self.neighbours = neighbours_of(graph, loops=False)
+        self.spans, self.sources, self.targets = steps_by_relation(self.relations)
 
-    @cached_property
-    def sources(self) -> Ints:
-        """int32[2n], where the edges start that lead to `targets`."""
-        return np.concatenate([self.relations.subjects, self.relations.inverse_objects])
-
-    @property
-    def targets(self) -> Ints:
-        """int32[2n], the edges' ends; each directed relation's stand together, by source, then target."""
-        return self.relations.columns
-
-    @cached_property
-    def spans(self) -> Longs:
-        """int64[directed, 2], where the edges of a directed relation begin and end."""
-        spans = np.empty((self.directed, 2), dtype=np.int64)
-        for direction in (FORWARD, INVERSE):
-            spans[direction::2, 0] = self.relations.offsets[:-1] + direction * self.relations.size
-            spans[direction::2, 1] = self.relations.offsets[1:] + direction * self.relations.size
-        return spans
-
-    @cached_property
-    def adjacency(self) -> tuple[Longs, Ints, Ints]:
-        """For each entity its neighbours, ascending, and the directed relation that leads to each.
-
-        int64[entities + 1] where an entity's neighbours start, int32[2n] neighbours, int32[2n] relations.
-        """
-        entities = self.relations.entities
-        steps = np.repeat(np.arange(self.directed), self.spans[:, 1] - self.spans[:, 0])
-        edges = np.concatenate([np.arange(*span) for span in self.spans]) if self.directed else steps
-        # Source, target and relation in one number might not fit into 64 bits; `edges` is ordered by relation
-        # already, and a stable sort keeps that order.
-        order = np.argsort(self.sources[edges].astype(np.int64) * entities + self.targets[edges], kind="stable")
-        starts = np.zeros(entities + 1, dtype=np.int64)
-        np.cumsum(np.bincount(self.sources, minlength=entities), out=starts[1:])
-        return starts, self.targets[edges[order]], steps[order].astype(np.int32)
-
-    def pointers(self, directed: int) -> Ints:
+    def pointers(self, directed: int) -> Ids:
         """Return int32[entities + 1]: row pointers of a directed relation into `targets`."""
         return self.relations.pointers(directed // 2, directed % 2)
+
+    @cached_property
+    def heads(self) -> list[int]:
+        """The relations that have pairs."""
+        return list(np.flatnonzero(np.diff(self.relations.offsets)).tolist())
 
 
 class ExactMining:
@@ -155,7 +122,7 @@ class ExactMining:
 
     def __init__(self, miner: Exact, graph: KnowledgeGraph) -> None:
         self._miner = miner
-        self._paths = PathIndex.of(graph)
+        self._paths = PathIndex(graph)
         self._found: list[RuleTable] = []
         self._progress: tuple[str, int, int | None] = ("length 1", 0, 1)
         self._pieces = self._work()
@@ -193,7 +160,7 @@ class ExactMining:
         counted = CountedBodies(self._paths)
         offsets = self._paths.relations.offsets
         done = 0
-        for head in np.flatnonzero(np.diff(offsets)).tolist():
+        for head in self._paths.heads:
             self._found.append(_rules_of_length_2(self._miner, self._paths, counted, head))
             done += int(offsets[head + 1] - offsets[head])
             self._progress = ("length 2", done, self._paths.relations.size)
@@ -237,7 +204,7 @@ def _confidence(miner: Exact, predictions: Longs, correct: Longs) -> npt.NDArray
 
 def rules_of_length_1(miner: Exact, paths: PathIndex) -> RuleTable:
     """Return all rules h(X,Y) ⇐ b(X,Y) and h(X,Y) ⇐ b(Y,X) that are good enough."""
-    starts, neighbours, steps = paths.adjacency
+    starts, neighbours, steps = paths.neighbours
     if not len(steps):
         return RuleTable.empty()
     # Edges between the same two entities stand together; each is a head of all others.
@@ -261,13 +228,7 @@ def rules_of_length_1(miner: Exact, paths: PathIndex) -> RuleTable:
 
 
 def _rules_of_length_2(miner: Exact, paths: PathIndex, counted: CountedBodies, head: int) -> RuleTable:
-
-    subjects, objects = paths.relations.pairs(head)
-    codes, correct = closed_paths_of_two(subjects, objects, *paths.adjacency, paths.directed)
-    order = np.argsort(codes)  # the order of a hash table says nothing
-    codes, correct = codes[order], correct[order]
-    often = correct >= miner.min_support
-    codes, correct = codes[often], correct[often]
+    codes, correct = _closed_paths(miner, paths, head, 2)
     predictions = counted.predictions(codes, most_predictions(miner, correct))
     body = np.column_stack([codes // paths.directed, codes % paths.directed])
     return rules_of(miner, np.full(len(codes), head), body, predictions, correct)
@@ -317,7 +278,6 @@ class CountedBodies:
         return np.asarray(found[which])
 
     def _count(self, bodies: Longs, limits: Longs) -> None:
-
         firsts, seconds = np.divmod(bodies, self._paths.directed)
         for second in np.unique(seconds).tolist():
             part = np.flatnonzero(seconds == second)
@@ -334,97 +294,96 @@ class CountedBodies:
             self._limit.update(zip(bodies[part].tolist(), limits[part].tolist(), strict=True))
 
 
-# Of a table with open addressing: 2^64 divided by the golden ratio.
-SPREAD = np.uint64(0x9E3779B97F4A7C15)
-EMPTY = -1
-
-
-# -- a table of codes ------------------------------------------------------------------------------
-
-
-@inlined
-def slot_of(keys: Longs, key: int, shift: int) -> Any:
-    """Return where a key is, or where there is room for it."""
-    mask = len(keys) - 1
-    slot = np.int64((np.uint64(key) * SPREAD) >> np.uint64(shift))
-    while keys[slot] != EMPTY and keys[slot] != key:
-        slot = (slot + 1) & mask
-    return slot
-
-
-@kernel
-def grown(keys: Longs, counts: Ints, stamps: Ints, shift: int) -> Any:
-    """Return a table twice as large with the same codes."""
-    size = 2 * len(keys)
-    new_keys = np.full(size, EMPTY, dtype=np.int64)
-    new_counts, new_stamps = np.zeros(size, dtype=np.int32), np.full(size, -1, dtype=np.int32)
-    for old in range(len(keys)):
-        if keys[old] != EMPTY:
-            slot = slot_of(new_keys, keys[old], shift - 1)
-            new_keys[slot], new_counts[slot], new_stamps[slot] = keys[old], counts[old], stamps[old]
-    return new_keys, new_counts, new_stamps
-
-
 # -- bodies between the ends of a head -------------------------------------------------------------
 
 
+def _closed_paths(miner: Exact, paths: PathIndex, head: int, length: int, share: int = 0) -> tuple[Longs, Longs]:
+    """Return the bodies between enough pairs of a head, ascending, and for each how many pairs it connects."""
+    chosen = np.uint64(salt(miner.seed, "exact", "paths", head))
+    found = closed_paths(*paths.relations.pairs(head), paths.neighbours, paths.directed, length, share, chosen)
+    codes, counts = counted_bodies(found)
+    often = counts >= miner.min_support
+    return codes[often], counts[often]
+
+
 @kernel
-def closed_paths_of_two(
-    subjects: Ints, objects: Ints, starts: Longs, neighbours: Ints, steps: Ints, directed: int
-) -> tuple[Longs, Longs]:
-    """Return the bodies (b1, b2) between the pairs of a head, and for each how many pairs it connects.
+def closed_paths(
+    subjects: Ids, objects: Ids, graph: Neighbours, directed: int, length: int, share: int, salt: np.uint64
+) -> Any:
+    """Count for each body of two or three steps how many pairs of a head it connects.
 
     Parameters
     ----------
     subjects, objects
         int32[p], the pairs, without loops.
-    starts, neighbours, steps
-        For each entity its neighbours, ascending, and the directed relation that leads to each.
+    graph
+        The neighbours of each entity.
     directed
         How many directed relations there are.
+    length
+        Of the bodies, 2 or 3.
+    share
+        0: all paths, and the counts are exact. Otherwise, for length 3, pairs and first steps are drawn at random
+        until so many paths and comparisons have been made, and a pair that is drawn again counts again.
+    salt
+        Chooses what is drawn.
 
     Returns
     -------
-    tuple
-        int64[k] codes b1 · directed + b2, and int64[k] counts.
+    BodyCounts
+        Of codes b1 · directed + b2, or (b1 · directed + b2) · directed + b3.
     """
-    shift, used = 54, 0
-    keys = np.full(2**10, EMPTY, dtype=np.int64)
-    counts, stamps = np.zeros(2**10, dtype=np.int32), np.full(2**10, -1, dtype=np.int32)
-    for pair in range(len(subjects)):
-        # The shorter list is walked through; in the longer one the next place is sought ahead.
+    starts, neighbours, steps = graph
+    bodies = body_counts(2**10)
+    work, draws, pair = 0, 0, 0
+    first = starts[subjects[0]] if len(subjects) else 0
+    while pair < len(subjects):
+        if share:
+            if work >= share:
+                break
+            pair = _drawn(salt, 2 * draws, len(subjects))
+            x = subjects[pair]
+            first = starts[x] + _drawn(salt, 2 * draws + 1, starts[x + 1] - starts[x])
+            draws += 1
+        # The last two steps lead from a to y, not over x, which is a itself where there are no more.
         x, y = subjects[pair], objects[pair]
-        turned = starts[x + 1] - starts[x] > starts[y + 1] - starts[y]
-        few, many = (y, x) if turned else (x, y)
-        i, stop = starts[few], starts[few + 1]
-        j, end = starts[many], starts[many + 1]
-        while i < stop and j < end:
-            middle = neighbours[i]
-            j = gallop(neighbours, j, end, middle)
-            if j == end or neighbours[j] != middle:
-                i += 1
-                continue
-            beyond = j
-            while beyond < end and neighbours[beyond] == middle:
-                beyond += 1
-            while i < stop and neighbours[i] == middle:
-                for k in range(j, beyond):
-                    first, second = (steps[k], steps[i]) if turned else (steps[i], steps[k])
-                    code = np.int64(first) * directed + (second ^ 1)
-                    slot = slot_of(keys, code, shift)
-                    if keys[slot] == EMPTY:
-                        keys[slot] = code
-                        used += 1
-                    if stamps[slot] != pair:
-                        stamps[slot] = pair
-                        counts[slot] += 1
-                    if 2 * used > len(keys):
-                        keys, counts, stamps = grown(keys, counts, stamps, shift)
-                        shift -= 1
-                i += 1
-            j = beyond
-    found = np.flatnonzero(keys != EMPTY)
-    return keys[found], counts[found].astype(np.int64)
+        a, before = x, np.int64(0)
+        if length == 3:
+            a, before = neighbours[first], np.int64(steps[first])
+        if a != y:
+            # The shorter list is walked through; in the longer one the next place is sought ahead.
+            turned = starts[a + 1] - starts[a] > starts[y + 1] - starts[y]
+            few, many = (y, a) if turned else (a, y)
+            i, stop = starts[few], starts[few + 1]
+            j, end = starts[many], starts[many + 1]
+            while i < stop and j < end:
+                b = neighbours[i]
+                work += 1
+                j = gallop(neighbours, j, end, b)
+                if b == x or j == end or neighbours[j] != b:
+                    i += 1
+                    continue
+                beyond = j
+                while beyond < end and neighbours[beyond] == b:
+                    beyond += 1
+                while i < stop and neighbours[i] == b:
+                    work += beyond - j
+                    for k in range(j, beyond):
+                        one, two = (steps[k], steps[i]) if turned else (steps[i], steps[k])
+                        count_body(bodies, (before * directed + one) * directed + (two ^ 1), pair, share > 0)
+                        if 2 * bodies.size[0] >= len(bodies.keys):
+                            bodies = with_more_slots(bodies)
+                    i += 1
+                j = beyond
+        if share:
+            work += 1
+            continue
+        first += 1
+        if length == 2 or first == starts[x + 1]:
+            pair += 1
+            if pair < len(subjects):
+                first = starts[subjects[pair]]
+    return bodies
 
 
 # -- pairs that a body connects --------------------------------------------------------------------
@@ -432,7 +391,7 @@ def closed_paths_of_two(
 
 @kernel
 def count_pairs(
-    sources: Ints, targets: Ints, spans: Longs, rows: Ints, firsts: Longs, limits: Longs, stamps: Ints
+    sources: Ids, targets: Ids, spans: Longs, rows: Ids, firsts: Longs, limits: Longs, stamps: Ids
 ) -> Longs:
     """Return for each b1 how many pairs (b1, b2) connects; more than its limit: some number above it.
 
@@ -473,23 +432,17 @@ def count_pairs(
     return counts
 
 
-@inlined
-def _mixed(value: Any) -> Any:
-    """Return 64 random bits that depend on the value: the finaliser of SplitMix64."""
-    bits = np.uint64(value) + np.uint64(0x9E3779B97F4A7C15)
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return bits ^ (bits >> np.uint64(31))
+# -- length 3 --------------------------------------------------------------------------------------
 
 
 @inlined
 def _drawn(salt: Any, number: int, below: int) -> Any:
     """Return the number-th random number from 0 up to, not including, `below`."""
-    return np.int64((_mixed(_mixed(np.uint64(number)) ^ salt) >> np.uint64(11)) % np.uint64(below))
+    return np.int64((mix64(mix64(np.uint64(number)) ^ salt) >> np.uint64(11)) % np.uint64(below))
 
 
 @kernel
-def walks_of_three(starts: Longs, neighbours: Ints) -> float:
+def walks_of_three(starts: Longs, neighbours: Ids) -> float:
     """Return how many walks of three steps there are, all directions and starts counted."""
     total = 0.0
     for entity in range(len(starts) - 1):
@@ -501,7 +454,7 @@ def walks_of_three(starts: Longs, neighbours: Ints) -> float:
 
 
 @kernel
-def steps_between(subjects: Ints, objects: Ints, starts: Longs, neighbours: Ints) -> Longs:
+def search_costs(subjects: Ids, objects: Ids, starts: Longs, neighbours: Ids) -> Longs:
     """Return int64[p]: how many steps it takes to look for all closed paths between each pair."""
     steps = np.zeros(len(subjects), dtype=np.int64)
     for pair in range(len(subjects)):
@@ -514,108 +467,18 @@ def steps_between(subjects: Ints, objects: Ints, starts: Longs, neighbours: Ints
 
 
 @kernel
-def closed_paths_of_three(
-    subjects: Ints,
-    objects: Ints,
-    starts: Longs,
-    neighbours: Ints,
-    steps: Ints,
-    directed: int,
-    share: int,
-    salt: np.uint64,
-) -> tuple[Longs, Longs]:
-    """Return bodies (b1, b2, b3) between the pairs of a head, and for each how many pairs it connects.
-
-    Parameters
-    ----------
-    subjects, objects
-        int32[p], the pairs, without loops.
-    starts, neighbours, steps
-        For each entity its neighbours, ascending, and the directed relation that leads to each.
-    directed
-        How many directed relations there are.
-    share
-        0: all paths, and the counts are exact. Otherwise pairs and first steps are drawn at random until so
-        many paths and comparisons have been made, and a pair that is drawn again counts again.
-    salt
-        Chooses what is drawn.
-
-    Returns
-    -------
-    tuple
-        int64[k] codes (b1 · directed + b2) · directed + b3, and int64[k] counts.
-    """
-    shift, used, work, draws = 54, 0, 0, 0
-    keys = np.full(2**10, EMPTY, dtype=np.int64)
-    counts, stamps = np.zeros(2**10, dtype=np.int32), np.full(2**10, -1, dtype=np.int32)
-    pair = 0
-    first = starts[subjects[0]]
-    while pair < len(subjects):
-        if share:
-            if work >= share:
-                break
-            pair = _drawn(salt, 2 * draws, len(subjects))
-            x = subjects[pair]
-            first = starts[x] + _drawn(salt, 2 * draws + 1, starts[x + 1] - starts[x])
-            draws += 1
-        x, y, a = subjects[pair], objects[pair], neighbours[first]
-        if a != y:
-            turned = starts[a + 1] - starts[a] > starts[y + 1] - starts[y]
-            few, many = (y, a) if turned else (a, y)
-            i, stop = starts[few], starts[few + 1]
-            j, end = starts[many], starts[many + 1]
-            while i < stop and j < end:
-                b = neighbours[i]
-                work += 1
-                j = gallop(neighbours, j, end, b)
-                if b == x or j == end or neighbours[j] != b:
-                    i += 1
-                    continue
-                beyond = j
-                while beyond < end and neighbours[beyond] == b:
-                    beyond += 1
-                while i < stop and neighbours[i] == b:
-                    work += beyond - j
-                    for k in range(j, beyond):
-                        second, third = (steps[k], steps[i]) if turned else (steps[i], steps[k])
-                        code = (np.int64(steps[first]) * directed + second) * directed + (third ^ 1)
-                        slot = slot_of(keys, code, shift)
-                        if keys[slot] == EMPTY:
-                            keys[slot] = code
-                            used += 1
-                        if share or stamps[slot] != pair:
-                            stamps[slot] = pair
-                            counts[slot] += 1
-                        if 2 * used > len(keys):
-                            keys, counts, stamps = grown(keys, counts, stamps, shift)
-                            shift -= 1
-                    i += 1
-                j = beyond
-        if share:
-            work += 1
-        else:
-            first += 1
-            if first == starts[x + 1]:
-                pair += 1
-                if pair < len(subjects):
-                    first = starts[subjects[pair]]
-    found = np.flatnonzero(keys != EMPTY)
-    return keys[found], counts[found].astype(np.int64)
-
-
-@kernel
 def count_predictions(
-    sources: Ints,
-    targets: Ints,
+    sources: Ids,
+    targets: Ids,
     spans: Longs,
-    pointers: Ints,
+    pointers: Ids,
     bodies: Longs,
     heads: Longs,
     starts: Longs,
     limits: Longs,
     share: int,
     salt: np.uint64,
-    stamps: Ints,
+    stamps: Ids,
 ) -> tuple[Longs, Longs]:
     """Return for each body how many pairs it connects, and how many of them each of its heads has.
 
@@ -662,7 +525,7 @@ def count_predictions(
             stop = edge + 1
             while stop < end and sources[stop] == x:
                 stop += 1
-            if share and (_mixed(np.uint64(x) ^ salt) >> np.uint64(11)) * 2.0**-53 >= chance:
+            if share and (mix64(np.uint64(x) ^ salt) >> np.uint64(11)) * 2.0**-53 >= chance:
                 edge = stop
                 continue
             mark += 1
@@ -691,7 +554,7 @@ def count_predictions(
 
 
 @inlined
-def _ways_of_two(sources: Ints, targets: Ints, spans: Longs, second: int, third: Ints, ways: Longs) -> None:
+def _ways_of_two(sources: Ids, targets: Ids, spans: Longs, second: int, third: Ids, ways: Longs) -> None:
     """Fill in how many walks with these two steps start at each entity."""
     ways[:] = 0
     for edge in range(spans[second, 0], spans[second, 1]):
@@ -716,23 +579,13 @@ def rules_of_length_3(miner: Exact, paths: PathIndex) -> Iterator[tuple[RuleTabl
         The rules that this piece has found, what is being done, how much of it is done, how much there is.
     """
     _check_size(paths)
-    starts, neighbours, _ = paths.adjacency
-    exact = walks_of_three(starts, neighbours) <= miner.budget
-    heads = np.flatnonzero(np.diff(paths.relations.offsets)).tolist()
+    exact = walks_of_three(paths.neighbours.pointers, paths.neighbours.ends) <= miner.budget
+    heads = paths.heads
     shares = np.zeros(len(heads), dtype=np.int64) if exact else _shares(miner, paths, heads)
     found: list[tuple[Longs, Longs, Longs]] = []
     for number, head in enumerate(heads):
-        subjects, objects = paths.relations.pairs(head)
-        codes, hits = closed_paths_of_three(
-            subjects,
-            objects,
-            *paths.adjacency,
-            paths.directed,
-            shares[number],
-            np.uint64(salt(miner.seed, "exact", "paths", head)),
-        )
-        often = hits >= miner.min_support
-        found.append((np.full(np.count_nonzero(often), 2 * head), codes[often], hits[often]))
+        codes, hits = _closed_paths(miner, paths, head, 3, int(shares[number]))
+        found.append((np.full(len(codes), 2 * head), codes, hits))
         yield RuleTable.empty(), "length 3: looking for bodies", number + 1, len(heads)
     if found:
         directed, codes, hits = (np.concatenate(parts) for parts in zip(*found, strict=True))
@@ -753,8 +606,8 @@ def _shares(miner: Exact, paths: PathIndex, heads: list[int]) -> Longs:
 
     0 for a head whose paths can all be looked at.
     """
-    starts, neighbours, _ = paths.adjacency
-    costs = np.array([int(steps_between(*paths.relations.pairs(head), starts, neighbours).sum()) for head in heads])
+    starts, neighbours, _ = paths.neighbours
+    costs = np.array([int(search_costs(*paths.relations.pairs(head), starts, neighbours).sum()) for head in heads])
     shares = np.zeros(len(heads), dtype=np.int64)
     left = miner.budget // 2
     order = np.argsort(costs, kind="stable").tolist()

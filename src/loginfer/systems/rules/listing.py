@@ -6,8 +6,7 @@ as they always are.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -19,18 +18,14 @@ from loginfer.errors import InputError, UnknownNameError
 from loginfer.files import reading
 from loginfer.logic.dialects.anyburl import ANYBURL
 from loginfer.logic.rule import ScoredRule, ZeroRule
-from loginfer.logic.rule_files import OnError, dialect_of, parse_rules, read_rules, rule_text
+from loginfer.logic.rule_files import OnError, dialect_of, read_rules, rule_text
+from loginfer.systems.rules.texts import PLAIN_ATOM, cut_line
 
 SortedBy = Literal["confidence", "correct", "length"]
 SORTED_BY: tuple[SortedBy, ...] = ("confidence", "correct", "length")
 
 Longs: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
-
-# An atom with names that cannot be misread, a count and a confidence.
-_ATOM = re.compile(r"[^\s(),]+\([^\s(),]+,[^\s(),]+\)")
-_DIGITS = re.compile(r"[0-9]{1,18}")
-_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?")
 
 
 @dataclass(frozen=True)
@@ -169,143 +164,90 @@ def list_rules(source: str | Path, on_error: OnError = "fail", dialect: str | No
     return found
 
 
-# -- AnyBURL's files -------------------------------------------------------------------------------
+# Predictions and correct ones (-1 where nobody says), confidence (NaN), atoms in the body, line.
+_Row: TypeAlias = tuple[int, int, float, int, int]
 
 
 def _list_lines(path: Path, on_error: OnError) -> Listing:
-    """Cut the lines of a file; what has unusual names in it is read by the dialect's reader."""
-    text = rule_text(path)
-    predictions: list[int] = []
-    correct: list[int] = []
-    confidence: list[float] = []
-    length: list[int] = []
-    numbers: list[int] = []
+    """Cut the lines of one of AnyBURL's files; what has unusual names in it is read by the dialect's reader."""
+    rows: list[_Row] = []
     texts: list[str] = []
-    careful: dict[int, ScoredRule | ZeroRule] = {}
+    read: dict[int, ScoredRule | ZeroRule] = {}
     skipped: list[str] = []
-    plain = _Plain()
-    for number, line in enumerate(text.split("\n"), 1):
-        cells = line.split("\t")
-        size = plain.size(cells)
-        if size is not None:
-            predictions.append(int(cells[0]))
-            correct.append(int(cells[1]))
-            confidence.append(float(cells[2]))
-            length.append(size)
-            texts.append(line)
-            numbers.append(number)
+    is_plain: dict[str, bool] = {}
+    for number, line in enumerate(rule_text(path).split("\n"), 1):
+        cut = cut_line(line)
+        if cut is not None:
+            for atom in cut[3]:
+                if atom not in is_plain:
+                    is_plain[atom] = PLAIN_ATOM.fullmatch(atom) is not None
+                if not is_plain[atom]:
+                    cut = None
+                    break
+        if cut is not None:
+            rows.append((*cut[:3], len(cut[3]) - 1, number))
+        elif not line.strip():
             continue
-        for rule in _read_line(line, path, number, on_error, skipped):
-            careful[len(texts)] = rule
-            predictions.append(-1 if rule.predictions is None else rule.predictions)
-            correct.append(-1 if rule.correct is None else rule.correct)
-            confidence.append(np.nan if rule.confidence is None else rule.confidence)
-            length.append(len(rule.rule.atoms) if isinstance(rule, ScoredRule) else 0)
-            texts.append(line)
-            numbers.append(number)
+        else:
+            where = f"{path}:{number}"
+            try:
+                rule = ANYBURL.read_any(line.removesuffix("\r").lstrip(), where, {})
+            except InputError as error:
+                problem = InputError(error.message, where=where, hint=error.hint)
+                if on_error == "fail":
+                    raise problem from None
+                skipped.append(str(problem).partition("\n")[0])
+                continue
+            read[len(rows)] = rule
+            rows.append(_row(rule, number))
+        texts.append(line)
 
     def rule_at(place: int) -> ScoredRule | ZeroRule:
-        return careful.get(place) or ANYBURL.read_any(texts[place], f"{path}:{numbers[place]}", {})
+        return read.get(place) or ANYBURL.read_any(texts[place], f"{path}:{rows[place][4]}", {})
 
     def relations_at(place: int) -> list[str]:
-        rule = careful.get(place)
-        if rule is not None:
-            return _relations(rule)
+        if place in read:
+            return _relations(read[place])
         head, _, body = texts[place].split("\t")[3].partition(" <= ")
         return [atom.partition("(")[0] for atom in (head, *body.split("), ")) if atom.strip()]
 
-    return Listing(
-        str(path),
-        ANYBURL.name,
-        np.array(confidence, dtype=np.float64),
-        np.array(predictions, dtype=np.int64),
-        np.array(correct, dtype=np.int64),
-        np.array(length, dtype=np.int64),
-        np.array(numbers, dtype=np.int64),
-        tuple(skipped),
-        relations_at,
-        rule_at,
-    )
-
-
-class _Plain:
-    """Tells lines that can be cut at their signs from those that have to be read with care."""
-
-    def __init__(self) -> None:
-        # Whether a text is an atom; in a body all but the last have lost their bracket.
-        self._atoms: dict[str, bool] = {}
-        self._open_atoms: dict[str, bool] = {}
-
-    def size(self, cells: list[str]) -> int | None:
-        """Return how many atoms the body has; None if the line is no plain one. Measures have to be there."""
-        if len(cells) != 4:
-            return None
-        predictions, correct, confidence, rule = cells
-        if not _DIGITS.fullmatch(predictions) or not _DIGITS.fullmatch(correct):
-            return None
-        if not _NUMBER.fullmatch(confidence) or float(confidence) > 1:
-            return None
-        head, implied, body = rule.partition(" <= ")
-        if not implied or not (self._atoms.get(head) or self._is_atom(head)):
-            return None
-        body = body.rstrip()
-        if not body:
-            return 0
-        *pieces, last = body.split("), ")
-        if not (self._atoms.get(last) or self._is_atom(last)):
-            return None
-        for piece in pieces:
-            if not (self._open_atoms.get(piece) or self._is_open_atom(piece)):
-                return None
-        return len(pieces) + 1
-
-    def _is_atom(self, text: str) -> bool:
-        self._atoms[text] = known = _ATOM.fullmatch(text) is not None
-        return known
-
-    def _is_open_atom(self, text: str) -> bool:
-        self._open_atoms[text] = known = self._is_atom(f"{text})")
-        return known
-
-
-def _read_line(
-    line: str, path: Path, number: int, on_error: OnError, skipped: list[str]
-) -> Iterator[ScoredRule | ZeroRule]:
-    """Read one line as the dialect does: a rule, or none."""
-    try:
-        file = parse_rules(line.removesuffix("\r"), ANYBURL.name, path=f"{path}:{number}")
-    except InputError as error:
-        problem = _placed(error, path, number)
-        if on_error == "fail":
-            raise problem from None
-        skipped.append(str(problem).partition("\n")[0])
-        return
-    yield from file.rules
-    yield from file.zero
-
-
-def _placed(error: InputError, path: Path, number: int) -> InputError:
-    """Return an error about the only line of a text as one about a line of a file."""
-    return InputError(error.message, where=f"{path}:{number}", hint=error.hint)
-
-
-# -- other dialects --------------------------------------------------------------------------------
+    return _listing(str(path), ANYBURL.name, rows, tuple(skipped), relations_at, rule_at)
 
 
 def _list_read(source: str, on_error: OnError, dialect: str | None) -> Listing:
+    """Read a file in any dialect."""
     file = read_rules(source, dialect, on_error)
     rules: list[ScoredRule | ZeroRule] = [*file.rules, *file.zero]
-    return Listing(
+    return _listing(
         source,
         file.dialect,
-        np.array([np.nan if r.confidence is None else r.confidence for r in rules], dtype=np.float64),
-        np.array([-1 if r.predictions is None else r.predictions for r in rules], dtype=np.int64),
-        np.array([-1 if r.correct is None else r.correct for r in rules], dtype=np.int64),
-        np.array([len(r.rule.atoms) if isinstance(r, ScoredRule) else 0 for r in rules], dtype=np.int64),
-        np.array([r.line or 0 for r in rules], dtype=np.int64),
+        [_row(rule, rule.line or 0) for rule in rules],
         file.skipped,
         lambda place: _relations(rules[place]),
-        lambda place: rules[place],
+        rules.__getitem__,
+    )
+
+
+def _listing(
+    path: str,
+    dialect: str,
+    rows: list[_Row],
+    skipped: tuple[str, ...],
+    relations: Callable[[int], list[str]],
+    rule: Callable[[int], ScoredRule | ZeroRule],
+) -> Listing:
+    predictions, correct, confidence, length, line = zip(*rows, strict=True) if rows else ((),) * 5
+    counts = (np.array(column, dtype=np.int64) for column in (predictions, correct, length, line))
+    return Listing(path, dialect, np.array(confidence, dtype=np.float64), *counts, skipped, relations, rule)
+
+
+def _row(rule: ScoredRule | ZeroRule, line: int) -> _Row:
+    return (
+        -1 if rule.predictions is None else rule.predictions,
+        -1 if rule.correct is None else rule.correct,
+        np.nan if rule.confidence is None else rule.confidence,
+        len(rule.rule.atoms) if isinstance(rule, ScoredRule) else 0,
+        line,
     )
 
 

@@ -1,42 +1,23 @@
-"""MinedRules, Miner, Mining.
+"""What a rule miner is, and what it finds.
 
-Mined rules as values: path rules as arrays over the ids of one graph, other shapes by name.
-
-Mined rules as arrays, which is how a fitted system keeps them.
-
-What a miner is, and how mining goes on step by step, so that it can be shown, stopped and resumed.
-
-How the confidences of the rules that predict a triple become its score.
-
-Rules are met best first, so one pass with a little memory for each triple is enough:
-
-    maximum    the best confidence; ties are broken by the next best rule, then the one after it, …
-    noisy-or   1 - ∏ (1 - confidence)
-    sum        the best confidence, and 10⁻⁴ for each further rule (RuleN)
-
-`maximum` uses that the floats between two neighbouring confidences are good for nothing else. Let there be
-`room` of them between the best rule's confidence and the next larger one of any rule. The second best rule,
-whose confidence is the k-th smallest of all and at most that of the best, the K-th, picks the k-th of K + 1
-equal parts of that room (the 0-th is for triples without a second rule), the third best rule picks a part of
-that part, and so on until a part is smaller than one float. So scores are ordered as the sequences of
-confidences are, lexicographically, as far as they go; equal scores mean equal sequences up to there; and no
-score reaches the confidence of the next better rule. With the tens of thousands of different confidences of
-a large rule set this is three to four rules deep; with a few dozen of them about ten.
+Mined rules are path rules as arrays over the ids of one graph, and rules of other shapes by name; a fitted system
+keeps them as arrays. A miner is a subclass of `Miner`, registered by its entry in systems.toml. Its mining goes on
+step by step, so that it can be shown, stopped and resumed.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.benchmark import Benchmark, Splits
-from loginfer.errors import InputError, UnknownNameError
+from loginfer.errors import InputError
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.logic.rule import ScoredRule
 from loginfer.logic.rule_files import parse_rules
@@ -56,6 +37,18 @@ LONGEST = 3
 NONE = -1
 # Which places of a path rule's head are variables.
 BOTH, SUBJECT, OBJECT = 0, 1, 2
+
+# The columns of a `RuleTable`: the kind of number, and what stands there if nothing is given.
+_COLUMNS: dict[str, tuple[type[np.generic], int]] = {
+    "head": (np.int32, NONE),
+    "variables": (np.int8, BOTH),
+    "head_constant": (np.int32, NONE),
+    "end_constant": (np.int32, NONE),
+    "body": (np.int32, NONE),
+    "predictions": (np.int64, 0),
+    "correct": (np.int64, 0),
+    "confidence": (np.float64, 0),
+}
 
 
 @dataclass(frozen=True)
@@ -131,25 +124,17 @@ class RuleTable:
 
         `body` may have fewer than `LONGEST` columns.
         """
-        heads = np.asarray(head, dtype=np.int32)
-        size = len(heads)
+        size = len(np.asarray(head))
         # Without rows, -1 could stand for any number of columns.
         given = np.asarray(body, dtype=np.int32).reshape(size, -1 if size else 0)
         bodies = np.full((size, LONGEST), NONE, dtype=np.int32)
         bodies[:, : given.shape[1]] = given
-
-        def filled(values: npt.ArrayLike | None, default: int, kind: type[np.generic]) -> npt.NDArray[np.generic]:
-            return np.full(size, default, dtype=kind) if values is None else np.asarray(values, dtype=kind)
-
+        columns = (head, variables, head_constant, end_constant, bodies, predictions, correct, confidence)
         return cls(
-            heads,
-            filled(variables, BOTH, np.int8),  # type: ignore[arg-type]
-            filled(head_constant, NONE, np.int32),  # type: ignore[arg-type]
-            filled(end_constant, NONE, np.int32),  # type: ignore[arg-type]
-            bodies,
-            filled(predictions, 0, np.int64),  # type: ignore[arg-type]
-            filled(correct, 0, np.int64),  # type: ignore[arg-type]
-            filled(confidence, 0, np.float64),  # type: ignore[arg-type]
+            *(
+                np.full(size, default, dtype=kind) if column is None else np.asarray(column, dtype=kind)
+                for column, (kind, default) in zip(columns, _COLUMNS.values(), strict=True)
+            )
         )
 
     @classmethod
@@ -177,6 +162,47 @@ class RuleTable:
         )
         return np.lexsort(keys)
 
+    def row(self, place: int) -> tuple[int, ...]:
+        """Return head, variables, head constant, end constant and steps of one rule."""
+        columns = (self.head, self.variables, self.head_constant, self.end_constant)
+        return (*(int(column[place]) for column in columns), *self.body[place].tolist())
+
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def path_atoms(
+    row: Sequence[int], x: T, y: T, between: Sequence[T], relation: Callable[[int], R], constant: Callable[[int], T]
+) -> list[tuple[T, R, T]]:
+    """Return the atoms of a path rule as subject, relation and object, the head first.
+
+    Parameters
+    ----------
+    row
+        As `RuleTable.row` gives it.
+    x, y, between
+        What stands for the head's variables, and for those along the path.
+    relation, constant
+        Give what stands for an id.
+    """
+    head, variables, head_constant, end_constant, *steps = row
+    steps = [step for step in steps if step != NONE]
+    subject, object_, last = x, y, y
+    if variables != BOTH:
+        last = between[len(steps) - 1] if end_constant == NONE else constant(end_constant)
+        if variables == OBJECT:
+            subject = constant(head_constant)
+        else:
+            object_ = constant(head_constant)
+    atoms = [(subject, relation(head), object_)]
+    here = y if variables == OBJECT else x
+    for number, step in enumerate(steps, 1):
+        there = between[number - 1] if number < len(steps) else last
+        atoms.append((there, relation(step >> 1), here) if step & 1 else (here, relation(step >> 1), there))
+        here = there
+    return atoms
+
 
 @dataclass(frozen=True)
 class MinedRules:
@@ -201,17 +227,22 @@ class MinedRules:
     def __len__(self) -> int:
         return len(self.paths) + len(self.others)
 
+    @cached_property
+    def confidence(self) -> npt.NDArray[np.float64]:
+        """float64[m], of path rules, then of the others; 1 for one of which nobody says how sure it is."""
+        others = [1.0 if rule.confidence is None else rule.confidence for rule in self.others]
+        return np.concatenate([self.paths.confidence, np.array(others, dtype=np.float64)])
 
-_KINDS: dict[str, type[np.generic]] = {
-    "head": np.int32,
-    "variables": np.int8,
-    "head_constant": np.int32,
-    "end_constant": np.int32,
-    "body": np.int32,
-    "predictions": np.int64,
-    "correct": np.int64,
-    "confidence": np.float64,
-}
+    @cached_property
+    def best_first(self) -> Counts:
+        """int64[m], the places of all rules by confidence, the others counted behind the path rules.
+
+        Of equal ones path rules come before others, each in the order that they have among themselves.
+        """
+        places = np.concatenate([self.paths.best_first, np.arange(len(self.paths), len(self))])
+        return np.asarray(places[np.argsort(-self.confidence[places], kind="stable")])
+
+
 # The measures of the other rules; a rule may lack some, so these stand beside the text of the rules.
 _MEASURES: dict[str, type[np.generic]] = {"predictions": np.int64, "correct": np.int64, "confidence": np.float64}
 _HINT = "fit the system again"
@@ -248,7 +279,7 @@ def from_arrays(arrays: Arrays) -> MinedRules:
     head = _array(arrays, "head", np.int32)
     columns = {
         name: _array(arrays, name, kind, (len(head), LONGEST) if name == "body" else head.shape)
-        for name, kind in _KINDS.items()
+        for name, (kind, _) in _COLUMNS.items()
     }
     paths = RuleTable(**columns)
     _check(paths)
@@ -371,49 +402,3 @@ def as_benchmark(graph: KnowledgeGraph, name: str) -> Benchmark:
     """Return a graph as a benchmark whose P_train it is, without negatives, for mining a bare graph."""
     nothing: Triples = np.empty((0, 3), dtype=np.int32)
     return Benchmark(name, graph, Splits(graph.triples, nothing, nothing), {})
-
-
-Aggregation = Literal["maximum", "noisy-or", "sum"]
-AGGREGATIONS: tuple[Aggregation, ...] = get_args(Aggregation)
-
-MAXIMUM, NOISY_OR, SUM = 0, 1, 2
-
-# How far, relatively, scores may exceed the largest confidence of all.
-TOP = 2.0**-10
-
-
-@dataclass(frozen=True)
-class Worth:
-    """The different confidences of a set of rules, and what `maximum` can do between them.
-
-    Parameters
-    ----------
-    code
-        MAXIMUM, NOISY_OR or SUM.
-    values
-        float64[d], the different confidences above 0, ascending.
-    room
-        int64[d], floats from each to the next.
-    """
-
-    code: int
-    values: npt.NDArray[np.float64]
-    room: npt.NDArray[np.int64]
-
-    @classmethod
-    def of(cls, confidence: npt.NDArray[np.float64], aggregation: str) -> tuple[Worth, npt.NDArray[np.int32]]:
-        """Return the worth of rules, and int32[m]: the rank of each one's confidence, -1 for a worthless one.
-
-        A confidence that is not above 0 (NaN is not) is worthless: such a rule predicts nothing.
-        """
-        if aggregation not in AGGREGATIONS:
-            raise UnknownNameError("aggregation", aggregation, AGGREGATIONS)
-        worth = confidence > 0
-        finite = np.minimum(confidence[worth], np.finfo(np.float64).max / 2)
-        values, places = np.unique(finite, return_inverse=True)
-        ranks = np.full(len(confidence), -1, dtype=np.int32)
-        ranks[worth] = places.ravel()
-        # The floats above 0 are in the order of their bits as numbers, without gaps.
-        above = np.append(values[1:], values[-1:] * (1 + TOP))
-        room = above.view(np.int64) - values.view(np.int64)
-        return cls(AGGREGATIONS.index(aggregation), values, room), ranks

@@ -1,11 +1,9 @@
-"""Is there a path: kernels over the one adjacency.
+"""Is there a path: the steps of a graph, and kernels that follow paths of up to three of them.
 
-Path rules and the graph in the order in which they are applied.
-
-Compiled: whether a path leads from one entity to another, and where paths lead to.
-
-A path's entities are start, those in between, end. With `distinct` they all differ from one another and from
-a further entity, the `other` constant of an acyclic rule's head; without, they may be anything.
+A step is a directed relation 2·R + d: with d = 0 it goes from subject to object, with d = 1 back; so `^ 1`
+turns it round. A path's entities are start, those in between, end. With `distinct` they all differ from one
+another and from a further entity, the `other` constant of an acyclic rule's head; without, they may be
+anything.
 """
 
 from __future__ import annotations
@@ -15,23 +13,27 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.kernels import inlined, kernel, lower_bound
+from loginfer.kernels import EMPTY, find_slot, inlined, kernel, lower_bound
 from loginfer.kg import KnowledgeGraph
-from loginfer.systems.rules.mined import BOTH, NONE, OBJECT, SUBJECT, RuleTable
-
-# The columns of a rule, and those of its entry in a list.
-TURN, RANK, HEAD, VARIABLES, HEAD_CONSTANT, END_CONSTANT, FIRST, SECOND, THIRD = range(9)
-NUMBER, STEP, END, SINGLE = range(4)
-
-# Lists of rules by head: besides SUBJECT and OBJECT, cyclic rules from either end.
-FORWARD, BACKWARD = 0, 3
+from loginfer.kg.graph import RelationIndex
+from loginfer.systems.rules.mined import NONE
 
 Ids = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
+# A number: a Python int outside, an int64 inside. All numbers that functions hand to one another are int64, so
+# that each function is compiled once.
+Int: TypeAlias = Any
+
+_NONE = np.int64(NONE)
+# From so many times as long a list on, looking numbers up in it is quicker than going along it.
+_LONGER = 8
+
+
+# -- the steps of a graph ---------------------------------------------------------------------------
 
 
 class Edges(NamedTuple):
-    """The steps from each entity, sorted by entity, directed relation, where they lead.
+    """The steps of a graph by entity, and once more by step.
 
     An entity has few relations in a graph with many: to look a step up, one searches among its own. That
     takes memory for each triple only, not for each entity and relation.
@@ -40,235 +42,111 @@ class Edges(NamedTuple):
     ----------
     groups
         int64[entities + 1], where the groups of an entity begin: its steps along one directed relation each.
-    group
-        int64[g + 1, 2], the directed relation of each group, and where it begins in `ends`; the last row
-        says where all end.
+    group_step, group_start
+        int64[g + 1], the directed relation of each group, ascending for an entity, and where it begins in
+        `ends`; the last row says where all end.
     ends
-        int32[2n], where steps lead.
-    offsets, steps
-        int64[2·relations + 1], int32[2n, 2]: the steps once more, as entity and where it leads, sorted by
-        directed relation, entity and that; the offsets say where a directed relation's begin.
+        int32[2n], where steps lead, ascending in each group.
+    spans, sources, targets
+        See `steps_by_relation`.
     """
 
     groups: Longs
-    group: Longs
+    group_step: Longs
+    group_start: Longs
     ends: Ids
-    offsets: Longs
-    steps: Ids
+    spans: Longs
+    sources: Ids
+    targets: Ids
 
 
 def edges_of(graph: KnowledgeGraph) -> Edges:
     """Return the steps of a graph."""
-    index, size = graph.index, len(graph)
-    entities, relations = len(graph.entities), len(graph.relations)
-    counts = np.diff(index.offsets)
-    offsets = np.zeros(2 * relations + 1, dtype=np.int64)
-    np.cumsum(np.repeat(counts, 2), out=offsets[1:])
-    # From all forward steps, then all inverse ones, to forward and inverse steps relation by relation.
-    shift = np.repeat(offsets[:-1].reshape(-1, 2) - index.offsets[:-1, None], counts, axis=0)
-    place = np.concatenate([shift[:, 0], shift[:, 1]]) + np.tile(np.arange(size), 2)
-    steps = np.empty((2 * size, 2), dtype=np.int32)
-    steps[place, 0] = np.concatenate([index.subjects, index.inverse_objects])
-    steps[place, 1] = index.columns
-    directed = np.repeat(np.arange(2 * relations, dtype=np.int32), np.diff(offsets))
-    order = np.argsort(steps[:, 0], kind="stable")
-    by_entity, by_relation = steps[order, 0], directed[order]
-    first = np.ones(2 * size, dtype=bool)
-    first[1:] = (by_entity[1:] != by_entity[:-1]) | (by_relation[1:] != by_relation[:-1])
+    steps, pointers = graph.steps.steps, graph.steps.pointers
+    first = np.ones(len(steps), dtype=bool)
+    first[1:] = steps[1:] != steps[:-1]
+    first[pointers[:-1][np.diff(pointers) > 0]] = True
     starts = np.flatnonzero(first)
-    groups = np.zeros(entities + 1, dtype=np.int64)
-    np.cumsum(np.bincount(by_entity[starts], minlength=entities), out=groups[1:])
-    group = np.full((len(starts) + 1, 2), (2 * relations, 2 * size), dtype=np.int64)
-    group[:-1] = np.column_stack([by_relation[starts], starts])
-    return Edges(groups, group, steps[order, 1], offsets, steps)
-
-
-class RuleLists(NamedTuple):
-    """Path rules with worth, numbered best first, and lists of those that matter for a triple or query.
-
-    A list is sorted by the step that a rule takes first from an entity that is known, so that going along
-    the list and the steps of that entity side by side finds the few rules which can fire at all.
-
-    Few arrays of several columns: functions that hand a dozen arrays to one another take long to compile.
-
-    Parameters
-    ----------
-    rows
-        int64[m, 9], a rule a row: TURN (its turn among all rules, those of other shapes included; ascending),
-        RANK (of its confidence), and HEAD to THIRD as in a `RuleTable`.
-    entries
-        int64[l, 4], the lists one after the other. NUMBER of the rule; its first STEP, NONE for an empty
-        body; END, the end constant or, for a cyclic rule, the step that it takes from its other end; SINGLE,
-        whether that first step must lead to the end constant, as in an acyclic rule of length 1.
-    by_head
-        int64[4, relations + 1], where the lists for a relation in the head begin: FORWARD and BACKWARD for
-        cyclic rules, from the subject or the object on, SUBJECT and OBJECT for those with a variable there.
-    keys, by_key
-        int64[k], int64[k + 1], where the lists for a constant in the head begin; with the variables - 1, the
-        relation and the constant packed in one number.
-    by_constant
-        int64[2·entities + 1], the same for any relation; those with the variables SUBJECT come first.
-    """
-
-    rows: Longs
-    entries: Longs
-    by_head: Longs
-    keys: Longs
-    by_key: Longs
-    by_constant: Longs
-
-
-def rule_lists(paths: RuleTable, turn: Longs, rank: Ids, relations: int, entities: int) -> RuleLists:
-    """Sort path rules into lists.
-
-    Parameters
-    ----------
-    paths
-        The rules.
-    turn, rank
-        int64[m], int32[m]: for each its turn among all rules and the rank of its confidence, -1 for rules
-        to leave out.
-    relations, entities
-        Sizes of the vocabularies.
-    """
-    used = np.flatnonzero(rank >= 0)
-    used = used[np.argsort(turn[used])]
-    table = paths.take(used)
-    back = _back(table.body)
-    head, constant, end, first = (
-        column.astype(np.int64) for column in (table.head, table.head_constant, table.end_constant, table.body[:, 0])
-    )
-    lists = _Lists()
-    by_head = np.empty((4, relations + 1), dtype=np.int64)
-    for kind in (FORWARD, BACKWARD, SUBJECT, OBJECT):
-        rules = np.flatnonzero(table.variables == (BOTH if kind in (FORWARD, BACKWARD) else kind))
-        steps, ends = (back, first) if kind == BACKWARD else (first, back)
-        ends = ends if kind in (FORWARD, BACKWARD) else end
-        by_head[kind] = lists.add(rules, head, steps, ends).bounds(relations)
-    rules = np.flatnonzero(table.variables != BOTH)
-    side = table.variables.astype(np.int64) - 1
-    keys = (side * relations + head) * entities + constant
-    by_key = lists.add(rules, keys, first, end)
-    different, starts = np.unique(by_key.keys, return_index=True)
-    by_constant = lists.add(rules, side * entities + constant, first, end)
-    single = (table.variables != BOTH) & (table.end_constant != NONE) & (table.length == 1)
-    return RuleLists(
-        np.column_stack(
-            [turn[used], rank[used], table.head, table.variables, table.head_constant, table.end_constant, table.body]
-        ).astype(np.int64),
-        lists.entries(single),
-        by_head,
-        different,
-        by_key.start + np.append(starts, len(rules)),
-        by_constant.bounds(2 * entities),
+    return Edges(
+        np.searchsorted(starts, pointers).astype(np.int64),
+        np.append(steps[starts], 2 * len(graph.relations)).astype(np.int64),
+        np.append(starts, len(steps)).astype(np.int64),
+        graph.steps.ends,
+        *steps_by_relation(graph.index),
     )
 
 
-class _List(NamedTuple):
-    """Where lists stand, and the sorted keys of their rules."""
+def steps_by_relation(index: RelationIndex) -> tuple[Longs, Ids, Ids]:
+    """Return all steps sorted by directed relation, source and target.
 
-    start: int
-    keys: Longs
-
-    def bounds(self, size: int) -> Longs:
-        """Return int64[size + 1], where the list of each key begins."""
-        return self.start + np.searchsorted(self.keys, np.arange(size + 1))
-
-
-class _Lists:
-    """Lists, one after the other."""
-
-    def __init__(self) -> None:
-        self._parts: list[tuple[Longs, Longs, Longs]] = []
-        self._size = 0
-
-    def add(self, rules: Longs, keys: Longs, steps: Longs, ends: Longs) -> _List:
-        """Add the lists of some rules, by key, then step, then end."""
-        rules = rules[np.lexsort((ends[rules], steps[rules], keys[rules]))]
-        made = _List(self._size, keys[rules])
-        self._parts.append((rules, steps[rules], ends[rules]))
-        self._size += len(rules)
-        return made
-
-    def entries(self, single: npt.NDArray[np.bool_]) -> Longs:
-        """Return int64[l, 4]: rules, steps, ends, and what `single` says of the rule."""
-        numbers, steps, ends = (np.concatenate(columns) for columns in zip(*self._parts, strict=True))
-        return np.column_stack([numbers, steps, ends, single[numbers]]).astype(np.int64)
+    Returns
+    -------
+    tuple
+        int64[2·relations, 2], where those of a directed relation begin and end in int32[2n] sources and
+        int32[2n] targets.
+    """
+    bounds = index.offsets[:, None] + np.array([0, index.size])
+    spans = np.stack([bounds[:-1], bounds[1:]], axis=2).reshape(-1, 2)
+    return spans, np.concatenate([index.subjects, index.inverse_objects]), index.columns
 
 
-def _back(body: Ids | Longs) -> Longs:
-    """Return int64[m]: the last step of each body, taken back; NONE for an empty body."""
-    length = np.count_nonzero(body != NONE, axis=1)
-    last = body[np.arange(len(body)), np.maximum(length - 1, 0)]
-    return np.where(length > 0, last ^ 1, NONE).astype(np.int64)
-
-
-class Bodies(NamedTuple):
-    """The different bodies of cyclic rules, for when the head's relation is asked for.
+class Neighbours(NamedTuple):
+    """The neighbours of each entity, ascending, and the step that leads to each; ties by step.
 
     Parameters
     ----------
-    bodies
-        int64[b, 3], sorted by first step: the last step taken back, then the second and third step.
-    starts
-        int64[2·relations + 1], where the bodies with a certain first step begin.
-    rules, rule_starts
-        int64[m], int64[b + 1]: the rules with each body, by their numbers.
+    pointers
+        int64[entities + 1], where an entity's neighbours begin.
+    ends, steps
+        int32[m]. Every triple is there from both ends.
     """
 
-    bodies: Longs
-    starts: Longs
-    rules: Longs
-    rule_starts: Longs
+    pointers: Longs
+    ends: Ids
+    steps: Ids
 
 
-def bodies_of(rules: RuleLists, relations: int) -> Bodies:
-    """Sort cyclic rules by their bodies."""
-    cyclic = np.flatnonzero(rules.rows[:, VARIABLES] == BOTH)
-    body = rules.rows[cyclic, FIRST:]
-    keys = np.column_stack([body[:, 0], _back(body), body[:, 1:]])
-    order = np.lexsort(keys.T[::-1])
-    keys = keys[order]
-    first = np.ones(len(keys), dtype=bool)
-    first[1:] = (keys[1:] != keys[:-1]).any(axis=1)
-    different = keys[first]
-    return Bodies(
-        np.ascontiguousarray(different[:, 1:]),
-        np.searchsorted(different[:, 0], np.arange(2 * relations + 1)).astype(np.int64),
-        cyclic[order],
-        np.append(np.flatnonzero(first), len(keys)).astype(np.int64),
-    )
+def neighbours_of(graph: KnowledgeGraph, *, loops: bool) -> Neighbours:
+    """Return who is next to whom, types apart; `loops` says whether (x, R, x) makes x its own neighbour."""
+    entities, by_entity = len(graph.entities), graph.steps
+    starts = np.repeat(np.arange(entities), np.diff(by_entity.pointers))
+    kept = by_entity.steps >> 1 != (-1 if graph.type_relation is None else graph.type_relation)
+    if not loops:
+        kept &= by_entity.ends != starts
+    starts, ends, steps = starts[kept], by_entity.ends[kept], by_entity.steps[kept]
+    # Start, end and step in one number might not fit into 64 bits; but steps ascend already.
+    order = np.argsort(starts * entities + ends, kind="stable")
+    pointers = np.zeros(entities + 1, dtype=np.int64)
+    np.cumsum(np.bincount(starts, minlength=entities), out=pointers[1:])
+    return Neighbours(pointers, ends[order], steps[order])
 
 
-# A number: a Python int outside, an int64 inside.
-Int: TypeAlias = Any
-Int32 = npt.NDArray[np.int32]
-
-# All numbers that functions hand to one another are int64, so that each function is compiled once.
-_NONE = np.int64(NONE)
-
-# From so many times as long a list on, looking numbers up in it is quicker than going along it.
-_LONGER = 8
+# -- whether a path exists --------------------------------------------------------------------------
 
 
 @inlined
-def _steps(edges: Edges, entity: Int, directed: Int) -> tuple[Int, Int]:
-    """Return where the steps from an entity along a directed relation begin and end in `edges.ends`."""
-    low, high = edges.groups[entity], edges.groups[entity + 1]
-    last = high
-    while low < high:
-        middle = (low + high) >> 1
-        if edges.group[middle, 0] < directed:
-            low = middle + 1
-        else:
-            high = middle
-    if low < last and edges.group[low, 0] == directed:
-        return edges.group[low, 1], edges.group[low + 1, 1]
+def steps_from(edges: Edges, entity: Int, step: Int) -> tuple[Int, Int]:
+    """Return where the steps of one kind from an entity begin and end in `edges.ends`."""
+    last = edges.groups[entity + 1]
+    place = lower_bound(edges.group_step, edges.groups[entity], last, step)
+    if place < last and edges.group_step[place] == step:
+        return edges.group_start[place], edges.group_start[place + 1]
     return np.int64(0), np.int64(0)
 
 
+@inlined
+def _hidden_end(entity: Int, step: Int, start: Int, end: Int, hidden: Int) -> Int:
+    """Return where a step from an entity must not lead: along the triple (start, hidden, end)."""
+    if step >> 1 == hidden:
+        if step & 1 == 0 and entity == start:
+            return end
+        if step & 1 == 1 and entity == end:
+            return start
+    return _NONE
+
+
 @kernel
-def _meet(ends: Int32, low: Int, high: Int, to_low: Int, to_high: Int, a: Int, b: Int, c: Int, d: Int) -> bool:
+def _meet(ends: Ids, low: Int, high: Int, to_low: Int, to_high: Int, a: Int, b: Int, c: Int, d: Int) -> bool:
     """Say whether two ascending lists have a number in common that is none of four."""
     if high - low > to_high - to_low:
         low, high, to_low, to_high = to_low, to_high, low, high
@@ -288,37 +166,28 @@ def _meet(ends: Int32, low: Int, high: Int, to_low: Int, to_high: Int, a: Int, b
     return False
 
 
-@inlined
-def _any_step(edges: Edges, start: Int, directed: Int, a: Int, b: Int, c: Int, d: Int) -> bool:
-    """Say whether a step leads to an entity that is none of four."""
-    low, high = _steps(edges, start, directed)
-    for place in range(low, high):
-        end = edges.ends[place]
-        if not (end == a) | (end == b) | (end == c) | (end == d):
-            return True
-    return False
-
-
 @kernel
 def path_exists(
-    edges: Edges, start: Int, end: Int, other: Int, first: Int, second: Int, third: Int, distinct: bool
+    edges: Edges, start: Int, end: Int, other: Int, first: Int, second: Int, third: Int, distinct: bool, hidden: Int
 ) -> bool:
     """Say whether a path along up to three directed relations leads from start to end, NONE for anywhere.
 
-    That start, end and other differ where they must is for the caller to check.
+    That start, end and other differ where they must is for the caller to check. The path must not use the
+    triple (start, hidden, end); NONE for no such triple.
     """
     if first == NONE:
         return True
-    low, high = _steps(edges, start, first)
+    low, high = steps_from(edges, start, first)
     if low == high:
         return False
     if end == NONE:
         return _leads_anywhere(edges, low, high, start, other, second, third, distinct)
     if second == NONE:
         place = lower_bound(edges.ends, low, high, end)
-        return bool(place < high and edges.ends[place] == end)
-    to_low, to_high = _steps(edges, end, (second if third == NONE else third) ^ 1)
-    return joined(edges, low, high, to_low, to_high, start, end, other, second, third, distinct)
+        found = place < high and edges.ends[place] == end
+        return bool(found and _hidden_end(start, first, start, end, hidden) != end)
+    to_low, to_high = steps_from(edges, end, (second if third == NONE else third) ^ 1)
+    return joined(edges, low, high, to_low, to_high, start, end, other, first, second, third, distinct, hidden)
 
 
 @kernel
@@ -331,30 +200,36 @@ def joined(
     start: Int,
     end: Int,
     other: Int,
+    first: Int,
     second: Int,
     third: Int,
     distinct: bool,
+    hidden: Int,
 ) -> bool:
     """Say whether first steps and, from the end, last steps taken back belong to a path of two or three."""
-    s = e = o = _NONE
-    if distinct:
-        s, e, o = start, end, other
+    # Where the steps from either end must not lead.
+    near = _hidden_end(start, first, start, end, hidden)
+    far = _hidden_end(end, (second if third == NONE else third) ^ 1, start, end, hidden)
     if third == NONE:
-        return _meet(edges.ends, low, high, to_low, to_high, s, e, o, _NONE)
+        if distinct:
+            return _meet(edges.ends, low, high, to_low, to_high, start, end, other, _NONE)
+        return _meet(edges.ends, low, high, to_low, to_high, near, far, _NONE, _NONE)
     middle = second
     if to_high - to_low < high - low:
         low, high, to_low, to_high = to_low, to_high, low, high
+        near, far = far, near
         middle = second ^ 1
-    if low == high:
-        return False
     for place in range(low, high):
         here = np.int64(edges.ends[place])
-        if (here == s) | (here == e) | (here == o):
+        if (here == start) | (here == end) | (here == other) if distinct else here == near:
             continue
-        next_low, next_high = _steps(edges, here, middle)
-        if next_low < next_high and _meet(
-            edges.ends, next_low, next_high, to_low, to_high, s, e, o, here if distinct else _NONE
-        ):
+        next_low, next_high = steps_from(edges, here, middle)
+        if next_low == next_high:
+            continue
+        a, b, c, d = start, end, other, here
+        if not distinct:
+            a, b, c, d = _hidden_end(here, middle, start, end, hidden), far, _NONE, _NONE
+        if _meet(edges.ends, next_low, next_high, to_low, to_high, a, b, c, d):
             return True
     return False
 
@@ -378,7 +253,7 @@ def _leads_anywhere(
             if _any_step(edges, here, second, s, o, h, _NONE):
                 return True
             continue
-        next_low, next_high = _steps(edges, here, second)
+        next_low, next_high = steps_from(edges, here, second)
         for behind in range(next_low, next_high):
             there = np.int64(edges.ends[behind])
             if (there == s) | (there == o) | (there == h):
@@ -388,7 +263,21 @@ def _leads_anywhere(
     return False
 
 
-def new_scratch(entities: int) -> Int32:
+@inlined
+def _any_step(edges: Edges, start: Int, step: Int, a: Int, b: Int, c: Int, d: Int) -> bool:
+    """Say whether a step leads to an entity that is none of four."""
+    low, high = steps_from(edges, start, step)
+    for place in range(low, high):
+        end = edges.ends[place]
+        if not (end == a) | (end == b) | (end == c) | (end == d):
+            return True
+    return False
+
+
+# -- where paths lead -------------------------------------------------------------------------------
+
+
+def new_scratch(entities: int) -> Ids:
     """Return int32[6, entities + 1], what `path_ends` needs.
 
     Rows: marks on ends, with the last mark behind them; marks on middle entities; the middle entities; two
@@ -399,7 +288,7 @@ def new_scratch(entities: int) -> Int32:
 
 @kernel
 def path_ends(
-    edges: Edges, start: Int, other: Int, first: Int, second: Int, third: Int, distinct: bool, scratch: Int32
+    edges: Edges, start: Int, other: Int, first: Int, second: Int, third: Int, distinct: bool, scratch: Ids
 ) -> Int:
     """Write the distinct entities to which paths from start lead into the last row of `scratch`.
 
@@ -414,7 +303,7 @@ def path_ends(
     s = o = _NONE
     if distinct:
         s, o = start, other
-    low, high = _steps(edges, start, first)
+    low, high = steps_from(edges, start, first)
     size = 0
     if third != NONE:
         count = _middles(edges, low, high, s, o, second, distinct, scratch)
@@ -428,7 +317,7 @@ def path_ends(
             size += 1
             continue
         h = here if distinct else _NONE
-        next_low, next_high = _steps(edges, here, second)
+        next_low, next_high = steps_from(edges, here, second)
         for behind in range(next_low, next_high):
             end = edges.ends[behind]
             if not (marks[end] == mark) | (end == s) | (end == o) | (end == h):
@@ -444,7 +333,7 @@ def path_ends(
 
 
 @kernel
-def _middles(edges: Edges, low: Int, high: Int, s: Int, o: Int, second: Int, distinct: bool, scratch: Int32) -> Int:
+def _middles(edges: Edges, low: Int, high: Int, s: Int, o: Int, second: Int, distinct: bool, scratch: Ids) -> Int:
     """Write the middle entities, and up to two entities before each; return how many."""
     marks, middles, before, before_too = scratch[1], scratch[2], scratch[3], scratch[4]
     mark = scratch[0, -1]
@@ -454,7 +343,7 @@ def _middles(edges: Edges, low: Int, high: Int, s: Int, o: Int, second: Int, dis
         if (here == s) | (here == o):
             continue
         h = here if distinct else _NONE
-        next_low, next_high = _steps(edges, here, second)
+        next_low, next_high = steps_from(edges, here, second)
         for behind in range(next_low, next_high):
             middle = edges.ends[behind]
             if (middle == s) | (middle == o) | (middle == h):
@@ -471,7 +360,7 @@ def _middles(edges: Edges, low: Int, high: Int, s: Int, o: Int, second: Int, dis
 
 
 @kernel
-def _behind_middles(edges: Edges, count: Int, s: Int, o: Int, third: Int, distinct: bool, scratch: Int32) -> Int:
+def _behind_middles(edges: Edges, count: Int, s: Int, o: Int, third: Int, distinct: bool, scratch: Ids) -> Int:
     """Write the ends behind the middle entities; return how many."""
     marks, middles, before, before_too, found = scratch[0], scratch[2], scratch[3], scratch[4], scratch[5]
     mark = marks[-1]
@@ -482,7 +371,7 @@ def _behind_middles(edges: Edges, count: Int, s: Int, o: Int, third: Int, distin
         if distinct:
             m = middle
             only = np.int64(before[middle]) if before_too[middle] == NONE else _NONE
-        low, high = _steps(edges, middle, third)
+        low, high = steps_from(edges, middle, third)
         for place in range(low, high):
             end = edges.ends[place]
             if not (marks[end] == mark) | (end == s) | (end == o) | (end == m) | (end == only):
@@ -493,7 +382,7 @@ def _behind_middles(edges: Edges, count: Int, s: Int, o: Int, third: Int, distin
 
 
 @kernel
-def bearers(edges: Edges, other: Int, first: Int, second: Int, third: Int, distinct: bool, scratch: Int32) -> Int:
+def path_starts(edges: Edges, other: Int, first: Int, second: Int, third: Int, distinct: bool, scratch: Ids) -> Int:
     """Write the entities from which a path leads anywhere into the last row of `scratch`.
 
     Returns
@@ -502,19 +391,89 @@ def bearers(edges: Edges, other: Int, first: Int, second: Int, third: Int, disti
         How many there are.
     """
     found = scratch[5]
-    begin, size = edges.offsets[first], 0
-    for place in range(begin, edges.offsets[first + 1]):
-        entity = np.int64(edges.steps[place, 0])
+    begin, size = edges.spans[first, 0], 0
+    for place in range(begin, edges.spans[first, 1]):
+        entity = np.int64(edges.sources[place])
         if (size > 0 and found[size - 1] == entity) or (distinct and entity == other):
             continue
         if second == NONE:
-            end = edges.steps[place, 1]
+            end = edges.targets[place]
             bears = not (distinct and (end == entity) | (end == other))
         else:
             # The first of its steps asks for all of them.
-            seen = place > begin and edges.steps[place - 1, 0] == entity
-            bears = not seen and path_exists(edges, entity, _NONE, other, first, second, third, distinct)
+            seen = place > begin and edges.sources[place - 1] == entity
+            bears = not seen and path_exists(edges, entity, _NONE, other, first, second, third, distinct, _NONE)
         if bears:
             found[size] = entity
             size += 1
     return size
+
+
+# -- which bodies lead from pair to pair ------------------------------------------------------------
+
+
+class BodyCounts(NamedTuple):
+    """A hash table of bodies, and for how many pairs of entities each was found.
+
+    Parameters
+    ----------
+    keys
+        int64[power of 2], bodies as numbers with a digit for each step; EMPTY for an empty slot.
+    counts, last
+        int32[…], how many pairs each body has, and the last of them.
+    size
+        int64[1], how many bodies there are; up to half of the slots are used.
+    """
+
+    keys: Longs
+    counts: Ids
+    last: Ids
+    size: Longs
+
+
+@kernel
+def body_counts(slots: int) -> BodyCounts:
+    """Return an empty table."""
+    return BodyCounts(
+        np.full(slots, EMPTY, dtype=np.int64),
+        np.zeros(slots, dtype=np.int32),
+        np.full(slots, NONE, dtype=np.int32),
+        np.zeros(1, dtype=np.int64),
+    )
+
+
+@inlined
+def count_body(bodies: BodyCounts, body: Int, pair: Int, always: bool) -> None:
+    """Count a body once for a pair, or `always`; one for which there is no room is left out."""
+    slot = find_slot(bodies.keys, body)
+    if bodies.keys[slot] == EMPTY:
+        if 2 * bodies.size[0] >= len(bodies.keys):
+            return
+        bodies.size[0] += 1
+        bodies.keys[slot] = body
+    if always or bodies.last[slot] != pair:
+        bodies.last[slot] = pair
+        bodies.counts[slot] += 1
+
+
+@kernel
+def with_more_slots(bodies: BodyCounts) -> BodyCounts:
+    """Return a table twice as large with the same bodies."""
+    larger = body_counts(2 * len(bodies.keys))
+    larger.size[0] = bodies.size[0]
+    for old in range(len(bodies.keys)):
+        if bodies.keys[old] != EMPTY:
+            slot = find_slot(larger.keys, bodies.keys[old])
+            larger.keys[slot], larger.counts[slot], larger.last[slot] = (
+                bodies.keys[old],
+                bodies.counts[old],
+                bodies.last[old],
+            )
+    return larger
+
+
+def counted_bodies(bodies: BodyCounts) -> tuple[Longs, Longs]:
+    """Return the bodies of a table, ascending, and for how many pairs each was found."""
+    used = np.flatnonzero(bodies.keys != EMPTY)
+    used = used[np.argsort(bodies.keys[used])]
+    return bodies.keys[used], bodies.counts[used].astype(np.int64)

@@ -1,19 +1,14 @@
-"""RuleN.
+"""RuleN: the paths between the ends of some triples of each relation, and how often they are right.
 
-RuleN: the paths between the ends of some triples of each relation, and how often they are right.
-
-Kernels that collect the bodies of all paths between the two entities of some triples.
-
-The kernel that estimates the confidences of cyclic rules from both sides, as RuleN does.
-
-RuleN at work, one head relation after the other.
+Relation by relation: collect the bodies of all paths between the two entities of some triples, keep those that
+explain most, and estimate the confidences of each rule from both sides.
 """
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +20,22 @@ from loginfer.randomness import generator, salt
 from loginfer.settings import setting
 from loginfer.systems.interface import Checkpoint
 from loginfer.systems.rules.mined import BOTH, LONGEST, NONE, OBJECT, SUBJECT, MinedRules, Miner, RuleTable
-from loginfer.systems.rules.walks import Ids, Places, WalkGraph, draw, edges_between, met, row_of, walk_graph
+from loginfer.systems.rules.paths import BodyCounts, body_counts, count_body, counted_bodies
+from loginfer.systems.rules.walks import (
+    Ids,
+    Longs,
+    Random,
+    WalkGraph,
+    begin_search,
+    draw,
+    edges_between,
+    new_search,
+    next_end,
+    read_steps,
+    row_holds,
+    row_of,
+    walk_graph,
+)
 
 if TYPE_CHECKING:
     from loginfer.systems.rules.scorer import RuleScorer
@@ -66,39 +76,12 @@ class RuleN(Miner):
         return RuleScorer(benchmark.seen, rules, aggregation="sum")
 
 
-_EMPTY = -1
-
-
-class Bodies(NamedTuple):
-    """A table of bodies by open addressing.
-
-    Parameters
-    ----------
-    keys
-        int64[power of 2], bodies as numbers with a digit for each step; -1 for an empty place.
-    triples
-        int64[…], how many triples each body explains.
-    last
-        int64[…], the last of them.
-    size
-        int64[1], how many bodies there are.
-    """
-
-    keys: npt.NDArray[np.int64]
-    triples: npt.NDArray[np.int64]
-    last: npt.NDArray[np.int64]
-    size: npt.NDArray[np.int64]
-
-
-def bodies_of(places: int) -> Bodies:
-    """Return an empty table."""
-    empty = np.full(places, _EMPTY, dtype=np.int64)
-    return Bodies(empty, np.zeros_like(empty), empty.copy(), np.zeros(1, dtype=np.int64))
+# -- bodies of the paths between two entities ------------------------------------------------------
 
 
 @kernel
 def find_bodies(
-    graph: WalkGraph, head: int, pairs: Ids, length: int, edges: int, random: npt.NDArray[np.uint64], bodies: Bodies
+    graph: WalkGraph, head: int, pairs: Ids, length: int, edges: int, random: Random, bodies: BodyCounts
 ) -> None:
     """Count for each body of a length how many pairs of the head it leads from X to Y.
 
@@ -118,18 +101,18 @@ def find_bodies(
 
 
 @inlined
-def _one_step(graph: WalkGraph, head: Any, x: Any, y: Any, pair: Any, bodies: Bodies) -> None:
+def _one_step(graph: WalkGraph, head: Any, x: Any, y: Any, pair: Any, bodies: BodyCounts) -> None:
     for direction in range(2):
         first, stop = edges_between(graph, x, y, direction)
         for link in range(first, stop):
             step = 2 * np.int64(graph.link_relation[link]) + direction
             if step != 2 * head:
-                _found(bodies, step, pair)
+                count_body(bodies, step, pair, False)
 
 
 @kernel
 def _two_steps(
-    graph: WalkGraph, x: Any, y: Any, apart: Any, prefix: Any, pair: Any, left: Places, bodies: Bodies
+    graph: WalkGraph, x: Any, y: Any, apart: Any, prefix: Any, pair: Any, left: Longs, bodies: BodyCounts
 ) -> None:
     """Find all entities between x and y: those of the one with fewer edges are looked up in the other's."""
     steps = 2 * len(graph.sizes)
@@ -153,15 +136,13 @@ def _two_steps(
                     if between != x and between != y and between != apart:
                         # The edge of y leads away from it, the body's last step towards it.
                         body = (prefix * steps + 2 * here + out) * steps + 2 * there + (1 - back)
-                        _found(bodies, body, pair)
+                        count_body(bodies, body, pair, False)
                     link += 1
                 first += 1
 
 
 @inlined
-def _three_steps(
-    graph: WalkGraph, x: Any, y: Any, pair: Any, left: Places, random: npt.NDArray[np.uint64], bodies: Bodies
-) -> None:
+def _three_steps(graph: WalkGraph, x: Any, y: Any, pair: Any, left: Longs, random: Random, bodies: BodyCounts) -> None:
     for direction in range(2):
         first = graph.link_first[direction, x]
         size = graph.link_middle[direction, x] - first
@@ -177,40 +158,19 @@ def _three_steps(
                 _two_steps(graph, between, y, x, prefix, pair, left, bodies)
 
 
-@inlined
-def _found(bodies: Bodies, body: Any, pair: Any) -> None:
-    """Count a body once for each pair; one for which there is no room is left out."""
-    mask = len(bodies.keys) - 1
-    place = np.int64((np.uint64(body) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) & mask
-    while bodies.keys[place] != _EMPTY and bodies.keys[place] != body:
-        place = (place + 1) & mask
-    if bodies.keys[place] == _EMPTY:
-        if 2 * bodies.size[0] > mask:
-            return
-        bodies.size[0] += 1
-        bodies.keys[place] = body
-    if bodies.last[place] != pair:
-        bodies.last[place] = pair
-        bodies.triples[place] += 1
-
+# -- predictions from both sides --------------------------------------------------------------------
 
 # Pairs that start from some Y, and pairs that start from some X.
 HEAD_SIDE, TAIL_SIDE = 0, 1
 
-# Edges to look at for one side of a rule, at most.
-_EDGES = 2**22
+# Edges to look at for one side of a rule, at most; those of one start are all looked at.
+_COUNTED = 2**22
+_ALL = 2**62
 
 
 @kernel
 def count_sides(
-    graph: WalkGraph,
-    head: int,
-    bodies: Ids,
-    enough: int,
-    shuffled: bool,
-    random: npt.NDArray[np.uint64],
-    stamps: Places,
-    counts: npt.NDArray[np.int64],
+    graph: WalkGraph, head: int, bodies: Ids, enough: int, shuffled: bool, random: Random, stamps: Longs, counts: Longs
 ) -> None:
     """Count pairs, and correct ones, of each body from both sides.
 
@@ -233,34 +193,37 @@ def count_sides(
     counts
         int64[m, 2, 2], the result: for each side pairs and correct ones.
     """
-    steps = np.zeros(LONGEST, dtype=np.int64)
-    at, stop = np.zeros(LONGEST, dtype=np.int64), np.zeros(LONGEST, dtype=np.int64)
-    nodes = np.zeros(LONGEST, dtype=np.int64)
+    search = new_search()
     stamp = np.int64(0)
     for rule in range(len(bodies)):
         length = 0
         while length < LONGEST and bodies[rule, length] != NONE:
             length += 1
         for side in range(2):
-            for place in range(length):
-                steps[place] = bodies[rule, place] if side == TAIL_SIDE else bodies[rule, length - 1 - place] ^ 1
+            read_steps(search, bodies[rule], 0, length, side == HEAD_SIDE)
             answer = 2 * head + (0 if side == TAIL_SIDE else 1)
-            first, size = _starts(graph, steps[0])
+            first, size = _starts(graph, search.steps[0])
             offset, stride = np.int64(0), np.int64(1)
             if shuffled and size > 1:
                 offset, stride = draw(random, size), _stride(random, size)
-            left = np.int64(_EDGES)
+            left = np.int64(_COUNTED)
             for place in range(size):
                 if counts[rule, side, 0] >= enough or left <= 0:
                     break
                 row = first + (offset + place * stride) % size
                 stamp += 1
-                nodes[0] = graph.source[graph.row_edge[row]]
-                at[0], stop[0] = graph.row_edge[row], graph.row_edge[row + 1]
-                pairs, correct, seen = _expand(graph, steps, length, answer, nodes, at, stop, stamps, stamp)
-                counts[rule, side, 0] += pairs
-                counts[rule, side, 1] += correct
+                start = np.int64(graph.source[graph.row_edge[row]])
+                begin_search(search, start, graph.row_edge[row], graph.row_edge[row + 1])
+                right = row_of(graph, start, answer)
+                depth, end, seen = next_end(graph, search, length, NONE, np.int64(0), _ALL)
                 left -= seen
+                while end != NONE:
+                    if stamps[end] != stamp:
+                        stamps[end] = stamp
+                        counts[rule, side, 0] += 1
+                        counts[rule, side, 1] += row_holds(graph, right, end)
+                    depth, end, seen = next_end(graph, search, length, NONE, depth, _ALL)
+                    left -= seen
 
 
 @inlined
@@ -273,7 +236,7 @@ def _starts(graph: WalkGraph, step: Any) -> Any:
 
 
 @inlined
-def _stride(random: npt.NDArray[np.uint64], size: Any) -> Any:
+def _stride(random: Random, size: Any) -> Any:
     """Return a random number that has no divisor in common with a size."""
     while True:
         stride = 1 + draw(random, size - 1)
@@ -284,53 +247,14 @@ def _stride(random: npt.NDArray[np.uint64], size: Any) -> Any:
             return stride
 
 
-@inlined
-def _expand(
-    graph: WalkGraph,
-    steps: Places,
-    length: Any,
-    answer: Any,
-    nodes: Places,
-    at: Places,
-    stop: Places,
-    stamps: Places,
-    stamp: Any,
-) -> Any:
-    """Follow the body from an entity to all its ends; returns these, the correct ones, and edges seen."""
-    pairs, correct, seen = np.int64(0), np.int64(0), np.int64(0)
-    right = row_of(graph, nodes[0], answer)
-    depth = 0
-    while depth >= 0:
-        if at[depth] == stop[depth]:
-            depth -= 1
-            continue
-        constant = np.int64(graph.end[at[depth]])
-        at[depth] += 1
-        seen += 1
-        if met(nodes, 0, depth + 1, constant):
-            continue
-        if depth < length - 1:
-            row = row_of(graph, constant, steps[depth + 1])
-            if row >= 0:
-                depth += 1
-                nodes[depth] = constant
-                at[depth], stop[depth] = graph.row_edge[row], graph.row_edge[row + 1]
-        elif stamps[constant] != stamp:
-            stamps[constant] = stamp
-            pairs += 1
-            if right >= 0:
-                last = graph.row_edge[right + 1]
-                found = lower_bound(graph.end, graph.row_edge[right], last, constant)
-                correct += found < last and graph.end[found] == constant
-    return pairs, correct, seen
-
+# -- mining -----------------------------------------------------------------------------------------
 
 # Seconds between two signs of life.
 _PAUSE = 0.5
 # Edges to look at for the bodies of a relation and a length; some ten times what length 2 needs on FB15k-237.
-_EDGES_rulen_mining = 2**26
-# Places for bodies, at most; half of them can be filled.
-_PLACES = 2**20
+_SEARCHED = 2**26
+# Slots for bodies, at most; half of them can be filled.
+_SLOTS = 2**20
 
 
 @dataclass(frozen=True)
@@ -374,7 +298,7 @@ class RuleNMining:
         # For each relation int32[m, 3 + LONGEST]: head, variables, constant, steps of the bodies; and
         # int64[m, 2, 2]: for both sides predictions and correct ones.
         self._rows: list[Ids] = []
-        self._counts: list[npt.NDArray[np.int64]] = []
+        self._counts: list[Longs] = []
         if checkpoint is not None:
             self._done = int(checkpoint.facts["relations"])
             self._rows.append(np.asarray(checkpoint.arrays["rows"], dtype=np.int32))
@@ -416,7 +340,7 @@ class RuleNMining:
         rows, counts, _ = self._joined()
         return Checkpoint({"rows": rows, "counts": counts}, {"relations": self._done})
 
-    def _joined(self) -> tuple[Ids, npt.NDArray[np.int64], Sides]:
+    def _joined(self) -> tuple[Ids, Longs, Sides]:
         rows = np.concatenate([np.empty((0, 3 + LONGEST), dtype=np.int32), *self._rows])
         counts = np.concatenate([np.empty((0, 2, 2), dtype=np.int64), *self._counts])
         return rows, counts, _confidences(counts)
@@ -439,7 +363,7 @@ class RuleNMining:
             rows[:, 0], rows[:, 1], rows[:, 3:] = relation, BOTH, bodies
             self._keep(rows, counts)
 
-    def _keep(self, rows: Ids, counts: npt.NDArray[np.int64]) -> None:
+    def _keep(self, rows: Ids, counts: Longs) -> None:
         """Keep the rules that are good enough."""
         sides = _confidences(counts)
         good = counts[:, :, 1].max(axis=1, initial=0) >= self._system.min_support
@@ -447,7 +371,7 @@ class RuleNMining:
         self._rows.append(rows[good])
         self._counts.append(counts[good])
 
-    def _constants(self, relation: int, triples: Ids) -> tuple[Ids, npt.NDArray[np.int64]]:
+    def _constants(self, relation: int, triples: Ids) -> tuple[Ids, Longs]:
         """Return h(X,c) and h(c,X) for all constants; a type is none that X could be."""
         parts, counted = [], []
         for variables, column, side in ((SUBJECT, 2, TAIL_SIDE), (OBJECT, 0, HEAD_SIDE)):
@@ -469,22 +393,21 @@ class RuleNMining:
             pairs = pairs[generator(self._system.seed, "rulen", "triples", relation).permutation(len(pairs))]
         pairs = np.ascontiguousarray(pairs[: self._system.s1])
         steps = 2 * len(self._graph.relations)
-        found = bodies_of(min(_PLACES, 4 << int(steps**length).bit_length()))
-        edges = _EDGES_rulen_mining // max(1, len(pairs))
+        found = body_counts(min(_SLOTS, 4 << int(steps**length).bit_length()))
+        edges = _SEARCHED // max(1, len(pairs))
         random = self._random("paths", relation, length)
         find_bodies(self._walks, relation, pairs, length, edges, random, found)
-        used = np.flatnonzero(found.keys != NONE)
-        keys, explained = found.keys[used], found.triples[used]
+        keys, explained = counted_bodies(found)
         best = keys[np.lexsort((keys, -explained))[: self._system.s1]]
         bodies = np.full((len(best), LONGEST), NONE, dtype=np.int32)
         for place in range(length - 1, -1, -1):
             best, bodies[:, place] = np.divmod(best, steps)
         return bodies
 
-    def _random(self, *stage: object) -> npt.NDArray[np.uint64]:
+    def _random(self, *stage: object) -> Random:
         return np.array([salt(self._system.seed, "rulen", *stage), 0], dtype=np.uint64)
 
 
-def _confidences(counts: npt.NDArray[np.int64]) -> Sides:
+def _confidences(counts: Longs) -> Sides:
     share = counts[:, :, 1] / np.maximum(counts[:, :, 0], 1)
     return Sides(share[:, HEAD_SIDE], share[:, TAIL_SIDE])

@@ -1,36 +1,34 @@
-"""Rules as a scorer.
-
-A fitted rule system: it scores triples by the rules that predict them.
-
-Whether a rule is a path rule: the shape of its atoms, without any names.
-"""
+"""A fitted rule system: it scores triples, and all candidates of a query, by the rules that predict them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from itertools import permutations
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.errors import InputError
+from loginfer.engine import Engine, Projection, open_engine
+from loginfer.engine.binding import ABSENT, relation_of
+from loginfer.errors import InputError, LimitError
 from loginfer.kg import KnowledgeGraph, Triples
+from loginfer.logic.rule import Constant, Rule
 from loginfer.systems.interface import POSITIONS, Arrays, Position
 from loginfer.systems.rules.application import (
-    OtherRules,
+    ConfidenceLevels,
+    CyclicBodies,
+    EnginePredictions,
     answer_ends,
     answer_relations,
-    confidences,
-    new_board,
+    cyclic_bodies,
+    rule_lists,
+    running_scores,
     score_triples,
 )
-from loginfer.systems.rules.mined import BOTH, LONGEST, NONE, OBJECT, SUBJECT, MinedRules, RuleTable, Worth, to_arrays
-from loginfer.systems.rules.paths import Bodies, bodies_of, edges_of, new_scratch, rule_lists
+from loginfer.systems.rules.mined import NONE, MinedRules, RuleTable, to_arrays
+from loginfer.systems.rules.paths import Ids, Longs, edges_of, new_scratch
 
-Ids = npt.NDArray[np.int32]
 Values = npt.NDArray[np.float64]
 
 # Triples that are scored at a time, where they are made for it.
@@ -67,7 +65,7 @@ class RuleScorer:
     rules
         The rules, over its ids. One with a confidence of 0 predicts nothing.
     aggregation
-        `maximum`, `noisy-or` or `sum` (see `loginfer.systems.rules.mined`).
+        `maximum`, `noisy-or` or `sum` (see `loginfer.systems.rules.application`).
 
     Raises
     ------
@@ -79,20 +77,17 @@ class RuleScorer:
         _check_ids(rules.paths, graph)
         self.graph = graph
         self.rules = rules
+        self._levels, ranks = ConfidenceLevels.of(rules.confidence, aggregation)
+        orders = np.empty(len(rules), dtype=np.int64)
+        orders[rules.best_first] = np.arange(len(rules))
         paths = rules.paths
-        given = np.concatenate([paths.confidence, confidences(rules.others)])
-        self._worth, ranks = Worth.of(given, aggregation)
-        # Best first; of equal ones path rules before others, each in the order they have among themselves.
-        places = np.concatenate([paths.best_first, np.arange(len(paths), len(given))])
-        self._order = places[np.argsort(-given[places], kind="stable")]
-        turns = np.empty(len(given), dtype=np.int64)
-        turns[self._order] = np.arange(len(given))
-        self._confidence = given
         self._edges = edges_of(graph)
         self._lists = rule_lists(
-            paths, turns[: len(paths)], ranks[: len(paths)], len(graph.relations), len(graph.entities)
+            paths, orders[: len(paths)], ranks[: len(paths)], len(graph.relations), len(graph.entities)
         )
-        self._others = OtherRules(graph, [rule.rule for rule in rules.others], turns[len(paths) :], ranks[len(paths) :])
+        self._others = OtherRules(
+            graph, [rule.rule for rule in rules.others], orders[len(paths) :], ranks[len(paths) :]
+        )
 
     def score(self, triples: Triples) -> Values:
         """Return float64[n], one score a triple of int32[n, 3]."""
@@ -127,22 +122,24 @@ class RuleScorer:
 
     def explain(self, triple: npt.ArrayLike) -> list[Reason]:
         """Return all rules that predict a triple, best first."""
-        fired = np.empty(len(self._order) + 1, dtype=np.int64)
+        fired = np.empty(len(self.rules) + 1, dtype=np.int64)
         count = self._score(np.asarray(triple, dtype=np.int32).reshape(1, 3), np.zeros(1), fired)
         return list(self._reasons(fired[:count]))
 
-    def _reasons(self, turns: npt.NDArray[np.int64]) -> Iterator[Reason]:
+    def _reasons(self, orders: Longs) -> Iterator[Reason]:
         paths = len(self.rules.paths)
-        for place in self._order[turns].tolist():
+        for place in self.rules.best_first[orders].tolist():
             other = place >= paths
-            yield Reason(place - paths if other else place, other, float(self._confidence[place]))
+            yield Reason(place - paths if other else place, other, float(self.rules.confidence[place]))
 
-    def _score(self, triples: Triples, scores: Values, fired: npt.NDArray[np.int64]) -> int:
+    def _score(self, triples: Triples, scores: Values, fired: Longs) -> int:
         others = self._others.of_triples(triples)
-        board = new_board(self._worth, 1)
+        scores_so_far = running_scores(self._levels, 1)
         distinct = self.rules.distinct
-        chosen = np.empty(len(self._order), dtype=np.int64)
-        return int(score_triples(self._edges, self._lists, board, triples, others, distinct, scores, chosen, fired))
+        chosen = np.empty(len(self.rules), dtype=np.int64)
+        return int(
+            score_triples(self._edges, self._lists, scores_so_far, triples, others, distinct, scores, chosen, fired)
+        )
 
     def _ends(self, queries: Ids, subject_open: bool, candidates: Ids) -> Values:
         """Score all candidates for one end, given relations and the other ends."""
@@ -151,7 +148,7 @@ class RuleScorer:
         answer_ends(
             self._edges,
             self._lists,
-            new_board(self._worth, len(candidates)),
+            running_scores(self._levels, len(candidates)),
             queries,
             subject_open,
             column,
@@ -159,7 +156,7 @@ class RuleScorer:
             self.rules.distinct,
             scores,
             new_scratch(len(self.graph.entities)),
-            np.empty(len(self._order), dtype=np.int64),
+            np.empty(len(self.rules), dtype=np.int64),
         )
         return scores
 
@@ -171,19 +168,19 @@ class RuleScorer:
             self._edges,
             self._lists,
             self._bodies,
-            new_board(self._worth, len(candidates)),
+            running_scores(self._levels, len(candidates)),
             pairs,
             column,
             self._others.of_pairs(pairs, column),
             self.rules.distinct,
             scores,
-            np.empty(len(self._order), dtype=np.int64),
+            np.empty(len(self.rules), dtype=np.int64),
         )
         return scores
 
     @cached_property
-    def _bodies(self) -> Bodies:
-        return bodies_of(self._lists, len(self.graph.relations))
+    def _bodies(self) -> CyclicBodies:
+        return cyclic_bodies(self._lists, len(self.graph.relations))
 
 
 def _places(candidates: Ids, size: int) -> Ids:
@@ -208,69 +205,155 @@ def _check_ids(paths: RuleTable, graph: KnowledgeGraph) -> None:
             )
 
 
-# The places of an atom: the name of a variable each, or None for a constant.
-CONSTANT = None
-Places: TypeAlias = tuple[str | None, str | None]
+# -- rules of other shapes than paths, applied by the engine -----------------------------------------
+
+# Conclusions that are kept for the next block of queries, pairs of all rules together.
+KEPT = 2**25
 
 
-@dataclass(frozen=True, slots=True)
-class PathShape:
-    """How the atoms of a rule make a path.
+class OtherRules:
+    """Rules of any shape over a graph.
 
     Parameters
     ----------
-    variables
-        Which places of the head are variables: BOTH, SUBJECT or OBJECT.
-    steps
-        The atoms of the body in the order of the path: place in the body, and the direction of the step.
-    end
-        Whether the path ends in a constant.
+    graph
+        The graph.
+    rules
+        The rules.
+    orders, ranks
+        For each its place among all rules, best first, and the rank of its confidence; -1 for rules to leave out.
     """
 
-    variables: int
-    steps: tuple[tuple[int, int], ...]
-    end: bool
+    def __init__(self, graph: KnowledgeGraph, rules: Sequence[Rule], orders: Longs, ranks: Ids) -> None:
+        # A head with a name that has no id predicts nothing anybody could ask about.
+        heads = np.array([_head_relation(rule, graph) for rule in rules], dtype=np.int32)
+        used = np.flatnonzero((heads != ABSENT) & (ranks >= 0))
+        used = used[np.argsort(orders[used])]
+        self._graph = graph
+        self._rules = [rules[place] for place in used.tolist()]
+        self._heads, self._orders, self._ranks = heads[used], orders[used], ranks[used].astype(np.int64)
+        self._conclusions: dict[tuple[int, bool], tuple[Ids, Ids]] = {}
+        self._kept = 0
+
+    @cached_property
+    def _engine(self) -> Engine:
+        return open_engine(self._graph)
+
+    def of_triples(self, triples: Triples) -> EnginePredictions:
+        """Return which rules predict which triples."""
+        if not self._rules:
+            return _nothing(len(triples))
+        found = self._engine.derivations(self._rules, triples)
+        columns = np.zeros(len(found.rule), dtype=np.int32)
+        return self._predicted(len(triples), found.triple, found.rule, columns)
+
+    def of_queries(self, queries: Ids, subject_open: bool, column: Ids) -> EnginePredictions:
+        """Return which rules predict which candidates.
+
+        Parameters
+        ----------
+        queries
+            int32[n, 2], relations and known ends.
+        subject_open
+            Whether the subjects are asked for.
+        column
+            int32[entities], the place of each entity among the candidates, -1 for the rest.
+        """
+        places: list[Longs] = []
+        rules: list[Longs] = []
+        columns: list[Ids] = []
+        asked = {r: np.flatnonzero(queries[:, 0] == r) for r in np.unique(queries[:, 0]).tolist()}
+        for number, head in enumerate(self._heads.tolist()):
+            mine = asked.get(head)
+            if mine is None:
+                continue
+            query, entity = self._ends(number, queries[mine, 1], subject_open, column)
+            wanted = column[entity] >= 0
+            places.append(mine[query[wanted]])
+            columns.append(column[entity[wanted]])
+            rules.append(np.full(len(places[-1]), number, dtype=np.int64))
+        if not places:
+            return _nothing(len(queries))
+        place, rule = np.concatenate(places), np.concatenate(rules)
+        order = np.lexsort((rule, place))
+        return self._predicted(len(queries), place[order], rule[order], np.concatenate(columns)[order])
+
+    def of_pairs(self, pairs: Ids, column: Ids) -> EnginePredictions:
+        """Return which rules predict which relations between two entities.
+
+        Parameters
+        ----------
+        pairs
+            int32[n, 2], subjects and objects.
+        column
+            int32[relations], the place of each among the candidates, -1 for the rest.
+        """
+        heads = np.unique(self._heads[column[self._heads] >= 0])
+        if not len(heads):
+            return _nothing(len(pairs))
+        triples = np.empty((len(pairs), len(heads), 3), dtype=np.int32)
+        triples[:, :, 0], triples[:, :, 1], triples[:, :, 2] = pairs[:, :1], heads, pairs[:, 1:]
+        found = self._engine.derivations(self._rules, triples.reshape(-1, 3))
+        pair, head = np.divmod(found.triple, len(heads))
+        order = np.lexsort((found.rule, pair))
+        return self._predicted(len(pairs), pair[order], found.rule[order], column[heads[head[order]]])
+
+    def _predicted(self, size: int, place: Longs, rule: Longs, columns: Ids) -> EnginePredictions:
+        starts = np.zeros(size + 1, dtype=np.int64)
+        np.cumsum(np.bincount(place, minlength=size), out=starts[1:])
+        return EnginePredictions(starts, np.column_stack([self._orders[rule], self._ranks[rule], columns]))
+
+    def _ends(self, number: int, known: Ids, subject_open: bool, column: Ids) -> tuple[Longs, Ids]:
+        """Return the open ends that a rule predicts for known ends: places in `known`, entities."""
+        try:
+            found = self._engine.projection(self._rules[number])
+        except LimitError:
+            return self._one_by_one(number, known, subject_open, column)
+        near, far = (found.right, found.left) if subject_open else (found.left, found.right)
+        if found.product:
+            place = np.flatnonzero(np.isin(known, near))
+            pairs = np.repeat(place, len(far)), np.tile(far, len(place))
+            differ = pairs[1] != known[pairs[0]] if found.unequal else slice(None)
+            return pairs[0][differ], pairs[1][differ]
+        near, far = self._sorted(number, subject_open, found)
+        low, high = np.searchsorted(near, known), np.searchsorted(near, known, side="right")
+        sizes = high - low
+        place = np.repeat(np.arange(len(known)), sizes)
+        return place, far[np.arange(len(place)) + np.repeat(low - (np.cumsum(sizes) - sizes), sizes)]
+
+    def _sorted(self, number: int, subject_open: bool, found: Projection) -> tuple[Ids, Ids]:
+        """Return a rule's conclusions sorted by the known end, and keep them if they are not too many."""
+        if not subject_open:
+            return found.left, found.right
+        kept = self._conclusions.get((number, subject_open))
+        if kept is None:
+            order = np.argsort(found.right, kind="stable")
+            kept = found.right[order], found.left[order]
+            if self._kept + len(order) <= KEPT:
+                self._kept += len(order)
+                self._conclusions[number, subject_open] = kept
+        return kept
+
+    def _one_by_one(self, number: int, known: Ids, subject_open: bool, column: Ids) -> tuple[Longs, Ids]:
+        """Ask about each candidate, where a rule has more conclusions than can be listed."""
+        entities = np.flatnonzero(column >= 0).astype(np.int32)
+        places: list[Longs] = [np.empty(0, dtype=np.int64)]
+        found: list[Ids] = [np.empty(0, dtype=np.int32)]
+        for place, end in enumerate(known.tolist()):
+            triples = np.full((len(entities), 3), self._heads[number], dtype=np.int32)
+            triples[:, 0], triples[:, 2] = (entities, end) if subject_open else (end, entities)
+            derived = self._engine.derives([self._rules[number]], triples)
+            found.append(entities[derived])
+            places.append(np.full(len(found[-1]), place, dtype=np.int64))
+        return np.concatenate(places), np.concatenate(found)
 
 
-def path_shape(head: Places, body: Sequence[Places]) -> PathShape | None:
-    """Return how a rule's atoms make a path, or None if they do not.
-
-    Variables may have any names, atoms any order and direction.
-    """
-    subject, object_ = head
-    if len(body) > LONGEST or subject == object_:
-        return None
-    if subject is None:
-        return _path(OBJECT, object_, None, body)
-    if object_ is None:
-        return _path(SUBJECT, subject, None, body)
-    return _path(BOTH, subject, object_, body) if body else None
+def _nothing(size: int) -> EnginePredictions:
+    return EnginePredictions(np.zeros(size + 1, dtype=np.int64), np.empty((0, 3), dtype=np.int64))
 
 
-def _path(variables: int, start: str | None, goal: str | None, body: Sequence[Places]) -> PathShape | None:
-    for order in permutations(range(len(body))):
-        steps = _walk(start, goal, body, order)
-        if steps is not None:
-            end = bool(body) and CONSTANT in body[order[-1]]
-            return PathShape(variables, steps, end)
-    return None
-
-
-def _walk(
-    start: str | None, goal: str | None, body: Sequence[Places], order: tuple[int, ...]
-) -> tuple[tuple[int, int], ...] | None:
-    """Go along the atoms in one order; None where they do not hang together, or meet a variable twice."""
-    here, met, steps = start, {start}, []
-    for number, place in enumerate(order):
-        direction = 0 if body[place][0] == here else 1
-        if body[place][direction] != here:
-            return None
-        here = body[place][1 - direction]
-        last = number == len(order) - 1
-        if here in met or (here is CONSTANT and not (last and goal is None)):
-            return None
-        if goal is not None and (here == goal) != last:
-            return None
-        met.add(here)
-        steps.append((place, direction))
-    return tuple(steps)
+def _head_relation(rule: Rule, graph: KnowledgeGraph) -> int:
+    constants = [term.name for term in rule.head.terms if isinstance(term, Constant)]
+    if any(graph.entities.get(name) is None for name in constants):
+        return ABSENT
+    return relation_of(rule.head, graph)

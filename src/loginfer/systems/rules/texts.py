@@ -1,28 +1,19 @@
-"""Mined rules as text, fast.
+"""Mined rules as text: by name, as lines of a file, and back, a hundred thousand rules in a second.
 
-Path rules by name: from a table over ids to rules, and from rules to a table.
+To write, names are looked up and checked once each, and lines are put together from them without rules in between.
+To read, lines are cut at what AnyBURL puts between their parts; an atom is looked at once, however often it comes,
+and so is the shape of a rule. AnyBURL quotes nothing: where a name could be misread, a line goes through the
+dialect, which reads back what it writes.
 
 Variables are named as AnyBURL does: X and Y in the head, A, B, C along the path.
-
-Mined rules as lines of text, a hundred thousand of them in a second.
-
-Names are looked up and checked once each, and lines are put together from them without rules in between.
-AnyBURL quotes nothing: where a name could be misread, a rule goes through the dialect, which reads back what
-it writes.
-
-AnyBURL's rule files, a million lines at a time.
-
-Lines are cut at what AnyBURL puts between their parts. An atom is looked at once, however often it comes, and
-so is the shape of a rule. A line with anything unusual in it goes to the dialect's reader.
-
-Mined rules as text: by name, as lines of a file, and back.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import permutations
 from pathlib import Path
 from typing import TypeAlias
 
@@ -36,12 +27,9 @@ from loginfer.logic.dialects.anyburl import ANYBURL
 from loginfer.logic.dialects.base import Dialect
 from loginfer.logic.rule import Atom, Constant, Rule, ScoredRule, Term, Variable, ZeroRule, quote
 from loginfer.logic.rule_files import RuleFile, rule_text
-from loginfer.systems.rules.application import confidences
-from loginfer.systems.rules.mined import BOTH, LONGEST, NONE, OBJECT, MinedRules, RuleTable
-from loginfer.systems.rules.scorer import PathShape, Places, path_shape
+from loginfer.systems.rules.mined import BOTH, LONGEST, NONE, OBJECT, SUBJECT, MinedRules, RuleTable, path_atoms
 
-_X, _Y = Variable("x"), Variable("y")
-_ALONG = (Variable("a"), Variable("b"), Variable("c"))
+_X, _Y, *_BETWEEN = (Variable(name) for name in "xyabc")
 
 
 # -- from a table to rules -------------------------------------------------------------------------
@@ -52,50 +40,104 @@ def scored_rules(mined: MinedRules, graph: KnowledgeGraph) -> tuple[list[ScoredR
 
     What `distinct` says is not written into the rules.
     """
-    rules: list[ScoredRule] = []
-    zero: list[ZeroRule] = []
-    for place in mined.paths.best_first.tolist():
-        found = path_rule(mined.paths, place, graph)
-        if isinstance(found, ZeroRule):
-            zero.append(found)
-        else:
-            rules.append(found)
-    return rules + list(mined.others), zero
+    found = [path_rule(mined.paths, place, graph) for place in mined.paths.best_first.tolist()]
+    rules = [rule for rule in found if isinstance(rule, ScoredRule)]
+    return [*rules, *mined.others], [rule for rule in found if isinstance(rule, ZeroRule)]
 
 
 def path_rule(paths: RuleTable, place: int, graph: KnowledgeGraph) -> ScoredRule | ZeroRule:
     """Return one path rule of a table by name."""
     measures = (int(paths.predictions[place]), int(paths.correct[place]), float(paths.confidence[place]))
-    variables = int(paths.variables[place])
+    head, *body = named_atoms(paths.row(place), graph)
+    return ScoredRule(Rule.known_safe(tuple(body), head), *measures) if body else ZeroRule(head, *measures)
+
+
+def named_atoms(
+    row: Sequence[int], graph: KnowledgeGraph, y: Variable = _Y, special: dict[int, Variable] | None = None
+) -> list[Atom]:
+    """Return the atoms of a row, the head first.
+
+    Parameters
+    ----------
+    row
+        As `RuleTable.row` gives it.
+    graph
+        Has the names.
+    y
+        The variable for objects of the head.
+    special
+        Variables that stand for some ids of constants.
+    """
 
     def relation(number: int) -> str:
         return RDF_TYPE if number == graph.type_relation else graph.relations[number]
 
-    def constant(number: int) -> Constant:
-        return Constant(graph.entities[number])
+    def constant(number: int) -> Term:
+        return special[number] if special and number in special else Constant(graph.entities[number])
 
-    subject: Term = _X
-    object_: Term = _Y
-    if variables == OBJECT:
-        subject = constant(int(paths.head_constant[place]))
-    elif variables != BOTH:
-        object_ = constant(int(paths.head_constant[place]))
-    head = Atom(subject, relation(int(paths.head[place])), object_)
-    body = [step for step in paths.body[place].tolist() if step != NONE]
-    if not body:
-        return ZeroRule(head, *measures)
-    end: Term = _Y
-    if variables != BOTH:
-        last = int(paths.end_constant[place])
-        end = _ALONG[len(body) - 1] if last == NONE else constant(last)
-    nodes: list[Term] = [_Y if variables == OBJECT else _X, *_ALONG[: len(body) - 1], end]
-    atoms: list[Atom] = []
-    for number, step in enumerate(body):
-        here, there = nodes[number], nodes[number + 1]
-        if step % 2:
-            here, there = there, here
-        atoms.append(Atom(here, relation(step // 2), there))
-    return ScoredRule(Rule.known_safe(tuple(atoms), head), *measures)
+    return [Atom(s, r, o) for s, r, o in path_atoms(row, _X, y, _BETWEEN, relation, constant)]
+
+
+# -- the shape of a rule ---------------------------------------------------------------------------
+
+# The places of an atom: the name of a variable each, or None for a constant.
+Places: TypeAlias = tuple[str | None, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class PathShape:
+    """How the atoms of a rule make a path.
+
+    Parameters
+    ----------
+    variables
+        Which places of the head are variables: BOTH, SUBJECT or OBJECT.
+    steps
+        The atoms of the body in the order of the path: place in the body, and the direction of the step.
+    end
+        Whether the path ends in a constant.
+    """
+
+    variables: int
+    steps: tuple[tuple[int, int], ...]
+    end: bool
+
+
+def path_shape(head: Places, body: Sequence[Places]) -> PathShape | None:
+    """Return how a rule's atoms make a path, or None if they do not.
+
+    Variables may have any names, atoms any order and direction.
+    """
+    subject, object_ = head
+    if len(body) > LONGEST or subject == object_ or (None not in head and not body):
+        return None
+    variables = OBJECT if subject is None else SUBJECT if object_ is None else BOTH
+    start, goal = (object_, None) if subject is None else (subject, object_)
+    for order in permutations(range(len(body))):
+        steps = _steps_along(start, goal, body, order)
+        if steps is not None:
+            return PathShape(variables, steps, bool(body) and None in body[order[-1]])
+    return None
+
+
+def _steps_along(
+    start: str | None, goal: str | None, body: Sequence[Places], order: tuple[int, ...]
+) -> tuple[tuple[int, int], ...] | None:
+    """Go along the atoms in one order; None where they do not hang together, or meet a variable twice."""
+    here, visited, steps = start, {start}, []
+    for number, place in enumerate(order):
+        direction = 0 if body[place][0] == here else 1
+        if body[place][direction] != here:
+            return None
+        here = body[place][1 - direction]
+        last = number == len(order) - 1
+        if here in visited or (here is None and not (last and goal is None)):
+            return None
+        if goal is not None and (here == goal) != last:
+            return None
+        visited.add(here)
+        steps.append((place, direction))
+    return tuple(steps)
 
 
 # -- from rules to a table -------------------------------------------------------------------------
@@ -132,38 +174,81 @@ UNKNOWN_RELATION = "a relation that the graph does not have"
 UNKNOWN_CONSTANT = "a constant that the graph does not have"
 
 
-class PathRows:
-    """A table of path rules while it is being filled, row by row."""
+class _Collector:
+    """Collects rules over a graph's ids: paths, other shapes, and what has to be left out."""
 
-    def __init__(self) -> None:
+    def __init__(self, graph: KnowledgeGraph, skipped: Skipped) -> None:
+        self.graph, self.skipped = graph, skipped
+        self._others: list[ScoredRule] = []
         self._rows: list[tuple[int, ...]] = []
         self._measures: list[tuple[int, int, float]] = []
 
-    def add(self, row: tuple[int, ...], measures: tuple[int | None, int | None, float | None]) -> None:
-        """Add a rule: head, variables, head constant, end constant and steps; a measure may be missing.
+    def add_path(self, row: tuple[int, ...], predictions: int, correct: int, confidence: float) -> None:
+        """Add a path rule: head, variables, head constant, end constant and steps."""
+        self._rows.append(row + (NONE,) * (4 + LONGEST - len(row)))
+        self._measures.append((predictions, correct, confidence))
+
+    def add(self, scored: ScoredRule | ZeroRule, where: str) -> None:
+        """Add a rule by name.
 
         A rule without a confidence is taken at its word: it counts as certain.
         """
-        predictions, correct, confidence = measures
-        self._rows.append(row + (NONE,) * (4 + LONGEST - len(row)))
-        self._measures.append((predictions or 0, correct or 0, 1.0 if confidence is None else confidence))
+        head, atoms = (scored.rule.head, scored.rule.atoms) if isinstance(scored, ScoredRule) else (scored.head, ())
+        unknown = self._unknown((head, *atoms))
+        if unknown is not None:
+            self.skipped.add(unknown[0], f"{where}: `{unknown[1]}`")
+            return
+        shape = None
+        if isinstance(scored, ZeroRule) or not (scored.rule.inequalities or scored.rule.negations):
+            shape = path_shape(_places(head), [_places(atom) for atom in atoms])
+        if shape is not None:
+            end = self._constant(atoms[shape.steps[-1][0]]) if shape.end else NONE
+            steps = [2 * self._relation(atoms[place]) + side for place, side in shape.steps]
+            row = (self._relation(head), shape.variables, self._constant(head), end, *steps)
+            confidence = 1.0 if scored.confidence is None else scored.confidence
+            self.add_path(row, scored.predictions or 0, scored.correct or 0, confidence)
+        elif isinstance(scored, ScoredRule):
+            self._others.append(scored)
+        else:  # h(X,Y) or h(X,X) of everything: nothing to learn from
+            self.skipped.add("a head of variables only, without a body", f"{where}: `{head}`")
 
-    def table(self) -> RuleTable:
-        """Return the table."""
-        if not self._rows:
-            return RuleTable.empty()
-        head, variables, head_constant, end_constant, *body = zip(*self._rows, strict=True)
-        predictions, correct, confidence = zip(*self._measures, strict=True)
-        return RuleTable.of(
-            head=head,
-            variables=variables,
-            head_constant=head_constant,
-            end_constant=end_constant,
-            body=list(zip(*body, strict=True)),
+    def mined(self, distinct: bool) -> MinedRules:
+        """Return the rules."""
+        columns = np.array(self._rows, dtype=np.int32).reshape(-1, 4 + LONGEST).T
+        predictions, correct, confidence = zip(*self._measures, strict=True) if self._rows else ((), (), ())
+        table = RuleTable.of(
+            head=columns[0],
+            variables=columns[1],
+            head_constant=columns[2],
+            end_constant=columns[3],
+            body=columns[4:].T,
             predictions=predictions,
             correct=correct,
             confidence=confidence,
         )
+        return MinedRules(table, tuple(self._others), distinct)
+
+    def _unknown(self, atoms: Sequence[Atom]) -> tuple[str, str] | None:
+        """Return why a rule can never fire, and the name that is to blame."""
+        for atom in atoms:
+            if self._relation(atom) == ABSENT:
+                return UNKNOWN_RELATION, str(atom.relation)
+            for term in atom.terms:
+                if isinstance(term, Constant) and self.graph.entities.get(term.name) is None:
+                    return UNKNOWN_CONSTANT, term.name
+        return None
+
+    def _relation(self, atom: Atom) -> int:
+        return relation_named(str(atom.relation), self.graph)
+
+    def _constant(self, atom: Atom) -> int:
+        names = [term.name for term in atom.terms if isinstance(term, Constant)]
+        return self.graph.entity_id(names[0]) if names else NONE
+
+
+def _places(atom: Atom) -> Places:
+    subject, object_ = (term.name if isinstance(term, Variable) else None for term in atom.terms)
+    return subject, object_
 
 
 def mined_from(rule_file: RuleFile, graph: KnowledgeGraph, *, distinct: bool) -> tuple[MinedRules, Skipped]:
@@ -182,65 +267,13 @@ def mined_from(rule_file: RuleFile, graph: KnowledgeGraph, *, distinct: bool) ->
     distinct
         As for `MinedRules`.
     """
-    rows, others, skipped = PathRows(), [], Skipped(malformed=list(rule_file.skipped))
-    rules: list[ScoredRule | ZeroRule] = [*rule_file.rules, *rule_file.zero]
-    for scored in rules:
-        where = f"{rule_file.path}:{scored.line}"
-        if add_rule(scored, where, graph, rows, skipped) and isinstance(scored, ScoredRule):
-            others.append(scored)
-    return MinedRules(rows.table(), tuple(others), distinct), skipped
+    collector = _Collector(graph, Skipped(malformed=list(rule_file.skipped)))
+    for scored in (*rule_file.rules, *rule_file.zero):
+        collector.add(scored, f"{rule_file.path}:{scored.line}")
+    return collector.mined(distinct), collector.skipped
 
 
-def add_rule(
-    scored: ScoredRule | ZeroRule, where: str, graph: KnowledgeGraph, rows: PathRows, skipped: Skipped
-) -> bool:
-    """Add a rule to the rows, or to what is left out; True if it is of another shape than a path."""
-    head = scored.rule.head if isinstance(scored, ScoredRule) else scored.head
-    atoms = scored.rule.atoms if isinstance(scored, ScoredRule) else ()
-    unknown = _unknown(scored, (head, *atoms), graph)
-    if unknown is not None:
-        reason, name = unknown
-        skipped.add(reason, f"{where}: `{name}`")
-        return False
-    shape = None
-    if isinstance(scored, ZeroRule) or not (scored.rule.inequalities or scored.rule.negations):
-        shape = path_shape(_places(head), [_places(atom) for atom in atoms])
-    if shape is None:
-        if isinstance(scored, ZeroRule):  # h(X,Y) or h(X,X) of everything: nothing to learn from
-            skipped.add("a head of variables only, without a body", f"{where}: `{head}`")
-            return False
-        return True
-    rows.add(_row(shape, head, atoms, graph), (scored.predictions, scored.correct, scored.confidence))
-    return False
-
-
-def _places(atom: Atom) -> Places:
-    subject, object_ = (term.name if isinstance(term, Variable) else None for term in atom.terms)
-    return subject, object_
-
-
-def _row(shape: PathShape, head: Atom, atoms: tuple[Atom, ...], graph: KnowledgeGraph) -> tuple[int, ...]:
-    end = _constant(atoms[shape.steps[-1][0]], graph) if shape.end else NONE
-    steps = [2 * relation_named(str(atoms[place].relation), graph) + side for place, side in shape.steps]
-    relation = relation_named(str(head.relation), graph)
-    return (relation, shape.variables, _constant(head, graph), end, *steps)
-
-
-def _constant(atom: Atom, graph: KnowledgeGraph) -> int:
-    names = [term.name for term in atom.terms if isinstance(term, Constant)]
-    return graph.entity_id(names[0]) if names else NONE
-
-
-def _unknown(scored: ScoredRule | ZeroRule, atoms: Iterable[Atom], graph: KnowledgeGraph) -> tuple[str, str] | None:
-    """Return why a rule can never fire, and the name that is to blame."""
-    for atom in atoms:
-        if relation_named(str(atom.relation), graph) == ABSENT:
-            return UNKNOWN_RELATION, str(atom.relation)
-        for term in atom.terms:
-            if isinstance(term, Constant) and graph.entities.get(term.name) is None:
-                return UNKNOWN_CONSTANT, term.name
-    return None
-
+# -- writing ---------------------------------------------------------------------------------------
 
 # A name without anything that means something to AnyBURL's readers.
 _PLAIN = re.compile(r"[^\s(),]+")
@@ -251,8 +284,9 @@ LOOP = "me_myself_i"
 _SPLITS = re.compile(r"[\t\n\r]")
 _OUR_SYNTAX = "write LogInfer's own syntax (--to arrow)"
 
-# The head's variables, then those along the path.
-_VARIABLES = {"anyburl": ("X", "Y", "ABC"), "arrow": ("x", "y", "abc")}
+# The head's variables, then those along the path, in the dialects that mined rules are written in.
+_VARIABLES = {"anyburl": "XYABC", "arrow": "xyabc"}
+MINED_DIALECTS = tuple(_VARIABLES)
 
 
 def rule_lines(mined: MinedRules, graph: KnowledgeGraph, dialect: str = "anyburl") -> Iterator[str]:
@@ -273,100 +307,70 @@ def rule_lines(mined: MinedRules, graph: KnowledgeGraph, dialect: str = "anyburl
         If a rule cannot be written in the dialect; the hint says in which it can.
     """
     if dialect not in _VARIABLES:
-        raise UnknownNameError("dialect for mined rules", dialect, _VARIABLES)
-    chosen = dialect_named(dialect)
-    writer = _Writer(mined, graph, chosen)
-    given = np.concatenate([mined.paths.confidence, confidences(mined.others)])
-    places = np.concatenate([mined.paths.best_first, np.arange(len(mined.paths), len(given))])
-    for place in places[np.argsort(-given[places], kind="stable")].tolist():
-        if place < len(mined.paths):
-            yield writer.path(place)
-        else:
-            yield _written(chosen, mined.others[place - len(mined.paths)])
+        raise UnknownNameError("dialect for mined rules", dialect, MINED_DIALECTS)
+    chosen, paths, arrow = dialect_named(dialect), mined.paths, dialect == "arrow"
+    x, y, *between = _VARIABLES[dialect]
+    relations, constants = _written_names(paths, graph, arrow)
+    columns = (paths.head, paths.variables, paths.head_constant, paths.end_constant, *paths.body.T)
+    rows = list(zip(*(column.tolist() for column in columns), strict=True))
+    measures = [column.tolist() for column in (paths.predictions, paths.correct, paths.confidence)]
+    for place in mined.best_first.tolist():
+        if place >= len(paths):
+            yield _written(chosen, mined.others[place - len(paths)])
+            continue
+        atoms = path_atoms(rows[place], x, y, between, relations.__getitem__, constants.__getitem__)
+        if any(None in atom for atom in atoms):
+            yield _carefully_written(chosen, path_rule(paths, place, graph))
+            continue
+        predictions, correct, confidence = (column[place] for column in measures)
+        text = _arrow_text(atoms) if arrow else _anyburl_text(atoms)
+        yield f"{predictions}\t{correct}\t{confidence!r}\t{text}"
 
 
-class _Writer:
-    """Writes the path rules of a table."""
+# Subject, relation and object as they are written; None for a name that could be misread.
+_WrittenAtom: TypeAlias = tuple[str | None, str | None, str | None]
 
-    def __init__(self, mined: MinedRules, graph: KnowledgeGraph, dialect: Dialect) -> None:
-        self._paths, self._graph, self._dialect = mined.paths, graph, dialect
-        self._arrow = dialect.name == "arrow"
-        paths = mined.paths
-        relations = np.unique(np.concatenate([paths.head, paths.body[paths.body != NONE] // 2]))
-        constants = np.unique(np.concatenate([paths.head_constant, paths.end_constant]))
-        # As the dialect writes them; None for a name that could be misread.
-        self._relations = {r: self._relation(r) for r in relations.tolist()}
-        self._constants = {c: self._constant(c) for c in constants.tolist() if c != NONE}
-        self._rows = [
-            column.tolist()
-            for column in (
-                paths.head,
-                paths.variables,
-                paths.head_constant,
-                paths.end_constant,
-                paths.body,
-                paths.predictions,
-                paths.correct,
-                paths.confidence,
-            )
-        ]
 
-    def _relation(self, number: int) -> str | None:
-        name = self._graph.relations[number]
-        if number == self._graph.type_relation:
-            return "type" if self._arrow else RDF_TYPE
-        if self._arrow:
+def _written_names(
+    paths: RuleTable, graph: KnowledgeGraph, arrow: bool
+) -> tuple[dict[int, str | None], dict[int, str | None]]:
+    """Return the relations and constants of rules as the dialect writes them; None for one that could be misread."""
+
+    def relation(number: int) -> str | None:
+        name = graph.relations[number]
+        if number == graph.type_relation:
+            return "type" if arrow else RDF_TYPE
+        if arrow:
             return quote(name)
         return name if _PLAIN.fullmatch(name) and name not in TYPE_NAMES else None
 
-    def _constant(self, number: int) -> str | None:
-        name = self._graph.entities[number]
-        if self._arrow:
+    def constant(number: int) -> str | None:
+        name = graph.entities[number]
+        if arrow:
             return quote(name)
         return name if _PLAIN.fullmatch(name) and len(name) > 1 and name != LOOP else None
 
-    def path(self, place: int) -> str:
-        """Write one rule."""
-        head, variables, head_constant, end_constant, body, *measures = (row[place] for row in self._rows)
-        x, y, along = _VARIABLES[self._dialect.name]
-        ends: tuple[str | None, str | None] = (x, y)
-        nodes: list[str | None] = [x, y]
-        steps = [step for step in body if step != NONE]
-        if variables != BOTH:
-            constant = self._constants[head_constant]
-            ends = (constant, y) if variables == OBJECT else (x, constant)
-            last = self._constants[end_constant] if end_constant != NONE else along[max(len(steps) - 1, 0)]
-            nodes = [y if variables == OBJECT else x, last]
-        nodes[1:1] = along[: max(len(steps) - 1, 0)]
-        atoms = [(ends[0], self._relations[head], ends[1])]
-        for number, step in enumerate(steps):
-            here, there = nodes[number], nodes[number + 1]
-            if step & 1:
-                here, there = there, here
-            atoms.append((here, self._relations[step >> 1], there))
-        return self._line(place, measures, atoms)
-
-    def _line(
-        self, place: int, measures: list[int | float], atoms: list[tuple[str | None, str | None, str | None]]
-    ) -> str:
-        """Put a line together; the head is the first atom."""
-        if any(None in atom for atom in atoms):
-            return _careful(self._dialect, path_rule(self._paths, place, self._graph))
-        predictions, correct, confidence = measures
-        columns = f"{predictions}\t{correct}\t{confidence!r}\t"
-        if not self._arrow:
-            head, *body = [f"{r}({s},{o})" for s, r, o in atoms]
-            return f"{columns}{head} <= {', '.join(body)}"
-        head, *body = [f"({s},{r},{o})" for s, r, o in atoms]
-        if not body:
-            raise InputError(
-                f"arrow cannot express a rule without a body that has a variable in its head: `{head}`",
-                hint="write AnyBURL's format (--to anyburl), or leave such rules out",
-            )
-        return f"{columns}{', '.join(body)} -> {head}"
+    relations = np.unique(np.concatenate([paths.head, paths.body[paths.body != NONE] // 2]))
+    constants = np.unique(np.concatenate([paths.head_constant, paths.end_constant]))
+    return {r: relation(r) for r in relations.tolist()}, {c: constant(c) for c in constants.tolist() if c != NONE}
 
 
-def _careful(dialect: Dialect, rule: ScoredRule | ZeroRule) -> str:
+def _anyburl_text(atoms: list[_WrittenAtom]) -> str:
+    head, *body = [f"{r}({s},{o})" for s, r, o in atoms]
+    return f"{head} <= {', '.join(body)}"
+
+
+def _arrow_text(atoms: list[_WrittenAtom]) -> str:
+    head, *body = [f"({s},{r},{o})" for s, r, o in atoms]
+    if not body:
+        raise InputError(
+            f"arrow cannot express a rule without a body that has a variable in its head: `{head}`",
+            hint="write AnyBURL's format (--to anyburl), or leave such rules out",
+        )
+    return f"{', '.join(body)} -> {head}"
+
+
+def _carefully_written(dialect: Dialect, rule: ScoredRule | ZeroRule) -> str:
     """Write a rule with names that could be misread, if they are not."""
     if isinstance(rule, ScoredRule):
         return _written(dialect, rule)
@@ -393,15 +397,40 @@ def _written(dialect: Dialect, rule: ScoredRule) -> str:
         raise InputError(error.message, where=error.where, hint=hint) from None
 
 
+# -- reading AnyBURL's files -----------------------------------------------------------------------
+
 # An atom whose names cannot be misread.
-_PLAIN_ATOM = re.compile(r"([^\s(),]+)\(([^\s(),]+),([^\s(),]+)\)")
+PLAIN_ATOM = re.compile(r"([^\s(),]+)\(([^\s(),]+),([^\s(),]+)\)")
 _DIGITS = re.compile(r"[0-9]{1,18}")
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?")
 _CAPITALS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 # An atom: its relation, its constant (NONE without one), its places as variables or " ", and the first name
 # that the graph does not have with the reason for leaving the rule out.
-_Seen: TypeAlias = tuple[int, int, str, tuple[str, str] | None]
+_AtomIds: TypeAlias = tuple[int, int, str, tuple[str, str] | None]
+
+
+def cut_line(line: str) -> tuple[int, int, float, list[str]] | None:
+    """Cut a line into predictions, correct ones, confidence and the texts of the atoms, the head's first.
+
+    None for a line that does not look as AnyBURL writes it. The atoms may be anything.
+    """
+    parts = line.split("\t")
+    if len(parts) != 4:
+        return None
+    head, implied, body = parts[3].partition(" <= ")
+    if not implied or not _DIGITS.fullmatch(parts[0]) or not _DIGITS.fullmatch(parts[1]):
+        return None
+    if not _NUMBER.fullmatch(parts[2]) or (confidence := float(parts[2])) > 1:
+        return None
+    texts = [head]
+    body = body.rstrip()
+    if body:
+        # The bracket that is cut off belongs to the atom.
+        *pieces, last = body.split("), ")
+        texts += [f"{piece})" for piece in pieces]
+        texts.append(last)
+    return int(parts[0]), int(parts[1]), confidence, texts
 
 
 def read_path_rules(path: str | Path, graph: KnowledgeGraph, *, distinct: bool = True) -> tuple[MinedRules, Skipped]:
@@ -436,67 +465,54 @@ def parse_path_rules(
     text: str, graph: KnowledgeGraph, *, distinct: bool = True, path: str = "rules"
 ) -> tuple[MinedRules, Skipped]:
     """Read the text of a file of AnyBURL's rules (see `read_path_rules`); `path` is what messages call it."""
-    reader = _Reader(graph, path)
+    reader = _LineReader(graph, path)
     for number, line in enumerate(text.split("\n"), 1):
-        if not reader.quickly(line, number):
-            reader.carefully(line.removesuffix("\r"), number)
-    return MinedRules(reader.rows.table(), tuple(reader.others), distinct), reader.skipped
+        if not reader.read_quickly(line, number) and line.strip():
+            reader.read_carefully(line.removesuffix("\r"), number)
+    return reader.collector.mined(distinct), reader.collector.skipped
 
 
-class _Reader:
-    """Reads line by line."""
+class _LineReader:
+    """Reads AnyBURL's rules line by line; remembers atoms and shapes that it has seen."""
 
     def __init__(self, graph: KnowledgeGraph, path: str) -> None:
-        self.rows, self.skipped = PathRows(), Skipped()
-        self.others: list[ScoredRule] = []
-        self._graph, self._path = graph, path
+        self.collector = _Collector(graph, Skipped())
+        self._path = path
         self._entities = {name: number for number, name in enumerate(graph.entities)}
-        self._atoms: dict[str, _Seen | None] = {}
+        self._atoms: dict[str, _AtomIds | None] = {}
         self._shapes: dict[tuple[str, ...], PathShape | None] = {}
 
-    def quickly(self, line: str, number: int) -> bool:
+    def read_quickly(self, line: str, number: int) -> bool:
         """Read a line with names that cannot be misread; False if it is no such line."""
-        parts = line.split("\t")
-        if len(parts) != 4:
+        cut = cut_line(line)
+        if cut is None:
             return False
-        head, implied, body = parts[3].partition(" <= ")
-        if not implied or not _DIGITS.fullmatch(parts[0]) or not _DIGITS.fullmatch(parts[1]):
-            return False
-        if not _NUMBER.fullmatch(parts[2]) or float(parts[2]) > 1:
-            return False
-        body = body.rstrip()
-        texts = [head]
-        if body:
-            # The bracket that was cut off belongs to the atom.
-            texts += [f"{piece})" for piece in body.split("), ")]
-            texts[-1] = texts[-1][:-1]
-        seen = []
+        *measures, texts = cut
+        atoms = []
         for text in texts:
-            atom = self._atoms[text] if text in self._atoms else self._see(text)
+            atom = self._atoms[text] if text in self._atoms else self._look_at_atom(text)
             if atom is None:
                 return False
-            seen.append(atom)
-        key = tuple([atom[2] for atom in seen])
-        shape = self._shapes[key] if key in self._shapes else self._shape(key)
+            atoms.append(atom)
+        key = tuple([atom[2] for atom in atoms])
+        shape = self._shapes[key] if key in self._shapes else self._look_at_shape(key)
         if shape is None:
             return False
-        for atom in seen:
-            if atom[3] is not None:
-                self.skipped.add(atom[3][0], f"{self._path}:{number}: `{atom[3][1]}`")
+        for _, _, _, unknown in atoms:
+            if unknown is not None:
+                self.collector.skipped.add(unknown[0], f"{self._path}:{number}: `{unknown[1]}`")
                 return True
-        end = seen[1 + shape.steps[-1][0]][1] if shape.end else NONE
-        steps = [2 * seen[1 + place][0] + side for place, side in shape.steps]
-        row = (seen[0][0], shape.variables, seen[0][1], end, *steps)
-        self.rows.add(row, (int(parts[0]), int(parts[1]), float(parts[2])))
+        end = atoms[1 + shape.steps[-1][0]][1] if shape.end else NONE
+        steps = [2 * atoms[1 + place][0] + side for place, side in shape.steps]
+        self.collector.add_path((atoms[0][0], shape.variables, atoms[0][1], end, *steps), *measures)
         return True
 
-    def _see(self, text: str) -> _Seen | None:
-        """Look at an atom for the first time."""
-        match = _PLAIN_ATOM.fullmatch(text)
-        seen: _Seen | None = None
+    def _look_at_atom(self, text: str) -> _AtomIds | None:
+        match = PLAIN_ATOM.fullmatch(text)
+        seen: _AtomIds | None = None
         if match and LOOP not in match.group(2, 3):
             name, *terms = match.groups()
-            relation = relation_named(RDF_TYPE if name in TYPE_NAMES else name, self._graph)
+            relation = relation_named(RDF_TYPE if name in TYPE_NAMES else name, self.collector.graph)
             unknown = (UNKNOWN_RELATION, name) if relation == ABSENT else None
             constant, places = NONE, ""
             for term in terms:
@@ -511,22 +527,15 @@ class _Reader:
         self._atoms[text] = seen
         return seen
 
-    def _shape(self, key: tuple[str, ...]) -> PathShape | None:
-        """Look at a shape for the first time."""
-        places = [tuple(None if place == " " else place for place in atom) for atom in key]
-        found = path_shape(places[0], places[1:])  # type: ignore[arg-type]
-        self._shapes[key] = found
-        return found
+    def _look_at_shape(self, key: tuple[str, ...]) -> PathShape | None:
+        head, *body = [(None if a == " " else a, None if b == " " else b) for a, b in key]
+        self._shapes[key] = shape = path_shape(head, body)
+        return shape
 
-    def carefully(self, line: str, number: int) -> None:
+    def read_carefully(self, line: str, number: int) -> None:
         """Read any line as the dialect does."""
-        if not line.strip():
-            return
         where = f"{self._path}:{number}"
         try:
-            rule = ANYBURL.read_any(line, where, {})
+            self.collector.add(ANYBURL.read_any(line, where, {}), where)
         except InputError as error:
-            self.skipped.malformed.append(str(error).partition("\n")[0])
-            return
-        if add_rule(rule, where, self._graph, self.rows, self.skipped) and isinstance(rule, ScoredRule):
-            self.others.append(rule)
+            self.collector.skipped.malformed.append(str(error).partition("\n")[0])

@@ -1,12 +1,8 @@
-"""Random walks.
-
-A graph arranged for random walks, with loops and types only where a path may end.
+"""Random walks, as the sampling miners take them: the graph for it, draws, walks, and searches from a start.
 
 A loop r(e,e) stands here as the two triples r(e,i) and r(i,e) with the special constant i = "itself", whose
 id is the first behind those of the entities. So a loop never closes a path by itself. A path neither goes
 through i nor through a type: an edge to either of them may only be the last one of an open path.
-
-Kernels that walk: draws, look-ups of edges, closed and open random walks (see `WalkGraph`).
 """
 
 from __future__ import annotations
@@ -18,9 +14,12 @@ import numpy.typing as npt
 
 from loginfer.kernels import inlined, kernel, lower_bound, random_bits
 from loginfer.kg import KnowledgeGraph
+from loginfer.kg.graph import EntitySteps, RelationIndex
+from loginfer.systems.rules.mined import LONGEST, NONE
 
 Ids = npt.NDArray[np.int32]
-Places = npt.NDArray[np.int64]
+Longs = npt.NDArray[np.int64]
+Random = npt.NDArray[np.uint64]
 
 
 class WalkGraph(NamedTuple):
@@ -62,20 +61,20 @@ class WalkGraph(NamedTuple):
     triples: Ids
     type_relation: int
     itself: int
-    sizes: Places
-    link_first: Places
-    link_middle: Places
+    sizes: Longs
+    link_first: Longs
+    link_middle: Longs
     link_end: Ids
     link_relation: Ids
-    step_first: Places
-    step_stop: Places
+    step_first: Longs
+    step_stop: Longs
     source: Ids
     end: Ids
-    row_first: Places
-    row_edge: Places
-    group_first: Places
+    row_first: Longs
+    row_edge: Longs
+    group_first: Longs
     group_step: Ids
-    group_row: Places
+    group_row: Longs
 
 
 def walk_graph(graph: KnowledgeGraph) -> WalkGraph:
@@ -84,70 +83,46 @@ def walk_graph(graph: KnowledgeGraph) -> WalkGraph:
     entities, relations = len(graph.entities), len(graph.relations)
     type_relation = -1 if graph.type_relation is None else int(graph.type_relation)
     # (e, type, e) says that e is of the type e, which is no loop.
-    is_type = triples[:, 1] == type_relation
-    is_loop = (triples[:, 0] == triples[:, 2]) & ~is_type
-    plain, loops, types = triples[~is_type & ~is_loop], triples[is_loop], triples[is_type]
-    to_itself = loops.copy()
+    is_loop = (triples[:, 0] == triples[:, 2]) & (triples[:, 1] != type_relation)
+    to_itself = triples[is_loop]
     to_itself[:, 2] = entities
-    from_itself = to_itself[:, ::-1]
-    links = [_links(part, entities) for part in (_rows(plain), _rows(plain[:, ::-1]))]
-    ends = [_links(part, entities) for part in (_rows(types, to_itself), _rows(from_itself[:, ::-1]))]
-    first, middle, link_end, link_relation = _merged(links, ends)
-    rows = _rows(plain, from_itself)
-    back = _rows(plain[:, ::-1], to_itself[:, ::-1], types[:, ::-1])
+    split = np.concatenate([triples[~is_loop], to_itself, to_itself[:, ::-1]])
+    index = RelationIndex(split[np.lexsort(split.T[::-1])], entities + 1, relations)
+    steps = EntitySteps(index)
+    source = np.repeat(np.arange(entities + 1, dtype=np.int32), np.diff(steps.pointers))
+    edges = source, steps.steps, steps.ends
+    last = (steps.ends == entities) | (steps.steps == 2 * type_relation)
+    special = (source == entities) | (steps.steps == 2 * type_relation + 1)
     return WalkGraph(
-        np.ascontiguousarray(_rows(triples[~is_loop], to_itself, from_itself)),
+        split,
         type_relation,
         entities,
         np.bincount(triples[:, 1], minlength=relations).astype(np.int64),
-        first,
-        middle,
-        link_end,
-        link_relation,
-        *_steps(rows, back, entities, relations),
+        *_links(*(part[~special] for part in (*edges, last)), entities),
+        *_rows(*(part[~last] for part in edges), entities, relations),
     )
 
 
-def _rows(*parts: Ids) -> Ids:
-    return np.concatenate(parts).astype(np.int32)
-
-
-def _links(edges: Ids, entities: int) -> tuple[Places, Ids]:
-    """Sort edges by source, end and relation; returns how many each entity has, and the edges."""
-    order = np.lexsort((edges[:, 1], edges[:, 2], edges[:, 0]))
-    return np.bincount(edges[:, 0], minlength=entities).astype(np.int64), edges[order]
-
-
-def _merged(links: list[tuple[Places, Ids]], ends: list[tuple[Places, Ids]]) -> tuple[Places, Places, Ids, Ids]:
-    """Put the edges of both directions into one array, those that only end a path behind the others."""
-    entities = len(links[0][0])
+def _links(source: Ids, step: Ids, end: Ids, last: npt.NDArray[np.bool_], entities: int) -> tuple[Any, ...]:
+    """Return `link_first` to `link_relation`: by direction and source, those that only end a path last."""
+    direction = step & 1
+    order = np.lexsort((step >> 1, end, last, source, direction))
     first = np.zeros((2, entities + 1), dtype=np.int64)
-    middle = np.zeros((2, entities + 1), dtype=np.int64)
-    parts = []
-    offset = 0
-    for direction, ((inner, edges), (outer, last)) in enumerate(zip(links, ends, strict=True)):
-        first[direction, 0] = offset
-        np.cumsum(inner + outer, out=first[direction, 1:])
-        first[direction, 1:] += offset
-        middle[direction, :-1] = first[direction, :-1] + inner
-        middle[direction, -1] = first[direction, -1]
-        offset = int(first[direction, -1])
-        both = np.concatenate([edges, last])
-        outside = np.repeat([0, 1], [len(edges), len(last)])
-        parts.append(both[np.lexsort((outside, both[:, 0]))])
-    merged = np.concatenate(parts)
-    return first, middle, np.ascontiguousarray(merged[:, 2]), np.ascontiguousarray(merged[:, 1])
+    # Sizes of the parts: for each direction and source the edges that may go on, then the others.
+    keys = (direction * entities + source).astype(np.int64)
+    sizes = np.bincount(2 * keys + last, minlength=4 * entities).reshape(2, entities, 2)
+    np.cumsum(sizes[0].sum(axis=1), out=first[0, 1:])
+    first[1] = first[0, -1]
+    first[1, 1:] += np.cumsum(sizes[1].sum(axis=1))
+    middle = first.copy()
+    middle[:, :-1] += sizes[:, :, 0]
+    return first, middle, end[order], step[order] >> 1
 
 
-def _steps(
-    forward: Ids, back: Ids, entities: int, relations: int
-) -> tuple[Places, Places, Ids, Ids, Places, Places, Places, Ids, Places]:
-    """Return the fields of a `WalkGraph` from `step_first` on."""
-    edges = np.concatenate([forward, back])
-    step = 2 * edges[:, 1].astype(np.int64) + np.repeat([0, 1], [len(forward), len(back)])
-    order = np.lexsort((edges[:, 2], edges[:, 0], step))
-    step, edges = step[order], edges[order]
-    source, end = np.ascontiguousarray(edges[:, 0]), np.ascontiguousarray(edges[:, 2])
+def _rows(source: Ids, step: Ids, end: Ids, entities: int, relations: int) -> tuple[Any, ...]:
+    """Return `step_first` to `group_row`."""
+    order = np.lexsort((end, source, step))
+    source, step, end = source[order], step[order], end[order]
     steps = np.arange(2 * relations + 1)
     bounds = np.searchsorted(step, steps).astype(np.int64)
     # The special constant has the largest id, so its edges are the last of each step.
@@ -159,20 +134,26 @@ def _steps(
     row_first = np.searchsorted(row_step, steps).astype(np.int64)
     by_source = np.lexsort((row_step, row_source)).astype(np.int64)
     group_first = np.searchsorted(row_source[by_source], np.arange(entities + 2)).astype(np.int64)
-    group_step = row_step[by_source].astype(np.int32)
-    return (bounds[:-1], bounds[1:] - special, source, end, row_first, row_edge, group_first, group_step, by_source)
+    return (
+        bounds[:-1],
+        bounds[1:] - special,
+        source,
+        end,
+        row_first,
+        row_edge,
+        group_first,
+        row_step[by_source],
+        by_source,
+    )
 
 
-# What a walk of up to three steps leaves in an array: the head's relation, whether it was taken from object
-# to subject, the constants in order (those of the head first), and the steps.
-RELATION, TURNED, NODES, STEPS = 0, 1, 2, 7
-PLACES = 10
+# -- draws and look-ups -----------------------------------------------------------------------------
 
 _32 = np.uint64(32)
 
 
 @inlined
-def draw(random: npt.NDArray[np.uint64], bound: Any) -> Any:
+def draw(random: Random, bound: Any) -> Any:
     """Return a random number below a bound; `random` holds a salt and a counter, which goes on."""
     random[1] += np.uint64(1)
     bits = random_bits(random[0], random[1])
@@ -190,6 +171,16 @@ def row_of(graph: WalkGraph, constant: Any, step: Any) -> Any:
 
 
 @inlined
+def row_holds(graph: WalkGraph, row: Any, constant: Any) -> Any:
+    """Say whether a row has an edge to a constant; row -1 has none."""
+    if row < 0:
+        return False
+    stop = graph.row_edge[row + 1]
+    place = lower_bound(graph.end, graph.row_edge[row], stop, constant)
+    return place < stop and graph.end[place] == constant
+
+
+@inlined
 def edges_between(graph: WalkGraph, constant: Any, other: Any, direction: Any) -> Any:
     """Return the first and the stop of the links from a constant to another one in a direction."""
     first, stop = graph.link_first[direction, constant], graph.link_middle[direction, constant]
@@ -200,7 +191,24 @@ def edges_between(graph: WalkGraph, constant: Any, other: Any, direction: Any) -
 
 
 @inlined
-def _draw_head(graph: WalkGraph, random: npt.NDArray[np.uint64], walk: Places) -> None:
+def is_among(constants: Longs, first: Any, stop: Any, constant: Any) -> Any:
+    """Say whether a constant is among some others."""
+    found = False
+    for place in range(first, stop):
+        found |= constants[place] == constant
+    return found
+
+
+# -- walks ------------------------------------------------------------------------------------------
+
+# What a walk of up to three steps leaves in an array: the head's relation, whether it was taken from object
+# to subject, the constants in order (those of the head first), and the steps.
+RELATION, TURNED, NODES, STEPS = 0, 1, 2, 7
+PLACES = 10
+
+
+@inlined
+def _draw_head(graph: WalkGraph, random: Random, walk: Longs) -> None:
     """Draw a triple for the head, in a random orientation: the walk goes on from the second constant."""
     triple = draw(random, len(graph.triples))
     turned = draw(random, 2)
@@ -211,16 +219,15 @@ def _draw_head(graph: WalkGraph, random: npt.NDArray[np.uint64], walk: Places) -
 
 
 @inlined
-def met(constants: Places, first: Any, stop: Any, constant: Any) -> Any:
-    """Say whether a constant is among some others."""
-    found = False
-    for place in range(first, stop):
-        found |= constants[place] == constant
-    return found
+def _take_link(graph: WalkGraph, first: Any, stop: Any, direction: Any, step: Any, random: Random, walk: Longs) -> Any:
+    """Draw one of some links, note its step, and return where it leads."""
+    link = first + draw(random, stop - first)
+    walk[STEPS + step] = 2 * graph.link_relation[link] + direction
+    return np.int64(graph.link_end[link])
 
 
 @kernel
-def closed_walk(graph: WalkGraph, length: int, random: npt.NDArray[np.uint64], walk: Places) -> bool:
+def closed_walk(graph: WalkGraph, length: int, random: Random, walk: Longs) -> bool:
     """Draw a head, and walk from its second constant back to its first; False if that leads nowhere."""
     _draw_head(graph, random, walk)
     start, constant = walk[NODES], walk[NODES + 1]
@@ -236,18 +243,16 @@ def closed_walk(graph: WalkGraph, length: int, random: npt.NDArray[np.uint64], w
             first, stop = edges_between(graph, constant, start, direction)
         if first == stop:
             return False
-        link = first + draw(random, stop - first)
-        walk[STEPS + step] = 2 * graph.link_relation[link] + direction
-        constant = np.int64(graph.link_end[link])
+        constant = _take_link(graph, first, stop, direction, step, random, walk)
         if step < length - 1:
-            if met(walk, NODES, NODES + step + 2, constant):
+            if is_among(walk, NODES, NODES + step + 2, constant):
                 return False
             walk[NODES + step + 2] = constant
     return True
 
 
 @kernel
-def open_walk(graph: WalkGraph, length: int, random: npt.NDArray[np.uint64], walk: Places) -> bool:
+def open_walk(graph: WalkGraph, length: int, random: Random, walk: Longs) -> bool:
     """Draw a head, and walk on from its second constant; False if that leads nowhere or back.
 
     The head's second constant is the one that becomes a variable; a type is none, nor is the special
@@ -266,10 +271,83 @@ def open_walk(graph: WalkGraph, length: int, random: npt.NDArray[np.uint64], wal
             stop = graph.link_first[direction, constant + 1]
         if first == stop:
             return False
-        link = first + draw(random, stop - first)
-        walk[STEPS + step] = 2 * graph.link_relation[link] + direction
-        constant = np.int64(graph.link_end[link])
-        if met(walk, NODES, NODES + step + 2, constant):
+        constant = _take_link(graph, first, stop, direction, step, random, walk)
+        if is_among(walk, NODES, NODES + step + 2, constant):
             return False
         walk[NODES + step + 2] = constant
     return True
+
+
+# -- all ends of a path from a start ----------------------------------------------------------------
+
+
+class PathSearch(NamedTuple):
+    """A depth-first search for the ends of a path, under way.
+
+    Parameters
+    ----------
+    steps
+        int64[LONGEST], the steps of the path.
+    nodes, at, stop
+        int64[LONGEST]: the constants so far, and at each depth the next edge to take and where they end.
+    """
+
+    steps: Longs
+    nodes: Longs
+    at: Longs
+    stop: Longs
+
+
+@inlined
+def new_search() -> Any:
+    """Return memory for a search."""
+    size = np.int64(LONGEST)
+    return PathSearch(
+        np.zeros(size, dtype=np.int64),
+        np.zeros(size, dtype=np.int64),
+        np.zeros(size, dtype=np.int64),
+        np.zeros(size, dtype=np.int64),
+    )
+
+
+@inlined
+def read_steps(search: PathSearch, body: Any, first: Any, length: Any, turned: Any) -> None:
+    """Take the steps of a path from body[first:first + length]; turned: as they are from its end."""
+    for place in range(length):
+        search.steps[place] = body[first + length - 1 - place] ^ 1 if turned else body[first + place]
+
+
+@inlined
+def begin_search(search: PathSearch, start: Any, first_edge: Any, stop_edge: Any) -> None:
+    """Begin at a constant, with some of its edges."""
+    search.nodes[0], search.at[0], search.stop[0] = start, first_edge, stop_edge
+
+
+@inlined
+def next_end(graph: WalkGraph, search: PathSearch, length: Any, other: Any, depth: Any, most: Any) -> Any:
+    """Go on with a search, from depth 0 at first, to the next end that no entity of the path is, nor `other`.
+
+    Returns
+    -------
+    tuple
+        The depth to go on from, the end (NONE if there is no more), and how many edges were looked at; that
+        are at most `most`.
+    """
+    seen = np.int64(0)
+    while depth >= 0 and seen < most:
+        if search.at[depth] == search.stop[depth]:
+            depth -= 1
+            continue
+        constant = np.int64(graph.end[search.at[depth]])
+        search.at[depth] += 1
+        seen += 1
+        if constant == other or is_among(search.nodes, 0, depth + 1, constant):
+            continue
+        if depth == length - 1:
+            return depth, constant, seen
+        row = row_of(graph, constant, search.steps[depth + 1])
+        if row >= 0:
+            depth += 1
+            search.nodes[depth] = constant
+            search.at[depth], search.stop[depth] = graph.row_edge[row], graph.row_edge[row + 1]
+    return depth, np.int64(NONE), seen
