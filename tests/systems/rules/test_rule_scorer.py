@@ -23,18 +23,8 @@ from loginfer.errors import InputError, LimitError, UnknownNameError
 from loginfer.kg import KnowledgeGraph
 from loginfer.logic.dialects.arrow import parse_rule
 from loginfer.logic.rule import Constant, ScoredRule
-from loginfer.systems.rules.application import new_board, push
-from loginfer.systems.rules.mined import (
-    AGGREGATIONS,
-    BOTH,
-    NONE,
-    OBJECT,
-    SUBJECT,
-    MinedRules,
-    RuleTable,
-    Worth,
-    from_arrays,
-)
+from loginfer.systems.rules.application import AGGREGATIONS, ConfidenceLevels, add_rule, running_scores
+from loginfer.systems.rules.mined import BOTH, NONE, OBJECT, SUBJECT, MinedRules, RuleTable, from_arrays
 from loginfer.systems.rules.scorer import RuleScorer
 from loginfer.systems.rules.texts import scored_rules
 
@@ -253,15 +243,15 @@ def test_maximum_breaks_ties_several_rules_deep_among_many_confidences():
     # One head, one body relation each: triple k is predicted by the rules that `fires` says.
     draw = np.random.default_rng(3)
     confidence = np.sort(draw.choice(np.arange(1, 10**6), 20_000, replace=False)) / 10**6
-    worth, rank = Worth.of(confidence, "maximum")
+    levels, rank = ConfidenceLevels.of(confidence, "maximum")
     sequences = [tuple(sorted(draw.choice(20_000, 6).tolist(), reverse=True)) for _ in range(500)]
     sequences += [(*sequence[:2], *other[2:]) for sequence in sequences[:100] for other in sequences[100:103]]
     sequences = [tuple(sorted(sequence, reverse=True)) for sequence in sequences]
     scores = []
     for sequence in sequences:
-        board, count = new_board(worth, 1), 0
+        running, count = running_scores(levels, 1), 0
         for place in sequence:
-            count = push.py_func(running, count, 0, int(rank[place]))
+            count = add_rule.py_func(running, count, 0, int(rank[place]))
         scores.append(float(running.scores[0]))
         assert confidence[sequence[0]] <= scores[-1]
         assert sequence[0] == 19_999 or scores[-1] < confidence[sequence[0] + 1]

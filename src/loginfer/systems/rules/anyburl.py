@@ -180,11 +180,11 @@ def as_rules(graph: KnowledgeGraph, rules: Ids, counts: npt.NDArray[np.int64]) -
 def _about_loops(graph: KnowledgeGraph, row: Ids) -> Rule:
     """Return the acyclic rule of a row, with a variable for the special constant: X, or that before the last."""
     itself, length = len(graph.entities), int(row[LENGTH])
-    before_last = Variable("xab"[length - 1])
+    x, before_last = Variable("x"), Variable("xab"[length - 1])
     parts = row[[HEAD, VARIABLES, HEAD_CONSTANT, END_CONSTANT, *range(BODY, RULE)]].tolist()
     # An id of its own for the end.
     parts[3] += parts[3] == itself
-    head, *body = named_atoms(parts, graph, Variable("x"), {itself: Variable("x"), itself + 1: before_last})
+    head, *body = named_atoms(parts, graph, x, x, {itself: x, itself + 1: before_last})
     return Rule(body, head)
 
 

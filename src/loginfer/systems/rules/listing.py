@@ -237,8 +237,18 @@ def _listing(
     rule: Callable[[int], ScoredRule | ZeroRule],
 ) -> Listing:
     predictions, correct, confidence, length, line = zip(*rows, strict=True) if rows else ((),) * 5
-    counts = (np.array(column, dtype=np.int64) for column in (predictions, correct, length, line))
-    return Listing(path, dialect, np.array(confidence, dtype=np.float64), *counts, skipped, relations, rule)
+    return Listing(
+        path,
+        dialect,
+        np.array(confidence, dtype=np.float64),
+        np.array(predictions, dtype=np.int64),
+        np.array(correct, dtype=np.int64),
+        np.array(length, dtype=np.int64),
+        np.array(line, dtype=np.int64),
+        skipped,
+        relations,
+        rule,
+    )
 
 
 def _row(rule: ScoredRule | ZeroRule, line: int) -> _Row:

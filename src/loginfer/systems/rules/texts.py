@@ -11,7 +11,7 @@ Variables are named as AnyBURL does: X and Y in the head, A, B, C along the path
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
 from pathlib import Path
@@ -29,7 +29,8 @@ from loginfer.logic.rule import Atom, Constant, Rule, ScoredRule, Term, Variable
 from loginfer.logic.rule_files import RuleFile, rule_text
 from loginfer.systems.rules.mined import BOTH, LONGEST, NONE, OBJECT, SUBJECT, MinedRules, RuleTable, path_atoms
 
-_X, _Y, *_BETWEEN = (Variable(name) for name in "xyabc")
+_X, _Y = Variable("x"), Variable("y")
+_BETWEEN: tuple[Term, ...] = (Variable("a"), Variable("b"), Variable("c"))
 
 
 # -- from a table to rules -------------------------------------------------------------------------
@@ -53,7 +54,7 @@ def path_rule(paths: RuleTable, place: int, graph: KnowledgeGraph) -> ScoredRule
 
 
 def named_atoms(
-    row: Sequence[int], graph: KnowledgeGraph, y: Variable = _Y, special: dict[int, Variable] | None = None
+    row: Sequence[int], graph: KnowledgeGraph, x: Term = _X, y: Term = _Y, special: Mapping[int, Term] | None = None
 ) -> list[Atom]:
     """Return the atoms of a row, the head first.
 
@@ -63,8 +64,8 @@ def named_atoms(
         As `RuleTable.row` gives it.
     graph
         Has the names.
-    y
-        The variable for objects of the head.
+    x, y
+        The variables of the head.
     special
         Variables that stand for some ids of constants.
     """
@@ -75,7 +76,7 @@ def named_atoms(
     def constant(number: int) -> Term:
         return special[number] if special and number in special else Constant(graph.entities[number])
 
-    return [Atom(s, r, o) for s, r, o in path_atoms(row, _X, y, _BETWEEN, relation, constant)]
+    return [Atom(s, r, o) for s, r, o in path_atoms(row, x, y, _BETWEEN, relation, constant)]
 
 
 # -- the shape of a rule ---------------------------------------------------------------------------
@@ -268,7 +269,8 @@ def mined_from(rule_file: RuleFile, graph: KnowledgeGraph, *, distinct: bool) ->
         As for `MinedRules`.
     """
     collector = _Collector(graph, Skipped(malformed=list(rule_file.skipped)))
-    for scored in (*rule_file.rules, *rule_file.zero):
+    rules: list[ScoredRule | ZeroRule] = [*rule_file.rules, *rule_file.zero]
+    for scored in rules:
         collector.add(scored, f"{rule_file.path}:{scored.line}")
     return collector.mined(distinct), collector.skipped
 
@@ -285,7 +287,7 @@ _SPLITS = re.compile(r"[\t\n\r]")
 _OUR_SYNTAX = "write LogInfer's own syntax (--to arrow)"
 
 # The head's variables, then those along the path, in the dialects that mined rules are written in.
-_VARIABLES = {"anyburl": "XYABC", "arrow": "xyabc"}
+_VARIABLES: dict[str, list[str | None]] = {"anyburl": [*"XYABC"], "arrow": [*"xyabc"]}
 MINED_DIALECTS = tuple(_VARIABLES)
 
 
@@ -487,7 +489,7 @@ class _LineReader:
         cut = cut_line(line)
         if cut is None:
             return False
-        *measures, texts = cut
+        predictions, correct, confidence, texts = cut
         atoms = []
         for text in texts:
             atom = self._atoms[text] if text in self._atoms else self._look_at_atom(text)
@@ -504,7 +506,8 @@ class _LineReader:
                 return True
         end = atoms[1 + shape.steps[-1][0]][1] if shape.end else NONE
         steps = [2 * atoms[1 + place][0] + side for place, side in shape.steps]
-        self.collector.add_path((atoms[0][0], shape.variables, atoms[0][1], end, *steps), *measures)
+        row = (atoms[0][0], shape.variables, atoms[0][1], end, *steps)
+        self.collector.add_path(row, predictions, correct, confidence)
         return True
 
     def _look_at_atom(self, text: str) -> _AtomIds | None:
@@ -528,7 +531,7 @@ class _LineReader:
         return seen
 
     def _look_at_shape(self, key: tuple[str, ...]) -> PathShape | None:
-        head, *body = [(None if a == " " else a, None if b == " " else b) for a, b in key]
+        head, *body = [(None if atom[0] == " " else atom[0], None if atom[1] == " " else atom[1]) for atom in key]
         self._shapes[key] = shape = path_shape(head, body)
         return shape
 

@@ -88,18 +88,18 @@ def walk_graph(graph: KnowledgeGraph) -> WalkGraph:
     to_itself[:, 2] = entities
     split = np.concatenate([triples[~is_loop], to_itself, to_itself[:, ::-1]])
     index = RelationIndex(split[np.lexsort(split.T[::-1])], entities + 1, relations)
-    steps = EntitySteps(index)
-    source = np.repeat(np.arange(entities + 1, dtype=np.int32), np.diff(steps.pointers))
-    edges = source, steps.steps, steps.ends
-    last = (steps.ends == entities) | (steps.steps == 2 * type_relation)
-    special = (source == entities) | (steps.steps == 2 * type_relation + 1)
+    by_entity = EntitySteps(index)
+    step, end = by_entity.steps, by_entity.ends
+    source = np.repeat(np.arange(entities + 1, dtype=np.int32), np.diff(by_entity.pointers))
+    last = (end == entities) | (step == 2 * type_relation)
+    special = (source == entities) | (step == 2 * type_relation + 1)
     return WalkGraph(
         split,
         type_relation,
         entities,
         np.bincount(triples[:, 1], minlength=relations).astype(np.int64),
-        *_links(*(part[~special] for part in (*edges, last)), entities),
-        *_rows(*(part[~last] for part in edges), entities, relations),
+        *_links(source[~special], step[~special], end[~special], last[~special], entities),
+        *_rows(source[~last], step[~last], end[~last], entities, relations),
     )
 
 
