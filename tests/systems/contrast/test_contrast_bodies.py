@@ -12,14 +12,15 @@ from loginfer.systems.contrast import kernels as shapes
 from loginfer.systems.contrast.kernels import (
     Bodies,
     BodyTable,
-    Neighbours,
     add_where_fired,
     enumerate_pairs,
     enumerate_threes,
     enumerate_types,
     fired,
     steps_between,
+    typed_graph,
 )
+from loginfer.systems.rules.paths import new_scratch
 
 PEOPLE, RELATIONS, TYPES = 5, 2, 2
 NOTHING, NO_PAIRS = np.empty(0, dtype=np.int32), np.empty((0, 2), dtype=np.int32)
@@ -100,7 +101,7 @@ def defined_for_types(bodies, s, hidden):
 def listed(kernel, bodies, rows, *arguments):
     table = BodyTable(4096)
     groups = np.zeros(len(rows), dtype=np.int64)
-    graph = Neighbours.of(bodies.graph).by_end
+    graph = typed_graph(bodies.graph)
     kernel(rows, groups, len(rows), *arguments, graph, bodies.base, table.for_kernel(), NOTHING, NO_PAIRS)
     return {int(code): int(count) for code, count in zip(table.codes, table.counts[:, 0], strict=True)}
 
@@ -136,7 +137,7 @@ def test_counts_and_lists_of_rows_agree(graph, pairs):
     codes = np.sort(np.array(list(counts), dtype=np.int64))
     table = BodyTable.holding(codes)
     out = np.empty((len(rows) * len(codes) + 1, 2), dtype=np.int32)
-    graph_arrays, wanted = Neighbours.of(graph).by_end, np.arange(len(codes), dtype=np.int32)
+    graph_arrays, wanted = typed_graph(graph), np.arange(len(codes), dtype=np.int32)
     groups = np.zeros(len(rows), dtype=np.int64)
     enumerate_pairs(rows, groups, 0, 0, everywhere, True, graph_arrays, bodies.base, table.for_kernel(), wanted, out)
     found = {(int(row), int(codes[column])) for row, column in out[: table.written()]}
@@ -150,7 +151,7 @@ def test_counts_and_lists_of_rows_agree(graph, pairs):
 @settings(max_examples=40)
 @given(graphs, st.data())
 def test_a_body_fires_where_its_rule_derives_the_triple_and_only_there(graph, data):
-    bodies, neighbours = Bodies(graph), Neighbours.of(graph)
+    bodies, arrays = Bodies(graph), typed_graph(graph)
     everyone = list(itertools.product(range(PEOPLE), repeat=2))
     codes = sorted(set().union(*(defined(bodies, s, o, None) for s, o in everyone)))
     codes = data.draw(st.lists(st.sampled_from(codes), min_size=1, max_size=12)) if codes else []
@@ -159,7 +160,7 @@ def test_a_body_fires_where_its_rule_derives_the_triple_and_only_there(graph, da
     rows = np.array(everyone, dtype=np.int32)
     parts = bodies.unpack(np.array(codes, dtype=np.int64))
     out = np.zeros((len(rows), len(codes)), dtype=np.bool_)
-    fired(rows, parts, -1, bodies.absent, neighbours.by_step, out)
+    fired(rows, parts, -1, bodies.absent, arrays, out)
     engine = open_engine(graph)
     triples = np.insert(rows, 1, 0, axis=1).astype(np.int32)
     for j, code in enumerate(codes):
@@ -172,22 +173,22 @@ def test_a_body_fires_where_its_rule_derives_the_triple_and_only_there(graph, da
     starts = np.arange(PEOPLE, dtype=np.int32)
     for turned, wanted in ((parts, sums), (bodies.turned(parts), sums.T)):
         ends = np.zeros((PEOPLE, len(graph.entities)))
-        add_where_fired(starts, turned, weights, neighbours.by_step, ends)
+        add_where_fired(starts, turned, weights, arrays, new_scratch(len(graph.entities)), ends)
         assert np.array_equal(ends[:, :PEOPLE], wanted)
 
 
 @settings(max_examples=40)
 @given(graphs, person, person, st.integers(0, RELATIONS - 1))
 def test_a_hidden_triple_is_hidden_from_bodies_that_are_followed_too(graph, s, o, relation):
-    bodies, neighbours = Bodies(graph), Neighbours.of(graph)
+    bodies, arrays = Bodies(graph), typed_graph(graph)
     codes = sorted(defined(bodies, s, o, None))
     row = np.array([[s, o]], dtype=np.int32)
     out = np.zeros((1, len(codes)), dtype=np.bool_)
     parts = bodies.unpack(np.array(codes, dtype=np.int64))
-    fired(row, parts, relation, bodies.absent, neighbours.by_step, out)
+    fired(row, parts, relation, bodies.absent, arrays, out)
     hidden = defined(bodies, s, o, (s, relation, o))
     assert [code in hidden for code in codes] == out[0].tolist()
-    between = steps_between(row, relation, neighbours.by_end, bodies.steps)[0]
+    between = steps_between(row, relation, arrays, bodies.steps)[0]
     edges = {int(p[1]) for p in bodies.unpack(np.array(sorted(hidden), dtype=np.int64)) if p[0] == shapes.EDGE}
     assert set(np.flatnonzero(between)) == edges
 
@@ -195,13 +196,13 @@ def test_a_hidden_triple_is_hidden_from_bodies_that_are_followed_too(graph, s, o
 @settings(max_examples=30)
 @given(graphs, st.integers(0, TYPES - 1))
 def test_bodies_for_types_fire_where_their_rules_derive_the_type(graph, number):
-    bodies, neighbours = Bodies(graph), Neighbours.of(graph)
+    bodies, arrays = Bodies(graph), typed_graph(graph)
     type_ = graph.entity_id(f"t{number}")
     codes = sorted(set().union(*(defined_for_types(bodies, s, None) for s in range(PEOPLE))))
     rows = np.array([(s, type_) for s in range(PEOPLE)], dtype=np.int32)
     out = np.zeros((PEOPLE, len(codes)), dtype=np.bool_)
     parts = bodies.unpack(np.array(codes, dtype=np.int64))
-    fired(rows, parts, -1, bodies.absent, neighbours.by_step, out)
+    fired(rows, parts, -1, bodies.absent, arrays, out)
     engine = open_engine(graph)
     triples = np.insert(rows, 1, graph.type_relation, axis=1).astype(np.int32)
     for j in range(0, len(codes), 3):
@@ -216,7 +217,7 @@ def test_a_full_table_takes_no_more_bodies_and_counts_those_it_has():
     table = BodyTable(2)
     rows, groups = np.array([[0, 1]] * 3, dtype=np.int32), np.zeros(3, dtype=np.int64)
     everywhere = np.ones(bodies.steps, dtype=np.bool_)
-    arrays = Neighbours.of(graph).by_end
+    arrays = typed_graph(graph)
     enumerate_pairs(rows, groups, 3, 9, everywhere, True, arrays, bodies.base, table.for_kernel(), NOTHING, NO_PAIRS)
     assert len(table) == 2
     assert table.counts[:, 0].tolist() == [3, 3]

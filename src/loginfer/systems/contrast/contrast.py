@@ -1,6 +1,4 @@
-"""Contrast: system and mining.
-
-Contrast: bodies that tell the positives of a head from its negatives, weighed by logistic regression.
+"""Contrast: bodies that tell the positives of a head from its negatives, weighed by logistic regression.
 
 One model for each head relation, and for each type. Positives are triples of P_train, each hidden from the
 graph while its own bodies are sought; negatives those of N_train. Where a head has hardly any, positives with
@@ -17,12 +15,6 @@ negative, so that every rule in the list speaks for its head. The parts of a con
 too, by adding up; that is why the search stops, and a fit is preferred, by what the strongest rule that fires
 tells alone. Penalty, intercept and which rules can be spared are chosen on valid. A score is the log-odds of
 a triple, comparable across heads.
-
-The model of one head: search, fit, search again where that was not enough, and prune.
-
-Bodies of the user's own patterns, evaluated by the engine.
-
-Mining by contrast, one head after the other.
 """
 
 from __future__ import annotations
@@ -30,7 +22,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -42,26 +33,12 @@ from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.logic.patterns import instantiate, parse_pattern
 from loginfer.logic.rule import Constant, Pattern, Rule
 from loginfer.settings import setting
-from loginfer.systems.contrast.fit import (
-    NO_TYPE,
-    Design,
-    Fit,
-    Head,
-    HeadRows,
-    Sampling,
-    all_rows,
-    asked_heads,
-    fit,
-    pruned,
-)
-from loginfer.systems.contrast.kernels import TRAIN_POSITIVE, Bodies, BodyTable, Neighbours
+from loginfer.systems.contrast.fit import NO_TYPE, Design, Fit, Head, HeadRows, all_rows, asked_heads, fit, pruned
+from loginfer.systems.contrast.kernels import GIVEN, TRAIN_POSITIVE, Bodies, BodyTable, typed_graph
 from loginfer.systems.contrast.model import ContrastScorer, HeadModel, WeightedBody, in_order, scored_rules
 from loginfer.systems.contrast.search import Search
 from loginfer.systems.interface import Arrays, Checkpoint, Unwatched, Watch
 from loginfer.systems.rules.mined import MinedRules, Miner, RuleTable
-
-if TYPE_CHECKING:
-    from loginfer.systems.contrast.model import ContrastScorer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,63 +74,11 @@ class Contrast(Miner):
 
     def scorer(self, benchmark: Benchmark, rules: MinedRules) -> ContrastScorer:  # type: ignore[override]
         """Return what scores triples with mined rules that have weights and intercepts, as from a file."""
-        from loginfer.systems.contrast.model import ContrastScorer
-
         return ContrastScorer.of_rules(benchmark.seen, rules.others)
 
     def restore(self, benchmark: Benchmark, arrays: Arrays) -> ContrastScorer:  # type: ignore[override]
         """Return the scorer whose `arrays()` these are."""
-        from loginfer.systems.contrast.model import ContrastScorer
-
         return ContrastScorer.from_arrays(benchmark.seen, arrays)
-
-
-@dataclass(frozen=True)
-class Learner:
-    """Learns the models of heads.
-
-    Parameters
-    ----------
-    search
-        Finds bodies.
-    enough
-        The share of right answers on valid at which no larger bodies are sought.
-    given
-        Patterns of the user, if there are any.
-    """
-
-    search: Search
-    enough: float
-    given: GivenPatterns | None = None
-
-    def learn(self, rows: HeadRows) -> HeadModel:
-        """Return the model of a head."""
-        extra = None if self.given is None else self.given.design(rows)
-        design = self.search.small(rows)
-        best = self._fitted(design, extra, rows, None)
-        # The largest twice: what the first time explains, the second does not look at.
-        for more in (self.search.triangles, self.search.threes, self.search.threes):
-            if rows.head.type != NO_TYPE or best.alone >= self.enough:
-                break
-            design = Design.joined(design, more(rows, best.losses(rows)))
-            best = self._fitted(design, extra, rows, best)
-        return self._model(pruned(best, rows), rows)
-
-    def _fitted(self, design: Design, extra: Design | None, rows: HeadRows, best: Fit | None) -> Fit:
-        if extra is not None:
-            design = Design.joined(design, extra)
-        design = design.without_repetition(self.search.bodies.atoms(design.codes))
-        return fit(design, self.search.bodies.atoms(design.codes), rows, best)
-
-    def _model(self, found: Fit, rows: HeadRows) -> HeadModel:
-        train = rows.train.astype(np.float64)
-        predictions = found.design.sums(train)
-        correct = found.design.sums(np.where(rows.signs > 0, train, 0.0))
-        bodies = [
-            WeightedBody(int(code), float(weight), int(right), int(all_))
-            for code, weight, right, all_ in zip(found.design.codes, found.weights, correct, predictions, strict=True)
-        ]
-        return HeadModel(rows.head, found.intercept, in_order(bodies, self.search.bodies))
 
 
 # Into how many parts the positives are cut that are hidden together.
@@ -236,7 +161,7 @@ class GivenPatterns:
         joined = np.concatenate(pairs)
         joined = joined[np.lexsort((joined[:, 1], joined[:, 0]))]
         used, columns = np.unique(joined[:, 1], return_inverse=True)
-        codes = np.array([self.bodies.given_code_at(int(n)) for n in used], dtype=np.int64)
+        codes = np.array([self.bodies.pack(GIVEN, int(n)) for n in used], dtype=np.int64)
         return Design.of_pairs(codes, np.stack([joined[:, 0], columns], axis=1).astype(np.int32), len(rows))
 
     def _fired(
@@ -260,11 +185,9 @@ def _without(graph: KnowledgeGraph, triples: Triples) -> KnowledgeGraph:
 
 # How many different bodies one head may propose.
 TABLE = 2**18
-# With fewer negatives in N_train than this, a head gets random ones besides.
-FEWEST_NEGATIVES = 50
 
 
-def its_negatives(benchmark: Benchmark) -> NegativeSet:
+def training_negatives(benchmark: Benchmark) -> NegativeSet:
     """Return the negatives to learn from.
 
     Raises
@@ -285,24 +208,25 @@ class ContrastMining:
     """Mining under way: each step learns the model of one head."""
 
     def __init__(self, settings: Contrast, benchmark: Benchmark) -> None:
-        negatives = its_negatives(benchmark)
+        negatives = training_negatives(benchmark)
         self._graph = benchmark.graph
         self._seen = benchmark.seen
+        self._enough = settings.enough
         heads = asked_heads(benchmark, negatives)
         patterns = parse_patterns(settings.patterns)
         given = given_rules(self._graph, patterns, heads, settings.bodies) if patterns else ()
         self.bodies = Bodies(self._graph, given)
         self.bodies.check()
-        search = Search(
+        self._given = GivenPatterns(self.bodies) if given else None
+        self._search = Search(
             self.bodies,
-            Neighbours.of(self._graph),
+            typed_graph(self._graph),
             BodyTable(TABLE),
             proposers=settings.proposers,
             candidates=settings.candidates,
         )
-        self._learner = Learner(search, settings.enough, GivenPatterns(self.bodies) if given else None)
-        sampling = Sampling(settings.positives, settings.negatives, FEWEST_NEGATIVES, settings.seed)
-        self._rows = all_rows(benchmark, negatives, heads, sampling)
+        limits = (settings.positives, settings.negatives)
+        self._rows = all_rows(benchmark, negatives, heads, limits, settings.seed)
         self._heads = len(heads)
         self.models: list[HeadModel] = []
 
@@ -311,8 +235,37 @@ class ContrastMining:
         rows = next(self._rows, None)
         if rows is None:
             return False
-        self.models.append(self._learner.learn(rows))
+        self.models.append(self._learn(rows))
         return len(self.models) < self._heads
+
+    def _learn(self, rows: HeadRows) -> HeadModel:
+        """Return the model of a head: search, fit, search again where that was not enough, and prune."""
+        extra = None if self._given is None else self._given.design(rows)
+        design = self._search.small(rows)
+        best = self._fitted(design, extra, rows, None)
+        # The largest twice: what the first time explains, the second does not look at.
+        for more in (self._search.triangles, self._search.threes, self._search.threes):
+            if rows.head.type != NO_TYPE or best.alone >= self._enough:
+                break
+            design = Design.joined(design, more(rows, best.losses(rows)))
+            best = self._fitted(design, extra, rows, best)
+        return self._model(pruned(best, rows), rows)
+
+    def _fitted(self, design: Design, extra: Design | None, rows: HeadRows, best: Fit | None) -> Fit:
+        if extra is not None:
+            design = Design.joined(design, extra)
+        design = design.without_repetition(self.bodies.atoms(design.codes))
+        return fit(design, self.bodies.atoms(design.codes), rows, best)
+
+    def _model(self, best: Fit, rows: HeadRows) -> HeadModel:
+        train = rows.train.astype(np.float64)
+        predictions = best.design.sums(train)
+        correct = best.design.sums(np.where(rows.signs > 0, train, 0.0))
+        bodies = [
+            WeightedBody(int(code), float(weight), int(right), int(all_))
+            for code, weight, right, all_ in zip(best.design.codes, best.weights, correct, predictions, strict=True)
+        ]
+        return HeadModel(rows.head, best.intercept, in_order(bodies, self.bodies))
 
     def rules(self) -> MinedRules:
         """Return the rules of the heads learnt so far."""

@@ -1,6 +1,4 @@
-"""Bodies, packed; which fire, how often.
-
-Bodies as numbers: the shapes that are sought, how one is packed into 64 bits, and how it reads.
+"""Bodies as numbers: which shapes are sought, how one is packed and read, where it fires, and how often.
 
 A step is a directed relation 2·R + d: with d = 0 it goes from subject to object, with d = 1 from object to
 subject. A body is a shape and up to four digits, each a step, a type, a side or `absent`:
@@ -15,13 +13,8 @@ subject. A body is a shape and up to four digits, each a step, a type, a side or
     TYPED      for heads (x,type,C): a type of x, a step b(x,z), a type of z; each may be absent, not all
     GIVEN      an instance of a pattern that the user gave: its place in a list
 
-Compiled: list the bodies that fire for pairs of constants, count them, and write down where they fire.
-
-Compiled: whether bodies fire for pairs of constants, and for which ends they fire from a start.
-
-Who is next to whom: all steps from each constant, and the types it has.
-
-The table in which bodies are counted, and what the kernels fill it with.
+Kernels list the bodies that fire for pairs of constants and count them, or write down where they fire; others say
+whether given bodies fire for pairs, and for which ends they fire from a start.
 """
 
 from __future__ import annotations
@@ -29,15 +22,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from loginfer.errors import LimitError
-from loginfer.kernels import gallop, inlined, kernel
+from loginfer.kernels import EMPTY, find_slot, gallop, inlined, kernel
 from loginfer.kg import RDF_TYPE, KnowledgeGraph
 from loginfer.logic.rule import Atom, BodyAtom, Constant, Inequality, Rule, Variable
+from loginfer.systems.rules.mined import NONE
+from loginfer.systems.rules.paths import Edges, Ids, Longs, edges_of, neighbours_of, path_ends, path_exists, steps_from
 
 EDGE, PATH2, BOTH, TRIANGLE, DIAMOND, PATH3, EDGE_TYPE, TYPED, GIVEN = range(9)
 SUBJECT_SIDE, OBJECT_SIDE = 0, 1
@@ -110,13 +105,13 @@ class Bodies:
             code = code * self.base + digit
         return code
 
-    def pack_all(self, shape: int, a: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    def pack_all(self, shape: int, a: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike) -> Longs:
         """Return the codes of many bodies of a shape with three digits."""
         first, second, third = np.broadcast_arrays(np.asarray(a, dtype=np.int64), b, c)
         two = (shape * self.base + first) * self.base + second
         return np.asarray((two * self.base + third) * self.base, dtype=np.int64)
 
-    def unpack(self, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def unpack(self, codes: Longs) -> Longs:
         """Return int64[m, 5]: shape and digits of each code."""
         found = np.empty((len(codes), 1 + _DIGITS), dtype=np.int64)
         rest = codes.copy()
@@ -125,7 +120,7 @@ class Bodies:
             rest //= self.base
         return found
 
-    def turned(self, parts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def turned(self, parts: Longs) -> Longs:
         """Return bodies with x and y exchanged, as seen from y; both as `unpack` gives them."""
         found = parts.copy()
         shape, steps = parts[:, 0], parts[:, 1:] ^ 1
@@ -136,7 +131,7 @@ class Bodies:
         found[rows, 1:3] = steps[rows, :2]
         return found
 
-    def atoms(self, codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def atoms(self, codes: Longs) -> Longs:
         """Return int64[m], how many atoms each body has."""
         parts = self.unpack(codes)
         atoms = ATOMS[parts[:, 0]]
@@ -159,11 +154,7 @@ class Bodies:
 
     def given_code(self, rule: Rule) -> int:
         """Return the code of a given rule."""
-        return self.given_code_at(self.given.index(rule))
-
-    def given_code_at(self, place: int) -> int:
-        """Return the code of the given rule at a place."""
-        return self.pack(GIVEN, place)
+        return self.pack(GIVEN, self.given.index(rule))
 
     def code_of(self, rule: Rule) -> int | None:
         """Return the code of a rule's body if `rule` would write it like this; else None."""
@@ -255,55 +246,167 @@ def _different(*variables: Variable) -> list[BodyAtom]:
     return [Inequality(a, b) for i, a in enumerate(variables) for b in variables[i + 1 :]]
 
 
-_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-_30, _27, _31 = np.uint64(30), np.uint64(27), np.uint64(31)
+# -- the graph and the table that kernels take ------------------------------------------------------
 
 
-# -- the table of bodies: open addressing, bodies numbered as they come ----------------------------
+class TypedGraph(NamedTuple):
+    """A graph for kernels: steps from each constant in two orders, and its types, which no step leads to.
+
+    Parameters
+    ----------
+    pointers, ends, steps
+        The neighbours of each constant (see `Neighbours`).
+    edges
+        The steps of each constant, by kind.
+    type_pointers, types
+        int64[e + 1], int32[k]: the types of x, as places in `graph.types`, ascending.
+    """
+
+    pointers: Longs
+    ends: Ids
+    steps: Ids
+    edges: Edges
+    type_pointers: Longs
+    types: Ids
+
+
+def typed_graph(graph: KnowledgeGraph) -> TypedGraph:
+    """Sort the steps of a graph."""
+    # Triples are sorted by subject, and within the type predicate by object.
+    typed = graph.triples[graph.triples[:, 1] == (-1 if graph.type_relation is None else graph.type_relation)]
+    pointers = np.searchsorted(typed[:, 0], np.arange(len(graph.entities) + 1)).astype(np.int64)
+    types = np.searchsorted(graph.types, typed[:, 2]).astype(np.int32)
+    return TypedGraph(*neighbours_of(graph, loops=True), edges_of(graph), pointers, types)
+
+
+# Which rows are counted separately.
+TRAIN_POSITIVE, TRAIN_NEGATIVE, VALID_POSITIVE, VALID_NEGATIVE = range(4)
+GROUPS = 4
+
+
+class Table(NamedTuple):
+    """The arrays of a `BodyTable`: a hash table from bodies to numbers, and for each number what is known.
+
+    Parameters
+    ----------
+    keys, numbers
+        int64[power of 2], int32[…]: the bodies, EMPTY for an empty slot, and their numbers.
+    codes, slots
+        int64[limit]: for each number the body, and its slot.
+    stamps
+        int32[limit, 2]: the last row that a body was counted for, and that larger ones were sought with it.
+    counts
+        int32[limit, GROUPS], for how many rows of each group a body fires.
+    used
+        int64[2]: bodies in the table; rows of `out` that are filled.
+    """
+
+    keys: Longs
+    numbers: Ids
+    codes: Longs
+    slots: Longs
+    stamps: Ids
+    counts: Ids
+    used: Longs
+
+
+class BodyTable:
+    """A hash table from the codes of bodies to numbers, with counts.
+
+    Parameters
+    ----------
+    limit
+        How many bodies fit; further ones are not taken in.
+    """
+
+    def __init__(self, limit: int) -> None:
+        slots = 1 << int(2 * limit - 1).bit_length()
+        self._arrays = Table(
+            np.full(slots, EMPTY, dtype=np.int64),
+            np.zeros(slots, dtype=np.int32),
+            np.zeros(limit, dtype=np.int64),
+            np.zeros(limit, dtype=np.int64),
+            np.full((limit, 2), -1, dtype=np.int32),
+            np.zeros((limit, GROUPS), dtype=np.int32),
+            np.zeros(2, dtype=np.int64),
+        )
+
+    def __len__(self) -> int:
+        return int(self._arrays.used[0])
+
+    @property
+    def codes(self) -> Longs:
+        """int64[m], the bodies by number."""
+        return self._arrays.codes[: len(self)]
+
+    @property
+    def counts(self) -> Ids:
+        """int32[m, GROUPS], for how many rows of each group a body fires."""
+        return self._arrays.counts[: len(self)]
+
+    def clear(self) -> None:
+        """Forget all bodies, in time proportional to their number."""
+        self._arrays.keys[self._arrays.slots[: len(self)]] = EMPTY
+        self._arrays.counts[: len(self)] = 0
+        self._arrays.used[:] = 0
+
+    @classmethod
+    def holding(cls, codes: Longs) -> BodyTable:
+        """Return a table that holds these bodies, numbered in their order, and has no room for more.
+
+        A small table stays in the processor's cache.
+        """
+        table = cls(max(len(codes), 1))
+        insert_all(codes, table._arrays)
+        return table
+
+    def for_kernel(self) -> Table:
+        """Return the arrays, ready for rows that are numbered from 0."""
+        self._arrays.stamps[: len(self)] = -1
+        self._arrays.used[1] = 0
+        return self._arrays
+
+    def written(self) -> int:
+        """How many rows of `out` the last kernel has filled."""
+        return int(self._arrays.used[1])
 
 
 @inlined
-def _find(keys: Any, numbers: Any, codes: Any, slots: Any, used: Any, code: Any, insert: Any) -> Any:
+def _find(table: Table, code: Any, insert: Any) -> Any:
     """Return the number of a body, a new one if it may be inserted; -1 if it is not there."""
-    bits = np.uint64(code)
-    bits = (bits ^ (bits >> _30)) * _FIRST
-    bits = (bits ^ (bits >> _27)) * _SECOND
-    mask = len(keys) - 1
-    slot = np.int64(bits ^ (bits >> _31)) & mask
-    while keys[slot] != code:
-        if keys[slot] == -1:
-            if not insert or used[0] >= len(codes):
-                return np.int64(-1)
-            number = used[0]
-            used[0] += 1
-            keys[slot] = code
-            numbers[slot] = number
-            codes[number] = code
-            slots[number] = slot
-            return number
-        slot = (slot + 1) & mask
-    return np.int64(numbers[slot])
+    slot = find_slot(table.keys, code)
+    if table.keys[slot] == code:
+        return np.int64(table.numbers[slot])
+    number = table.used[0]
+    if not insert or number >= len(table.codes):
+        return np.int64(-1)
+    table.used[0] += 1
+    table.keys[slot], table.numbers[slot] = code, number
+    table.codes[number], table.slots[number] = code, slot
+    table.stamps[number, 0] = table.stamps[number, 1] = -1
+    return number
 
 
 @kernel
-def insert_all(codes: Any, keys: Any, numbers: Any, known: Any, slots: Any, used: Any) -> None:
+def insert_all(codes: Longs, table: Table) -> None:
     """Put bodies into the table."""
     for place in range(len(codes)):
-        _find(keys, numbers, known, slots, used, codes[place], True)
+        _find(table, codes[place], True)
 
 
 @inlined
-def _note(number: Any, row: Any, group: Any, stamps: Any, counts: Any, wanted: Any, out: Any, used: Any) -> None:
-    """Count a body that fires for a row, once; or write both down if it is wanted."""
-    if stamps[number, 0] == row:
-        return
-    stamps[number, 0] = row
-    if len(out) == 0:
-        counts[number, group] += 1
-    elif wanted[number] >= 0:
-        out[used[1], 0] = row
-        out[used[1], 1] = wanted[number]
-        used[1] += 1
+def _count(table: Table, code: Any, insert: Any, row: Any, group: Any, wanted: Ids, out: Ids) -> Any:
+    """Count a body that fires for a row, once; or write both down if it is wanted. Returns its number, or -1."""
+    number = _find(table, code, insert)
+    if number >= 0 and table.stamps[number, 0] != row:
+        table.stamps[number, 0] = row
+        if len(out) == 0:
+            table.counts[number, group] += 1
+        elif wanted[number] >= 0:
+            place = table.used[1]
+            out[place, 0], out[place, 1] = row, wanted[number]
+            table.used[1] += 1
+    return number
 
 
 @inlined
@@ -311,7 +414,7 @@ def _code(base: Any, shape: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
     return (((np.int64(shape) * base + a) * base + b) * base + c) * base + d
 
 
-# -- walking ----------------------------------------------------------------------------------------
+# -- listing the bodies that fire -------------------------------------------------------------------
 
 
 @inlined
@@ -343,11 +446,11 @@ def enumerate_pairs(
     hide: int,
     relevant: Any,
     typed: bool,
-    graph: Any,
+    graph: TypedGraph,
     base: int,
-    table: Any,
-    wanted: Any,
-    out: Any,
+    table: Table,
+    wanted: Ids,
+    out: Ids,
 ) -> None:
     """List edges, intersections, two-step paths, with `typed` edges with a type, and triangles.
 
@@ -357,8 +460,7 @@ def enumerate_pairs(
     `proposers` rows put all their bodies into the table. Bodies in the table are counted for all rows, group
     by group, or, if `out` has rows, written into it with the rows where they fire.
     """
-    pointers, ends, steps, type_pointers, types = graph
-    keys, numbers, codes, slots, stamps, counts, used = table
+    pointers, ends, steps, _, type_pointers, types = graph
     found = np.empty(base + 1, dtype=np.int64)
     for row in range(len(rows)):
         s, o, group = rows[row, 0], rows[row, 1], groups[row]
@@ -367,24 +469,19 @@ def enumerate_pairs(
         edges = _edges(ends, steps, i, i_end, s, o, hide, found)
         for e in range(edges):
             code = _code(base, EDGE, found[e], 0, 0, 0)
-            number = _find(keys, numbers, codes, slots, used, code, insert)
+            number = _count(table, code, insert, row, group, wanted, out)
             if number < 0:
                 found[e] = -1
                 continue
-            _note(number, row, group, stamps, counts, wanted, out, used)
             for f in range(e + 1, edges):
                 code = _code(base, BOTH, found[e], found[f], 0, 0)
-                number = _find(keys, numbers, codes, slots, used, code, insert)
-                if number >= 0:
-                    _note(number, row, group, stamps, counts, wanted, out, used)
+                _count(table, code, insert, row, group, wanted, out)
             if typed:
                 for side in range(2):
                     at = s if side == SUBJECT_SIDE else o
                     for t in range(type_pointers[at], type_pointers[at + 1]):
                         code = _code(base, EDGE_TYPE, found[e], side, types[t], 0)
-                        number = _find(keys, numbers, codes, slots, used, code, insert)
-                        if number >= 0:
-                            _note(number, row, group, stamps, counts, wanted, out, used)
+                        _count(table, code, insert, row, group, wanted, out)
         # Triangles with an edge that nobody proposed are not in the table either.
         known = 0
         for e in range(edges):
@@ -413,18 +510,15 @@ def enumerate_pairs(
                     if not apart and _hidden(z, last, o, s, o, hide):
                         continue
                     code = _code(base, PATH2, steps[i], last, 0, 0)
-                    number = _find(keys, numbers, codes, slots, used, code, insert)
+                    number = _count(table, code, insert, row, group, wanted, out)
                     if number < 0:
                         continue
-                    _note(number, row, group, stamps, counts, wanted, out, used)
-                    if edges == 0 or not apart or stamps[number, 1] == row:
+                    if edges == 0 or not apart or table.stamps[number, 1] == row:
                         continue
-                    stamps[number, 1] = row
+                    table.stamps[number, 1] = row
                     for e in range(edges):
                         code = _code(base, TRIANGLE, found[e], steps[i], last, 0)
-                        more = _find(keys, numbers, codes, slots, used, code, insert)
-                        if more >= 0:
-                            _note(more, row, group, stamps, counts, wanted, out, used)
+                        _count(table, code, insert, row, group, wanted, out)
                 i += 1
             j = j_next
 
@@ -438,18 +532,17 @@ def enumerate_threes(
     relevant: Any,
     paths: bool,
     budget: int,
-    graph: Any,
+    graph: TypedGraph,
     base: int,
-    table: Any,
-    wanted: Any,
-    out: Any,
+    table: Table,
+    wanted: Ids,
+    out: Ids,
 ) -> None:
     """List diamonds whose edge is `relevant`, and with `paths` three-step paths, as `enumerate_pairs` does.
 
     No row takes more than `budget` steps: what it would have found beyond them is not counted.
     """
-    pointers, ends, steps, _, _ = graph
-    keys, numbers, codes, slots, stamps, counts, used = table
+    pointers, ends, steps, _, _, _ = graph
     found = np.empty(base + 1, dtype=np.int64)
     for row in range(len(rows)):
         s, o, group = rows[row, 0], rows[row, 1], groups[row]
@@ -492,30 +585,29 @@ def enumerate_threes(
                             continue
                         spent += 1
                         code = _code(base, PATH3, steps[first], steps[i], last, 0)
-                        number = _find(keys, numbers, codes, slots, used, code, insert)
+                        number = (
+                            _count(table, code, insert, row, group, wanted, out)
+                            if paths
+                            else _find(table, code, insert)
+                        )
                         if number < 0:
                             continue
-                        if paths:
-                            _note(number, row, group, stamps, counts, wanted, out, used)
-                        if not distinct or stamps[number, 1] == row:
+                        if not distinct or table.stamps[number, 1] == row:
                             continue
-                        stamps[number, 1] = row
+                        table.stamps[number, 1] = row
                         for e in range(edges):
                             code = _code(base, DIAMOND, found[e], steps[first], steps[i], last)
-                            more = _find(keys, numbers, codes, slots, used, code, insert)
-                            if more >= 0:
-                                _note(more, row, group, stamps, counts, wanted, out, used)
+                            _count(table, code, insert, row, group, wanted, out)
                     i += 1
                 j = j_next
 
 
 @kernel
 def enumerate_types(
-    rows: Any, groups: Any, proposers: int, hide: int, graph: Any, base: int, table: Any, wanted: Any, out: Any
+    rows: Any, groups: Any, proposers: int, hide: int, graph: TypedGraph, base: int, table: Table, wanted: Ids, out: Ids
 ) -> None:
     """List the bodies of heads (x, type, C), C being the type at the place `hide`; see `enumerate_pairs`."""
-    pointers, ends, steps, type_pointers, types = graph
-    keys, numbers, codes, slots, stamps, counts, used = table
+    pointers, ends, steps, _, type_pointers, types = graph
     absent = base - 1
     for row in range(len(rows)):
         s, group = rows[row, 0], groups[row]
@@ -527,374 +619,120 @@ def enumerate_types(
                 continue
             if own != absent:
                 code = _code(base, TYPED, own, absent, absent, 0)
-                number = _find(keys, numbers, codes, slots, used, code, insert)
-                if number >= 0:
-                    _note(number, row, group, stamps, counts, wanted, out, used)
+                _count(table, code, insert, row, group, wanted, out)
             for place in range(pointers[s], pointers[s + 1]):
                 z = ends[place]
                 code = _code(base, TYPED, own, steps[place], absent, 0)
-                number = _find(keys, numbers, codes, slots, used, code, insert)
+                number = _count(table, code, insert, row, group, wanted, out)
                 if number < 0:
                     continue
-                _note(number, row, group, stamps, counts, wanted, out, used)
                 for u in range(type_pointers[z], type_pointers[z + 1]):
                     if z == s and types[u] == hide:
                         continue
                     code = _code(base, TYPED, own, steps[place], types[u], 0)
-                    number = _find(keys, numbers, codes, slots, used, code, insert)
-                    if number >= 0:
-                        _note(number, row, group, stamps, counts, wanted, out, used)
-
-
-@inlined
-def _range(graph: Any, x: Any, step: Any) -> Any:
-    """Return where the ends of the steps of one kind from x begin and end."""
-    pointers, _, steps, _, _ = graph
-    first = gallop(steps, pointers[x], pointers[x + 1], step)
-    return first, gallop(steps, first, pointers[x + 1], step + 1)
-
-
-@inlined
-def _blocked(start: Any, step: Any, end: Any, s: Any, o: Any, hide: Any) -> Any:
-    return (step >> 1) == hide and (
-        (start == s and end == o and (step & 1) == 0) or (start == o and end == s and (step & 1) == 1)
-    )
-
-
-@inlined
-def _edge(graph: Any, s: Any, step: Any, o: Any, hide: Any) -> Any:
-    """Whether there is a step of one kind from s to o."""
-    first, last = _range(graph, s, step)
-    place = gallop(graph[1], first, last, o)
-    return place < last and graph[1][place] == o and not _blocked(s, step, o, s, o, hide)
+                    _count(table, code, insert, row, group, wanted, out)
 
 
 @kernel
-def _two(graph: Any, x: Any, a: Any, b: Any, y: Any, distinct: Any, s: Any, o: Any, hide: Any) -> Any:
-    """Whether steps a, b lead from x to y; with `distinct` over something that is none of x, y, s, o."""
-    ends = graph[1]
-    i, i_end = _range(graph, x, a)
-    j, j_end = _range(graph, y, b ^ 1)
-    while i < i_end and j < j_end:
-        if ends[i] < ends[j]:
-            i = gallop(ends, i, i_end, ends[j])
-        elif ends[j] < ends[i]:
-            j = gallop(ends, j, j_end, ends[i])
-        else:
-            z = ends[i]
-            near = z in (s, o)
-            if distinct:
-                if not near and z != x and z != y:
-                    return True
-            elif not _blocked(x, a, z, s, o, hide) and not _blocked(z, b, y, s, o, hide):
-                return True
-            i += 1
-            j += 1
-    return False
+def steps_between(rows: Ids, hide: int, graph: TypedGraph, steps: int) -> Any:
+    """Return bool[n, steps]: the steps from subject to object of each row."""
+    found = np.zeros((len(rows), steps), dtype=np.bool_)
+    between = np.empty(steps, dtype=np.int64)
+    for row in range(len(rows)):
+        s, o = rows[row, 0], rows[row, 1]
+        size = _edges(graph.ends, graph.steps, graph.pointers[s], graph.pointers[s + 1], s, o, hide, between)
+        for place in range(size):
+            found[row, between[place]] = True
+    return found
 
 
-@kernel
-def _three(graph: Any, s: Any, a: Any, b: Any, c: Any, o: Any, distinct: Any, hide: Any) -> Any:
-    """Whether steps a, b, c lead from s to o; with `distinct` over different constants."""
-    ends = graph[1]
-    first, last = _range(graph, s, a)
-    other, other_last = _range(graph, o, c ^ 1)
-    # From the end with fewer ways to go.
-    turned = other_last - other < last - first
-    if turned:
-        first, last = other, other_last
-    start, goal = (o, s) if turned else (s, o)
-    one, two, three = (c ^ 1, b ^ 1, a ^ 1) if turned else (a, b, c)
-    for place in range(first, last):
-        z = ends[place]
-        if (distinct and z in (s, o)) or _blocked(start, one, z, s, o, hide):
-            continue
-        if _two(graph, z, two, three, goal, distinct, s, o, hide):
-            return True
-    return False
+# -- whether bodies fire, and where -----------------------------------------------------------------
+
+_NONE = np.int64(NONE)
 
 
 @inlined
-def _has_type(graph: Any, x: Any, wanted: Any) -> Any:
-    _, _, _, type_pointers, types = graph
-    place = gallop(types, type_pointers[x], type_pointers[x + 1], wanted)
-    return place < type_pointers[x + 1] and types[place] == wanted
+def _has_type(graph: TypedGraph, x: Any, wanted: Any) -> Any:
+    last = graph.type_pointers[x + 1]
+    place = gallop(graph.types, graph.type_pointers[x], last, wanted)
+    return place < last and graph.types[place] == wanted
 
 
 @kernel
-def _typed(graph: Any, s: Any, a: Any, b: Any, c: Any, absent: Any, hide: Any) -> Any:
+def _typed(graph: TypedGraph, s: Any, a: Any, b: Any, c: Any, absent: Any, hide: Any) -> Any:
     """Whether s has a type, and a step to something of another type, as far as they are not absent."""
     if a != absent and (a == hide or not _has_type(graph, s, a)):
         return False
     if b == absent:
         return True
-    first, last = _range(graph, s, b)
+    first, last = steps_from(graph.edges, s, b)
     if c == absent:
         return first < last
     for place in range(first, last):
-        z = graph[1][place]
+        z = graph.edges.ends[place]
         if _has_type(graph, z, c) and not (z == s and c == hide):
             return True
     return False
 
 
-@kernel
-def _fires(graph: Any, body: Any, s: Any, o: Any, absent: Any, hide: Any) -> Any:
-    shape, a, b, c, d = body[0], body[1], body[2], body[3], body[4]
-    if shape == TYPED:
-        return _typed(graph, s, a, b, c, absent, hide)
-    if shape == PATH2:
-        return _two(graph, s, a, b, o, False, s, o, hide)
-    if shape == PATH3:
-        return _three(graph, s, a, b, c, o, False, hide)
-    if not _edge(graph, s, a, o, hide):
-        return False
+@inlined
+def _beside_edge(graph: TypedGraph, body: Longs, s: Any, o: Any, hide: Any) -> Any:
+    """Whether what a body has beside its edge a(x,y) holds for s and o."""
+    shape, b, c, d = body[0], body[2], body[3], body[4]
     if shape == EDGE:
         return True
     if shape == BOTH:
-        return _edge(graph, s, b, o, hide)
+        return path_exists(graph.edges, s, o, _NONE, b, _NONE, _NONE, False, hide)
     if shape == EDGE_TYPE:
-        return _has_type(graph, s if b == 0 else o, c)
+        return _has_type(graph, s if b == SUBJECT_SIDE else o, c)
     if s == o:
         return False
-    if shape == TRIANGLE:
-        return _two(graph, s, b, c, o, True, s, o, hide)
-    return _three(graph, s, b, c, d, o, True, hide)
+    return path_exists(graph.edges, s, o, _NONE, b, c, d if shape == DIAMOND else _NONE, True, hide)
 
 
 @kernel
-def fired(rows: Any, bodies: Any, hide: int, absent: int, graph: Any, out: Any) -> None:
+def _fires(graph: TypedGraph, body: Longs, s: Any, o: Any, absent: Any, hide: Any) -> Any:
+    shape, a, b, c = body[0], body[1], body[2], body[3]
+    if shape == TYPED:
+        return _typed(graph, s, a, b, c, absent, hide)
+    if shape in (PATH2, PATH3):
+        return path_exists(graph.edges, s, o, _NONE, a, b, c if shape == PATH3 else _NONE, False, hide)
+    if not path_exists(graph.edges, s, o, _NONE, a, _NONE, _NONE, False, hide):
+        return False
+    return _beside_edge(graph, body, s, o, hide)
+
+
+@kernel
+def fired(rows: Ids, bodies: Longs, hide: int, absent: int, graph: TypedGraph, out: Any) -> None:
     """Set out[r, b] where body b fires for row r; bodies of other shapes than ours are left alone.
 
     `hide` is the relation whose triple between subject and object does not count (for types: the type's
     place); -1 for none.
     """
     for row in range(len(rows)):
+        s, o = np.int64(rows[row, 0]), np.int64(rows[row, 1])
         for body in range(len(bodies)):
             if bodies[body, 0] <= TYPED:
-                out[row, body] = _fires(graph, bodies[body], rows[row, 0], rows[row, 1], absent, hide)
+                out[row, body] = _fires(graph, bodies[body], s, o, absent, hide)
 
 
 @kernel
-def steps_between(rows: Any, hide: int, graph: Any, steps: int) -> Any:
-    """Return bool[n, steps]: the steps from subject to object of each row."""
-    found = np.zeros((len(rows), steps), dtype=np.bool_)
-    pointers, ends, kinds, _, _ = graph
-    for row in range(len(rows)):
-        s, o = rows[row, 0], rows[row, 1]
-        place = gallop(ends, pointers[s], pointers[s + 1], o)
-        while place < pointers[s + 1] and ends[place] == o:
-            if not _blocked(s, kinds[place], o, s, o, hide):
-                found[row, kinds[place]] = True
-            place += 1
-    return found
+def add_where_fired(starts: Ids, bodies: Longs, weights: Any, graph: TypedGraph, scratch: Ids, out: Any) -> None:
+    """Add the weight of each body, in order, to out[r, y] for all ends y that it reaches from starts[r].
 
-
-@inlined
-def _spread(graph: Any, x: Any, step: Any, reached: Any, size: Any, stamps: Any, stamp: Any) -> Any:
-    """Add the ends of the steps of one kind from x that have not been reached yet; return their number."""
-    first, last = _range(graph, x, step)
-    for place in range(first, last):
-        y = graph[1][place]
-        if stamps[y] != stamp:
-            stamps[y] = stamp
-            reached[size] = y
-            size += 1
-    return size
-
-
-@inlined
-def _reach(graph: Any, body: Any, s: Any, reached: Any, stamps: Any, clock: Any) -> Any:
-    """List the ends for which a body fires from s; return where they begin and end in `reached`."""
-    shape, a, b, c, d = body[0], body[1], body[2], body[3], body[4]
-    clock[0] += 1
-    size = _spread(graph, s, a, reached, 0, stamps, clock[0])
-    begin = 0
-    if shape in (PATH2, PATH3):
-        for hop in range(2 if shape == PATH3 else 1):
-            clock[0] += 1
-            end = size
-            for place in range(begin, end):
-                step = b if hop == 0 else c
-                size = _spread(graph, reached[place], step, reached, size, stamps, clock[0])
-            begin = end
-    if shape in (PATH2, PATH3, EDGE):
-        return begin, size
-    kept = begin
-    for place in range(begin, size):
-        y = reached[place]
-        if shape == EDGE_TYPE:
-            holds = _has_type(graph, s if b == 0 else y, c)
-        elif shape == BOTH:
-            holds = _edge(graph, s, b, y, -1)
-        elif s == y:
-            holds = False
-        elif shape == TRIANGLE:
-            holds = _two(graph, s, b, c, y, True, s, y, -1)
-        else:
-            holds = _three(graph, s, b, c, d, y, True, -1)
-        if holds:
-            reached[kept] = y
-            kept += 1
-    return begin, kept
-
-
-@kernel
-def add_where_fired(starts: Any, bodies: Any, weights: Any, graph: Any, out: Any) -> None:
-    """Add the weight of each body, in order, to out[r, y] for all ends y that it reaches from starts[r]."""
-    entities = out.shape[1]
-    reached = np.empty(3 * entities, dtype=np.int32)
-    stamps = np.zeros(entities, dtype=np.int64)
-    clock = np.zeros(1, dtype=np.int64)
+    `scratch` is that of `path_ends`.
+    """
     for row in range(len(starts)):
-        for body in range(len(bodies)):
-            if bodies[body, 0] > EDGE_TYPE:
+        s = np.int64(starts[row])
+        for number in range(len(bodies)):
+            body = bodies[number]
+            shape = body[0]
+            if shape > EDGE_TYPE:
                 continue
-            begin, end = _reach(graph, bodies[body], starts[row], reached, stamps, clock)
-            for place in range(begin, end):
-                out[row, reached[place]] += weights[body]
-
-
-Ids: TypeAlias = npt.NDArray[np.int32]
-
-
-@dataclass(frozen=True)
-class Neighbours:
-    """All steps of a graph by where they start, and all types.
-
-    Parameters
-    ----------
-    pointers, ends, steps
-        int64[e + 1], int32[m], int32[m]: the steps from constant x lead to
-        `ends[pointers[x]:pointers[x + 1]]`, ascending, ties by step; every triple is there from both ends,
-        type triples from none.
-    step_ends, sorted_steps
-        The same steps once more, sorted by step, ties by end: those of one kind from x stand together.
-    type_pointers, types
-        int64[e + 1], int32[k]: the types of x, as places in `graph.types`, ascending.
-    """
-
-    pointers: npt.NDArray[np.int64]
-    ends: npt.NDArray[np.int32]
-    steps: npt.NDArray[np.int32]
-    step_ends: npt.NDArray[np.int32]
-    sorted_steps: npt.NDArray[np.int32]
-    type_pointers: npt.NDArray[np.int64]
-    types: npt.NDArray[np.int32]
-
-    @classmethod
-    def of(cls, graph: KnowledgeGraph) -> Neighbours:
-        """Sort the steps of a graph."""
-        entities, triples = len(graph.entities), graph.triples
-        typed = np.zeros(len(triples), dtype=bool)
-        if graph.type_relation is not None:
-            typed = triples[:, 1] == graph.type_relation
-        s, r, o = triples[~typed].T.astype(np.int64)
-        starts, ends = np.concatenate([s, o]), np.concatenate([o, s])
-        steps = np.concatenate([2 * r, 2 * r + 1])
-        order = np.lexsort((steps, ends, starts))
-        by_step = np.lexsort((ends, steps, starts))
-        types = np.searchsorted(graph.types, triples[typed, 2])
-        # Triples are sorted by subject, and within the type predicate by object.
-        return cls(
-            _pointers(starts, entities),
-            ends[order].astype(np.int32),
-            steps[order].astype(np.int32),
-            ends[by_step].astype(np.int32),
-            steps[by_step].astype(np.int32),
-            _pointers(triples[typed, 0], entities),
-            types.astype(np.int32),
-        )
-
-    @property
-    def by_end(self) -> tuple[npt.NDArray[np.int64], Ids, Ids, npt.NDArray[np.int64], Ids]:
-        """What kernels that list bodies take."""
-        return self.pointers, self.ends, self.steps, self.type_pointers, self.types
-
-    @property
-    def by_step(self) -> tuple[npt.NDArray[np.int64], Ids, Ids, npt.NDArray[np.int64], Ids]:
-        """What kernels that follow bodies take."""
-        return self.pointers, self.step_ends, self.sorted_steps, self.type_pointers, self.types
-
-    @property
-    def degree(self) -> npt.NDArray[np.int64]:
-        """int64[e], steps from each constant."""
-        return np.diff(self.pointers)
-
-
-def _pointers(starts: npt.NDArray[np.integer], size: int) -> npt.NDArray[np.int64]:
-    pointers = np.zeros(size + 1, dtype=np.int64)
-    np.cumsum(np.bincount(starts, minlength=size), out=pointers[1:])
-    return pointers
-
-
-Counts: TypeAlias = npt.NDArray[np.int32]
-
-# Which rows are counted separately.
-TRAIN_POSITIVE, TRAIN_NEGATIVE, VALID_POSITIVE, VALID_NEGATIVE = range(4)
-GROUPS = 4
-
-
-class BodyTable:
-    """A hash table from the codes of bodies to numbers, with counts.
-
-    Parameters
-    ----------
-    limit
-        How many bodies fit; further ones are not taken in.
-    """
-
-    def __init__(self, limit: int) -> None:
-        slots = 1 << int(2 * limit - 1).bit_length()
-        self._keys = np.full(slots, -1, dtype=np.int64)
-        self._numbers = np.zeros(slots, dtype=np.int32)
-        self._codes = np.zeros(limit, dtype=np.int64)
-        self._slots = np.zeros(limit, dtype=np.int64)
-        self._stamps = np.full((limit, 2), -1, dtype=np.int32)
-        self._counts = np.zeros((limit, GROUPS), dtype=np.int32)
-        # Bodies in the table; rows of `out` that are filled.
-        self._used = np.zeros(2, dtype=np.int64)
-
-    def __len__(self) -> int:
-        return int(self._used[0])
-
-    @property
-    def codes(self) -> npt.NDArray[np.int64]:
-        """int64[m], the bodies by number."""
-        return self._codes[: len(self)]
-
-    @property
-    def counts(self) -> Counts:
-        """int32[m, GROUPS], for how many rows of each group a body fires."""
-        return self._counts[: len(self)]
-
-    def clear(self) -> None:
-        """Forget all bodies, in time proportional to their number."""
-        self._keys[self._slots[: len(self)]] = -1
-        self._counts[: len(self)] = 0
-        self._stamps[: len(self)] = -1
-        self._used[:] = 0
-
-    @classmethod
-    def holding(cls, codes: npt.NDArray[np.int64]) -> BodyTable:
-        """Return a table that holds these bodies, numbered in their order, and has no room for more.
-
-        A small table stays in the processor's cache.
-        """
-        made = cls(max(len(codes), 1))
-        insert_all(codes, *made._arrays)
-        return made
-
-    def for_kernel(self) -> tuple[Any, ...]:
-        """Return the arrays, ready for rows that are numbered from 0."""
-        self._stamps[: len(self)] = -1
-        self._used[1] = 0
-        return (*self._arrays[:4], self._stamps, self._counts, self._used)
-
-    @property
-    def _arrays(self) -> tuple[Any, ...]:
-        return (self._keys, self._numbers, self._codes, self._slots, self._used)
-
-    def written(self) -> int:
-        """How many rows of `out` the last kernel has filled."""
-        return int(self._used[1])
+            second = body[2] if shape in (PATH2, PATH3) else _NONE
+            third = body[3] if shape == PATH3 else _NONE
+            size = path_ends(graph.edges, s, _NONE, body[1], second, third, False, scratch)
+            for place in range(size):
+                y = np.int64(scratch[5, place])
+                if second != NONE or _beside_edge(graph, body, s, y, _NONE):
+                    out[row, y] += weights[number]

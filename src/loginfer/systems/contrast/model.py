@@ -1,9 +1,4 @@
-"""Weighted bodies as a scorer.
-
-What is learnt about one head: an intercept and weighted bodies.
-
-Scores from weighted rules: the log-odds that a triple is true.
-"""
+"""What is learnt about the heads, as a scorer: an intercept and weighted bodies make the log-odds of a triple."""
 
 from __future__ import annotations
 
@@ -21,8 +16,9 @@ from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.logic.rule import Constant, Rule, ScoredRule
 from loginfer.logic.rule_files import format_rules, parse_rules
 from loginfer.systems.contrast.fit import NO_TYPE, Head, split_places
-from loginfer.systems.contrast.kernels import Bodies, Neighbours, add_where_fired, fired
+from loginfer.systems.contrast.kernels import Bodies, TypedGraph, add_where_fired, fired, typed_graph
 from loginfer.systems.interface import Arrays, Position
+from loginfer.systems.rules.paths import new_scratch
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +210,7 @@ class ContrastScorer:
         """Return bool[n, m]: which bodies fire for which triples of the model's head."""
         out = np.zeros((len(triples), len(model.bodies)), dtype=np.bool_)
         pairs = np.ascontiguousarray(triples[:, [0, 2]])
-        fired(pairs, self._codes(model), -1, self.bodies.absent, self._neighbours.by_step, out)
+        fired(pairs, self._codes(model), -1, self.bodies.absent, self._kernel_graph, out)
         given = [j for j, body in enumerate(model.bodies) if self.bodies.is_given(body.code)]
         if given:
             rules = [self._given_rule(model, j) for j in given]
@@ -271,10 +267,11 @@ class ContrastScorer:
         if turned:
             codes = self.bodies.turned(codes)
         weights = np.array([body.weight for body in model.bodies])
+        scratch = new_scratch(len(self.graph.entities))
         for begin in range(0, len(starts), BLOCK):
             block = np.ascontiguousarray(starts[begin : begin + BLOCK])
             margins = np.full((len(block), len(self.graph.entities)), model.intercept)
-            add_where_fired(block, codes, weights, self._neighbours.by_step, margins)
+            add_where_fired(block, codes, weights, self._kernel_graph, scratch, margins)
             for body in model.bodies:
                 if self.bodies.is_given(body.code):
                     first, second = self._given_pairs(model, body.code, turned)
@@ -286,8 +283,8 @@ class ContrastScorer:
     # -- what is looked up --------------------------------------------------------------------------
 
     @cached_property
-    def _neighbours(self) -> Neighbours:
-        return Neighbours.of(self.graph)
+    def _kernel_graph(self) -> TypedGraph:
+        return typed_graph(self.graph)
 
     @cached_property
     def _engine(self) -> Engine:

@@ -24,7 +24,7 @@ from loginfer.systems.contrast.kernels import (
     VALID_POSITIVE,
     Bodies,
     BodyTable,
-    Neighbours,
+    TypedGraph,
     enumerate_pairs,
     enumerate_threes,
     enumerate_types,
@@ -55,7 +55,7 @@ class Search:
 
     Parameters
     ----------
-    bodies, neighbours, table
+    bodies, graph, table
         The graph, and room for counting.
     proposers
         How many positives propose bodies: all that they have. Those of P_valid come first, then P_train.
@@ -68,7 +68,7 @@ class Search:
     """
 
     bodies: Bodies
-    neighbours: Neighbours
+    graph: TypedGraph
     table: BodyTable
     proposers: int = 30
     positives: int = 500
@@ -102,14 +102,14 @@ class Search:
         """Return diamonds around the edges where most is lost, and paths of three steps where no edge is."""
         edges = self._edges(rows)
         hard = _hardest(edges, losses)
-        sample, proposers = self._around(rows, edges, hard, self.neighbours.degree)
+        sample, proposers = self._around(rows, edges, hard, np.diff(self.graph.pointers))
         self._list_threes(rows, sample, hard, proposers)
         codes = [self._best_around(rows.groups[sample], edges[sample], hard, DIAMOND, DIAMONDS)]
         alone = np.asarray(~edges.any(axis=1))
         if losses[alone].sum() > 0:
             size = self.proposers
             groups = ((VALID_POSITIVE, size), (TRAIN_POSITIVE, size), (TRAIN_NEGATIVE, 5 * size))
-            sample = _first_of(rows, groups, alone, self.neighbours.degree)
+            sample = _first_of(rows, groups, alone, np.diff(self.graph.pointers))
             positive = int(np.count_nonzero(rows.signs[sample] > 0))
             self._list_threes(rows, sample, hard[:0], min(size, positive))
             sizes = np.bincount(rows.groups[sample], minlength=GROUPS)
@@ -119,7 +119,7 @@ class Search:
     # -- listing ------------------------------------------------------------------------------------
 
     def _edges(self, rows: HeadRows) -> Mask:
-        return np.asarray(steps_between(rows.pairs, rows.head.relation, self.neighbours.by_end, self.bodies.steps))
+        return np.asarray(steps_between(rows.pairs, rows.head.relation, self.graph, self.bodies.steps))
 
     def _list(
         self,
@@ -132,12 +132,12 @@ class Search:
         proposers: int = 0,
     ) -> None:
         pairs, groups = rows.pairs[places], rows.groups[places]
-        graph, base, arrays = self.neighbours.by_end, self.bodies.base, table.for_kernel()
+        graph, base, arrays = self.graph, self.bodies.base, table.for_kernel()
         if rows.head.type != NO_TYPE:
             hide = self.bodies.type_place(rows.head.type)
             enumerate_types(pairs, groups, proposers, hide, graph, base, arrays, wanted, out)
             return
-        typed, hide = len(self.neighbours.types) > 0, rows.head.relation
+        typed, hide = len(self.graph.types) > 0, rows.head.relation
         enumerate_pairs(pairs, groups, proposers, hide, relevant, typed, graph, base, arrays, wanted, out)
 
     def _list_threes(self, rows: HeadRows, sample: Ints, hard: Ints, proposers: int) -> None:
@@ -153,7 +153,7 @@ class Search:
             relevant,
             not len(hard),
             self.budget,
-            self.neighbours.by_end,
+            self.graph,
             self.bodies.base,
             self.table.for_kernel(),
             _NOTHING,
@@ -228,7 +228,7 @@ class Search:
         for j, part in enumerate(self.bodies.unpack(codes)):
             places = np.arange(len(rows)) if part[0] == PATH3 else np.flatnonzero(edges[:, part[1]])
             out = np.zeros((len(places), 1), dtype=np.bool_)
-            graph, hide = self.neighbours.by_step, rows.head.relation
+            graph, hide = self.graph, rows.head.relation
             fired(rows.pairs[places], part[None], hide, self.bodies.absent, graph, out)
             places = places[out[:, 0]].astype(np.int32)
             found.append(np.stack([places, np.full(len(places), j, dtype=np.int32)], axis=1))

@@ -1,14 +1,8 @@
-"""Rules from elsewhere.
+"""Rules that something else has mined: a rule file in any dialect, or a run of an AnyBURL jar.
 
-Rules that something else has mined: a rule file in any dialect, or a run of an AnyBURL jar.
-
-Running an AnyBURL jar: in a folder of its own, without a shell, and not for ever.
-
-The jar gets ids instead of names (`e012`, `r3`): AnyBURL quotes nothing, takes single capitals for variables
-and cannot carry a name with a space. They are filled up with zeros, so that their order is that of the ids
-and the same numbers come back.
-
-Reading rules that something else has mined, or has it mine them.
+The jar runs in a folder of its own, without a shell, and not for ever. It gets ids instead of names (`e012`, `r3`):
+AnyBURL quotes nothing, takes single capitals for variables and cannot carry a name with a space. They are filled up
+with zeros, so that their order is that of the ids and the same numbers come back.
 """
 
 from __future__ import annotations
@@ -123,7 +117,6 @@ def weighted(rules: Sequence[ScoredRule]) -> bool:
     return bool(rules) and all("weight" in dict(rule.extra) for rule in rules)
 
 
-MAIN_CLASS = "de.unima.ki.anyburl.Learn"
 # When rules are written besides at the end, in seconds.
 SNAPSHOTS = (10, 50, 100, 500, 1000, 5000, 10_000)
 # Of what a jar prints, so many bytes are kept for the error message.
@@ -175,16 +168,8 @@ class JarRun:
         What to mine, with names that AnyBURL can carry.
     jar
         The jar.
-    java
-        The program that runs it.
-    main_class
-        The class in it that learns.
-    seconds
-        How long to mine.
-    threads
-        How many threads.
-    grace
-        How many seconds more it may take, for reading and writing.
+    settings
+        What runs it, and for how long.
 
     Raises
     ------
@@ -192,31 +177,22 @@ class JarRun:
         If there is no such jar or no such program.
     """
 
-    def __init__(
-        self,
-        graph: KnowledgeGraph,
-        jar: str | Path,
-        *,
-        java: str = "java",
-        main_class: str = MAIN_CLASS,
-        seconds: int = 100,
-        threads: int = 1,
-        grace: float = 60.0,
-    ) -> None:
+    def __init__(self, graph: KnowledgeGraph, jar: str, settings: External) -> None:
         self.sha256 = check_jar(jar)
-        self.seconds = seconds
-        self._jar, self._limit = jar, seconds + grace
-        program = shutil.which(java)
+        self.seconds = settings.seconds
+        self._jar, self._limit = jar, settings.seconds + settings.grace
+        program = shutil.which(settings.java)
         if program is None:
             raise InputError(
-                f"no program `{java}` to run the jar with", hint="install Java, or say where it is: --set java=…"
+                f"no program `{settings.java}` to run the jar with",
+                hint="install Java, or say where it is: --set java=…",
             )
         self._folder = folder = Path(tempfile.mkdtemp(prefix="loginfer-anyburl-"))
         # Whatever becomes of this object, the folder vanishes, and before it the process that writes there.
         self._remove = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         _write_triples(graph, folder / TRAINING)
-        (folder / CONFIGURATION).write_text(_configuration(seconds, threads), encoding="ascii")
-        command = [program, "-cp", str(Path(jar).resolve()), main_class, CONFIGURATION]
+        (folder / CONFIGURATION).write_text(_configuration(settings), encoding="ascii")
+        command = [program, "-cp", str(Path(jar).resolve()), settings.main_class, CONFIGURATION]
         try:
             self._process = subprocess.Popen(  # noqa: S603 - a list of words, and no shell
                 command,
@@ -308,13 +284,13 @@ class _Listener(threading.Thread):
                 self.said = (self.said + part)[-KEPT_BYTES:]
 
 
-def _configuration(seconds: int, threads: int) -> str:
-    snapshots = [second for second in SNAPSHOTS if second < seconds] + [seconds]
+def _configuration(settings: External) -> str:
+    snapshots = [second for second in SNAPSHOTS if second < settings.seconds] + [settings.seconds]
     values = {
         "PATH_TRAINING": TRAINING,
         "PATH_OUTPUT": OUTPUT,
         "SNAPSHOTS_AT": ",".join(map(str, snapshots)),
-        "WORKER_THREADS": threads,
+        "WORKER_THREADS": settings.threads,
     }
     return "".join(f"{key} = {value}\n" for key, value in values.items())
 
@@ -366,23 +342,15 @@ class ExternalMining:
         if settings.dialect is not None:
             dialect_named(settings.dialect)
         self._settings, self._graph = settings, graph
-        self._found = MinedRules(RuleTable.empty())
+        self._rules = MinedRules(RuleTable.empty())
         self._done = False
         self._run: JarRun | None = None
-        self._seen: tuple[Path, int] | None = None
+        self._read: tuple[Path, int] | None = None
         self.notes: list[str] = []
         self.jar_sha256: str | None = None
         if settings.jar is not None:
             self._numbered = numbered(graph)
-            self._run = JarRun(
-                self._numbered,
-                settings.jar,
-                java=settings.java,
-                main_class=settings.main_class,
-                seconds=settings.seconds,
-                threads=settings.threads,
-                grace=settings.grace,
-            )
+            self._run = JarRun(self._numbered, settings.jar, settings)
             self.jar_sha256 = self._run.sha256
             self.notes.append(f"{settings.jar} has the sha256 {self.jar_sha256}")
 
@@ -397,7 +365,7 @@ class ExternalMining:
             if path is not None:
                 self._read_written(path)
         elif self._settings.rules is not None:
-            self._found = self._read_file(self._settings.rules)
+            self._rules = self._read_file(self._settings.rules)
         self._done = True
         return False
 
@@ -406,19 +374,19 @@ class ExternalMining:
         path = None if self._done or self._run is None else self._run.written()
         if path is not None:
             # Whoever shows how the mining goes on asks often, and a file is written once in a while.
-            seen = (path, path.stat().st_size)
-            if seen != self._seen:
-                self._seen = seen
+            version = (path, path.stat().st_size)
+            if version != self._read:
+                self._read = version
                 # Nothing that can be used yet is no error as long as the jar goes on.
                 with contextlib.suppress(InputError):
                     self._read_written(path)
-        return self._found
+        return self._rules
 
     def progress(self) -> tuple[str, int, int | None]:
         """Return how long the jar has been running, or how many rules were read."""
         if self._run is not None:
             return "running the jar", min(int(self._run.elapsed), self._run.seconds), self._run.seconds
-        return "reading rules", len(self._found), None
+        return "reading rules", len(self._rules), None
 
     def checkpoint(self) -> Checkpoint | None:
         """Return nothing: reading is quick, and a jar cannot be resumed."""
@@ -455,7 +423,7 @@ class ExternalMining:
             raise InputError(f"the jar `{self._settings.jar}` has written something else than rules: "
                              f"{skipped.malformed[0].partition(': ')[2]}")  # fmt: skip
         others = tuple(replace(scored, rule=self._renamed(scored.rule)) for scored in mined.others)
-        self._found = applied(self._usable(replace(mined, others=others), skipped, str(self._settings.jar)))
+        self._rules = applied(self._usable(replace(mined, others=others), skipped, str(self._settings.jar)))
 
     def _usable(self, mined: MinedRules, skipped: Skipped, source: str) -> MinedRules:
         """Leave out paths through types, and say what was left out."""
