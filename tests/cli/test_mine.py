@@ -192,7 +192,7 @@ def test_where_nobody_looks_a_line_says_now_and_then_how_it_goes_on(loginfer, gr
 
 def test_on_a_terminal_the_best_rules_so_far_are_shown(loginfer, graph, tmp_path, monkeypatch):
     drawn = []
-    draw = mining._Screen._drawn
+    draw = mining._Display._picture
 
     def spy(self, *arguments):
         made = draw(self, *arguments)
@@ -202,7 +202,7 @@ def test_on_a_terminal_the_best_rules_so_far_are_shown(loginfer, graph, tmp_path
     monkeypatch.setattr(mining, "on_terminal", lambda stream: True)
     monkeypatch.setattr(mining, "PAUSE", 0.0)
     monkeypatch.setattr(mining, "SPARING", 0)
-    monkeypatch.setattr(mining._Screen, "_drawn", spy)
+    monkeypatch.setattr(mining._Display, "_picture", spy)
     assert loginfer("mine", graph, "--out", tmp_path / "rules.tsv", "--max-length", "3")[0] == 0
     assert "0 rules found" in drawn[0]
     assert "(x,worksFor,a), (a,partOf,y) -> (x,memberOf,y)" in drawn[-1]

@@ -1,12 +1,11 @@
-"""Loginfer mine.
+"""`loginfer mine`: find rules in a benchmark's training triples, or in a graph.
 
-`loginfer mine`: find rules in a benchmark's training triples, or in a graph.
-
-Mining that is watched: progress and the best rules so far, snapshots, and Ctrl-C.
+While it mines, it shows progress and the best rules so far, and writes snapshots; Ctrl-C ends it and keeps the rules.
 """
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,11 +15,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from loginfer.cli.common import ForceOption, JsonOption, console, counted, note, on_terminal, open_kg, print_json
+from loginfer.cli.common import ForceOption, JsonOption, console, counted, note, on_terminal, open_kg, print_json, table
 from loginfer.errors import InputError, UnknownNameError
 from loginfer.files import atomic_write, refuse_to_overwrite
 
 if TYPE_CHECKING:
+    from rich.live import Live
+
     from loginfer.benchmark import Benchmark
     from loginfer.kg import KnowledgeGraph
     from loginfer.logic.rule import ScoredRule, ZeroRule
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 KIND = "rule miner"
-DIALECTS = ("anyburl", "arrow")
-# Miners that compare positives with negatives.
-COMPARING = ("contrast",)
 # So many of the best rules are shown at the end.
 BEST = 10
 
@@ -90,6 +88,7 @@ def mine(
     Ctrl-C ends the mining; the rules found so far are written.
     """
     from loginfer.settings import configure
+    from loginfer.systems.rules.texts import MINED_DIALECTS
 
     entry = _miner_named(miner)
     if seconds is not None and steps is not None:
@@ -100,8 +99,8 @@ def mine(
         "seconds": seconds, "steps": steps, "seed": seed, "jar": jar, "rules": rules,
     }  # fmt: skip
     settings = _settings(entry, options, set or [], at)
-    if to is not None and to.casefold() not in DIALECTS:
-        raise UnknownNameError("dialect for mined rules", to, DIALECTS, where="--to")
+    if to is not None and to.casefold() not in MINED_DIALECTS:
+        raise UnknownNameError("dialect for mined rules", to, MINED_DIALECTS, where="--to")
     files = {second: out.with_name(f"{out.stem}-{second:g}{out.suffix}") for second in at}
     for path in (out, *files.values()):
         refuse_to_overwrite(path, force)
@@ -110,7 +109,7 @@ def mine(
         if path.exists() and Path(source).exists() and path.samefile(source):
             raise InputError(f"`{path}` is what is mined", where="--out", hint="choose another name")
     chosen: Miner = configure(entry.load(), settings)
-    benchmark = _opened(source, negatives, compares=entry.name in COMPARING)
+    benchmark = _opened(source, negatives, compares=chosen.needs_negatives)
     written: list[str] = []
 
     def keep(second: float, found: MinedRules) -> None:
@@ -118,7 +117,7 @@ def mine(
         written.append(str(files[second]))
 
     started = time.monotonic()
-    mining, interrupted = watched(chosen, benchmark, at, keep)
+    mining, interrupted = mine_with_progress(chosen, benchmark, at, keep)
     found = mining.rules()
     spent = time.monotonic() - started
     for message in getattr(mining, "notes", ()):
@@ -128,7 +127,18 @@ def mine(
         if to is None:
             note("written in arrow: names or shapes of these rules cannot be expressed in AnyBURL's format")
         note("in arrow nothing says that different variables stand for different entities, as they do here")
-    answer = _answer(entry, found, spent, out, interrupted, written, mining)
+    answer: dict[str, Any] = {
+        "miner": entry.name,
+        "rules": len(found),
+        "by_length": by_length(found),
+        "seconds": round(spent, 3),
+        "out": str(out) if dialect else None,
+        "interrupted": interrupted,
+    }
+    if written:
+        answer["snapshots"] = written
+    if getattr(mining, "jar_sha256", None) is not None:
+        answer["jar_sha256"] = mining.jar_sha256  # type: ignore[attr-defined]
     if json:
         print_json(answer)
     else:
@@ -249,7 +259,7 @@ def _is_benchmark(path: Path) -> bool:
     return "manifest.json" in names or Role("train") in roles(names)
 
 
-# -- what was found --------------------------------------------------------------------------------
+# -- what is written and shown ---------------------------------------------------------------------
 
 
 def _write(found: MinedRules, benchmark: Benchmark, path: Path, to: str | None, force: bool) -> str:
@@ -281,33 +291,7 @@ def _lines(found: MinedRules, benchmark: Benchmark, to: str | None) -> tuple[str
     return "arrow", list(rule_lines(found, benchmark.graph, "arrow"))
 
 
-def _answer(
-    entry: SystemEntry,
-    found: MinedRules,
-    seconds: float,
-    out: Path,
-    interrupted: bool,
-    snapshots: list[str],
-    mining: Mining,
-) -> dict[str, Any]:
-
-    answer: dict[str, Any] = {
-        "miner": entry.name,
-        "rules": len(found),
-        "by_length": by_length(found),
-        "seconds": round(seconds, 3),
-        "out": str(out) if len(found) or not interrupted else None,
-        "interrupted": interrupted,
-    }
-    if snapshots:
-        answer["snapshots"] = snapshots
-    if getattr(mining, "jar_sha256", None) is not None:
-        answer["jar_sha256"] = mining.jar_sha256  # type: ignore[attr-defined]
-    return answer
-
-
 def _print(answer: Mapping[str, Any], found: MinedRules, benchmark: Benchmark) -> None:
-    from loginfer.cli.common import console, table
     from loginfer.cli.rules import print_rules
 
     shown = table("rules", "", numbers=("rules",))
@@ -320,6 +304,8 @@ def _print(answer: Mapping[str, Any], found: MinedRules, benchmark: Benchmark) -
     print(f"{counted(len(found), 'rule')} in {answer['seconds']:.1f} s{where}")
 
 
+# -- progress --------------------------------------------------------------------------------------
+
 # Seconds between two looks at the rules on a terminal.
 PAUSE = 1.0
 # However many rules there are, looking at them takes one of so many seconds at most.
@@ -330,7 +316,7 @@ FIRST_LINE, LONGEST_PAUSE = 5.0, 60.0
 MINING_BEST = 5
 
 
-def watched(
+def mine_with_progress(
     miner: Miner,
     benchmark: Benchmark,
     snapshots: Sequence[float] = (),
@@ -351,7 +337,8 @@ def watched(
     """
     started = time.monotonic()
     left = list(snapshots)
-    with _shown(benchmark.graph) as tell:
+    display = _Display(benchmark.graph)
+    with display.screen or contextlib.nullcontext():
         mining = miner.begin(benchmark)
         try:
             going = True
@@ -360,7 +347,7 @@ def watched(
                 elapsed = time.monotonic() - started
                 while keep is not None and left and (elapsed >= left[0] or not going):
                     keep(left.pop(0), mining.rules())
-                tell(mining, elapsed)
+                display.show(mining, elapsed)
         except (KeyboardInterrupt, SystemError) as error:
             # One that came in the way of a compiled kernel is the cause of a SystemError.
             if not _caused_by_interruption(error):
@@ -375,58 +362,34 @@ def _caused_by_interruption(error: BaseException | None) -> bool:
     return error is not None
 
 
-# -- what is shown meanwhile -----------------------------------------------------------------------
+class _Display:
+    """Shows how a mining goes on: on a terminal the best rules so far, elsewhere a line now and then."""
 
+    def __init__(self, graph: KnowledgeGraph) -> None:
+        self._graph = graph
+        self.screen: Live | None = None
+        self._next = self._pause = FIRST_LINE
+        if on_terminal(sys.stderr):
+            from rich.live import Live
 
-def _shown(graph: KnowledgeGraph) -> _Lines | _Screen:
-    return _Screen(graph) if on_terminal(sys.stderr) else _Lines()
+            self.screen = Live(console=console(stderr=True), transient=True, auto_refresh=False)
+            self._next = 0.0
 
-
-class _Lines:
-    """A line now and then, where nobody looks."""
-
-    def __init__(self) -> None:
-        self._pause = self._next = FIRST_LINE
-
-    def __enter__(self) -> _Lines:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def __call__(self, mining: Mining, elapsed: float) -> None:
+    def show(self, mining: Mining, elapsed: float) -> None:
+        """Show how far it is, if it is time to."""
         if elapsed < self._next:
+            return
+        if self.screen is not None:
+            before = time.monotonic()
+            self.screen.update(self._picture(mining, elapsed), refresh=True)
+            self._next = elapsed + max(PAUSE, SPARING * (time.monotonic() - before))
             return
         note(f"{elapsed:.0f} s: {_progress(mining)}, {counted(len(mining.rules()), 'rule')} found")
         self._pause = min(2 * self._pause, LONGEST_PAUSE)
         self._next = elapsed + self._pause
 
-
-class _Screen:
-    """A bar, the number of rules, and the best of them, on a terminal."""
-
-    def __init__(self, graph: KnowledgeGraph) -> None:
-        from rich.live import Live
-
-        self._graph = graph
-        self._live = Live(console=console(stderr=True), transient=True, auto_refresh=False)
-        self._next = 0.0
-
-    def __enter__(self) -> _Screen:
-        self._live.__enter__()
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._live.__exit__(*error)
-
-    def __call__(self, mining: Mining, elapsed: float) -> None:
-        if elapsed < self._next:
-            return
-        before = time.monotonic()
-        self._live.update(self._drawn(mining, elapsed), refresh=True)
-        self._next = elapsed + max(PAUSE, SPARING * (time.monotonic() - before))
-
-    def _drawn(self, mining: Mining, elapsed: float) -> Any:
+    def _picture(self, mining: Mining, elapsed: float) -> Any:
+        """Return a bar, the number of rules, and the best of them."""
         from rich.console import Group
         from rich.padding import Padding
         from rich.progress_bar import ProgressBar
@@ -451,7 +414,7 @@ def _progress(mining: Mining) -> str:
     return f"{what} {done:,}" if total is None else f"{what} {done:,} of {total:,}"
 
 
-# -- what was found --------------------------------------------------------------------------------
+# -- rules in short --------------------------------------------------------------------------------
 
 
 def best_rules(found: MinedRules, graph: KnowledgeGraph, count: int) -> list[ScoredRule | ZeroRule]:

@@ -1,11 +1,4 @@
-"""Loginfer rules.
-
-`loginfer rules show`: the rules of a file, sorted and filtered; and how rules are shown.
-
-`loginfer rules analyse`: which rules of a benchmark mined rules entail, beside what chance would.
-
-`loginfer rules`: rank bodies, apply rules, explain triples, convert rule files.
-"""
+"""`loginfer rules`: rank bodies, apply rules, explain triples, convert and show rule files, compare mined rules."""
 
 from __future__ import annotations
 
@@ -54,290 +47,10 @@ if TYPE_CHECKING:
     from loginfer.logic.rule import Atom, Rule, ScoredRule, ZeroRule
     from loginfer.systems.rules.listing import Listing
 
+app = typer.Typer(help="Rules and patterns: rank their bodies, apply, explain, convert.", no_args_is_help=True)
 
 # From so many rows on a table is printed line by line: to lay it out would take long.
 LONG = 2000
-
-
-def show(
-    rules: Annotated[str, typer.Argument(metavar="FILE", help="A rule file in any dialect, e.g. of `loginfer mine`.")],
-    head: Annotated[str | None, typer.Option("--head", help="Only rules with this relation in the head.")] = None,
-    relation: Annotated[
-        str | None, typer.Option("--relation", help="Only rules with this relation in head or body.")
-    ] = None,
-    length: Annotated[
-        int | None, typer.Option("--length", help="Only rules with so many atoms in the body.", min=0)
-    ] = None,
-    min_confidence: Annotated[
-        float | None, typer.Option("--min-confidence", help="Only rules at least that sure.", min=0)
-    ] = None,
-    min_correct: Annotated[
-        int | None, typer.Option("--min-correct", help="Only rules right at least that often.", min=0)
-    ] = None,
-    top: Annotated[int, typer.Option("--top", "-n", help="How many rules to show.", min=1)] = 50,
-    sort: Annotated[
-        str, typer.Option("--sort", help="confidence or correct, largest first; length, shortest first.")
-    ] = "confidence",
-    short: Annotated[bool, typer.Option("--short", help="Names by their last part, behind the last / or #.")] = False,
-    dialect: Annotated[
-        str | None, typer.Option("--from", help="Dialect of the rule file; detected by default.")
-    ] = None,
-    on_error: OnErrorOption = OnError.fail,
-    json: JsonOption = False,
-) -> None:
-    """Show the rules of a file, best first.
-
-    Relations may be given by their last part (behind the last / or #).
-    """
-    from loginfer.logic import dialect_named
-    from loginfer.systems.rules.listing import SORTED_BY, list_rules
-
-    wanted = next((each for each in SORTED_BY if each == sort.strip().casefold()), None)
-    if wanted is None:
-        raise UnknownNameError("order", sort, SORTED_BY, where="--sort")
-    listing = list_rules(rules, on_error.value, dialect and dialect_named(dialect).name)
-    places = listing.select(
-        head=head, relation=relation, length=length, min_confidence=min_confidence, min_correct=min_correct, sort=wanted
-    )
-    if listing.skipped:
-        note(f"skipped {counted(len(listing.skipped), 'bad line')}, e.g. {listing.skipped[0]}")
-    if json:
-        print_json(_as_json(listing, places, top))
-        return
-    print_rules([listing.rule(place) for place in places[:top].tolist()], short=short)
-    fitting = "" if len(places) == len(listing) else f"; {len(places):,} fit"
-    note(f"{counted(len(listing), 'rule')} in {rules}{fitting}; {min(top, len(places)):,} shown")
-
-
-def _as_json(listing: Listing, places: npt.NDArray[Any], top: int) -> dict[str, Any]:
-    shown = []
-    for place in places[:top].tolist():
-        rule = listing.rule(place)
-        shown.append(
-            {
-                "predictions": rule.predictions,
-                "correct": rule.correct,
-                "confidence": rule.confidence,
-                "length": int(listing.length[place]),
-                "rule": rule_text(rule, short=False),
-                "line": int(listing.line[place]),
-            }
-        )
-    return {
-        "file": listing.path,
-        "dialect": listing.dialect,
-        "rules": len(listing),
-        "fitting": len(places),
-        "skipped": len(listing.skipped),
-        "shown": shown,
-    }
-
-
-# -- how rules are shown ---------------------------------------------------------------------------
-
-
-def rule_text(rule: ScoredRule | ZeroRule, *, short: bool) -> str:
-    """Return a rule in our syntax; a zero rule has nothing in front of the arrow."""
-    from loginfer.logic.rule import ZeroRule
-
-    if isinstance(rule, ZeroRule):
-        return f"-> {shortened_part(rule.head) if short else rule.head}"
-    return shortened(rule.rule) if short else str(rule.rule)
-
-
-def shortened(rule: Rule) -> str:
-    """Return a rule with the last parts of its names."""
-    return f"{', '.join(map(shortened_part, rule.body))} -> {shortened_part(rule.head)}"
-
-
-def shortened_part(part: Any) -> str:
-    """Return an atom with the last parts of its names; an inequality likewise."""
-    from loginfer.logic.rule import Atom, Constant, Negation, Variable
-    from loginfer.systems.rules.listing import short_name
-
-    def term(old: Any) -> Any:
-        return old if isinstance(old, Variable) else Constant(short_name(old.name))
-
-    if isinstance(part, Negation):
-        return f"not {shortened_part(part.atom)}"
-    if not isinstance(part, Atom):
-        return " != ".join(str(term(old)) for old in part.terms)
-    made: Atom = Atom(
-        term(part.subject), part.relation if part.is_type else short_name(str(part.relation)), term(part.object)
-    )
-    return str(made)
-
-
-def print_rules(rules: list[ScoredRule | ZeroRule], *, short: bool, title: str | None = None) -> None:
-    """Print a table of rules with their measures."""
-    rows = [
-        (
-            "" if rule.predictions is None else f"{rule.predictions:,}",
-            "" if rule.correct is None else f"{rule.correct:,}",
-            "" if rule.confidence is None else f"{rule.confidence:.4f}",
-            rule_text(rule, short=short),
-        )
-        for rule in rules
-    ]
-    if len(rows) > LONG or not on_terminal(sys.stdout):
-        # What is piped into another program is aligned, but never folded; a table would take its time.
-        widths = [max([len(name), *(len(row[i]) for row in rows)]) for i, name in enumerate(_MEASURES)]
-        if title:
-            print(title)
-        for row in ((*_MEASURES, "rule"), *rows):
-            measures = "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=False))
-            sys.stdout.write(f"{measures}  {row[-1]}\n")
-        return
-    listing = table(*_MEASURES, "rule", numbers=_MEASURES, title=title)
-    for row in rows:
-        listing.add_row(*row)
-    console().print(listing)
-
-
-_MEASURES = ("predictions", "correct", "confidence")
-
-
-def analyse(
-    benchmark: Annotated[
-        Path, typer.Argument(metavar="BENCH", help="A benchmark's folder with rules.", show_default=False)
-    ],
-    rules: Annotated[
-        str, typer.Option("--rules", help="Mined rules: a file in any dialect, or the folder of a run of a rule miner.")
-    ],
-    dialect: Annotated[
-        str | None, typer.Option("--from", help="Dialect of the rule file; detected by default.")
-    ] = None,
-    on_error: Annotated[
-        OnError, typer.Option("--on-error", help="Lines that are no rule: stop, or skip and count them.")
-    ] = OnError.fail,
-    seed: Annotated[int, typer.Option(help="Seed of the random heads.", min=0)] = 0,
-    draws: Annotated[int, typer.Option(help="Random heads for each body.", min=1)] = 20,
-    confidences: Annotated[
-        str, typer.Option(help="Least confidences, for each of which the figures are given too.")
-    ] = "0,0.05,0.1,0.5",
-    top: Annotated[int, typer.Option("--top", "-n", help="Rules to show that were not found as they are.", min=0)] = 10,
-    short: Annotated[bool, typer.Option("--short", help="Names by their last part, behind the last / or #.")] = False,
-    out: Annotated[Path | None, typer.Option("--out", help="Also write what --json prints to this file.")] = None,
-    force: ForceOption = False,
-    json: JsonOption = False,
-) -> None:
-    """Compare mined rules with a benchmark's: found, entailed or missed, and what was learned instead.
-
-    ε_ent, ε_cont and the share of undesired sub-rules that are entailed, each beside its controls: a single
-    step instead of the closure, the same bodies with random heads, and only rules of some confidence.
-    """
-    from loginfer.benchmark import load_benchmark
-    from loginfer.evaluation.rule_recovering import read_mined, rule_recovery
-    from loginfer.files import atomic_write
-
-    levels = _levels(confidences)
-    if out is not None:
-        refuse_to_overwrite(out, force)
-    known = load_benchmark(benchmark)
-    if not known.rules:
-        raise InputError(
-            f"the rules of `{benchmark}` are not known: it has no rules.txt",
-            hint="mined rules can be compared with the rules of a benchmark only",
-        )
-    mined, notes = read_mined(rules, known, dialect=dialect, on_error=on_error.value)
-    for message in notes:
-        note(message)
-    with progress_bar() as progress:
-        found = rule_recovery(
-            known.program, mined, known.graph, seed=seed, draws=draws, confidences=levels, progress=progress
-        )
-    answer = {"benchmark": known.name, "rules_file": rules, **found.as_dict(), "notes": notes}
-    if out is not None:
-        from json import dumps
-
-        with atomic_write(out, force=force) as stream:
-            stream.write(dumps(answer, ensure_ascii=False, indent=2) + "\n")
-    if json:
-        print_json(answer)
-        return
-    _print_figures(found)
-    _print_rules(found, top, short)
-
-
-def _levels(text: str) -> list[float]:
-    try:
-        levels = [float(part) for part in text.split(",") if part.strip()]
-    except ValueError:
-        levels = [-1.0]
-    if not all(0 <= level <= 1 for level in levels):
-        raise InputError(
-            f"`{text}` is no list of confidences", hint="numbers from 0 to 1 with commas, such as 0,0.05,0.1,0.5"
-        )
-    return levels
-
-
-# -- for people ------------------------------------------------------------------------------------
-
-
-def _print_figures(found: RuleRecovery) -> None:
-    names = ("confidence", "mined", "ε_ent", "one step", "random heads", "ε_cont", "R⁻ entailed")
-    shown = table(*names, numbers=names[1:])
-    for label, figures in (("all", found.figures), *((f"≥ {f.confidence:g}", f) for f in found.by_confidence)):
-        shown.add_row(label, f"{figures.mined:,}", *_shares(figures))
-    plain = console()
-    plain.print(shown)
-    plain.print(
-        f"{counted(len(found.rules), 'benchmark rule')}; {counted(found.subrules, 'sub-rule')} in R⁻; "
-        f"random heads: mean of {counted(found.draws, 'draw')}, seed {found.seed}"
-    )
-    if found.figures.undecided:
-        plain.print(
-            f"{counted(found.figures.undecided, 'question')} about entailment not decided, counted as not "
-            "entailed: a rule has a negation, or too many constants of the rules take part"
-        )
-
-
-def _shares(figures: RecoveryFigures) -> list[str]:
-    shares = (
-        figures.eps_ent,
-        figures.eps_ent_single_step,
-        figures.eps_ent_random_heads,
-        figures.eps_cont,
-        figures.subrules_entailed,
-    )
-    return ["-" if share is None else f"{100 * share:.1f} %" for share in shares]
-
-
-def _print_rules(found: RuleRecovery, top: int, short: bool) -> None:
-    plain = console()
-    counts = dict.fromkeys(("found", "entailed", "missed", "undecided"), 0)
-    for rule in found.rules:
-        counts[rule.status] += 1
-    plain.print(", ".join(f"{count:,} {status}" for status, count in counts.items() if count))
-    others = [rule for rule in found.rules if rule.status != "found"]
-    # What was missed says more than what follows somehow.
-    others.sort(key=lambda rule: rule.status == "entailed")
-    for rule in others[:top]:
-        plain.print()
-        _print_rule(rule, short)
-    if len(others) > top:
-        note(f"{len(others) - top:,} more rules that were not found as they are: --top N, or --json for all")
-
-
-def _print_rule(rule: RecoveredRule, short: bool) -> None:
-
-    plain = console()
-    whole: Callable[[Any], str] = shortened if short else str
-    part: Callable[[Any], str] = shortened_part if short else str
-    plain.print(f"{rule.status:<9} {whole(rule.rule)}")
-    if rule.status == "entailed" and not rule.derivation:
-        plain.print("          its head is in its body")
-    for number, step in enumerate(rule.derivation, 1):
-        premises = ", ".join(map(part, step.premises)) or "nothing"
-        plain.print(f"          {number}. from {premises} follows {part(step.conclusion)}")
-        plain.print(f"             by {whole(step.rule)}")
-    for shortcut in rule.shortcuts:
-        plain.print(f"          undesired, but entailed too: {whole(shortcut)}")
-
-
-app = typer.Typer(help="Rules and patterns: rank their bodies, apply, explain, convert.", no_args_is_help=True)
-
-# From so many rows on a table is printed line by line: to lay it out would take longer than to count it.
 
 RulesArgument = Annotated[
     str,
@@ -348,6 +61,10 @@ RulesArgument = Annotated[
     ),
 ]
 DialectOption = Annotated[str | None, typer.Option("--from", help="Dialect of the rule file; detected by default.")]
+BadLinesOption = Annotated[
+    OnError, typer.Option("--on-error", help="Lines that are no rule: stop, or skip and count them.")
+]
+ShortOption = Annotated[bool, typer.Option("--short", help="Names by their last part, behind the last / or #.")]
 
 
 @app.command(epilog="Example:  loginfer rules rank fb15k-237 --pattern diamond --top 200 --json")
@@ -547,9 +264,7 @@ def convert(
     to: Annotated[str, typer.Option("--to", help="arrow, rdfox, nemo, anyburl, amie, datalog, sparql or sql.")],
     out: Annotated[Path | None, typer.Option("--out", help="Where to write; by default to the screen.")] = None,
     dialect: DialectOption = None,
-    on_error: Annotated[
-        OnError, typer.Option("--on-error", help="Lines that are no rule: stop, or skip and count them.")
-    ] = OnError.fail,
+    on_error: BadLinesOption = OnError.fail,
     force: ForceOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -596,5 +311,264 @@ def patterns(json: JsonOption = False) -> None:
     console().print(listing)
 
 
-app.command(epilog="Example:  loginfer rules show rules.tsv --head nationality --top 10 --short")(show)
-app.command(epilog="Example:  loginfer rules analyse LogInfer-FB-trian-qg --rules rules.tsv --json")(analyse)
+@app.command(epilog="Example:  loginfer rules show rules.tsv --head nationality --top 10 --short")
+def show(
+    rules: Annotated[str, typer.Argument(metavar="FILE", help="A rule file in any dialect, e.g. of `loginfer mine`.")],
+    head: Annotated[str | None, typer.Option("--head", help="Only rules with this relation in the head.")] = None,
+    relation: Annotated[
+        str | None, typer.Option("--relation", help="Only rules with this relation in head or body.")
+    ] = None,
+    length: Annotated[
+        int | None, typer.Option("--length", help="Only rules with so many atoms in the body.", min=0)
+    ] = None,
+    min_confidence: Annotated[
+        float | None, typer.Option("--min-confidence", help="Only rules at least that sure.", min=0)
+    ] = None,
+    min_correct: Annotated[
+        int | None, typer.Option("--min-correct", help="Only rules right at least that often.", min=0)
+    ] = None,
+    top: Annotated[int, typer.Option("--top", "-n", help="How many rules to show.", min=1)] = 50,
+    sort: Annotated[
+        str, typer.Option("--sort", help="confidence or correct, largest first; length, shortest first.")
+    ] = "confidence",
+    short: ShortOption = False,
+    dialect: DialectOption = None,
+    on_error: OnErrorOption = OnError.fail,
+    json: JsonOption = False,
+) -> None:
+    """Show the rules of a file, best first.
+
+    Relations may be given by their last part (behind the last / or #).
+    """
+    from loginfer.logic import dialect_named
+    from loginfer.systems.rules.listing import SORTED_BY, list_rules
+
+    wanted = next((each for each in SORTED_BY if each == sort.strip().casefold()), None)
+    if wanted is None:
+        raise UnknownNameError("order", sort, SORTED_BY, where="--sort")
+    listing = list_rules(rules, on_error.value, dialect and dialect_named(dialect).name)
+    places = listing.select(
+        head=head, relation=relation, length=length, min_confidence=min_confidence, min_correct=min_correct, sort=wanted
+    )
+    if listing.skipped:
+        note(f"skipped {counted(len(listing.skipped), 'bad line')}, e.g. {listing.skipped[0]}")
+    if json:
+        print_json(_as_json(listing, places, top))
+        return
+    print_rules([listing.rule(place) for place in places[:top].tolist()], short=short)
+    fitting = "" if len(places) == len(listing) else f"; {len(places):,} fit"
+    note(f"{counted(len(listing), 'rule')} in {rules}{fitting}; {min(top, len(places)):,} shown")
+
+
+def _as_json(listing: Listing, places: npt.NDArray[Any], top: int) -> dict[str, Any]:
+    shown = []
+    for place in places[:top].tolist():
+        rule = listing.rule(place)
+        shown.append(
+            {
+                "predictions": rule.predictions,
+                "correct": rule.correct,
+                "confidence": rule.confidence,
+                "length": int(listing.length[place]),
+                "rule": rule_text(rule, short=False),
+                "line": int(listing.line[place]),
+            }
+        )
+    return {
+        "file": listing.path,
+        "dialect": listing.dialect,
+        "rules": len(listing),
+        "fitting": len(places),
+        "skipped": len(listing.skipped),
+        "shown": shown,
+    }
+
+
+# -- how rules are shown ---------------------------------------------------------------------------
+
+
+def rule_text(rule: ScoredRule | ZeroRule, *, short: bool) -> str:
+    """Return a rule in our syntax; a zero rule has nothing in front of the arrow."""
+    from loginfer.logic.rule import ZeroRule
+
+    if isinstance(rule, ZeroRule):
+        return f"-> {shortened_part(rule.head) if short else rule.head}"
+    return shortened(rule.rule) if short else str(rule.rule)
+
+
+def shortened(rule: Rule) -> str:
+    """Return a rule with the last parts of its names."""
+    return f"{', '.join(map(shortened_part, rule.body))} -> {shortened_part(rule.head)}"
+
+
+def shortened_part(part: Any) -> str:
+    """Return an atom with the last parts of its names; an inequality likewise."""
+    from loginfer.logic.rule import Atom, Constant, Negation, Variable
+    from loginfer.systems.rules.listing import short_name
+
+    def term(old: Any) -> Any:
+        return old if isinstance(old, Variable) else Constant(short_name(old.name))
+
+    if isinstance(part, Negation):
+        return f"not {shortened_part(part.atom)}"
+    if not isinstance(part, Atom):
+        return " != ".join(str(term(old)) for old in part.terms)
+    made: Atom = Atom(
+        term(part.subject), part.relation if part.is_type else short_name(str(part.relation)), term(part.object)
+    )
+    return str(made)
+
+
+def print_rules(rules: list[ScoredRule | ZeroRule], *, short: bool, title: str | None = None) -> None:
+    """Print a table of rules with their measures."""
+    rows = [
+        (
+            "" if rule.predictions is None else f"{rule.predictions:,}",
+            "" if rule.correct is None else f"{rule.correct:,}",
+            "" if rule.confidence is None else f"{rule.confidence:.4f}",
+            rule_text(rule, short=short),
+        )
+        for rule in rules
+    ]
+    if len(rows) > LONG or not on_terminal(sys.stdout):
+        # What is piped into another program is aligned, but never folded; a table would take its time.
+        widths = [max([len(name), *(len(row[i]) for row in rows)]) for i, name in enumerate(_MEASURES)]
+        if title:
+            print(title)
+        for row in ((*_MEASURES, "rule"), *rows):
+            measures = "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=False))
+            sys.stdout.write(f"{measures}  {row[-1]}\n")
+        return
+    listing = table(*_MEASURES, "rule", numbers=_MEASURES, title=title)
+    for row in rows:
+        listing.add_row(*row)
+    console().print(listing)
+
+
+_MEASURES = ("predictions", "correct", "confidence")
+
+
+@app.command(epilog="Example:  loginfer rules analyse LogInfer-FB-trian-qg --rules rules.tsv --json")
+def analyse(
+    benchmark: Annotated[
+        Path, typer.Argument(metavar="BENCH", help="A benchmark's folder with rules.", show_default=False)
+    ],
+    rules: Annotated[
+        str, typer.Option("--rules", help="Mined rules: a file in any dialect, or the folder of a run of a rule miner.")
+    ],
+    dialect: DialectOption = None,
+    on_error: BadLinesOption = OnError.fail,
+    seed: Annotated[int, typer.Option(help="Seed of the random heads.", min=0)] = 0,
+    draws: Annotated[int, typer.Option(help="Random heads for each body.", min=1)] = 20,
+    confidences: Annotated[
+        str, typer.Option(help="Least confidences, for each of which the figures are given too.")
+    ] = "0,0.05,0.1,0.5",
+    top: Annotated[int, typer.Option("--top", "-n", help="Rules to show that were not found as they are.", min=0)] = 10,
+    short: ShortOption = False,
+    out: Annotated[Path | None, typer.Option("--out", help="Also write what --json prints to this file.")] = None,
+    force: ForceOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Compare mined rules with a benchmark's: found, entailed or missed, and what was learned instead.
+
+    ε_ent, ε_cont and the share of undesired sub-rules that are entailed, each beside its controls: a single
+    step instead of the closure, the same bodies with random heads, and only rules of some confidence.
+    """
+    from loginfer.benchmark import load_benchmark
+    from loginfer.evaluation.rule_recovering import read_mined, rule_recovery
+    from loginfer.files import atomic_write
+
+    levels = _levels(confidences)
+    if out is not None:
+        refuse_to_overwrite(out, force)
+    known = load_benchmark(benchmark)
+    if not known.rules:
+        raise InputError(
+            f"the rules of `{benchmark}` are not known: it has no rules.txt",
+            hint="mined rules can be compared with the rules of a benchmark only",
+        )
+    mined, notes = read_mined(rules, known, dialect=dialect, on_error=on_error.value)
+    for message in notes:
+        note(message)
+    with progress_bar() as progress:
+        found = rule_recovery(
+            known.program, mined, known.graph, seed=seed, draws=draws, confidences=levels, progress=progress
+        )
+    answer = {"benchmark": known.name, "rules_file": rules, **found.as_dict(), "notes": notes}
+    if out is not None:
+        from json import dumps
+
+        with atomic_write(out, force=force) as stream:
+            stream.write(dumps(answer, ensure_ascii=False, indent=2) + "\n")
+    if json:
+        print_json(answer)
+        return
+    _print_figures(found)
+    _print_rules(found, top, short)
+
+
+def _levels(text: str) -> list[float]:
+    try:
+        levels = [float(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        levels = [-1.0]
+    if not all(0 <= level <= 1 for level in levels):
+        raise InputError(
+            f"`{text}` is no list of confidences", hint="numbers from 0 to 1 with commas, such as 0,0.05,0.1,0.5"
+        )
+    return levels
+
+
+def _print_figures(found: RuleRecovery) -> None:
+    names = ("confidence", "mined", "ε_ent", "one step", "random heads", "ε_cont", "R⁻ entailed")
+    shown = table(*names, numbers=names[1:])
+    for label, figures in (("all", found.figures), *((f"≥ {f.confidence:g}", f) for f in found.by_confidence)):
+        shown.add_row(label, f"{figures.mined:,}", *_shares(figures))
+    plain = console()
+    plain.print(shown)
+    plain.print(
+        f"{counted(len(found.rules), 'benchmark rule')}; {counted(found.subrules, 'sub-rule')} in R⁻; "
+        f"random heads: mean of {counted(found.draws, 'draw')}, seed {found.seed}"
+    )
+    if found.figures.undecided:
+        plain.print(
+            f"{counted(found.figures.undecided, 'question')} about entailment not decided, counted as not "
+            "entailed: a rule has a negation, or too many constants of the rules take part"
+        )
+
+
+def _shares(figures: RecoveryFigures) -> list[str]:
+    names = ("eps_ent", "eps_ent_single_step", "eps_ent_random_heads", "eps_cont", "subrules_entailed")
+    shares = (getattr(figures, name) for name in names)
+    return ["-" if share is None else f"{100 * share:.1f} %" for share in shares]
+
+
+def _print_rules(found: RuleRecovery, top: int, short: bool) -> None:
+    plain = console()
+    counts = dict.fromkeys(("found", "entailed", "missed", "undecided"), 0)
+    for rule in found.rules:
+        counts[rule.status] += 1
+    plain.print(", ".join(f"{count:,} {status}" for status, count in counts.items() if count))
+    others = [rule for rule in found.rules if rule.status != "found"]
+    # What was missed says more than what follows somehow.
+    others.sort(key=lambda rule: rule.status == "entailed")
+    for rule in others[:top]:
+        plain.print()
+        _print_rule(rule, short)
+    if len(others) > top:
+        note(f"{len(others) - top:,} more rules that were not found as they are: --top N, or --json for all")
+
+
+def _print_rule(rule: RecoveredRule, short: bool) -> None:
+    plain = console()
+    whole: Callable[[Any], str] = shortened if short else str
+    part: Callable[[Any], str] = shortened_part if short else str
+    plain.print(f"{rule.status:<9} {whole(rule.rule)}")
+    if rule.status == "entailed" and not rule.derivation:
+        plain.print("          its head is in its body")
+    for number, step in enumerate(rule.derivation, 1):
+        premises = ", ".join(map(part, step.premises)) or "nothing"
+        plain.print(f"          {number}. from {premises} follows {part(step.conclusion)}")
+        plain.print(f"             by {whole(step.rule)}")
+    for shortcut in rule.shortcuts:
+        plain.print(f"          undesired, but entailed too: {whole(shortcut)}")

@@ -45,6 +45,8 @@ from loginfer.systems.rules.mined import MinedRules, Miner, RuleTable
 class Contrast(Miner):
     """Looks for bodies that tell the positives of a relation from its negatives, and weighs a short list."""
 
+    needs_negatives = True
+
     positives: int = setting(6000, "triples of P_train for each head, at most", least=1)
     negatives: int = setting(20_000, "triples of N_train for each head, at most", least=1)
     proposers: int = setting(30, "positives whose bodies are looked at", least=1)

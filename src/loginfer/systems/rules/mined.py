@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -363,6 +363,9 @@ class Miner(ABC):
 
     Subclasses have their settings as fields (see `loginfer.systems.registry`).
     """
+
+    # Whether it compares positives with negatives, and cannot mine a bare graph.
+    needs_negatives: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_settings(self)
