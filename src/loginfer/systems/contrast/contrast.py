@@ -38,7 +38,7 @@ from loginfer.systems.contrast.kernels import GIVEN, TRAIN_POSITIVE, Bodies, Bod
 from loginfer.systems.contrast.model import ContrastScorer, HeadModel, WeightedBody, in_order, scored_rules
 from loginfer.systems.contrast.search import Search
 from loginfer.systems.interface import Arrays, Checkpoint, Unwatched, Watch
-from loginfer.systems.rules.mined import MinedRules, Miner, RuleTable
+from loginfer.systems.rules.mined import MinedRules, Miner, Mining, RuleTable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,7 +206,7 @@ def training_negatives(benchmark: Benchmark) -> NegativeSet:
     )
 
 
-class ContrastMining:
+class ContrastMining(Mining):
     """Mining under way: each step learns the model of one head."""
 
     def __init__(self, settings: Contrast, benchmark: Benchmark) -> None:
@@ -280,7 +280,3 @@ class ContrastMining:
     def progress(self) -> tuple[str, int, int | None]:
         """Return how many heads are learnt, of how many."""
         return "learning heads", len(self.models), self._heads
-
-    def checkpoint(self) -> Checkpoint | None:
-        """Return None: it is quicker to start again."""
-        return None

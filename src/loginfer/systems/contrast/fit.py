@@ -295,22 +295,6 @@ def _curvature(margin: Any, width: Any) -> Any:
     return 1 / (2 + np.exp(distance) + np.exp(-distance))
 
 
-@inlined
-def _newton(pull: Any, curvature: Any, penalty: Any, weight: Any) -> Any:
-    """Return the step that minimises a quadratic with an L1 penalty, not below 0."""
-    return max((pull - penalty) / curvature, -weight)
-
-
-@inlined
-def _move(
-    rows: Any, first: Any, last: Any, every: Any, step: Any, signs: Any, costs: Any, margins: Any, pulls: Any
-) -> None:
-    for place in range(first, last):
-        row = place if every else rows[place]
-        margins[row] += signs[row] * step
-        pulls[row] = signs[row] * costs[row] / (1 + np.exp(margins[row]))
-
-
 @kernel
 def logistic_l1(
     pointers: Any, rows: Any, signs: Any, costs: Any, penalties: Any, weights: Any, tolerance: float, rounds: int
@@ -323,40 +307,44 @@ def logistic_l1(
     by more than the tolerance, or after so many rounds.
     """
     features, size = len(pointers) - 1, len(signs)
-    margins, pulls = np.empty(size), np.empty(size)
-    for row in range(size):
-        margins[row] = signs[row] * weights[features]
+    margins, pulls = signs * weights[features], np.empty(size)
     for j in range(features):
         if weights[j] != 0:
-            for place in range(pointers[j], pointers[j + 1]):
-                margins[rows[place]] += signs[rows[place]] * weights[j]
+            for row in rows[pointers[j] : pointers[j + 1]]:
+                margins[row] += signs[row] * weights[j]
     for row in range(size):
         pulls[row] = signs[row] * costs[row] / (1 + np.exp(margins[row]))
+    # The intercept is a feature that all rows have.
+    rows = np.concatenate((rows, np.arange(size, dtype=np.int32)))
+    pointers = np.append(pointers, len(rows))
     widths = np.ones(features + 1)
     everything = True
     for _ in range(rounds):
         largest = 0.0
         for j in range(features + 1):
-            every = j == features
-            if not everything and not every and weights[j] == 0:
+            intercept = j == features
+            if not everything and not intercept and weights[j] == 0:
                 continue
-            first, last = (0, size) if every else (pointers[j], pointers[j + 1])
-            penalty = 0.0 if every else penalties[j]
+            own = rows[pointers[j] : pointers[j + 1]]
+            penalty = 0.0 if intercept else penalties[j]
             pull = 0.0
-            for place in range(first, last):
-                pull += pulls[place if every else rows[place]]
-            if not every and weights[j] == 0 and pull <= penalty:
+            for row in own:
+                pull += pulls[row]
+            if not intercept and weights[j] == 0 and pull <= penalty:
                 continue
             curvature = 1e-9
-            for place in range(first, last):
-                row = place if every else rows[place]
+            for row in own:
                 curvature += costs[row] * _curvature(margins[row], widths[j])
-            step = pull / curvature if every else _newton(pull, curvature, penalty, weights[j])
+            step = (pull - penalty) / curvature
+            if not intercept:
+                step = max(step, -weights[j])
             step = min(max(step, -widths[j]), widths[j])
             widths[j] = max(2 * abs(step), widths[j] / 2)
             if step != 0:
                 weights[j] += step
-                _move(rows, first, last, every, step, signs, costs, margins, pulls)
+                for row in own:
+                    margins[row] += signs[row] * step
+                    pulls[row] = signs[row] * costs[row] / (1 + np.exp(margins[row]))
                 largest = max(largest, abs(step))
         if largest < tolerance:
             if everything:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import combinations, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,8 +36,19 @@ from loginfer.systems.rules.paths import Edges, Ids, Longs, edges_of, neighbours
 
 EDGE, PATH2, BOTH, TRIANGLE, DIAMOND, PATH3, EDGE_TYPE, TYPED, GIVEN = range(9)
 SUBJECT_SIDE, OBJECT_SIDE = 0, 1
-# Atoms of each shape; inequalities are none. Those of TYPED and GIVEN depend on the digits.
-ATOMS = np.array([1, 2, 2, 3, 4, 3, 2, 0, 0])
+# The atoms of each shape, by the variables that the steps lead from and to; inequalities are none. For TYPED and
+# GIVEN they depend on the digits.
+_STEPS: dict[int, tuple[str, ...]] = {
+    EDGE: ("xy",),
+    PATH2: ("xz", "zy"),
+    BOTH: ("xy", "xy"),
+    TRIANGLE: ("xy", "xz", "zy"),
+    DIAMOND: ("xy", "xz", "zw", "wy"),
+    PATH3: ("xz", "zw", "wy"),
+    EDGE_TYPE: ("xy",),
+}
+_ALL_DIFFERENT = {TRIANGLE: "xyz", DIAMOND: "xyzw"}
+_ATOMS = np.array([len(_STEPS.get(shape, ())) + (shape == EDGE_TYPE) for shape in range(GIVEN + 1)])
 _DIGITS = 4
 # Shapes that fit into the largest digit of a code.
 _SHAPES = 16
@@ -52,7 +63,8 @@ _TURNED: dict[int, list[int]] = {
     PATH3: [2, 1, 0],
 }
 
-_X, _Y, _Z, _W = (Variable(name) for name in "xyzw")
+_VARIABLE = {name: Variable(name) for name in "xyzw"}
+_X, _Y, _Z = (_VARIABLE[name] for name in "xyz")
 
 
 @dataclass(frozen=True)
@@ -134,7 +146,7 @@ class Bodies:
     def atoms(self, codes: Longs) -> Longs:
         """Return int64[m], how many atoms each body has."""
         parts = self.unpack(codes)
-        atoms = ATOMS[parts[:, 0]]
+        atoms = _ATOMS[parts[:, 0]]
         typed = parts[:, 0] == TYPED
         atoms[typed] = np.count_nonzero(parts[typed, 1:4] != self.absent, axis=1)
         for place in np.flatnonzero(parts[:, 0] == GIVEN):
@@ -206,22 +218,15 @@ class Bodies:
         return []
 
     def _body(self, code: int) -> list[BodyAtom]:
-        shape, a, b, c, d = (int(digit) for digit in self.unpack(np.array([code]))[0])
-        if shape == EDGE:
-            return [self._step(a)]
-        if shape == PATH2:
-            return [self._step(a, _X, _Z), self._step(b, _Z, _Y)]
-        if shape == BOTH:
-            return [self._step(a), self._step(b)]
-        if shape == TRIANGLE:
-            return [self._step(a), self._step(b, _X, _Z), self._step(c, _Z, _Y), *_different(_X, _Y, _Z)]
-        if shape == DIAMOND:
-            path = [self._step(b, _X, _Z), self._step(c, _Z, _W), self._step(d, _W, _Y)]
-            return [self._step(a), *path, *_different(_X, _Y, _Z, _W)]
-        if shape == PATH3:
-            return [self._step(a, _X, _Z), self._step(b, _Z, _W), self._step(c, _W, _Y)]
-        if shape == EDGE_TYPE:
-            return [self._step(a), self._of_type((_X, _Y)[b], c)]
+        shape, *digits = (int(digit) for digit in self.unpack(np.array([code]))[0])
+        a, b, c, _ = digits
+        if shape != TYPED:
+            ways = zip(digits, _STEPS[shape], strict=False)
+            body: list[BodyAtom] = [self._step(step, _VARIABLE[way[0]], _VARIABLE[way[1]]) for step, way in ways]
+            if shape == EDGE_TYPE:
+                body.append(self._of_type((_X, _Y)[b], c))
+            pairs = combinations(_ALL_DIFFERENT.get(shape, ""), 2)
+            return [*body, *(Inequality(_VARIABLE[one], _VARIABLE[two]) for one, two in pairs)]
         typed: list[BodyAtom] = []
         if a != self.absent:
             typed.append(self._of_type(_X, a))
@@ -240,10 +245,6 @@ class Bodies:
 
     def _type(self, variable: Variable, type_: int) -> Atom:
         return Atom(variable, RDF_TYPE, Constant(self.graph.entities[type_]))
-
-
-def _different(*variables: Variable) -> list[BodyAtom]:
-    return [Inequality(a, b) for i, a in enumerate(variables) for b in variables[i + 1 :]]
 
 
 # -- the graph and the table that kernels take ------------------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -33,14 +33,14 @@ from loginfer.systems.rules.anyburl_kernels import (
     ROWS,
     RULE,
     VARIABLES,
-    Found,
     Limits,
+    RuleStore,
     Thresholds,
     fill,
     run_batch,
     scratch,
 )
-from loginfer.systems.rules.mined import BOTH, LONGEST, NONE, MinedRules, Miner, RuleTable
+from loginfer.systems.rules.mined import BOTH, LONGEST, NONE, MinedRules, Miner, Mining, RuleTable
 from loginfer.systems.rules.texts import named_atoms
 from loginfer.systems.rules.walks import Ids, walk_graph
 
@@ -94,13 +94,13 @@ def applied(
 
 
 def _others(rules: Sequence[ScoredRule], pseudo: float, ac2: float) -> tuple[ScoredRule, ...]:
-    found = []
+    weighted = []
     for scored in rules:
         confidence = scored.confidence or 0.0
         if scored.predictions and scored.correct is not None:
             confidence = scored.correct / (scored.predictions + pseudo)
-        found.append(replace(scored, confidence=confidence * (ac2 if _says_little(scored.rule) else 1.0)))
-    return tuple(found)
+        weighted.append(replace(scored, confidence=confidence * (ac2 if _says_little(scored.rule) else 1.0)))
+    return tuple(weighted)
 
 
 def _says_little(rule: Rule) -> bool:
@@ -146,10 +146,8 @@ class AnyBURL(Miner):
 
     def scorer(self, benchmark: Benchmark, rules: MinedRules) -> RuleScorer:
         """Return what scores triples with the rules over P_train, weighted as AnyBURL applies them."""
-        from loginfer.systems.rules.scorer import RuleScorer
-
         weighted = applied(rules, pseudo=self.pseudo_count, ac2=self.ac2_weight, zero=self.zero_weight)
-        return RuleScorer(benchmark.seen, weighted, aggregation=self.aggregation)
+        return super().scorer(benchmark, weighted)
 
 
 def as_rules(graph: KnowledgeGraph, rules: Ids, counts: npt.NDArray[np.int64]) -> MinedRules:
@@ -188,8 +186,6 @@ def _about_loops(graph: KnowledgeGraph, row: Ids) -> Rule:
     return Rule(body, head)
 
 
-A = TypeVar("A", bound=npt.NDArray[Any])
-
 # Edges to look at in a batch, and walks in a row without a new rule that end it before.
 WORK = 2**21
 IDLE = 20_000
@@ -199,7 +195,7 @@ _PAUSE = 0.5
 _ROOM = 2**12
 
 
-class AnyBURLMining:
+class AnyBURLMining(Mining):
     """A mining with AnyBURL that is under way (see `Mining`).
 
     Parameters
@@ -228,7 +224,7 @@ class AnyBURLMining:
         self._rewards = np.zeros(len(self.classes))
         self._batches = np.zeros(len(self.classes), dtype=np.int64)
         self._elapsed = 0.0
-        self._found = _found(0, 0)
+        self._store = _new_store(0, 0)
         if checkpoint is not None:
             self._restore(checkpoint)
 
@@ -243,8 +239,8 @@ class AnyBURLMining:
 
     def rules(self) -> MinedRules:
         """Return the rules found so far, in the order in which they were found."""
-        size = int(self._found.counters[ROWS])
-        return as_rules(self._graph, self._found.rules[:size], self._found.counts[:size])
+        size = int(self._store.counters[ROWS])
+        return as_rules(self._graph, self._store.rules[:size], self._store.counts[:size])
 
     def progress(self) -> tuple[str, int, int | None]:
         """Return how many batches, or seconds, are done."""
@@ -254,12 +250,12 @@ class AnyBURLMining:
 
     def checkpoint(self) -> Checkpoint:
         """Return the rules, the keys of all that were looked at, and what the classes have earned."""
-        size = int(self._found.counters[ROWS])
+        size = int(self._store.counters[ROWS])
         arrays = {
             # In ascending order: the places depend on when the set grew.
-            "keys": np.sort(self._found.keys[self._found.keys != 0]),
-            "rules": self._found.rules[:size].copy(),
-            "counts": self._found.counts[:size].copy(),
+            "keys": np.sort(self._store.keys[self._store.keys != 0]),
+            "rules": self._store.rules[:size].copy(),
+            "counts": self._store.counts[:size].copy(),
             "rewards": self._rewards.copy(),
             "batches": self._batches.copy(),
         }
@@ -272,11 +268,11 @@ class AnyBURLMining:
         self._rewards = np.array(arrays["rewards"], dtype=np.float64)
         self._batches = np.array(arrays["batches"], dtype=np.int64)
         keys, rules = np.asarray(arrays["keys"], dtype=np.uint64), np.asarray(arrays["rules"])
-        self._found = _found(len(rules), len(keys))
-        fill(self._found.keys, keys)
-        self._found.rules[: len(rules)] = rules
-        self._found.counts[: len(rules)] = arrays["counts"]
-        self._found.counters[ROWS], self._found.counters[KNOWN] = len(rules), len(keys)
+        self._store = _new_store(len(rules), len(keys))
+        fill(self._store.keys, keys)
+        self._store.rules[: len(rules)] = rules
+        self._store.counts[: len(rules)] = arrays["counts"]
+        self._store.counters[ROWS], self._store.counters[KNOWN] = len(rules), len(keys)
 
     def _goes_on(self) -> bool:
         if not len(self._graph):
@@ -292,18 +288,14 @@ class AnyBURLMining:
         closed, length = self.classes[chosen]
         system, seed = self._system, self._system.seed
         thresholds = Thresholds(system.min_support, system.min_zero_support, system.min_confidence)
-        self._found.counters[KNOWN + 1 :] = 0
-        self._found.reward[0] = 0.0
-        self._found.random[:] = salt(seed, "anyburl", "walks", self._batch), 0
+        self._store.counters[KNOWN + 1 :] = 0
+        self._store.reward[0] = 0.0
+        self._store.random[:] = salt(seed, "anyburl", "walks", self._batch), 0
         counting = np.uint64(salt(seed, "anyburl", "predictions"))
-        while (
-            run_batch(
-                self._walks, closed, length, WORK, IDLE, counting, thresholds, self._limits, self._scratch, self._found
-            )
-            == FULL
-        ):
-            self._found = _grown(self._found)
-        self._rewards[chosen] += self._found.reward[0]
+        fixed = (self._walks, closed, length, WORK, IDLE, counting, thresholds, self._limits, self._scratch)
+        while run_batch(*fixed, self._store) == FULL:
+            self._store = _with_more_room(self._store)
+        self._rewards[chosen] += self._store.reward[0]
         self._batches[chosen] += 1
         self._batch += 1
 
@@ -311,21 +303,18 @@ class AnyBURLMining:
         """Return the class of the next batch: any, or by what classes have earned so far."""
         random = generator(self._system.seed, "anyburl", "class", self._batch)
         mean = self._rewards / np.maximum(self._batches, 1)
-        # A class that never had its turn may be as good as the best.
+        # A class without a batch may be as good as the best.
         mean[self._batches == 0] = mean.max()
         if random.random() < max(0.1, (5 - self._batch) / 5) or not mean.any():
             return int(random.integers(len(self.classes)))
         return int(random.choice(len(self.classes), p=mean / mean.sum()))
 
 
-# -- room --------------------------------------------------------------------------------------------
-
-
-def _found(rules: int, keys: int) -> Found:
+def _new_store(rules: int, keys: int) -> RuleStore:
     """Return room for so many rules and keys, and for some more."""
     room = max(_ROOM, 2 * (rules + MOST_OF_A_WALK))
     places = 4 * max(_ROOM, 1 << int(keys + MOST_OF_A_WALK).bit_length())
-    return Found(
+    return RuleStore(
         np.zeros(places, dtype=np.uint64),
         np.zeros((room, RULE), dtype=np.int32),
         np.zeros((room, 2), dtype=np.int64),
@@ -335,19 +324,12 @@ def _found(rules: int, keys: int) -> Found:
     )
 
 
-def _grown(found: Found) -> Found:
+def _with_more_room(store: RuleStore) -> RuleStore:
     """Return the same with more room where there was too little."""
-    rows, known = int(found.counters[ROWS]), int(found.counters[KNOWN])
-    keys, rules, counts = found.keys, found.rules, found.counts
-    if len(keys) // 2 - known < MOST_OF_A_WALK:
-        keys = np.zeros(2 * len(found.keys), dtype=np.uint64)
-        fill(keys, found.keys)
-    if len(rules) - rows < MOST_OF_A_WALK:
-        rules, counts = _longer(rules), _longer(counts)
-    return found._replace(keys=keys, rules=rules, counts=counts)
-
-
-def _longer(array: A) -> A:
-    longer = np.zeros((2 * len(array), array.shape[1]), dtype=array.dtype)
-    longer[: len(array)] = array
-    return cast(A, longer)
+    keys, rules, counts = store.keys, store.rules, store.counts
+    if len(keys) // 2 - store.counters[KNOWN] < MOST_OF_A_WALK:
+        keys = np.zeros(2 * len(store.keys), dtype=np.uint64)
+        fill(keys, store.keys)
+    if len(rules) - store.counters[ROWS] < MOST_OF_A_WALK:
+        rules, counts = np.vstack([rules, np.zeros_like(rules)]), np.vstack([counts, np.zeros_like(counts)])
+    return store._replace(keys=keys, rules=rules, counts=counts)

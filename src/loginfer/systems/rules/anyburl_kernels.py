@@ -311,10 +311,10 @@ def fill(keys: Keys, others: Keys) -> None:
 # Rules that one walk yields, at most.
 MOST_OF_A_WALK = 3
 
-# How a call ends: the batch is done, or `Found` has no room left.
+# How a call ends: the batch is done, or `RuleStore` has no room left.
 DONE, FULL = 0, 1
 
-# Longs of `Found.counters`: rules kept, rules looked at, and of this batch: work done, walks, and the last
+# Longs of `RuleStore.counters`: rules kept, rules looked at, and of this batch: work done, walks, and the last
 # walk that led to a rule which was kept.
 ROWS, KNOWN, WORK, WALKS, LAST_KEPT = 0, 1, 2, 3, 4
 COUNTERS = 5
@@ -331,8 +331,8 @@ class Thresholds(NamedTuple):
     confidence: float
 
 
-class Found(NamedTuple):
-    """What has been found.
+class RuleStore(NamedTuple):
+    """The rules that were kept, and the keys of all that were looked at.
 
     Parameters
     ----------
@@ -369,7 +369,7 @@ def run_batch(
     thresholds: Thresholds,
     limits: Limits,
     room: Scratch,
-    found: Found,
+    store: RuleStore,
 ) -> int:
     """Walk until so much work is done, or so many walks in a row have led to no new rule.
 
@@ -385,20 +385,20 @@ def run_batch(
         Walks without a new rule that is kept after which the batch ends.
     salt
         What the sampling of predictions depends on, besides the rule.
-    thresholds, limits, room, found
+    thresholds, limits, room, store
         See there.
     """
     walk = np.zeros(PLACES, dtype=np.int64)
     rule = np.zeros(RULE, dtype=np.int64)
-    counters = found.counters
+    counters = store.counters
     while counters[WORK] < work and counters[WALKS] - counters[LAST_KEPT] < idle:
-        fewest = min(len(found.rules) - counters[ROWS], len(found.keys) // 2 - counters[KNOWN])
+        fewest = min(len(store.rules) - counters[ROWS], len(store.keys) // 2 - counters[KNOWN])
         if fewest < MOST_OF_A_WALK:
             return FULL
         counters[WALKS] += 1
         counters[WORK] += length + _DRAWING
         ended = (
-            closed_walk(graph, length, found.random, walk) if closed else open_walk(graph, length, found.random, walk)
+            closed_walk(graph, length, store.random, walk) if closed else open_walk(graph, length, store.random, walk)
         )
         if not ended:
             continue
@@ -409,35 +409,35 @@ def run_batch(
                 else generalise_open(graph, walk, length, which, rule)
             )
             if made and not _is_trivial(rule):
-                _consider(graph, rule, salt, thresholds, limits, room, found)
+                _consider(graph, rule, salt, thresholds, limits, room, store)
     return DONE
 
 
 @inlined
 def _consider(
-    graph: WalkGraph, rule: Longs, salt: Any, thresholds: Thresholds, limits: Limits, room: Scratch, found: Found
+    graph: WalkGraph, rule: Longs, salt: Any, thresholds: Thresholds, limits: Limits, room: Scratch, store: RuleStore
 ) -> None:
     """Count a rule that is not known yet, and keep it if it is good enough."""
     key = key_of(rule, graph.itself, len(graph.sizes))
-    if not add_key(found.keys, key):
+    if not add_key(store.keys, key):
         return
-    found.counters[KNOWN] += 1
+    store.counters[KNOWN] += 1
     # The same rule is counted alike whenever and however it is found.
     room.random[0] = random_bits(salt, key)
     room.random[1] = 0
     predictions, correct, work = count(graph, rule, limits, room)
-    found.counters[WORK] += work
+    store.counters[WORK] += work
     least = thresholds.correct if rule[LENGTH] else thresholds.zero_correct
     if correct < least or correct < thresholds.confidence * predictions:
         return
-    row = found.counters[ROWS]
+    row = store.counters[ROWS]
     for place in range(RULE):
-        found.rules[row, place] = rule[place]
-    found.counts[row, 0] = predictions
-    found.counts[row, 1] = correct
-    found.counters[ROWS] += 1
-    found.counters[LAST_KEPT] = found.counters[WALKS]
-    found.reward[0] += correct * (correct / predictions) / 2.0 ** (rule[LENGTH] - 1)
+        store.rules[row, place] = rule[place]
+    store.counts[row, 0] = predictions
+    store.counts[row, 1] = correct
+    store.counters[ROWS] += 1
+    store.counters[LAST_KEPT] = store.counters[WALKS]
+    store.reward[0] += correct * (correct / predictions) / 2.0 ** (rule[LENGTH] - 1)
 
 
 # -- generalisation --------------------------------------------------------------------------------

@@ -243,62 +243,35 @@ def rule_lists(paths: RuleTable, order: Longs, rank: Ids, relations: int, entiti
     head, constant, end, first = (
         column.astype(np.int64) for column in (table.head, table.head_constant, table.end_constant, table.body[:, 0])
     )
-    lists = _Lists()
+    single = (table.variables != BOTH) & (table.end_constant != NONE) & (table.length == 1)
+    entries: list[Longs] = []
+
+    def add(rules: Longs, keys: Longs, steps: Longs, ends: Longs) -> tuple[int, Longs]:
+        """Add lists of rules by key, then step, then end; return where they begin, and the sorted keys."""
+        start = sum(map(len, entries))
+        rules = rules[np.lexsort((ends[rules], steps[rules], keys[rules]))]
+        entries.append(np.column_stack([rules, steps[rules], ends[rules], single[rules]]).astype(np.int64))
+        return start, keys[rules]
+
     by_head = np.empty((4, relations + 1), dtype=np.int64)
-    for kind in (FORWARD, BACKWARD, SUBJECT, OBJECT):
+    for kind, steps, ends in (
+        (FORWARD, first, back),
+        (BACKWARD, back, first),
+        (SUBJECT, first, end),
+        (OBJECT, first, end),
+    ):
         rules = np.flatnonzero(table.variables == (BOTH if kind in (FORWARD, BACKWARD) else kind))
-        steps, ends = (back, first) if kind == BACKWARD else (first, back)
-        ends = ends if kind in (FORWARD, BACKWARD) else end
-        by_head[kind] = lists.add(rules, head, steps, ends).bounds(relations)
+        start, keys = add(rules, head, steps, ends)
+        by_head[kind] = start + np.searchsorted(keys, np.arange(relations + 1))
     rules = np.flatnonzero(table.variables != BOTH)
     side = table.variables.astype(np.int64) - 1
-    keys = (side * relations + head) * entities + constant
-    by_key = lists.add(rules, keys, first, end)
-    different, starts = np.unique(by_key.keys, return_index=True)
-    by_constant = lists.add(rules, side * entities + constant, first, end)
-    single = (table.variables != BOTH) & (table.end_constant != NONE) & (table.length == 1)
-    return RuleLists(
-        np.column_stack(
-            [order[used], rank[used], table.head, table.variables, table.head_constant, table.end_constant, table.body]
-        ).astype(np.int64),
-        lists.entries(single),
-        by_head,
-        different,
-        by_key.start + np.append(starts, len(rules)),
-        by_constant.bounds(2 * entities),
-    )
-
-
-class _List(NamedTuple):
-    """Where lists stand, and the sorted keys of their rules."""
-
-    start: int
-    keys: Longs
-
-    def bounds(self, size: int) -> Longs:
-        """Return int64[size + 1], where the list of each key begins."""
-        return self.start + np.searchsorted(self.keys, np.arange(size + 1))
-
-
-class _Lists:
-    """Lists, one after the other."""
-
-    def __init__(self) -> None:
-        self._parts: list[tuple[Longs, Longs, Longs]] = []
-        self._size = 0
-
-    def add(self, rules: Longs, keys: Longs, steps: Longs, ends: Longs) -> _List:
-        """Add the lists of some rules, by key, then step, then end."""
-        rules = rules[np.lexsort((ends[rules], steps[rules], keys[rules]))]
-        made = _List(self._size, keys[rules])
-        self._parts.append((rules, steps[rules], ends[rules]))
-        self._size += len(rules)
-        return made
-
-    def entries(self, single: npt.NDArray[np.bool_]) -> Longs:
-        """Return int64[l, 4]: rules, steps, ends, and what `single` says of the rule."""
-        numbers, steps, ends = (np.concatenate(columns) for columns in zip(*self._parts, strict=True))
-        return np.column_stack([numbers, steps, ends, single[numbers]]).astype(np.int64)
+    start, keys = add(rules, (side * relations + head) * entities + constant, first, end)
+    different, starts = np.unique(keys, return_index=True)
+    by_key = start + np.append(starts, len(rules))
+    start, keys = add(rules, side * entities + constant, first, end)
+    by_constant = start + np.searchsorted(keys, np.arange(2 * entities + 1))
+    rows = np.column_stack([order[used], rank[used], head, table.variables, constant, end, table.body]).astype(np.int64)
+    return RuleLists(rows, np.concatenate(entries), by_head, different, by_key, by_constant)
 
 
 def _back(body: Ids | Longs) -> Longs:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -35,9 +35,6 @@ from loginfer.systems.rules.paths import (
     steps_by_relation,
     with_more_slots,
 )
-
-if TYPE_CHECKING:
-    from loginfer.systems.rules.scorer import RuleScorer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,12 +63,6 @@ class Exact(Miner):
     def begin(self, benchmark: Benchmark, checkpoint: Checkpoint | None = None) -> Mining:
         """Begin to mine P_train. A checkpoint is never needed: it is quicker to start again."""
         return ExactMining(self, benchmark.graph)
-
-    def scorer(self, benchmark: Benchmark, rules: MinedRules) -> RuleScorer:
-        """Return what scores triples with the rules over P_train."""
-        from loginfer.systems.rules.scorer import RuleScorer
-
-        return RuleScorer(benchmark.seen, rules, self.aggregation)
 
 
 class PathIndex:
@@ -109,7 +100,7 @@ class PathIndex:
         return list(np.flatnonzero(np.diff(self.relations.offsets)).tolist())
 
 
-class ExactMining:
+class ExactMining(Mining):
     """An exact mining that is under way.
 
     Parameters
@@ -140,10 +131,6 @@ class ExactMining:
         """Return which length is being mined, how much of it is done, and how much there is."""
         return self._progress
 
-    def checkpoint(self) -> Checkpoint | None:
-        """Return nothing: it is quicker to start again."""
-        return None
-
     def _work(self) -> Iterator[bool]:
         self._found.append(rules_of_length_1(self._miner, self._paths))
         self._progress = ("length 1", 1, 1)
@@ -170,12 +157,6 @@ class ExactMining:
 # -- thresholds ------------------------------------------------------------------------------------
 
 
-def enough(miner: Exact, predictions: Longs, correct: Longs) -> npt.NDArray[np.bool_]:
-    """Say which rules have enough correct predictions and enough confidence."""
-    confident = _confidence(miner, predictions, correct) >= miner.min_confidence
-    return np.asarray((correct >= miner.min_support) & confident)
-
-
 def most_predictions(miner: Exact, correct: Longs) -> Longs:
     """Return how many predictions a rule with so many correct ones may have; possibly one too many."""
     if miner.min_confidence == 0:
@@ -184,19 +165,10 @@ def most_predictions(miner: Exact, correct: Longs) -> Longs:
 
 
 def rules_of(miner: Exact, head: npt.ArrayLike, body: npt.ArrayLike, predictions: Longs, correct: Longs) -> RuleTable:
-    """Return those rules that are good enough."""
-    made = RuleTable.of(
-        head=head,
-        body=body,
-        predictions=predictions,
-        correct=correct,
-        confidence=_confidence(miner, predictions, correct),
-    )
-    return made.take(enough(miner, predictions, correct))
-
-
-def _confidence(miner: Exact, predictions: Longs, correct: Longs) -> npt.NDArray[np.float64]:
-    return np.asarray(correct / (predictions + miner.smoothing))
+    """Return those rules that have enough correct predictions and enough confidence."""
+    confidence = correct / (predictions + miner.smoothing)
+    table = RuleTable.of(head=head, body=body, predictions=predictions, correct=correct, confidence=confidence)
+    return table.take((correct >= miner.min_support) & (confidence >= miner.min_confidence))
 
 
 # -- length 1 --------------------------------------------------------------------------------------
@@ -664,14 +636,10 @@ def _counted(
             np.uint64(salt(miner.seed, "exact", "sources")),
             stamps,
         )
-        table = _table(miner, heads[rows], steps[rows], np.repeat(predictions, total[part]), correct)
+        # The heads the right way round again.
+        forwards = np.where((heads[rows] % 2 == 1)[:, None], steps[rows][:, ::-1] ^ 1, steps[rows])
+        table = rules_of(miner, heads[rows] // 2, forwards, np.repeat(predictions, total[part]), correct)
         yield table, "length 3: counting", begin + len(part), len(kept)
-
-
-def _table(miner: Exact, heads: Longs, steps: Longs, predictions: Longs, correct: Longs) -> RuleTable:
-    """Return the rules that are good enough, with their heads the right way round."""
-    forwards = np.where((heads % 2 == 1)[:, None], steps[:, ::-1] ^ 1, steps)
-    return rules_of(miner, heads // 2, forwards, predictions, correct)
 
 
 def _code(steps: Longs, directed: int) -> Longs:

@@ -33,12 +33,13 @@ from loginfer.files import describe_os_error, reading
 from loginfer.kg import RDF_TYPE, KnowledgeGraph, Vocabulary
 from loginfer.logic.canonical import map_atoms
 from loginfer.logic.dialects import dialect_named
+from loginfer.logic.dialects.anyburl import ANYBURL
 from loginfer.logic.rule import Atom, Constant, Rule, ScoredRule, Term
 from loginfer.logic.rule_files import SHIPPED, dialect_of, read_rules
 from loginfer.settings import setting
 from loginfer.systems.interface import Arrays, Checkpoint, Unwatched, Watch
 from loginfer.systems.rules.anyburl import applied
-from loginfer.systems.rules.mined import BOTH, NONE, OBJECT, MinedRules, Miner, RuleTable
+from loginfer.systems.rules.mined import BOTH, NONE, OBJECT, MinedRules, Miner, Mining, RuleTable
 from loginfer.systems.rules.texts import Skipped, mined_from, read_path_rules
 
 if TYPE_CHECKING:
@@ -99,9 +100,7 @@ class External(Miner):
             from loginfer.systems.contrast.model import ContrastScorer
 
             return ContrastScorer.of_rules(benchmark.seen, rules.others)
-        from loginfer.systems.rules.scorer import RuleScorer
-
-        return RuleScorer(benchmark.seen, rules, self.aggregation)
+        return super().scorer(benchmark, rules)
 
     def restore(self, benchmark: Benchmark, arrays: Arrays) -> RuleScorer | ContrastScorer:  # type: ignore[override]
         """Return the scorer whose `arrays()` these are."""
@@ -317,7 +316,7 @@ PATIENCE = 0.25
 THROUGH_TYPE = "a path through a type"
 
 
-class ExternalMining:
+class ExternalMining(Mining):
     """A rule file that is being read, or a jar that is running.
 
     Parameters
@@ -388,17 +387,13 @@ class ExternalMining:
             return "running the jar", min(int(self._run.elapsed), self._run.seconds), self._run.seconds
         return "reading rules", len(self._rules), None
 
-    def checkpoint(self) -> Checkpoint | None:
-        """Return nothing: reading is quick, and a jar cannot be resumed."""
-        return None
-
     # -- reading -----------------------------------------------------------------------------------
 
     def _read_file(self, path: str) -> MinedRules:
         dialect = self._settings.dialect or _dialect_of(path)
         name = dialect_named(dialect).name
-        distinct = name == "anyburl" if self._settings.distinct == "auto" else self._settings.distinct == "yes"
-        if name == "anyburl":
+        distinct = name == ANYBURL.name if self._settings.distinct == "auto" else self._settings.distinct == "yes"
+        if name == ANYBURL.name:
             mined, skipped = read_path_rules(path, self._graph, distinct=distinct)
             if skipped.malformed and self._settings.on_error == "fail":
                 raise _malformed(skipped)
@@ -412,7 +407,7 @@ class ExternalMining:
                 known = tuple(scored for scored in file.rules if _is_known(scored.rule, self._graph))
                 mined = MinedRules(RuleTable.empty(), known, distinct=False)
         mined = self._usable(mined, skipped, path)
-        return applied(mined) if name == "anyburl" else mined
+        return applied(mined) if name == ANYBURL.name else mined
 
     def _read_written(self, path: Path) -> None:
         """Read what the jar has written; what is said about an earlier file no longer counts."""

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -333,35 +333,36 @@ def _check(paths: RuleTable) -> None:
         raise InputError(f"the stored rules are damaged: row {int(np.argmin(sound))} is no path rule", hint=_HINT)
 
 
-class Mining(Protocol):
+class Mining(ABC):
     """A mining that is under way.
 
     Whoever started it calls `advance` until that says False, and may ask in between, or after Ctrl-C, for
     the rules found so far.
     """
 
+    @abstractmethod
     def advance(self) -> bool:
         """Do the next piece of work, about half a second of it; False if nothing is left to do."""
-        ...
 
+    @abstractmethod
     def rules(self) -> MinedRules:
         """Return the rules found so far."""
-        ...
 
+    @abstractmethod
     def progress(self) -> tuple[str, int, int | None]:
         """Return what is being done, how much of it is done, and how much there is (None: unknown)."""
-        ...
 
     def checkpoint(self) -> Checkpoint | None:
         """Return what is needed to go on later; None if it is quicker to start again."""
-        ...
+        return None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Miner(ABC):
     """A system that finds rules and scores triples with them.
 
-    Subclasses have their settings as fields (see `loginfer.systems.registry`).
+    Subclasses have their settings as fields (see `loginfer.systems.registry`). One called `aggregation` says
+    how the confidences of the rules that predict a triple become its score.
     """
 
     # Whether it compares positives with negatives, and cannot mine a bare graph.
@@ -378,7 +379,7 @@ class Miner(ABC):
         """Return what scores triples with the rules over P_train, and the context graph if there is one."""
         from loginfer.systems.rules.scorer import RuleScorer
 
-        return RuleScorer(benchmark.seen, rules)
+        return RuleScorer(benchmark.seen, rules, getattr(self, "aggregation", "maximum"))
 
     def mine(self, benchmark: Benchmark, watch: Watch | None = None) -> MinedRules:
         """Mine to the end, starting from the watch's last checkpoint if it has one."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from loginfer.kg import KnowledgeGraph
 from loginfer.randomness import generator, salt
 from loginfer.settings import setting
 from loginfer.systems.interface import Checkpoint
-from loginfer.systems.rules.mined import BOTH, LONGEST, NONE, OBJECT, SUBJECT, MinedRules, Miner, RuleTable
+from loginfer.systems.rules.mined import BOTH, LONGEST, NONE, OBJECT, SUBJECT, MinedRules, Miner, Mining, RuleTable
 from loginfer.systems.rules.paths import BodyCounts, body_counts, count_body, counted_bodies
 from loginfer.systems.rules.walks import (
     Ids,
@@ -37,9 +37,6 @@ from loginfer.systems.rules.walks import (
     walk_graph,
 )
 
-if TYPE_CHECKING:
-    from loginfer.systems.rules.scorer import RuleScorer
-
 
 @dataclass(frozen=True, kw_only=True)
 class RuleN(Miner):
@@ -55,6 +52,8 @@ class RuleN(Miner):
     A triple's score is that of the best rule, and 10⁻⁴ for each further one that predicts it.
     """
 
+    aggregation: ClassVar[str] = "sum"
+
     max_length: int = setting(2, "atoms in the body of a rule, at most", least=1, most=LONGEST)
     s1: int = setting(1000, "triples to explain, and bodies to keep, for each relation and length", least=1)
     s2: int = setting(1000, "predictions to count for each side of a rule, at least", least=1)
@@ -68,12 +67,6 @@ class RuleN(Miner):
     def begin(self, benchmark: Benchmark, checkpoint: Checkpoint | None = None) -> RuleNMining:
         """Begin to mine P_train, or go on from a checkpoint."""
         return RuleNMining(self, benchmark.graph, checkpoint)
-
-    def scorer(self, benchmark: Benchmark, rules: MinedRules) -> RuleScorer:
-        """Return what scores triples with the rules over P_train."""
-        from loginfer.systems.rules.scorer import RuleScorer
-
-        return RuleScorer(benchmark.seen, rules, aggregation="sum")
 
 
 # -- bodies of the paths between two entities ------------------------------------------------------
@@ -275,7 +268,7 @@ class Sides:
     tail: npt.NDArray[np.float64]
 
 
-class RuleNMining:
+class RuleNMining(Mining):
     """A mining with RuleN that is under way (see `Mining`).
 
     Parameters
