@@ -125,11 +125,11 @@ def test_reasons_do_not_tell_where_the_folder_is(tmp_path):
 
 
 def test_a_benchmark_that_cannot_be_built_fails_its_cells_only(tmp_path):
-    from loginfer.benchmark.construction.suite import Built
+    from loginfer.benchmark.construction.suite import SuiteResult
 
     def half(folder, entries, **options):
         made = tiny_suite(folder, entries[1:], **options)
-        return [Built(entries[0].name, "failed", error="no graph"), *made]
+        return [SuiteResult(entries[0].name, "failed", error="no graph"), *made]
 
     made = small_plan(systems=["simpbl"])
     outcomes = run(made, tmp_path / "out", command=InProcess(), build=half)

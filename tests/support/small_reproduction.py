@@ -6,7 +6,7 @@ import io
 import json
 
 from loginfer.benchmark import write_benchmark
-from loginfer.benchmark.construction.suite import Built
+from loginfer.benchmark.construction.suite import SuiteResult
 from loginfer.reproduction.run import failure
 from tests.support.made_up_benchmarks import family
 
@@ -17,10 +17,10 @@ def tiny_suite(folder, entries, *, settings, jobs=1, force=False, report=None):
     for entry in entries:
         path = folder / entry.name
         if path.exists():
-            made.append(Built(entry.name, "kept", json.loads((path / "manifest.json").read_text())))
+            made.append(SuiteResult(entry.name, "kept", json.loads((path / "manifest.json").read_text())))
         else:
             benchmark = dataclasses.replace(family(methods=(entry.method,)), name=entry.name)
-            made.append(Built(entry.name, "built", write_benchmark(benchmark, path)))
+            made.append(SuiteResult(entry.name, "built", write_benchmark(benchmark, path)))
         if report:
             report(made[-1])
     return made

@@ -1,5 +1,5 @@
 from .auditing.audit import audit as audit
-from .auditing.report import Audit as Audit
+from .auditing.findings import Audit as Audit
 from .benchmark import SPLITS as SPLITS
 from .benchmark import Benchmark as Benchmark
 from .benchmark import BenchmarkRule as BenchmarkRule
@@ -17,8 +17,8 @@ from .explain import explain_triple as explain_triple
 from .export.base import Exported as Exported
 from .export.export import export_benchmark as export_benchmark
 from .export.export import read_export as read_export
-from .folder.folder import load_benchmark as load_benchmark
-from .folder.folder import write_benchmark as write_benchmark
+from .folder.reading import load_benchmark as load_benchmark
+from .folder.writing import write_benchmark as write_benchmark
 from .negatives.methods import METHODS as METHODS
 from .negatives.methods import NegativeMethod as NegativeMethod
 from .negatives.methods import register_negatives as register_negatives

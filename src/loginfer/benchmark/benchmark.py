@@ -1,9 +1,4 @@
-"""Benchmark, Splits, NegativeSet, Provenance.
-
-A benchmark as a value: six sets of triples, the rules, and where everything came from.
-
-The positives of a benchmark whose graph stays in a database.
-"""
+"""A benchmark as a value: six sets of triples, the rules, and where everything came from."""
 
 from __future__ import annotations
 
@@ -60,6 +55,76 @@ class Splits:
     def train_graph(self, over: KnowledgeGraph) -> KnowledgeGraph:
         """Return P_train as a graph, over the vocabularies of another one."""
         return over.with_triples(self.train)
+
+
+class StoredSplits(Splits):
+    """P_train, P_valid and P_test, of which P_train stays where its graph is.
+
+    Sizes and the graph of P_train are to be had without it; whoever asks for `train` itself has all of it in
+    memory from then on.
+
+    Parameters
+    ----------
+    graph
+        P_train.
+    valid, test
+        As for `Splits`.
+    """
+
+    def __init__(self, graph: KnowledgeGraph, valid: Triples, test: Triples) -> None:
+        object.__setattr__(self, "_graph", graph)
+        object.__setattr__(self, "valid", valid)
+        object.__setattr__(self, "test", test)
+
+    @property
+    def train(self) -> Triples:
+        """P_train, loaded at the first use."""
+        return self.train_graph().triples
+
+    @property
+    def sizes(self) -> dict[Split, int]:
+        """How many triples each has."""
+        return {"train": len(self.train_graph()), "valid": len(self.valid), "test": len(self.test)}
+
+    def train_graph(self, over: KnowledgeGraph | None = None) -> KnowledgeGraph:
+        """Return P_train as a graph."""
+        found: KnowledgeGraph = vars(self)["_graph"]
+        return found
+
+
+class Signature:
+    """The names that a graph uses, each in the way it is used: a type is no constant.
+
+    Parameters
+    ----------
+    graph
+        The graph.
+    """
+
+    def __init__(self, graph: KnowledgeGraph) -> None:
+        self._type = graph.type_relation
+        self.constants, self.types = (np.zeros(len(graph.entities), dtype=bool) for _ in range(2))
+        self.relations = np.zeros(len(graph.relations), dtype=bool)
+        self.constants[graph.consts], self.types[graph.types], self.relations[graph.preds] = True, True, True
+
+    def add(self, triples: Triples) -> None:
+        """Add the names of some more triples."""
+        typed = triples[:, 1] == self._type
+        self.constants[triples[:, 0]] = True
+        self.constants[triples[~typed, 2]] = True
+        self.types[triples[typed, 2]] = True
+        self.relations[triples[:, 1]] = True
+
+    def covers(self, triples: Triples) -> npt.NDArray[np.bool_]:
+        """Return bool[n]: which triples have no other names."""
+        typed = triples[:, 1] == self._type
+        objects = np.where(typed, self.types[triples[:, 2]], self.constants[triples[:, 2]])
+        return np.asarray(self.constants[triples[:, 0]] & self.relations[triples[:, 1]] & objects)
+
+    def covers_predicates(self, triples: Triples) -> npt.NDArray[np.bool_]:
+        """Return bool[n]: which triples have no other relation and no other type."""
+        typed = triples[:, 1] == self._type
+        return np.asarray(self.relations[triples[:, 1]] & (~typed | self.types[triples[:, 2]]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +216,26 @@ class Provenance:
     def deep(self) -> bool:
         """Whether it is told in how many steps conclusions follow."""
         return len(self.depth) > 0
+
+    def values_of(self, pairs: npt.NDArray[np.int64], term: int) -> npt.NDArray[np.int32]:
+        """Return int32[n]: what a bound term stands for in the witnesses of pairs: a variable's place, or ~ a constant.
+
+        All pairs must be of one rule.
+        """
+        if term < 0:
+            return np.full(len(pairs), ~term, dtype=np.int32)
+        return np.asarray(self.values[self.offsets[pairs] + term])
+
+
+def reordered(
+    lengths: npt.NDArray[np.int64], values: npt.NDArray[np.int32], order: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    """Return lists one after the other, given by their lengths, in another order: offsets and values."""
+    starts = np.cumsum(lengths) - lengths
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths[order], out=offsets[1:])
+    places = np.repeat(starts[order] - offsets[:-1], lengths[order]) + np.arange(offsets[-1])
+    return offsets, values[places]
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,13 +402,13 @@ class Benchmark:
     @classmethod
     def load(cls, path: str | Path, *, verify: bool = True) -> Benchmark:
         """Read a benchmark's folder (see `loginfer.benchmark.load_benchmark`)."""
-        from loginfer.benchmark.folder.folder import load_benchmark
+        from loginfer.benchmark.folder.reading import load_benchmark
 
         return load_benchmark(path, verify=verify)
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
         """Write a benchmark's folder (see `loginfer.benchmark.write_benchmark`)."""
-        from loginfer.benchmark.folder.folder import write_benchmark
+        from loginfer.benchmark.folder.writing import write_benchmark
 
         write_benchmark(self, path, force=force)
 
@@ -337,38 +422,3 @@ class Benchmark:
         from loginfer.benchmark.notebook import benchmark_fragment
 
         return benchmark_fragment(self)
-
-
-class StoredSplits(Splits):
-    """P_train, P_valid and P_test, of which P_train stays where its graph is.
-
-    Sizes and the graph of P_train are to be had without it; whoever asks for `train` itself has all of it in
-    memory from then on.
-
-    Parameters
-    ----------
-    graph
-        P_train.
-    valid, test
-        As for `Splits`.
-    """
-
-    def __init__(self, graph: KnowledgeGraph, valid: Triples, test: Triples) -> None:
-        object.__setattr__(self, "_graph", graph)
-        object.__setattr__(self, "valid", valid)
-        object.__setattr__(self, "test", test)
-
-    @property
-    def train(self) -> Triples:
-        """P_train, loaded at the first use."""
-        return self.train_graph().triples
-
-    @property
-    def sizes(self) -> dict[Split, int]:
-        """How many triples each has."""
-        return {"train": len(self.train_graph()), "valid": len(self.valid), "test": len(self.test)}
-
-    def train_graph(self, over: KnowledgeGraph | None = None) -> KnowledgeGraph:
-        """Return P_train as a graph."""
-        found: KnowledgeGraph = vars(self)["_graph"]
-        return found

@@ -1,18 +1,13 @@
-"""Why a triple is there.
+"""The story of one triple: which sets it is in, which rules derive it, or how it became a negative.
 
-The story of one triple of a benchmark, as a value.
-
-The whole derivation of a triple that follows in several steps.
-
-What becomes of a rule's body when its variables have values.
-
-The story of one triple: which sets it is in, which rules derive it, or how it became a negative.
+A story is a value. `TripleStory.lines` tells it in sentences, which the terminal prints and notebooks show;
+`TripleStory.as_dict` tells it to programs.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -33,6 +28,29 @@ from loginfer.logic.rule import Atom, BodyAtom, Negation, Rule, Term, Variable
 from loginfer.logic.subrules import EDITS
 
 Names: TypeAlias = tuple[str, str, str]
+Ids: TypeAlias = tuple[int, int, int]
+
+
+class RuleText(str):
+    """The text of a rule, or of a part of its body."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A sentence of a story.
+
+    Parameters
+    ----------
+    indent
+        How far it is indented: it belongs to the line before that is indented less.
+    parts
+        Texts, among them texts of rules, and triples.
+    """
+
+    indent: int
+    parts: tuple[str | Names, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +173,71 @@ class NegativeStory:
     instead: str | None = None
     put: Names | None = None
 
+    def lines(self) -> Iterator[Line]:
+        """Yield how it became a negative, in sentences."""
+        begin = f"negative by {self.method} for {self.split}"
+        if self.source == "sub-rule" and self.sub_rule is not None and self.rule is not None:
+            yield Line(0, (f"{begin}: a conclusion of a sub-rule of rule {self.rule}, ", RuleText(self.sub_rule)))
+            yield from self._sub_rule_lines()
+        elif self.near_miss is not None:
+            yield Line(0, (f"{begin}: a near miss of rule {self.rule}",))
+            yield from self._near_miss_lines()
+        elif self.source == "position":
+            what = {"subject": "the subject", "object": "the object", "either": "subject or object"}
+            replaced = what.get(self.position or "", "a constant")
+            yield Line(0, (f"{begin}: a conclusion with {replaced} replaced",))
+        elif self.source in _SOURCES:
+            yield Line(0, (f"{begin}: {_SOURCES[self.source]}",))
+        else:
+            yield Line(0, (f"{begin}; where it came from is not known",))
+        if self.replaced:
+            yield Line(2, ("made from ", self.replaced))
+
+    def _kept_lines(self, because: str, absent: str) -> Iterator[Line]:
+        for part in self.parts:
+            if part.kept and part.absent:
+                yield Line(2, (f"{absent} there is no ", part.absent))
+            elif part.kept and part.triple:
+                yield Line(2, (f"{because} ", part.triple))
+
+    def _sub_rule_lines(self) -> Iterator[Line]:
+        yield from self._kept_lines("because", "and")
+        for part in self.parts:
+            if part.absent and part.triple:
+                denied = "the rule also asks that there is no "
+                yield Line(2, (denied, part.absent, ", but there is ", part.triple))
+            elif part.holds is None:
+                yield Line(2, ("the rule also asks for ", RuleText(part.text)))
+            elif not part.holds:
+                asked = part.triple or RuleText(part.text)
+                yield Line(2, ("the rule also asks for ", asked, ", which does not hold"))
+
+    def _near_miss_lines(self) -> Iterator[Line]:
+        """Say what would have to be different for the rule to derive the triple."""
+        changed = next((part for part in self.parts if not part.kept), None)
+        asked = changed.triple if changed and changed.triple else RuleText(self.edited or "")
+        if changed and changed.absent:
+            there: tuple[str | Names, ...] = ("; there is ", changed.triple) if changed.triple else ()
+            denied = "would follow if the rule did not ask that there is no "
+            yield Line(2, (denied, changed.absent, *there))
+        elif self.put or self.instead:
+            yield Line(2, ("would follow if ", self.put or RuleText(self.instead or ""), " were ", asked))
+        else:
+            yield Line(2, ("would follow if the rule did not ask for ", asked))
+        yield from self._kept_lines("since", "since")
+
+
+_SOURCES = {
+    "relevance": "any constants of the rules' support, with the predicate of a head",
+    "object": "a positive with a random object",
+}
+
+_NOISE = {
+    "flipped-positive": "noise: a conclusion of train that was moved to the negatives",
+    "flipped-negative": "noise: a negative of train that was moved to the positives",
+    "missing": "noise: a premise that was removed from P_train, though it is true",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class TripleStory:
@@ -203,51 +286,40 @@ class TripleStory:
             del found["depth"], found["steps"]
         return found
 
+    def lines(self) -> Iterator[Line]:
+        """Yield the story in sentences."""
+        sort = " (a conclusion that was distributed)" if self.conclusion else ""
+        where = f"is in {', '.join(self.sets)}{sort}" if self.sets else "is in no set of this benchmark"
+        yield Line(0, (where,))
+        if self.noise:
+            yield Line(0, (_NOISE[self.noise],))
+        for negative in self.negatives:
+            yield from negative.lines()
+        deep = self.depth is not None and self.depth > 1
+        if deep:
+            yield Line(0, (f"follows in {self.depth} steps",))
+        how = "in the last one" if deep else f"follows from {self.source}"
+        for derivation in self.derivations:
+            yield Line(0, (f"{how} by rule {derivation.rule}: ", RuleText(derivation.text)))
+            for premise in derivation.premises:
+                missing = ", a premise missing from P_train" if premise in derivation.missing else ""
+                yield Line(2, ("because ", premise, missing))
+            for absent in derivation.absent:
+                yield Line(2, ("and there is no ", absent))
+        if len(self.steps) > 1:
+            yield Line(0, ("the whole derivation:",))
+            for step in self.steps:
+                yield Line(2, (f"{step.depth}. ", step.triple, f" by rule {step.derivation.rule}"))
+                for premise in step.derivation.premises:
+                    yield Line(7, ("because ", premise))
+        if self.reason:
+            yield Line(0, (f"does not follow: {self.reason}",))
+
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
         from loginfer.benchmark.notebook import story_fragment
 
         return story_fragment(self)
-
-
-Ids = tuple[int, int, int]
-
-
-def depth_of(rounds: Rounds, triple: Ids) -> int:
-    """Return in how many steps a triple follows: 0 in K, -1 if it does not."""
-    return int(rounds.depths(np.array([triple], dtype=np.int32))[0])
-
-
-def steps_to(
-    rounds: Rounds, triple: Ids, derivation: Callable[[int, npt.NDArray[np.int32]], Derivation]
-) -> tuple[Step, ...]:
-    """Return what follows on the way to a triple, each with the first rule and witness, by depth.
-
-    Parameters
-    ----------
-    rounds
-        What follows from K, step by step.
-    triple
-        Ids of a triple that follows.
-    derivation
-        Tells of a rule, by its place, and a witness.
-    """
-    graph = rounds.kg
-    found: dict[Ids, Step] = {}
-    pending = [triple]
-    while pending:
-        asked = pending.pop()
-        depth = depth_of(rounds, asked)
-        if asked in found or depth < 1:
-            continue
-        row = np.array([asked], dtype=np.int32)
-        place = int(rounds.derivations(row).rule[0])
-        witness = rounds.over(depth).witnesses(rounds.rules[place], limit=1, conclusion=asked).values[0]
-        told = derivation(place, witness)
-        (names,) = graph.names(row)
-        found[asked] = Step(names, depth, told)
-        pending += [(graph.entity_id(s), graph.relation_id(r), graph.entity_id(o)) for s, r, o in told.premises]
-    return tuple(found[ids] for ids in sorted(found, key=lambda ids: (found[ids].depth, ids)))
 
 
 class Witness:
@@ -353,7 +425,7 @@ def explain_triple(
         return _Teller(benchmark, ids, limit, engine, stack).tell()
 
 
-def _ids(graph: KnowledgeGraph, triple: Sequence[str] | Sequence[int]) -> tuple[int, int, int]:
+def _ids(graph: KnowledgeGraph, triple: Sequence[str] | Sequence[int]) -> Ids:
     if len(triple) != 3:
         raise InputError(f"a triple has three parts, not {len(triple)}", hint="give subject, relation, object")
     s, r, o = triple
@@ -372,9 +444,7 @@ def _ids(graph: KnowledgeGraph, triple: Sequence[str] | Sequence[int]) -> tuple[
 class _Teller:
     """Tells the story of one triple."""
 
-    def __init__(
-        self, benchmark: Benchmark, triple: tuple[int, int, int], limit: int, engine: str, stack: contextlib.ExitStack
-    ) -> None:
+    def __init__(self, benchmark: Benchmark, triple: Ids, limit: int, engine: str, stack: contextlib.ExitStack) -> None:
         self.given = benchmark
         self.benchmark = benchmark.clean
         self.triple = triple
@@ -397,7 +467,7 @@ class _Teller:
             reason=self._reason() if self.benchmark.rules and not derivations else None,
             noise=self._noise(),
             depth=self._depth,
-            steps=steps_to(self._rounds, self.triple, self._derivation) if self._depth else (),
+            steps=self._steps() if self._depth else (),
         )
 
     # -- where it is ------------------------------------------------------------------------------
@@ -452,8 +522,25 @@ class _Teller:
         """In how many steps the triple follows, if it takes steps and that is known."""
         if self.benchmark.depth == 1 or self.benchmark.kg is None or not self.benchmark.rules:
             return None
-        depth = depth_of(self._rounds, self.triple)
+        depth = int(self._rounds.depths(self.row)[0])
         return depth if depth > 0 else None
+
+    def _steps(self) -> tuple[Step, ...]:
+        """Return what follows on the way to the triple, each with the first rule and witness, by depth."""
+        rounds, found = self._rounds, dict[Ids, Step]()
+        pending = [self.triple]
+        while pending:
+            asked = pending.pop()
+            row = np.array([asked], dtype=np.int32)
+            depth = int(rounds.depths(row)[0])
+            if asked in found or depth < 1:
+                continue
+            rule = int(rounds.derivations(row).rule[0])
+            witness = rounds.over(depth).witnesses(rounds.rules[rule], limit=1, conclusion=asked).values[0]
+            derivation = self._derivation(rule, witness)
+            found[asked] = Step(self._names(asked), depth, derivation)
+            pending += [_ids(self.benchmark.graph, premise) for premise in derivation.premises]
+        return tuple(found[ids] for ids in sorted(found, key=lambda ids: (found[ids].depth, ids)))
 
     def _over(self, name: str) -> Engine:
         """Return an engine over K, P_train, P_all, or what conclusions of several steps follow from."""

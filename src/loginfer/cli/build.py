@@ -39,7 +39,7 @@ from loginfer.settings import Setting, kinds
 
 if TYPE_CHECKING:
     from loginfer.benchmark import Benchmark
-    from loginfer.benchmark.construction.suite import Built
+    from loginfer.benchmark.construction.suite import SuiteResult
     from loginfer.benchmark.shortcut_gate import Exceeded
     from loginfer.progress import Progress
 
@@ -182,7 +182,7 @@ def build(
     from loginfer.benchmark import build as build_benchmark
     from loginfer.benchmark import write_benchmark
     from loginfer.benchmark.construction.pipeline import check_recipe
-    from loginfer.benchmark.folder.folder import check_graph, check_output
+    from loginfer.benchmark.folder.writing import check_graph, check_output
 
     if out is None:
         raise InputError("no folder to build in", hint="add --out FOLDER")
@@ -334,7 +334,7 @@ def build_suite(
 ) -> None:
     """Build the benchmarks of the paper; those that are there already are kept, so it can be resumed."""
     from loginfer.benchmark.construction import suite
-    from loginfer.benchmark.folder.folder import check_output
+    from loginfer.benchmark.folder.writing import check_output
 
     check_gate(max_shortcut, strict)
     chosen = suite.select(only or ())
@@ -353,7 +353,7 @@ def build_suite(
         check_output(out / missing)
     done = 0
 
-    def report(built: Built) -> None:
+    def report(built: SuiteResult) -> None:
         nonlocal done
         done += 1
         note(f"[{done}/{len(chosen)}] {built.name} {built.state}{': ' + built.error if built.error else ''}")

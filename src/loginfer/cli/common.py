@@ -6,6 +6,7 @@ import contextlib
 import functools
 import inspect
 import json
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -150,6 +151,16 @@ def table(*columns: str, numbers: tuple[str, ...] = (), title: str | None = None
     for column in columns:
         made.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
     return made
+
+
+def triple_text(triple: Sequence[str]) -> str:
+    """Return a triple of names as text."""
+    return f"({', '.join(short(name) for name in triple)})"
+
+
+def short(text: str) -> str:
+    """Leave out the namespace of IRIs that end in #name; the last part is enough to find them again."""
+    return re.sub(r"<?https?://[^\s,()<>\"]*#([A-Za-z_][\w.-]*)>?", r"\1", text)
 
 
 @contextlib.contextmanager

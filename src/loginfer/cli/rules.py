@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from loginfer.cli.audit import as_json, print_explanation
 from loginfer.cli.common import (
     ENGINE_OPTIONS,
     ENGINE_OPTIONS_WITHOUT_MEMORY,
@@ -35,7 +34,9 @@ from loginfer.cli.common import (
     read_source,
     resolve_entity,
     resolve_relation,
+    short,
     table,
+    triple_text,
 )
 from loginfer.errors import InputError, UnknownNameError
 from loginfer.files import refuse_to_overwrite
@@ -43,6 +44,7 @@ from loginfer.files import refuse_to_overwrite
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from loginfer.engine.program import Explanation
     from loginfer.evaluation.rule_recovering import RecoveredRule, RecoveryFigures, RuleRecovery
     from loginfer.logic.rule import Atom, Rule, ScoredRule, ZeroRule
     from loginfer.systems.rules.listing import Listing
@@ -251,11 +253,68 @@ def explain(
                 "in_graph": answer.in_graph,
                 "follows": follows,
                 "depth": depth,
-                "steps": [as_json(step) for step in steps if step.reasons],
+                "steps": [_step_as_json(step) for step in steps if step.reasons],
             }
         )
         return
-    print_explanation(answer, steps, follows, depth, closure)
+    _print_explanation(answer, steps, follows, depth, closure)
+
+
+def _step_as_json(step: Explanation) -> dict[str, Any]:
+    """Return one step of an explanation for a program."""
+    return {
+        "triple": list(step.triple),
+        "reasons": [
+            {
+                "rule": str(reason.rule),
+                "place": reason.place,
+                "witness": {str(variable): value for variable, value in reason.witness.items()},
+                "premises": [list(premise) for premise in reason.premises],
+                **({"absent": [list(denied) for denied in reason.absent]} if reason.absent else {}),
+            }
+            for reason in step.reasons
+        ],
+    }
+
+
+def _print_explanation(
+    answer: Explanation, steps: list[Explanation], follows: bool, depth: int | None, closure: bool
+) -> None:
+    """Print why a triple follows, or that it does not.
+
+    Parameters
+    ----------
+    answer
+        The triple, and why it follows in one step.
+    steps
+        The steps that lead to it, in the order of derivation.
+    follows
+        Whether it follows.
+    depth
+        In how many steps, if known.
+    closure
+        Whether more than one step was asked for.
+    """
+    print(triple_text(answer.triple))
+    if answer.in_graph:
+        print("  is in the graph")
+    if not follows:
+        # The materialisation does not derive the graph's own triples again.
+        print("  does not follow " + ("from the rules" if closure and not answer.in_graph else "in one step"))
+        if not closure and not answer.in_graph:
+            note("hint: --closure looks further than one step")
+        return
+    if depth is not None and depth > 1:
+        print(f"  follows in {depth} steps")
+    for step in steps:
+        for reason in step.reasons:
+            if len(steps) > 1:
+                print(f"{triple_text(step.triple)}")
+            print(f"  follows by rule {reason.place + 1}: {short(str(reason.rule))}")
+            for premise in reason.premises:
+                print(f"    because {triple_text(premise)}")
+            for absent in reason.absent:
+                print(f"    and there is no {triple_text(absent)}")
 
 
 @app.command(epilog="Example:  loginfer rules convert lubm-107 --to rdfox --out lubm.dlog")

@@ -13,7 +13,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from loginfer.benchmark.construction.suite import Entry, all_entries, select
+from loginfer.benchmark.construction.suite import SuiteBenchmark, all_entries, select
 from loginfer.benchmark.negatives.methods import METHODS, NEAR_MISSES
 from loginfer.errors import InputError, UnknownNameError
 from loginfer.report.paper import SYSTEMS
@@ -60,7 +60,7 @@ def benchmarks_of(table: str) -> tuple[str, ...]:
     return tuple(entry.name for entry in all_entries() if _belongs(entry, table))
 
 
-def entries_of(tables: Sequence[str], only: Sequence[Entry]) -> tuple[Entry, ...]:
+def entries_of(tables: Sequence[str], only: Sequence[SuiteBenchmark]) -> tuple[SuiteBenchmark, ...]:
     """Return those of some benchmarks that the tables are about, in the suite's order.
 
     Raises
@@ -79,7 +79,7 @@ def entries_of(tables: Sequence[str], only: Sequence[Entry]) -> tuple[Entry, ...
     return tuple(entry for entry in all_entries() if entry.name in chosen)
 
 
-def _belongs(entry: Entry, table: str) -> bool:
+def _belongs(entry: SuiteBenchmark, table: str) -> bool:
     kg, _, pattern = entry.group.name.partition("-")
     main = entry.method == MAIN_METHOD[pattern]
     return {
@@ -269,7 +269,7 @@ class Plan:
     """
 
     request: Request
-    entries: tuple[Entry, ...]
+    entries: tuple[SuiteBenchmark, ...]
     cells: tuple[PlannedCell, ...]
 
     @property
@@ -336,7 +336,7 @@ def plan(
     return Plan(Request(wanted_tables, who, names, seeds, protocol, budget), chosen, tuple(found))
 
 
-def _cell(system: str, entry: Entry, seed: int, budget: str, analyse: bool) -> PlannedCell:
+def _cell(system: str, entry: SuiteBenchmark, seed: int, budget: str, analyse: bool) -> PlannedCell:
     graph = entry.group.kg
     # The paper compares one set of rules a benchmark, and the comparison takes as long as mining.
     analyse = analyse and seed == 0
@@ -365,7 +365,7 @@ def _protocol(tables: Sequence[str], protocol: str | None) -> str:
     return protocol
 
 
-def _check_protocol(entry: Entry, protocol: str) -> None:
+def _check_protocol(entry: SuiteBenchmark, protocol: str) -> None:
     entry.recipe({"protocol": protocol})
 
 

@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from loginfer._version import __version__
-from loginfer.benchmark.construction.suite import Built, all_entries, build_suite, write_summary
+from loginfer.benchmark.construction.suite import SuiteResult, all_entries, build_suite, write_summary
 from loginfer.errors import InputError, LogInferError, OutputError
 from loginfer.files import atomic_write, reading, recover_folder, remove_leftovers
 from loginfer.reproduction.plan import PARTICIPANTS, TABLES, Pace, Plan, PlannedCell, Request
@@ -431,7 +431,7 @@ def run(
     *,
     command: Command,
     stop: Callable[[], None] = lambda: None,
-    build: Callable[..., list[Built]] = build_suite,
+    build: Callable[..., list[SuiteResult]] = build_suite,
     jobs: int = 1,
     force: bool = False,
     tell: Callable[[Step], None] = lambda step: None,
@@ -504,8 +504,10 @@ def run(
 # -- benchmarks -------------------------------------------------------------------------------------
 
 
-def _build(plan: Plan, work: _Work, build: Callable[..., list[Built]], jobs: int, tell: Callable[[Step], None]) -> None:
-    def report(built: Built) -> None:
+def _build(
+    plan: Plan, work: _Work, build: Callable[..., list[SuiteResult]], jobs: int, tell: Callable[[Step], None]
+) -> None:
+    def report(built: SuiteResult) -> None:
         if built.state != "kept":
             tell(Step(f"benchmark {built.name}: {built.state}", 0, len(plan.cells)))
 

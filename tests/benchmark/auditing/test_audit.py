@@ -14,12 +14,11 @@ from tests.support import brute_force, random_rules
 from tests.support.faults import TRIANGLE, lines, put, random_graph, stamp
 
 from loginfer.benchmark.auditing.audit import audit
+from loginfer.benchmark.auditing.audited import AuditedBenchmark
 from loginfer.benchmark.auditing.coverage import by_atoms, concluded, coverage
-from loginfer.benchmark.auditing.files import graph_sum
-from loginfer.benchmark.auditing.material import Material
 from loginfer.benchmark.auditing.rules import predicates, represents
 from loginfer.benchmark.construction.pipeline import build
-from loginfer.benchmark.folder.folder import write_benchmark
+from loginfer.benchmark.folder.writing import graph_sum, write_benchmark
 from loginfer.benchmark.program import kept_masks, sub_rule
 from loginfer.benchmark.recipe import Recipe
 from loginfer.engine import extend, open_engine
@@ -251,31 +250,31 @@ def test_coverage_is_that_of_the_definition():
     graph = random_graph(seed=3, entities=12, relations=3, triples=60)
     recipe = Recipe("random", patterns=(TRIANGLE,), k1=2, k2=20, negatives=("pa", "qg"), min_new=3)
     benchmark = build(recipe, graph)
-    material = Material(benchmark)
-    masks = kept_masks(material.rules)
-    groups = [by_atoms(rule, masks[i]) for i, rule in enumerate(material.rules)]
+    audited = AuditedBenchmark(benchmark)
+    masks = kept_masks(audited.rules)
+    groups = [by_atoms(rule, masks[i]) for i, rule in enumerate(audited.rules)]
     concluding = {
         (i, mask): set(brute_force.conclusions(sub_rule(rule, mask), benchmark.kg))
-        for i, rule in enumerate(material.rules)
+        for i, rule in enumerate(audited.rules)
         for mask in masks[i]
     }
     missing = 0
     for method, split in (("pa", "train"), ("pa", "test"), ("qg", "train"), ("qg", "test")):
         made = benchmark.negatives[method]
         known = set(map(tuple, made.splits[split].tolist()))
-        expected = {pair for pair, triples in concluding.items() if not triples & known and reachable(material, pair)}
+        expected = {pair for pair, triples in concluding.items() if not triples & known and reachable(audited, pair)}
         missing += len(expected)
         for origins in (None, made.origins[split]):
-            found = coverage(material, groups, made.splits[split], origins)
+            found = coverage(audited, groups, made.splits[split], origins)
             assert set(found.missing) == expected
     assert 0 < missing < 4 * len(concluding)
 
 
-def reachable(material: Material, pair: tuple[int, int]) -> bool:
+def reachable(audited: AuditedBenchmark, pair: tuple[int, int]) -> bool:
     """Whether the atoms of a sub-rule have a witness at all."""
-    rule = material.rules[pair[0]]
+    rule = audited.rules[pair[0]]
     (group,) = by_atoms(rule, [pair[1]])
-    return brute_force.support(group.weakest, material.kg) > 0
+    return brute_force.support(group.weakest, audited.kg) > 0
 
 
 @pytest.mark.data
@@ -319,13 +318,13 @@ def test_negatives_for_training_may_be_left_to_the_system(released):
 
 def test_what_a_check_found_stands_when_it_cannot_go_on(released, monkeypatch):
     from loginfer.benchmark.auditing import audit as auditing
-    from loginfer.benchmark.auditing.report import CannotCheckError, error
+    from loginfer.benchmark.auditing.findings import CannotCheckError, error
 
     def check(_):
         yield error(1, "something is wrong")
         raise CannotCheckError("and more cannot be seen")
 
-    monkeypatch.setitem(auditing.CHECKS, "half", check)
+    monkeypatch.setitem(auditing.CHECKS, "half", auditing.Check(check))
     found = audit(released)
     assert [f.message for f in found.found("half")] == ["something is wrong"]
     assert found.skipped["half"] == "and more cannot be seen"

@@ -24,7 +24,7 @@ from tests.support.faults import (
 
 from loginfer.benchmark.auditing.audit import CHECKS, audit
 from loginfer.benchmark.construction.pipeline import build
-from loginfer.benchmark.folder.folder import write_benchmark
+from loginfer.benchmark.folder.writing import write_benchmark
 from loginfer.benchmark.recipe import Recipe
 
 

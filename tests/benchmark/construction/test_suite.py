@@ -10,7 +10,7 @@ from loginfer.benchmark.construction import suite as run
 from loginfer.benchmark.construction.pipeline import foundation
 from loginfer.benchmark.construction.suite import (
     TOLERANCE,
-    Built,
+    SuiteResult,
     build_suite,
     entries,
     groups,
@@ -99,7 +99,7 @@ def test_the_summary_tells_the_paper_what_differs():
         "conclusions": {"train": 8_000, "valid": 1_000, "test": 900},
         "rules": [{"sampled": 9_900}],
     }
-    text = summary_text([Built(entry.name, "built", manifest)])
+    text = summary_text([SuiteResult(entry.name, "built", manifest)])
     assert "| -10.0 % |" in text
     assert "9,900 conclusions sampled from 1 rules, 9,900 distinct; paper 10,000." in text
 

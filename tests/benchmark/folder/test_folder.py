@@ -11,7 +11,8 @@ import pytest
 from tests.support.made_up_benchmarks import family, same
 
 from loginfer.benchmark.benchmark import Benchmark
-from loginfer.benchmark.folder.folder import check_output, load_benchmark, write_benchmark
+from loginfer.benchmark.folder.reading import load_benchmark
+from loginfer.benchmark.folder.writing import check_output, write_benchmark
 from loginfer.errors import OutputError
 from loginfer.kg import KnowledgeGraph
 

@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 from tests.support.made_up_benchmarks import family, same
 
-from loginfer.benchmark.folder.folder import load_benchmark, write_benchmark
 from loginfer.benchmark.folder.manifest import Role, role_of
-from loginfer.benchmark.folder.reading import read_folder
+from loginfer.benchmark.folder.reading import load_benchmark, read_folder
+from loginfer.benchmark.folder.writing import write_benchmark
 from loginfer.errors import InputError
 
 
@@ -144,7 +144,7 @@ def test_a_manifest_that_is_none_is_told(folder, text):
     (folder / "manifest.json").write_bytes(text.encode("latin-1"))
     with pytest.raises(InputError, match="manifest"):
         load_benchmark(folder)
-    assert read_folder(folder).manifest is None
+    assert not read_folder(folder).benchmark.manifest
 
 
 @pytest.mark.parametrize("name", ["provenance.parquet", "negatives.parquet"])
@@ -202,10 +202,10 @@ def test_rules_that_differ_from_the_manifest_are_told(folder):
     with pytest.raises(InputError, match="in the manifest"):
         load_benchmark(folder, verify=False)
     (folder / "rules.txt").write_text("(x,likes")
-    raw = read_folder(folder, verify=False)
-    assert not raw.rules_known
-    assert [p.file for p in raw.problems] == ["rules.txt"]
-    assert raw.provenance is not None
+    found = read_folder(folder, verify=False)
+    assert not found.rules_known
+    assert [p.file for p in found.problems] == ["rules.txt"]
+    assert found.benchmark.provenance is not None
 
 
 def test_provenance_in_any_order_is_read_as_one(folder):
@@ -216,14 +216,14 @@ def test_provenance_in_any_order_is_read_as_one(folder):
 
 def test_bad_lines_are_collected_with_their_numbers(folder):
     (folder / "valid.txt").write_bytes(b"ada\tknows\n\nada\tknows\tx\nada\tkn\xffows\tx\na\t\tb\n")
-    raw = read_folder(folder, verify=False)
-    (problem,) = raw.problems
+    found = read_folder(folder, verify=False)
+    (problem,) = found.problems
     assert (problem.kind, problem.file, problem.count) == ("lines", "valid.txt", 3)
     assert problem.where.endswith("valid.txt:1")
     assert problem.examples[0] == "line 1: expected 3 tab-separated columns, found 2"
     assert problem.examples[1] == "line 5: column 2 is empty"
     assert problem.examples[2].startswith("line 4: `kn")
-    (file,) = [f for f in raw.files if f.name == "valid.txt"]
+    (file,) = [f for f in found.files if f.name == "valid.txt"]
     assert file.lines == 5
     assert len(file.triples) == 1
     with pytest.raises(InputError, match="3 lines cannot be read"):
@@ -232,18 +232,18 @@ def test_bad_lines_are_collected_with_their_numbers(folder):
 
 def test_repeated_lines_are_kept_by_the_raw_reading_in_their_order(folder):
     (folder / "test.txt").write_text("e\tlikes\ta\nb\tlikes\ta\ne\tlikes\ta\n")
-    raw = read_folder(folder, verify=False)
-    lines = raw.graph(raw.lines("train")).names(raw.lines("test"))
+    found = read_folder(folder, verify=False)
+    lines = found.benchmark.graph.names(found.file("test").triples)
     assert lines == [("e", "likes", "a"), ("b", "likes", "a"), ("e", "likes", "a")]
     assert len(load_benchmark(folder, verify=False).positives.test) == 2
 
 
 def test_files_that_the_manifest_does_not_list_are_named_and_not_read(folder):
     (folder / "train_neg_zz.txt").write_text("a\tb\tc\n")
-    raw = read_folder(folder)
-    assert raw.unlisted == ("train_neg_zz.txt",)
-    assert raw.methods == ("pa", "qg")
-    assert raw.problems == ()
+    found = read_folder(folder)
+    assert found.unlisted == ("train_neg_zz.txt",)
+    assert tuple(found.benchmark.negatives) == ("pa", "qg")
+    assert found.problems == ()
 
 
 # -- folders of others --------------------------------------------------------------------------
@@ -394,10 +394,10 @@ def test_a_file_that_ends_too_early_does_not_spoil_the_next(tmp_path):
     folder = lay(tmp_path / "x", train__txt="a\tr\tb\n", test__txt="c\tr\td\n")
     lines = b"".join(b"%d\tr\t%d\n" % (i * i, i * 7919) for i in range(300_000))
     (folder / "valid.txt.gz").write_bytes(gzip.compress(lines, 1)[:-1000])
-    raw = read_folder(folder)
-    assert [(p.kind, p.file) for p in raw.problems] == [("unreadable", "valid.txt.gz")]
-    assert raw.graph(raw.lines("test")).names(raw.lines("test")) == [("c", "r", "d")]
-    assert len(raw.lines("valid")) > 0
+    found = read_folder(folder)
+    assert [(p.kind, p.file) for p in found.problems] == [("unreadable", "valid.txt.gz")]
+    assert found.benchmark.graph.names(found.file("test").triples) == [("c", "r", "d")]
+    assert len(found.file("valid").triples) > 0
 
 
 def test_two_files_for_the_same_split_are_told(tmp_path):

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from loginfer.benchmark.auditing import conclusions, coverage, files, negatives, rules
-from loginfer.benchmark.auditing import files as kg
-from loginfer.benchmark.auditing import files as sets
-from loginfer.benchmark.auditing import negatives as origins
-from loginfer.benchmark.auditing.material import Material, benchmark_of, lines_of
-from loginfer.benchmark.auditing.negatives import balanced_heads
-from loginfer.benchmark.auditing.report import Audit, CannotCheckError, Example, Finding, Problem
-from loginfer.benchmark.auditing.variants import recorded_noise, sides_apart
+from loginfer.benchmark.auditing import conclusions, coverage, files, negatives, rules, variants
+from loginfer.benchmark.auditing.audited import AuditedBenchmark
+from loginfer.benchmark.auditing.findings import Audit, CannotCheckError, Example, Finding, Severity
 from loginfer.benchmark.benchmark import Benchmark
 from loginfer.benchmark.folder.reading import read_folder
 from loginfer.benchmark.program import negation_notes
@@ -22,47 +18,61 @@ from loginfer.benchmark.shortcuts import oracle_accuracy, oracle_of, shortcut_ac
 from loginfer.errors import LogInferError
 from loginfer.progress import Progress
 
-Check = Callable[[Material], Iterator[Problem]]
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One question that the audit asks.
+
+    Parameters
+    ----------
+    function
+        Yields what is wrong.
+    needs
+        What must be known of a benchmark, in the words of `AuditedBenchmark`: otherwise the check is skipped.
+    applies
+        Says which benchmarks it is made on; by default on all.
+    """
+
+    function: Callable[[AuditedBenchmark], Iterator[Finding]]
+    needs: tuple[str, ...] = ()
+    applies: Callable[[AuditedBenchmark], bool] = lambda _: True
+
 
 # In the order in which they are made.
-CHECKS: Mapping[str, Check] = {
-    "missing-files": files.missing_files,
-    "changed-files": files.changed_files,
-    "readable": files.readable,
-    "unreadable-lines": files.unreadable_lines,
-    "unlisted-files": files.unlisted_files,
-    "candidate-files": kg.candidate_files,
-    "recipe": files.recipe,
-    "sizes": files.sizes,
-    "duplicates": sets.duplicates,
-    "disjoint": sets.disjoint,
-    "conclusions-in-kg": sets.conclusions_in_kg,
-    "signature": sets.signature,
-    "negative-names": sets.names_of_negatives,
-    "balance": sets.balance,
-    "kg-sum": kg.kg_sum,
-    "rules": rules.rules_readable,
-    "rule-shapes": rules.rule_shapes,
-    "equal-rules": rules.equal_rules,
-    "rule-counts": rules.rule_counts,
-    "rare-rules": rules.rare_rules,
-    "provenance": conclusions.provenance_covers,
-    "provenance-rules": conclusions.provenance_lists_all_rules,
-    "witnesses": conclusions.witnesses,
-    "derivable": conclusions.derivable,
-    "split-shares": conclusions.split_shares,
-    "derivable-negatives": negatives.derivable_negatives,
-    "entailed-negatives": negatives.entailed_negatives,
-    "negative-origins": origins.origins_agree,
-    "true-origins": origins.origins_are_true,
-    "undesired-rules": coverage.undesired_rules,
-}
-
-# Made only where a benchmark has near misses, is noisy or inductive, or its recipe asks for that.
-VARIANT_CHECKS: Mapping[str, Check] = {
-    "balanced-heads": balanced_heads,
-    "inductive": sides_apart,
-    "noise": recorded_noise,
+CHECKS: dict[str, Check] = {
+    "missing-files": Check(files.missing_files, ("folder",)),
+    "changed-files": Check(files.changed_files, ("manifest", "folder")),
+    "readable": Check(files.readable, ("folder",)),
+    "unreadable-lines": Check(files.unreadable_lines, ("folder",)),
+    "unlisted-files": Check(files.unlisted_files, ("manifest", "folder")),
+    "candidate-files": Check(files.candidate_files, ("folder",)),
+    "recipe": Check(files.recipe, ("recipe",)),
+    "sizes": Check(files.sizes, ("manifest",)),
+    "duplicates": Check(files.duplicates),
+    "disjoint": Check(files.disjoint),
+    "conclusions-in-kg": Check(files.conclusions_in_kg, ("kg",)),
+    "signature": Check(files.signature),
+    "negative-names": Check(files.names_of_negatives, ("negatives",)),
+    "balance": Check(files.balance, ("negatives",)),
+    "kg-sum": Check(files.kg_sum, ("manifest",)),
+    "rules": Check(rules.rules_readable, ("folder",)),
+    "rule-shapes": Check(rules.rule_shapes, ("rules",)),
+    "equal-rules": Check(rules.equal_rules, ("rules",)),
+    "rule-counts": Check(rules.rule_counts, ("rules",)),
+    "rare-rules": Check(rules.rare_rules, ("rules", "provenance")),
+    "provenance": Check(conclusions.provenance_covers, ("provenance",)),
+    "provenance-rules": Check(conclusions.provenance_lists_all_rules, ("provenance",)),
+    "witnesses": Check(conclusions.witnesses, ("provenance",)),
+    "derivable": Check(conclusions.derivable, ("rules",)),
+    "split-shares": Check(conclusions.split_shares, ("provenance", "recipe")),
+    "derivable-negatives": Check(negatives.derivable_negatives, ("rules", "negatives")),
+    "entailed-negatives": Check(negatives.entailed_negatives, ("rules", "negatives")),
+    "negative-origins": Check(negatives.origins_agree, ("folder",)),
+    "true-origins": Check(negatives.origins_are_true, ("negatives",)),
+    "undesired-rules": Check(coverage.undesired_rules, ("rules",)),
+    "balanced-heads": Check(negatives.balanced_heads, ("negatives",), negatives.counted_by_heads),
+    "inductive": Check(variants.sides_apart, (), variants.is_inductive),
+    "noise": Check(variants.recorded_noise, (), variants.is_noisy),
 }
 
 _ORDER = ("error", "warning", "note")
@@ -105,78 +115,74 @@ def audit(
     """
     if max_shortcut is not None:
         check_limit(max_shortcut)
-    if isinstance(benchmark, Benchmark):
-        found, lines, raw = benchmark, {}, None
-    else:
-        raw = read_folder(benchmark)
-        found, lines = benchmark_of(raw), lines_of(raw)
-    noisy = None if found.noise is None else found
-    material = Material(found.clean, lines, raw, engine, closure, settings or {}, progress, noisy)
+    source = None
+    if not isinstance(benchmark, Benchmark):
+        source = read_folder(benchmark)
+        benchmark = source.benchmark
+    audited = AuditedBenchmark(benchmark, source, engine, closure, settings or {}, progress)
     findings: list[Finding] = []
     passed: list[str] = []
     skipped: dict[str, str] = {}
     try:
-        checks = {**CHECKS, **{name: VARIANT_CHECKS[name] for name in material.variants}}
+        checks = {name: check for name, check in CHECKS.items() if check.applies(audited)}
         for done, (name, check) in enumerate(checks.items()):
             if progress:
                 progress(f"checking {name}", done, len(checks))
-            told: list[Finding] = []
+            own: list[Finding] = []
             try:
-                told.extend(Finding(name, p.severity, p.count, p.message, p.examples) for p in check(material))
+                for need in check.needs:
+                    getattr(audited, need)
+                own.extend(replace(finding, check=name) for finding in check.function(audited))
             except CannotCheckError as reason:
                 skipped[name] = str(reason)
             except LogInferError as error:
                 skipped[name] = error.message
             # What a check has found stands, even where it could not go on.
-            findings += told
-            if name not in skipped and all(finding.severity == "note" for finding in told):
+            findings += own
+            if name not in skipped and all(finding.severity == "note" for finding in own):
                 passed.append(name)
-        shortcuts = {method: _shortcuts(material, method) for method in material.benchmark.negatives}
+        shortcuts = {method: _shortcuts(benchmark, method) for method in benchmark.negatives}
         if max_shortcut is not None:
-            above = _gate(material, max_shortcut, strict)
+            above = _gate(benchmark, max_shortcut, strict)
             findings += above
             passed += [] if above else ["max-shortcut"]
-        oracle = _oracle(material, findings, skipped)
+        oracle = _oracle(audited, findings, skipped)
     finally:
-        material.close()
+        audited.close()
     findings.sort(key=lambda finding: _ORDER.index(finding.severity))
-    return Audit(material.benchmark.name, tuple(findings), tuple(passed), skipped, shortcuts, oracle)
+    return Audit(benchmark.name, tuple(findings), tuple(passed), skipped, shortcuts, oracle)
 
 
-def _shortcuts(material: Material, method: str) -> dict[str, dict[str, Any]]:
+def _shortcuts(given: Benchmark, method: str) -> dict[str, dict[str, Any]]:
     """Return the figures of the shortcuts, each with the rules that it rests on most."""
-    found = shortcut_accuracies(material.given, method)
-    decisions = shortcut_decisions(material.given, method)
-    for name, shares in rule_shares(material.given, method, decisions).items():
+    found = shortcut_accuracies(given, method)
+    for name, shares in rule_shares(given, method, shortcut_decisions(given, method)).items():
         found[name]["rules"] = [share.as_dict() for share in most_important(shares)]
     return found
 
 
-def _gate(material: Material, limit: float, strict: bool) -> list[Finding]:
+def _gate(given: Benchmark, limit: float, strict: bool) -> list[Finding]:
+    severity: Severity = "error" if strict else "warning"
     return [
-        Finding(
-            "max-shortcut",
-            "error" if strict else "warning",
-            len(found.over) or 1,
-            found.message,
-            tuple(Example(text) for text in found.texts),
-        )
-        for found in gate(material.given, limit)
+        Finding("max-shortcut", severity, len(found.over) or 1, found.message, tuple(map(Example, found.texts)))
+        for found in gate(given, limit)
     ]
 
 
-def _oracle(material: Material, findings: list[Finding], skipped: dict[str, str]) -> dict[str, dict[str, float | None]]:
+def _oracle(
+    audited: AuditedBenchmark, findings: list[Finding], skipped: dict[str, str]
+) -> dict[str, dict[str, float | None]]:
     """Return the figures of the oracle; under `sound` it must not make a mistake."""
     try:
-        oracle = oracle_of(material.benchmark, material.over_train, material.rules)
+        oracle = oracle_of(audited.benchmark, audited.over_train, audited.rules)
     except CannotCheckError as reason:
         skipped["oracle"] = str(reason)
         return {}
-    found = {method: oracle_accuracy(oracle, material.benchmark, method) for method in material.benchmark.negatives}
+    found = {method: oracle_accuracy(oracle, audited.benchmark, method) for method in audited.benchmark.negatives}
     for method, figures in found.items():
-        if material.protocol == "sound" and figures["accuracy"] not in (None, 1.0):
+        if audited.protocol == "sound" and figures["accuracy"] not in (None, 1.0):
             message = f"the oracle's accuracy with `{method}` is {figures['accuracy']:.2%}, not 100%"
             # Where rules negate what others conclude, what follows from K need not follow from P_train.
-            excused = not figures["false_positive_rate"] and bool(negation_notes(material.rules))
+            excused = not figures["false_positive_rate"] and bool(negation_notes(audited.rules))
             findings.append(Finding("oracle", "note" if excused else "error", 1, message))
     return found

@@ -1,17 +1,13 @@
-"""Requirement 2.
+"""Requirement 2: which rules that should not be learned have a witness among the negatives.
 
-Which sub-rules conclude which triples, for many sub-rules at once.
+The undesired rules are R⁻: what is left of a rule of R when parts of its body are forgotten. One has a witness in
+N_train if it concludes a triple of it from K; without one, nothing in training contradicts it.
 
-Sub-rules of a rule that keep the same atoms A, negated ones included, differ in the inequalities they keep,
-out of all J that A binds. A witness of A violates some set V ⊆ J; a sub-rule that keeps I concludes a triple
-iff one of the triple's witnesses has V ∩ I = ∅. Only few sets V are possible, since x = y and y = z bring
-x = z about. Whether a triple has a witness with exactly V is a question to one rule: A with the equal terms
+Many sub-rules are asked about at once. Sub-rules of a rule that keep the same atoms A, negated ones included, differ
+in the inequalities they keep, out of all J that A binds. A witness of A violates some set V ⊆ J; a sub-rule that keeps
+I concludes a triple iff one of the triple's witnesses has V ∩ I = ∅. Only few sets V are possible, since x = y and
+y = z bring x = z about. Whether a triple has a witness with exactly V is a question to one rule: A with the equal terms
 made one, and J ∖ V.
-
-Requirement 2: which rules that should not be learned have a witness among the negatives.
-
-The undesired rules are R⁻: what is left of a rule of R when parts of its body are forgotten. One has a
-witness in N_train if it concludes a triple of it from K; without one, nothing in training contradicts it.
 """
 
 from __future__ import annotations
@@ -24,8 +20,8 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.benchmark.auditing.material import Material
-from loginfer.benchmark.auditing.report import Example, Problem, note, warning
+from loginfer.benchmark.auditing.audited import AuditedBenchmark
+from loginfer.benchmark.auditing.findings import Example, Finding, note, warning
 from loginfer.benchmark.benchmark import Origins
 from loginfer.benchmark.negatives.methods import SOURCES, method_or_unknown
 from loginfer.benchmark.program import kept_masks, places, sub_rule
@@ -229,36 +225,36 @@ class Coverage:
     missing: tuple[tuple[int, int], ...]
 
 
-def undesired_rules(material: Material) -> Iterator[Problem]:
+def undesired_rules(audited: AuditedBenchmark) -> Iterator[Finding]:
     """Every undesired rule has a witness in N_train and N_test of each method."""
-    rules = material.rules
+    rules = audited.rules
     masks = kept_masks(rules)
     if not any(masks):
         return
     groups = [by_atoms(rule, masks[i]) for i, rule in enumerate(rules)]
-    for method, made in material.negatives.items():
+    for method, made in audited.negatives.items():
         for split in ("train", "test"):
-            material.say(f"looking for witnesses of undesired rules in {split} of {method}")
-            found = coverage(material, groups, made.splits[split], made.origins.get(split))
+            audited.say(f"looking for witnesses of undesired rules in {split} of {method}")
+            found = coverage(audited, groups, made.splits[split], made.origins.get(split))
             if not found.missing:
                 continue
             message = (
                 f"{len(found.missing):,} of {found.pairs:,} undesired rules that conclude anything from K "
                 f"have no witness in N_{split} of `{method}`"
             )
-            yield note(len(found.missing), message, _examples(material, found.missing))
-            if split == "train" and method_or_unknown(method).covers_sub_rules and material.protocol == "sound":
-                yield from _needless(material, method, found)
+            yield note(len(found.missing), message, _examples(audited, found.missing))
+            if split == "train" and method_or_unknown(method).covers_sub_rules and audited.protocol == "sound":
+                yield from _needless(audited, method, found)
 
 
 def coverage(
-    material: Material, groups: Sequence[Sequence[SubRules]], triples: Triples, origins: Origins | None = None
+    audited: AuditedBenchmark, groups: Sequence[Sequence[SubRules]], triples: Triples, origins: Origins | None = None
 ) -> Coverage:
     """Return which undesired rules conclude one of these triples from K.
 
     Parameters
     ----------
-    material
+    audited
         The benchmark.
     groups
         The undesired rules, by the rule they came from.
@@ -267,23 +263,23 @@ def coverage(
     origins
         Where those came from, if known: a sub-rule that made one need not be looked for.
     """
-    graph = material.over_premises.graph
+    graph = audited.over_premises.graph
     order = np.argsort(triples[:, 1], kind="stable")
     ends = np.searchsorted(triples[order, 1], np.arange(len(graph.relations) + 1))
     made = _made(origins)
     pairs, missing = 0, []
-    for number, (rule, own) in enumerate(zip(material.rules, groups, strict=True)):
+    for number, (rule, own) in enumerate(zip(audited.rules, groups, strict=True)):
         relation = relation_of(rule.head, graph)
         asked = triples[order[ends[relation] : ends[relation + 1]]]
         seen = _Seen(own, made.get(number, []))
         start, size = 0, _FIRST
         while start < len(asked) and not all(marks.all() for marks in seen.marks):
-            seen.look(material.over_premises, asked[start : start + size])
+            seen.look(audited.over_premises, asked[start : start + size])
             start, size = start + size, size * _BATCH
-        possible = bool(own) and _has_witness(material.over_premises, rule)
+        possible = bool(own) and _has_witness(audited.over_premises, rule)
         for group, marks in zip(own, seen.marks, strict=True):
             # A witness of the whole body is one of each part of it.
-            if marks.any() or possible or _has_witness(material.over_premises, group.weakest):
+            if marks.any() or possible or _has_witness(audited.over_premises, group.weakest):
                 pairs += len(group.masks)
                 missing += [(number, group.masks[i]) for i in np.flatnonzero(~marks).tolist()]
     return Coverage(pairs, tuple(missing))
@@ -366,9 +362,9 @@ def _maximal(masks: Sequence[int]) -> list[int]:
     return found
 
 
-def _needless(material: Material, method: str, found: Coverage) -> Iterator[Problem]:
+def _needless(audited: AuditedBenchmark, method: str, found: Coverage) -> Iterator[Finding]:
     """Warn about undesired rules that `sound` should have witnessed: there were many candidates."""
-    if found.pairs >= len(material.negatives[method].splits.train):
+    if found.pairs >= len(audited.negatives[method].splits.train):
         return
     few: list[tuple[int, int]] = []
     able: list[tuple[int, int]] = []
@@ -380,28 +376,28 @@ def _needless(material: Material, method: str, found: Coverage) -> Iterator[Prob
         if counted == _COUNTED:
             break
         counted += 1
-        (able if _candidates(material, method, rule, mask) >= _MANY else few).append((rule, mask))
+        (able if _candidates(audited, method, rule, mask) >= _MANY else few).append((rule, mask))
     if able:
         message = f"{len(able):,} undesired rules have no witness in N_train of `{method}` although they could have"
-        yield warning(len(able), message, _examples(material, tuple(able)))
+        yield warning(len(able), message, _examples(audited, tuple(able)))
 
 
-def _candidates(material: Material, method: str, rule: int, mask: int) -> int:
+def _candidates(audited: AuditedBenchmark, method: str, rule: int, mask: int) -> int:
     """Return how many triples an undesired rule concludes that are not true and not in N_valid or N_test."""
-    projection = material.over_premises.projection(sub_rule(material.rules[rule], mask))
-    everything = material.benchmark.everything
+    projection = audited.over_premises.projection(sub_rule(audited.rules[rule], mask))
+    everything = audited.benchmark.everything
     if len(projection) > 10 * len(everything):
         return len(projection)
     left, right = projection.pairs()
-    relation = relation_of(material.rules[rule].head, material.graph)
+    relation = relation_of(audited.rules[rule].head, audited.graph)
     triples = np.column_stack([left, np.full(len(left), relation, dtype=np.int32), right])
     triples = triples[~everything.contains(triples)]
-    keys = material.graph.keys.pack(triples)
-    taken = [material.packed[split, method] for split in ("valid", "test")]
+    keys = audited.graph.keys.pack(triples)
+    taken = [audited.packed[split, method] for split in ("valid", "test")]
     triples = triples[~np.isin(keys, np.concatenate(taken))]
-    return int((~material.over_everything.derives(material.rules, triples)).sum())
+    return int((~audited.over_everything.derives(audited.rules, triples)).sum())
 
 
-def _examples(material: Material, pairs: tuple[tuple[int, int], ...]) -> list[Example]:
+def _examples(audited: AuditedBenchmark, pairs: tuple[tuple[int, int], ...]) -> list[Example]:
     ordered = sorted(pairs, key=lambda pair: (pair[1].bit_count(), pair))
-    return [Example(f"`{sub_rule(material.rules[i], mask)}`, of `{material.rules[i]}`") for i, mask in ordered[:5]]
+    return [Example(f"`{sub_rule(audited.rules[i], mask)}`, of `{audited.rules[i]}`") for i, mask in ordered[:5]]

@@ -1,22 +1,16 @@
-"""Checks of negatives.
-
-Checks of the negatives against the rules: what is labelled false must not be true after all.
-
-Checks of near misses: each follows from the edited rule that is told, and heads say nothing.
-
-Checks of where negatives are said to come from: each satisfies its method's condition (section 3.3).
-"""
+"""Checks of the negatives: none is true after all, and each came from where it is said to (section 3.3)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from loginfer.benchmark.auditing.audited import AuditedBenchmark, set_name
 from loginfer.benchmark.auditing.coverage import by_atoms, concluded
-from loginfer.benchmark.auditing.material import Material, set_name
-from loginfer.benchmark.auditing.report import CannotCheckError, Problem, error, note, warning
+from loginfer.benchmark.auditing.findings import CannotCheckError, Finding, error, note, warning
 from loginfer.benchmark.benchmark import POSITIONS, Origins, Split
 from loginfer.benchmark.folder.manifest import NEGATIVES
 from loginfer.benchmark.folder.tables import is_type_part
@@ -32,6 +26,8 @@ from loginfer.logic.rule import Atom, BodyAtom, Constant, Rule, Variable
 from loginfer.logic.stratification import stratified
 from loginfer.logic.subrules import EDITS, Edit, edits_of, near_miss
 
+Mask = npt.NDArray[np.bool_]
+
 # A benchmark that does not promise sound negatives is warned about from this share on.
 NOTABLE = 0.01
 # So many negatives that follow in several steps deserve attention whatever was promised.
@@ -42,57 +38,59 @@ _GROWTH = 10
 _ALWAYS = 1_000_000
 
 
-def derivable_negatives(material: Material) -> Iterator[Problem]:
+def derivable_negatives(audited: AuditedBenchmark) -> Iterator[Finding]:
     """No negative follows from the rules and P_all in one step; only `sound` promises that.
 
     With negation, what follows from K or P_train need not follow from P_all; it is looked for as well.
     """
-    rules = material.rules
-    for method, made in material.negatives.items():
-        true = {split: material.over_everything.derives(rules, triples) for split, triples in made.splits.items()}
-        for engine in _before(material):
+    rules = audited.rules
+    for method, made in audited.negatives.items():
+        true = {split: audited.over_everything.derives(rules, triples) for split, triples in made.splits.items()}
+        for engine in _before(audited):
             for split, triples in made.splits.items():
                 true[split] |= engine.derives(rules, triples)
-        yield from _told(material, method, true, "in one step")
+        yield from _told(audited, method, true, "in one step")
 
 
-def _before(material: Material) -> list[Engine]:
+def _before(audited: AuditedBenchmark) -> list[Engine]:
     """Return engines over less than P_all, from which more may follow if there are negations."""
-    if not has_negations(material.rules):
+    if not has_negations(audited.rules):
         return []
-    return [material.over_train] if material.benchmark.kg is None else [material.over_premises, material.over_train]
+    return [audited.over_train] if audited.benchmark.kg is None else [audited.over_premises, audited.over_train]
 
 
-def entailed_negatives(material: Material) -> Iterator[Problem]:
+def entailed_negatives(audited: AuditedBenchmark) -> Iterator[Finding]:
     """No negative is in the materialisation of P_all; only a recipe with `materialised` promises that."""
-    rules = material.rules
-    negatives = material.negatives
-    if not material.closure:
+    rules = audited.rules
+    negatives = audited.negatives
+    if not audited.closure:
         raise CannotCheckError("the materialisation was not asked for")
-    everything = material.benchmark.everything
+    everything = audited.benchmark.everything
     limit = max(_GROWTH * len(everything), _ALWAYS)
-    if material.depth > 1 and material.benchmark.recipe is not None:
-        limit = material.benchmark.recipe.max_triples
+    if audited.depth > 1 and audited.benchmark.recipe is not None:
+        limit = audited.benchmark.recipe.max_triples
     try:
         stratified(rules)
     except InputError as problem:
         raise CannotCheckError(problem.message) from None
     try:
-        closure = material.over_everything.materialise(rules, max_triples=limit, progress=material.progress)
+        closure = audited.over_everything.materialise(rules, max_triples=limit, progress=audited.progress)
     except LimitError:
         raise CannotCheckError(f"the materialisation has more than {limit:,} triples beyond P_all") from None
     true = everything.with_triples(closure.triples)
     for method, made in negatives.items():
         found = {split: true.contains(triples) for split, triples in made.splits.items()}
-        yield from _told(material, method, found, "in any number of steps")
+        yield from _told(audited, method, found, "in any number of steps")
 
 
-def _told(material: Material, method: str, true: Mapping[Split, npt.NDArray[np.bool_]], how: str) -> Iterator[Problem]:
+def _told(
+    audited: AuditedBenchmark, method: str, true: Mapping[Split, npt.NDArray[np.bool_]], how: str
+) -> Iterator[Finding]:
     counts = {split: int(found.sum()) for split, found in true.items()}
     if not any(counts.values()):
         return
     shares = {split: count / max(len(true[split]), 1) for split, count in counts.items()}
-    recipe = material.benchmark.recipe
+    recipe = audited.benchmark.recipe
     say = note
     promised = recipe is not None and (how == "in one step" or recipe.materialised or recipe.depth > 1)
     if recipe is not None and recipe.protocol == "sound" and promised:
@@ -104,22 +102,22 @@ def _told(material: Material, method: str, true: Mapping[Split, npt.NDArray[np.b
     message = f"{count:,} negatives of `{method}` follow from the rules and P_all {how} ({listed})"
     if say is warning and how != "in one step":
         message += "; a recipe with `materialised` keeps them out"
-    splits = material.benchmark.negatives[method].splits
-    examples = [e for split, found in true.items() for e in material.examples(splits[split][found], split, method)]
+    splits = audited.benchmark.negatives[method].splits
+    examples = [e for split, found in true.items() for e in audited.examples(splits[split][found], split, method)]
     yield say(count, message, examples)
 
 
-Mask = npt.NDArray[np.bool_]
+# -- near misses ------------------------------------------------------------------------------------
 
 
-def near_misses_hold(material: Material, triples: Triples, origins: Origins) -> Mask:
+def near_misses_hold(audited: AuditedBenchmark, triples: Triples, origins: Origins) -> Mask:
     """Return bool[n]: which triples the near misses that are told conclude from K."""
     fine = np.zeros(len(triples), dtype=bool)
     columns = (origins.rule, origins.edit, origins.part, origins.predicate)
     for told, places in grouped(*(column.astype(np.int64) for column in columns)):
-        edited = told_near_miss(material.graph, material.rules, told)
+        edited = told_near_miss(audited.graph, audited.rules, told)
         if edited is not None:
-            fine[places] = material.over_premises.derives([edited], triples[places])
+            fine[places] = audited.over_premises.derives([edited], triples[places])
     return fine
 
 
@@ -141,137 +139,140 @@ def told_near_miss(graph: KnowledgeGraph, rules: tuple[Rule, ...], told: tuple[i
     return None if edited == rules[number] else edited
 
 
-def balanced_heads(material: Material) -> Iterator[Problem]:
+def counted_by_heads(audited: AuditedBenchmark) -> bool:
+    """Say whether a benchmark has negatives that are as many as conclusions, head by head."""
+    return any(method_or_unknown(name).size_of == "conclusions" for name in audited.benchmark.negatives)
+
+
+def balanced_heads(audited: AuditedBenchmark) -> Iterator[Finding]:
     """Near misses: each split has as many negatives with a head as conclusions with it."""
-    for method, made in material.negatives.items():
+    for method, made in audited.negatives.items():
         if method_or_unknown(method).size_of != "conclusions":
             continue
         for split, triples in made.splits.items():
-            positives = material.benchmark.positives[split]
-            conclusions = positives[material.over_premises.derives(material.rules, positives)]
-            heads = np.concatenate([heads_of(material.graph, t) for t in (conclusions, triples)])
+            positives = audited.benchmark.positives[split]
+            conclusions = positives[audited.over_premises.derives(audited.rules, positives)]
+            heads = np.concatenate([heads_of(audited.graph, t) for t in (conclusions, triples)])
             _, place = np.unique(heads, return_inverse=True)
             sides = np.split(place.ravel(), [len(conclusions)])
             counts = [np.bincount(side, minlength=int(place.max(initial=-1)) + 1) for side in sides]
             missing, spare = (int(np.maximum(a - b, 0).sum()) for a, b in (counts, counts[::-1]))
-            name = set_name(split, method)
+            name = set_name(split, method, full=True)
             if spare:
-                message = f"{name} of `{method}` has {spare:,} triples more with some head than conclusions"
-                yield error(spare, message)
+                yield error(spare, f"{name} has {spare:,} triples more with some head than conclusions")
             if missing:
                 say = warning if len(triples) < made.asked.get(split, 0) else error
-                yield say(missing, f"{name} of `{method}` lacks {missing:,} triples with the head of conclusions")
+                yield say(missing, f"{name} lacks {missing:,} triples with the head of conclusions")
 
 
-def origins_agree(material: Material) -> Iterator[Problem]:
+def origins_agree(audited: AuditedBenchmark) -> Iterator[Finding]:
     """`negatives.parquet` tells of exactly the negatives in the text files."""
-    raw = material.folder
-    if raw.origins is None:
+    table, keys = audited.folder.origins, audited.graph.keys
+    if table is None:
         raise CannotCheckError("there is no negatives.parquet that can be read")
-    keys = material.graph.keys
-    told_of: list[npt.NDArray[np.int64]] = []
-    for method, made in material.negatives.items():
+    rest = len(table)
+    for method, made in audited.negatives.items():
         for split, triples in made.splits.items():
-            rows = raw.origins.rows(method, split)
-            told_of.append(rows)
-            told = distinct_keys(keys.pack(raw.origins.triples[rows]))
+            rows = table.rows(method, split)
+            rest -= len(rows)
+            told = distinct_keys(keys.pack(table.triples[rows]))
             differ = np.setxor1d(told, keys.pack(triples), assume_unique=True)
             count = max(len(differ), len(rows) - len(told))
             if count:
                 yield error(
                     count,
-                    f"`{NEGATIVES}` and `{material.file(split, method)}` differ in {count:,} triples",
-                    material.examples(keys.unpack(differ), split, method),
+                    f"`{NEGATIVES}` and `{audited.file(split, method)}` differ in {count:,} triples",
+                    audited.examples(keys.unpack(differ), split, method),
                 )
-    rest = len(raw.origins) - sum(map(len, told_of))
     if rest:
         yield error(rest, f"`{NEGATIVES}` tells of {rest:,} triples of methods that the folder does not have")
 
 
-def origins_are_true(material: Material) -> Iterator[Problem]:
+def origins_are_true(audited: AuditedBenchmark) -> Iterator[Finding]:
     """Each negative satisfies the condition of the method that is said to have made it."""
-    if not any(made.origins for made in material.negatives.values()):
+    if not any(made.origins for made in audited.negatives.values()):
         raise CannotCheckError("where the negatives came from is not known (no negatives.parquet)")
-    conditions = _Conditions(material)
-    for method, made in material.negatives.items():
+    conditions = _Conditions(audited)
+    for method, made in audited.negatives.items():
         for split, origins in made.origins.items():
             triples = made.splits[split]
-            of = f"{set_name(split, method)} of `{method}`"
             fitting = [SOURCES.index(source) for source in method_or_unknown(method).sources]
             wrong = ~np.isin(origins.source, fitting)
-            if wrong.any():
-                message = f"{int(wrong.sum()):,} triples of {of} have a source that this method does not use"
-                yield error(int(wrong.sum()), message, material.examples(triples[wrong], split, method))
+            message = (
+                f"{{}} triples of {set_name(split, method, full=True)} have a source that this method does not use"
+            )
+            yield from audited.about(triples[wrong], message, split, method)
             for source in np.unique(origins.source[~wrong]).tolist():
                 places = np.flatnonzero((origins.source == source) & ~wrong)
                 yield from conditions.told(SOURCES[source], method, split, places)
 
 
 class _Conditions:
-    """The conditions that the sources put on their triples; what several sets need is computed once."""
+    """The conditions that the sources put on their triples; what several sets need is computed once.
 
-    def __init__(self, material: Material) -> None:
-        self._material = material
+    Each returns bool[n], which triples are wrong, and what is wrong with them.
+    """
+
+    def __init__(self, audited: AuditedBenchmark) -> None:
+        self._audited = audited
         self._positions: dict[str, _Positions] = {}
-        self._constants: Mask | None = None
         self._sub_rules: dict[str, dict[str, Mask]] = {}
+        self._by_source: dict[str, Callable[[str, Triples, Origins], tuple[Mask, str]]] = {
+            "relevance": self._relevance,
+            "position": self._position,
+            "object": self._object,
+            "near-miss": self._near_miss,
+        }
 
-    def told(self, source: str, method: str, split: str, places: npt.NDArray[np.int64]) -> Iterator[Problem]:
+    def told(self, source: str, method: str, split: str, places: npt.NDArray[np.int64]) -> Iterator[Finding]:
         """Yield what is wrong with the triples of one source at these places."""
-        made = self._material.negatives[method]
+        made = self._audited.negatives[method]
         triples, origins = made.splits[split][places], made.origins[split][places]
+        own = method_or_unknown(method).conditions.get(source)
         if source == "sub-rule":
             wrong, what = (self._sub_rule(method)[split][places], "are not concluded by the sub-rule that is told")
+        elif own is None:
+            wrong, what = self._by_source[source](split, triples, origins)
         else:
-            conditions: dict[str, Callable[[str, Triples, Origins], tuple[Mask, str]]] = {
-                "relevance": self._relevance,
-                "position": self._position,
-                "object": self._object,
-                "near-miss": self._near_miss,
-            }
-            own = method_or_unknown(method).conditions.get(source)
-            if own is None:
-                wrong, what = conditions[source](split, triples, origins)
-            else:
-                wrong, what = own(self._material, split, triples, origins)
-        if wrong.any():
-            count = int(wrong.sum())
-            message = f"{count:,} triples of {set_name(split, method)} of `{method}` {what}"
-            yield error(count, message, self._material.examples(triples[wrong], split, method))
+            wrong, what = own(self._audited, split, triples, origins)
+        message = f"{{}} triples of {set_name(split, method, full=True)} {what}"
+        yield from self._audited.about(triples[wrong], message, split, method)
+
+    @cached_property
+    def _constants(self) -> Mask:
+        return support_constants(self._audited)
 
     def _relevance(self, _: str, triples: Triples, __: Origins) -> tuple[Mask, str]:
-        graph = self._material.graph
-        if self._constants is None:
-            self._constants = support_constants(self._material)
-        fine = self._constants[triples[:, 0]]
-        relations, types = _head_predicates(graph, self._material.rules)
-        is_type = _is_type(graph, triples)
+        graph, constants = self._audited.graph, self._constants
+        relations, types = _head_predicates(graph, self._audited.rules)
+        is_type = triples[:, 1] == graph.type_relation
+        fine = constants[triples[:, 0]] & (is_type | constants[triples[:, 2]])
         fine &= np.where(is_type, types[triples[:, 2]], relations[triples[:, 1]])
-        fine &= is_type | self._constants[triples[:, 2]]
         return ~fine, "have a predicate of no rule's head, or a constant of no rule's support"
 
     def _position(self, split: str, triples: Triples, origins: Origins) -> tuple[Mask, str]:
         if split not in self._positions:
-            self._positions[split] = _Positions(self._material, split)
+            self._positions[split] = _Positions(self._audited, split)
         told = self._positions[split].of(triples)
         return told != origins.position, "do not differ from a conclusion in the position that is told"
 
     def _near_miss(self, _: str, triples: Triples, origins: Origins) -> tuple[Mask, str]:
-        return ~near_misses_hold(self._material, triples, origins), "are not concluded by the near miss that is told"
+        return ~near_misses_hold(self._audited, triples, origins), "are not concluded by the near miss that is told"
 
     def _object(self, split: str, triples: Triples, _: Origins) -> tuple[Mask, str]:
-        graph, positives = self._material.graph, self._material.benchmark.positives[split]
-        size = len(graph.relations)
-        known = distinct_keys(positives[:, 0].astype(np.int64) * size + positives[:, 1])
+        known, asked = (
+            some[:, 0].astype(np.int64) * len(self._audited.graph.relations) + some[:, 1]
+            for some in (self._audited.benchmark.positives[split], triples)
+        )
         return (
-            ~member(known, triples[:, 0].astype(np.int64) * size + triples[:, 1]),
+            ~member(distinct_keys(known), asked),
             "do not differ from a positive of their split in the object alone",
         )
 
     def _sub_rule(self, method: str) -> dict[str, Mask]:
         """Return for each split which negatives their sub-rule does not conclude; all are asked at once."""
         if method not in self._sub_rules:
-            made = self._material.negatives[method]
+            made = self._audited.negatives[method]
             known = [split for split in made.splits.sizes if split in made.origins]
             triples = np.concatenate([made.splits[split] for split in known])
             rule, kept, source = (
@@ -280,7 +281,7 @@ class _Conditions:
             )
             wrong = np.zeros(len(triples), dtype=bool)
             asked = np.flatnonzero(source == SOURCES.index("sub-rule"))
-            wrong[asked] = _not_concluded(self._material, triples[asked], rule[asked], kept[asked])
+            wrong[asked] = _not_concluded(self._audited, triples[asked], rule[asked], kept[asked])
             ends = np.cumsum([len(made.splits[split]) for split in known])
             self._sub_rules[method] = dict(zip(known, np.split(wrong, ends[:-1]), strict=True))
         return self._sub_rules[method]
@@ -289,12 +290,12 @@ class _Conditions:
 # -- relevance-based ---------------------------------------------------------------------------------
 
 
-def support_constants(material: Material) -> Mask:
+def support_constants(audited: AuditedBenchmark) -> Mask:
     """Return bool[entities]: Const_sup, the constants of K in the support of some rule."""
-    graph, engine = material.graph, material.over_premises
+    graph, engine = audited.graph, audited.over_premises
     found = np.zeros(len(graph.entities), dtype=bool)
     any_relation = graph.relations[int(graph.rels[0])] if len(graph.rels) else ""
-    for body in dict.fromkeys(rule.body for rule in material.rules):
+    for body in dict.fromkeys(rule.body for rule in audited.rules):
         atoms = [part for part in body if isinstance(part, Atom)]
         terms = dict.fromkeys(t for atom in atoms for t in ((atom.subject,) if atom.is_type else atom.terms))
         for variable in (t for t in terms if isinstance(t, Variable)):
@@ -321,12 +322,6 @@ def _head_predicates(graph: KnowledgeGraph, rules: tuple[Rule, ...]) -> tuple[Ma
     return relations, types
 
 
-def _is_type(graph: KnowledgeGraph, triples: Triples) -> Mask:
-    if graph.type_relation is None:
-        return np.zeros(len(triples), dtype=bool)
-    return np.asarray(triples[:, 1] == graph.type_relation)
-
-
 # -- position-aware ----------------------------------------------------------------------------------
 
 
@@ -337,11 +332,11 @@ class _Positions:
     Of type triples only the subject is replaced, by one that has some type.
     """
 
-    def __init__(self, material: Material, split: str) -> None:
-        self._graph = material.graph
-        triples = material.benchmark.positives[split]
-        conclusions = triples[material.over_premises.derives(material.rules, triples)]
-        everything = material.benchmark.everything.triples
+    def __init__(self, audited: AuditedBenchmark, split: str) -> None:
+        self._graph = audited.graph
+        triples = audited.benchmark.positives[split]
+        conclusions = triples[audited.over_premises.derives(audited.rules, triples)]
+        everything = audited.benchmark.everything.triples
         self._seen = tuple(distinct_keys(self._keys(everything, column)) for column in (0, 2))
         self._concluded = tuple(distinct_keys(self._keys(conclusions, column)) for column in (0, 2))
 
@@ -353,9 +348,8 @@ class _Positions:
         subjects, objects = self._keys(triples, 0), self._keys(triples, 2)
         subject = member(self._seen[0], subjects) & member(self._concluded[1], objects)
         object_ = member(self._seen[1], objects) & member(self._concluded[0], subjects)
-        object_ &= ~_is_type(self._graph, triples)
-        names = ("", "subject", "object", "either")
-        places = np.array([POSITIONS.index(name) for name in names], dtype=np.int8)
+        object_ &= triples[:, 1] != self._graph.type_relation
+        places = np.array([POSITIONS.index(name) for name in ("", "subject", "object", "either")], dtype=np.int8)
         return np.asarray(places[subject + 2 * object_])
 
 
@@ -363,18 +357,18 @@ class _Positions:
 
 
 def _not_concluded(
-    material: Material, triples: Triples, rule_of: npt.NDArray[np.int32], kept_by: npt.NDArray[np.int32]
+    audited: AuditedBenchmark, triples: Triples, rule_of: npt.NDArray[np.int32], kept_by: npt.NDArray[np.int32]
 ) -> Mask:
     """Return bool[n]: which triples the sub-rules that are told do not conclude from K.
 
     The sub-rules of one rule that keep the same atoms are asked about together.
     """
     wrong = np.ones(len(triples), dtype=bool)
-    undesired = kept_masks(material.rules)
-    for number, places in _groups(rule_of).items():
-        if not 0 <= number < len(material.rules):
+    undesired = kept_masks(audited.rules)
+    for (number,), places in grouped(rule_of.astype(np.int64)):
+        if not 0 <= number < len(audited.rules):
             continue
-        rule = material.rules[number]
+        rule = audited.rules[number]
         kept = kept_by[places]
         known = set(undesired[number])
         masks = [m for m in np.unique(kept).tolist() if m in known or _is_sub_rule(rule, m)]
@@ -383,7 +377,7 @@ def _not_concluded(
             mine = np.flatnonzero(np.isin(kept, group.masks))
             owners = np.array([columns[mask] for mask in kept[mine].tolist()], dtype=np.int64)
             asked = places[mine]
-            wrong[asked] = ~concluded(material.over_premises, group, triples[asked]).by_owner(owners)
+            wrong[asked] = ~concluded(audited.over_premises, group, triples[asked]).by_owner(owners)
     return wrong
 
 
@@ -397,10 +391,3 @@ def _is_sub_rule(rule: Rule, mask: int) -> bool:
     # A negation must say the same as in the rule: what the rule binds there stays bound.
     negated = ({*part.variables}.intersection(rule.variables) for part in kept.negations)
     return all(bound.issuperset(part.variables) for part in parts) and all(bound >= v for v in negated)
-
-
-def _groups(keys: npt.NDArray[np.int32]) -> dict[int, npt.NDArray[np.int64]]:
-    """Return the places of each key."""
-    order = np.argsort(keys, kind="stable")
-    distinct, starts = np.unique(keys[order], return_index=True)
-    return dict(zip(distinct.tolist(), np.split(order, starts[1:]), strict=True))

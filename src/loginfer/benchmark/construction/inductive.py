@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.benchmark.benchmark import SPLITS, NegativeSet, Splits
+from loginfer.benchmark.benchmark import SPLITS, NegativeSet, Signature, Splits
 from loginfer.benchmark.construction.positives import Positives, strangers, trace
 from loginfer.benchmark.construction.rules import Selection
 from loginfer.benchmark.negatives import Context, sample_negatives
@@ -283,16 +283,10 @@ def divide(
 
 def _cut(graph: KnowledgeGraph, is_test: Mask, regions: int) -> Division:
     triples = graph.triples
-    typed = triples[:, 1] == (-1 if graph.type_relation is None else graph.type_relation)
     subject = is_test[triples[:, 0]]
-    inside = typed | (is_test[triples[:, 2]] == subject)
+    inside = (triples[:, 1] == graph.type_relation) | (is_test[triples[:, 2]] == subject)
     train = graph.with_triples(triples[inside & ~subject])
-    relations = np.zeros(len(graph.relations), dtype=bool)
-    relations[train.preds] = True
-    types = np.zeros(len(graph.entities), dtype=bool)
-    types[train.types] = True
-    known = relations[triples[:, 1]] & (~typed | types[triples[:, 2]])
-    test = graph.with_triples(triples[inside & subject & known])
+    test = graph.with_triples(triples[inside & subject & Signature(train).covers_predicates(triples)])
     return Division(train, test, regions, len(graph) - len(train) - len(test))
 
 
@@ -452,8 +446,9 @@ def _distributed(
     strange = strangers(division.train, train, valid)
     train, valid = merged_keys(train, strange), keys_without(valid, strange)
     test = merged_keys(nothing, *(own for _, own in samples))
-    unknown = _unknown(division.train.with_triples(keys.unpack(merged_keys(division.train.packed, train))))
-    lost = np.sort(test[unknown(keys.unpack(test))])
+    known = Signature(division.train)
+    known.add(keys.unpack(train))
+    lost = np.sort(test[~known.covers_predicates(keys.unpack(test))])
     test = keys_without(test, lost)
     notes = []
     if len(strange):
@@ -476,17 +471,3 @@ def _distributed(
     provenance = trace(engine, selection.program, keys.unpack(concluded[order]), split[order], progress=progress)
     splits = Splits(keys.unpack(merged_keys(division.train.packed, train)), keys.unpack(valid), keys.unpack(test))
     return Positives(splits, provenance, tuple(notes))
-
-
-def _unknown(train: KnowledgeGraph) -> Callable[[Triples], Mask]:
-    """Return what says which triples have a relation or a type that train has not."""
-    relations = np.zeros(len(train.relations), dtype=bool)
-    relations[train.preds] = True
-    types = np.zeros(len(train.entities), dtype=bool)
-    types[train.types] = True
-
-    def unknown(triples: Triples) -> Mask:
-        typed = triples[:, 1] == (-1 if train.type_relation is None else train.type_relation)
-        return np.asarray(~relations[triples[:, 1]] | (typed & ~types[triples[:, 2]]))
-
-    return unknown

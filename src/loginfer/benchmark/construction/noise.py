@@ -1,12 +1,8 @@
-"""Variant: noise.
-
-The noise of a benchmark as a value: which labels of train are wrong, and which premises are missing.
+"""Noise: labels of train that are flipped on purpose, and premises that are missing.
 
 Noise is put on a benchmark that is complete, and recorded triple by triple, so that it can be undone: K, the
 provenance, and where negatives came from are always those of the benchmark without noise. Valid and test have
 none.
-
-Putting noise on a benchmark: labels of train that are flipped, premises that are missing.
 """
 
 from __future__ import annotations
@@ -158,16 +154,11 @@ def premises(benchmark: Benchmark) -> Keys:
     for number in np.unique(provenance.rule).tolist():
         rule = bind(benchmark.program[number], kg)
         fits = np.diff(provenance.offsets) == len(rule.variables)
-        starts = provenance.offsets[:-1][(provenance.rule == number) & fits]
-
-        def value(term: int, starts: Keys = starts) -> npt.NDArray[np.int32]:
-            if term < 0:
-                return np.full(len(starts), ~term, dtype=np.int32)
-            return np.asarray(provenance.values[starts + term])
-
+        pairs = np.flatnonzero((provenance.rule == number) & fits)
         for atom in rule.atoms:
-            relation = np.full(len(starts), atom.relation, dtype=np.int32)
-            rows: Triples = np.column_stack([value(atom.subject), relation, value(atom.object)])
+            relation = np.full(len(pairs), atom.relation, dtype=np.int32)
+            ends = [provenance.values_of(pairs, term) for term in (atom.subject, atom.object)]
+            rows: Triples = np.column_stack([ends[0], relation, ends[1]])
             found.append(kg.keys.pack(rows[kg.contains(rows)]))
     return distinct_keys(np.concatenate(found))
 

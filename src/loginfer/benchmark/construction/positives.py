@@ -1,9 +1,4 @@
-"""Step 2, also for several steps.
-
-Step 2, distributing rule application results (section 3.2).
-
-Steps 1 and 2 for conclusions of several steps: samples from every depth, and where each came from.
-"""
+"""Step 2, distributing rule application results (section 3.2), in one step or several."""
 
 from __future__ import annotations
 
@@ -13,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.benchmark.benchmark import SPLITS, Provenance, Splits, StoredSplits
+from loginfer.benchmark.benchmark import SPLITS, Provenance, Signature, Splits, StoredSplits, reordered
 from loginfer.benchmark.construction.rules import Selection, refuse_silence, sample_new, silent_rules
 from loginfer.benchmark.program import Rounds
 from loginfer.benchmark.recipe import Recipe
@@ -94,22 +89,10 @@ def _splits(graph: KnowledgeGraph, train: Keys, valid: Keys, test: Keys) -> Spli
 
 
 def strangers(graph: KnowledgeGraph, train: Keys, others: Keys) -> Keys:
-    """Return the keys of triples with a name that neither K nor these training triples have, sorted.
-
-    A type is no constant: a name counts only for the way in which it is used.
-    """
-    constants, types = (np.zeros(len(graph.entities), dtype=bool) for _ in range(2))
-    relations = np.zeros(len(graph.relations), dtype=bool)
-    constants[graph.consts], types[graph.types], relations[graph.preds] = True, True, True
-    added = graph.keys.unpack(train)
-    typed = added[:, 1] == graph.type_relation
-    constants[added[:, 0]] = True
-    constants[added[~typed, 2]] = True
-    types[added[typed, 2]] = True
-    relations[added[:, 1]] = True
-    asked = graph.keys.unpack(others)
-    objects = np.where(asked[:, 1] == graph.type_relation, types[asked[:, 2]], constants[asked[:, 2]])
-    return np.sort(others[~(constants[asked[:, 0]] & relations[asked[:, 1]] & objects)])
+    """Return the keys of triples with a name that neither K nor these training triples have, sorted."""
+    known = Signature(graph)
+    known.add(graph.keys.unpack(train))
+    return np.sort(others[~known.covers(graph.keys.unpack(others))])
 
 
 def trace(
@@ -263,10 +246,6 @@ def joined(
     conclusion = np.concatenate([places[part.conclusion] for places, part in parts])
     rule = np.concatenate([part.rule for _, part in parts])
     lengths = np.concatenate([np.diff(part.offsets) for _, part in parts])
-    values = np.concatenate([part.values for _, part in parts])
     order = np.lexsort((rule, conclusion))
-    starts = np.cumsum(lengths) - lengths
-    offsets = np.zeros(len(order) + 1, dtype=np.int64)
-    np.cumsum(lengths[order], out=offsets[1:])
-    places = np.repeat(starts[order] - offsets[:-1], lengths[order]) + np.arange(offsets[-1])
-    return Provenance(triples, split, conclusion[order], rule[order], offsets, values[places], depth)
+    offsets, values = reordered(lengths, np.concatenate([part.values for _, part in parts]), order)
+    return Provenance(triples, split, conclusion[order], rule[order], offsets, values, depth)

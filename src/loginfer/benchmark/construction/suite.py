@@ -1,12 +1,7 @@
-"""The 37 benchmarks.
+"""The suite: the 37 benchmarks of the paper, the two with random corruption that it compares with them, near misses.
 
-The benchmarks of the paper: 37, and the two with random corruption that it compares with them.
-
-Building the suite: in parallel, resumable, with shared work done once.
-
-The suite's sizes next to the paper's, with the reason wherever they differ.
-
-The suite of the paper's benchmarks.
+What is in the suite stands in `suite.toml`. It is built in parallel, can be resumed, and does shared work once. A
+summary sets its sizes next to the paper's, with the reason wherever they differ.
 """
 
 from __future__ import annotations
@@ -15,11 +10,12 @@ import fnmatch
 import json
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from importlib import resources
+from itertools import chain
 from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,8 +32,12 @@ if TYPE_CHECKING:
     from loginfer.benchmark.benchmark import Benchmark
 
 
+# What all names begin with.
+_PREFIX = "LogInfer-"
+
+
 @dataclass(frozen=True, slots=True)
-class Group:
+class SuiteGroup:
     """The benchmarks of one graph and pattern: they share rules and positives.
 
     Parameters
@@ -88,7 +88,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class SuiteBenchmark:
     """One benchmark of the suite.
 
     Parameters
@@ -101,7 +101,7 @@ class Entry:
         Of near misses: shortcuts on which negatives are matched to positives.
     """
 
-    group: Group
+    group: SuiteGroup
     method: str
     match: tuple[Match, ...] = ()
 
@@ -113,7 +113,7 @@ class Entry:
     @property
     def name(self) -> str:
         """The name: LogInfer-FB-sym-pa and so on."""
-        return f"LogInfer-{self.group.name}-{self.negatives}"
+        return f"{_PREFIX}{self.group.name}-{self.negatives}"
 
     @property
     def in_paper(self) -> bool:
@@ -126,37 +126,37 @@ class Entry:
 
 
 @lru_cache(maxsize=1)
-def groups() -> tuple[Group, ...]:
+def groups() -> tuple[SuiteGroup, ...]:
     """Return the graphs and patterns of the paper's table of benchmarks, in its order."""
     text = (resources.files("loginfer.benchmark") / "data" / "suite.toml").read_text(encoding="utf-8")
     found = []
     for group in tomllib.loads(text)["group"]:
         settings: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in group.items()}
-        found.append(Group(**settings))
+        found.append(SuiteGroup(**settings))
     return tuple(found)
 
 
-def entries() -> tuple[Entry, ...]:
+def entries() -> tuple[SuiteBenchmark, ...]:
     """Return all benchmarks of the paper's suite."""
-    return tuple(Entry(group, method) for group in groups() for method in (*group.methods, *group.more))
+    return tuple(SuiteBenchmark(group, method) for group in groups() for method in (*group.methods, *group.more))
 
 
-def near_misses() -> tuple[Entry, ...]:
+def near_misses() -> tuple[SuiteBenchmark, ...]:
     """Return the same rules and positives with near misses, plain and matched: beside the paper's suite.
 
     Where symmetry is matched, other rules and positives may be chosen (see `complements`).
     """
     matches: tuple[tuple[Match, ...], ...] = ((), ("popularity", "adjacency"))
-    return tuple(Entry(group, NEAR_MISSES.name, match) for group in groups() for match in matches)
+    return tuple(SuiteBenchmark(group, NEAR_MISSES.name, match) for group in groups() for match in matches)
 
 
-def all_entries() -> tuple[Entry, ...]:
+def all_entries() -> tuple[SuiteBenchmark, ...]:
     """Return the paper's benchmarks and those with near misses, by graph and pattern."""
     place = {group.name: number for number, group in enumerate(groups())}
     return tuple(sorted((*entries(), *near_misses()), key=lambda entry: place[entry.group.name]))
 
 
-def select(only: Sequence[str] = (), among: Sequence[Entry] | None = None) -> tuple[Entry, ...]:
+def select(only: Sequence[str] = (), among: Sequence[SuiteBenchmark] | None = None) -> tuple[SuiteBenchmark, ...]:
     """Return the benchmarks whose names match one of these patterns, such as `WN-*`; by default all.
 
     The leading `LogInfer-` may be left out; upper and lower case are the same. Benchmarks with near misses
@@ -181,7 +181,7 @@ def select(only: Sequence[str] = (), among: Sequence[Entry] | None = None) -> tu
         return first
     chosen: set[str] = set()
     for pattern in only:
-        wanted = pattern.casefold().removeprefix("loginfer-")
+        wanted = pattern.casefold().removeprefix(_PREFIX.casefold())
         found = _matching(wanted, first) or _matching(wanted, every)
         if not found:
             error = UnknownNameError("benchmark", pattern, [_short(e) for e in every])
@@ -191,16 +191,16 @@ def select(only: Sequence[str] = (), among: Sequence[Entry] | None = None) -> tu
     return tuple(entry for entry in every if entry.name in chosen)
 
 
-def _matching(wanted: str, among: Sequence[Entry]) -> list[str]:
+def _matching(wanted: str, among: Sequence[SuiteBenchmark]) -> list[str]:
     return [entry.name for entry in among if fnmatch.fnmatchcase(_short(entry).casefold(), wanted)]
 
 
-def _short(entry: Entry) -> str:
-    return entry.name.removeprefix("LogInfer-")
+def _short(entry: SuiteBenchmark) -> str:
+    return entry.name.removeprefix(_PREFIX)
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class SuiteResult:
     """A benchmark of the suite as it came out.
 
     Parameters
@@ -226,7 +226,7 @@ class Built:
 
 def build_suite(
     out: str | Path,
-    chosen: Sequence[Entry],
+    chosen: Sequence[SuiteBenchmark],
     *,
     settings: Mapping[str, Any] | None = None,
     engine: str = "native",
@@ -234,8 +234,8 @@ def build_suite(
     force: bool = False,
     max_shortcut: float | None = None,
     strict: bool = False,
-    report: Callable[[Built], None] | None = None,
-) -> list[Built]:
+    report: Callable[[SuiteResult], None] | None = None,
+) -> list[SuiteResult]:
     """Build benchmarks of the suite, each in a folder of its own; what is there already is kept.
 
     Rules and positives are made once for all methods of a graph and pattern. A benchmark that fails does not
@@ -267,31 +267,36 @@ def build_suite(
     OutputError
         If a folder holds something else and `force` is not set; nothing was built then.
     """
+    from loginfer.benchmark.folder.reading import load_benchmark
+
     folder = Path(out)
     settings = dict(settings or {})
-    limit = _Limit(max_shortcut, strict)
-    done: dict[str, Built] = {}
-    pending: dict[tuple[str, tuple[str, ...]], list[Entry]] = {}
+    done: dict[str, SuiteResult] = {}
+    pending: dict[tuple[str, tuple[str, ...]], list[SuiteBenchmark]] = {}
     for entry in chosen:
-        kept = _kept(folder / entry.name, entry.recipe(settings), force)
-        if kept is not None:
-            done[entry.name] = limit.judged(Built(entry.name, "kept", kept), folder / entry.name)
-            if report:
-                report(done[entry.name])
-        else:
+        path = folder / entry.name
+        kept = _kept(path, entry.recipe(settings), force)
+        if kept is None:
             pending.setdefault((entry.group.name, entry.match), []).append(entry)
-    tasks = [_Task(folder, tuple(batch), settings, engine, limit) for batch in pending.values()]
-    for built in _run(tasks, jobs):
-        done[built.name] = built
+            continue
+        told = () if max_shortcut is None else _too_easy(load_benchmark(path, verify=False), max_shortcut)
+        done[entry.name] = SuiteResult(entry.name, "kept", kept, warnings=told)
+        if told and strict:
+            done[entry.name] = SuiteResult(entry.name, "failed", kept, "; ".join(told))
         if report:
-            report(built)
+            report(done[entry.name])
+    build = partial(_build_group, folder, settings=settings, engine=engine, max_shortcut=max_shortcut, strict=strict)
+    for result in _run(build, list(pending.values()), jobs, folder):
+        done[result.name] = result
+        if report:
+            report(result)
     return [done[entry.name] for entry in chosen]
 
 
 def _kept(path: Path, recipe: Recipe, force: bool) -> Mapping[str, Any] | None:
     """Return the manifest of a complete benchmark from the same recipe and version, if it is there."""
-    from loginfer.benchmark.folder.folder import check_output
     from loginfer.benchmark.folder.manifest import Problem, read_manifest, verify_files
+    from loginfer.benchmark.folder.writing import check_output
 
     recover_folder(path)
     if not path.exists():
@@ -315,65 +320,31 @@ def _kept(path: Path, recipe: Recipe, force: bool) -> Mapping[str, Any] | None:
     raise OutputError(f"`{path}` {why}", hint="choose another folder, or add --force to replace it")
 
 
-@dataclass(frozen=True, slots=True)
-class _Limit:
-    """How well shortcuts may do; None for as well as they can."""
+def _too_easy(benchmark: Benchmark, limit: float | None) -> tuple[str, ...]:
+    """Return which shortcuts do better on a benchmark than they may; none without a limit."""
+    from loginfer.benchmark.shortcut_gate import gate
 
-    accuracy: float | None
-    strict: bool
-
-    def warnings(self, benchmark: Benchmark) -> tuple[str, ...]:
-        """Return what is wrong with a benchmark."""
-        from loginfer.benchmark.shortcut_gate import gate
-
-        if self.accuracy is None:
-            return ()
-        return tuple(exceeded.message for exceeded in gate(benchmark, self.accuracy))
-
-    def judged(self, built: Built, path: Path) -> Built:
-        """Return what became of a benchmark that is there, with warnings; failed if they are errors."""
-        from loginfer.benchmark.folder.folder import load_benchmark
-
-        if self.accuracy is None:
-            return built
-        told = self.warnings(load_benchmark(path, verify=False))
-        if told and self.strict:
-            return Built(built.name, "failed", built.manifest, "; ".join(told))
-        return replace(built, warnings=told)
+    return () if limit is None else tuple(exceeded.message for exceeded in gate(benchmark, limit))
 
 
-@dataclass(frozen=True, slots=True)
-class _Task:
-    """Benchmarks that share rules and positives, and how near misses are matched."""
-
-    folder: Path
-    entries: tuple[Entry, ...]
-    settings: Mapping[str, Any]
-    engine: str
-    limit: _Limit
-
-    @property
-    def cost(self) -> int:
-        """Roughly how much there is to do: triples to draw and write."""
-        return len(self.entries) * self.entries[0].group.paper["train"]
-
-
-def _run(tasks: Sequence[_Task], jobs: int) -> Iterator[Built]:
-    """Do the tasks, the largest first, in this process or in several."""
-    ordered = sorted(tasks, key=lambda task: -task.cost)
+def _run(
+    build: Callable[[Sequence[SuiteBenchmark]], Iterator[SuiteResult]],
+    batches: Sequence[Sequence[SuiteBenchmark]],
+    jobs: int,
+    folder: Path,
+) -> Iterator[SuiteResult]:
+    """Build benchmarks that share rules and positives, the largest first, in this process or in several."""
+    # The cost is roughly how many triples there are to draw and write.
+    ordered = sorted(batches, key=lambda batch: -len(batch) * batch[0].group.paper["train"])
     if jobs <= 1 or len(ordered) <= 1:
-        for task in ordered:
-            yield from _build_group(task)
+        for batch in ordered:
+            yield from build(batch)
         return
     # Processes start afresh: a fork would copy the threads' locks of the libraries.
     pool = ProcessPoolExecutor(min(jobs, len(ordered)), mp_context=get_context("spawn"), initializer=_end_with_parent)
     try:
-        waiting: dict[Future[list[Built]], _Task] = {pool.submit(_in_process, t): t for t in ordered}
-        while waiting:
-            finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
-            for future in finished:
-                waiting.pop(future)
-                yield from future.result()
+        for future in as_completed([pool.submit(_in_process, build, batch) for batch in ordered]):
+            yield from future.result()
         pool.shutdown()
     except BaseException as error:
         processes = list((pool._processes or {}).values())
@@ -382,9 +353,8 @@ def _run(tasks: Sequence[_Task], jobs: int) -> Iterator[Built]:
             process.terminate()
         for process in processes:
             process.join(10)
-        for task in ordered:
-            for entry in task.entries:
-                recover_folder(task.folder / entry.name)
+        for entry in chain.from_iterable(ordered):
+            recover_folder(folder / entry.name)
         if isinstance(error, BrokenProcessPool):
             raise LimitError(
                 "a process that built benchmarks was killed, perhaps for want of memory",
@@ -407,43 +377,53 @@ def _end_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _in_process(task: _Task) -> list[Built]:
+def _in_process(
+    build: Callable[[Sequence[SuiteBenchmark]], Iterator[SuiteResult]], batch: Sequence[SuiteBenchmark]
+) -> list[SuiteResult]:
     import signal
 
     # Ctrl-C is heard by the process that waits for this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    return list(_build_group(task))
+    return list(build(batch))
 
 
-def _build_group(task: _Task) -> Iterator[Built]:
+def _build_group(
+    folder: Path,
+    batch: Sequence[SuiteBenchmark],
+    *,
+    settings: Mapping[str, Any],
+    engine: str,
+    max_shortcut: float | None,
+    strict: bool,
+) -> Iterator[SuiteResult]:
+    """Build benchmarks that share rules, positives, and how near misses are matched."""
     from loginfer.benchmark.construction.pipeline import foundation
-    from loginfer.benchmark.folder.folder import write_benchmark
+    from loginfer.benchmark.folder.writing import write_benchmark
 
-    group = task.entries[0].group
-    left = list(task.entries)
+    left = list(batch)
     try:
-        recipe = group.recipe([entry.method for entry in left], task.settings, left[0].match)
-        with foundation(recipe, engine=task.engine) as laid:
+        recipe = left[0].group.recipe([entry.method for entry in left], settings, left[0].match)
+        with foundation(recipe, engine=engine) as laid:
             while left:
                 entry = left[0]
                 made = laid.benchmark((entry.method,), entry.name)
-                told = task.limit.warnings(made)
-                built = Built(entry.name, "failed", error="; ".join(told))
-                if not (told and task.limit.strict):
-                    manifest = write_benchmark(made, task.folder / entry.name, force=True)
-                    built = Built(entry.name, "built", manifest, warnings=told)
+                told = _too_easy(made, max_shortcut)
+                result = SuiteResult(entry.name, "failed", error="; ".join(told))
+                if not (told and strict):
+                    manifest = write_benchmark(made, folder / entry.name, force=True)
+                    result = SuiteResult(entry.name, "built", manifest, warnings=told)
                 left.pop(0)
-                yield built
+                yield result
     except LogInferError as error:
         for entry in left:
-            yield Built(entry.name, "failed", error=str(error))
+            yield SuiteResult(entry.name, "failed", error=str(error))
 
 
 # Sizes that differ from the paper's by no more than this are a matter of random heads and overlaps.
 TOLERANCE = 0.03
 
 
-def difference(entry: Entry, manifest: Mapping[str, Any]) -> tuple[float, str]:
+def difference(entry: SuiteBenchmark, manifest: Mapping[str, Any]) -> tuple[float, str]:
     """Return by how much the sizes differ from the paper's at most, and why if that is not chance."""
     sizes = manifest["positives"]
     most = max((sizes[s] / entry.group.paper[s] - 1 for s in SPLITS), key=abs)
@@ -457,26 +437,44 @@ def difference(entry: Entry, manifest: Mapping[str, Any]) -> tuple[float, str]:
     return most, f"{entry.group.remark} {counts}".strip()
 
 
-def summary_text(results: Sequence[Built]) -> str:
-    """Return the suite's sizes next to the paper's, as a Markdown table, with reasons for differences."""
+def summary(results: Sequence[SuiteResult]) -> list[dict[str, Any]]:
+    """Return the suite's sizes next to the paper's, for a program."""
     known = {entry.name: entry for entry in all_entries()}
+    rows: list[dict[str, Any]] = []
+    for result in results:
+        entry = known[result.name]
+        row: dict[str, Any] = {"name": result.name, "built": bool(result.manifest), "paper": dict(entry.group.paper)}
+        if result.manifest:
+            most, why = difference(entry, result.manifest)
+            row |= {
+                "positives": dict(result.manifest["positives"]),
+                "rules": len(result.manifest["rules"]),
+                "difference": round(most, 6),
+                "reason": why,
+            }
+        else:
+            row["error"] = result.error
+        rows.append(row)
+    return rows
+
+
+def summary_text(results: Sequence[SuiteResult]) -> str:
+    """Return the suite's sizes next to the paper's, as a Markdown table, with reasons for differences."""
     lines = [
         "| benchmark | rules | train | valid | test | paper: train | valid | test | difference |",
         "|---|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
     reasons: dict[str, str] = {}
-    for built in results:
-        entry = known[built.name]
-        paper = " | ".join(f"{entry.group.paper[s]:,}" for s in SPLITS)
-        if not built.manifest:
-            lines.append(f"| {built.name} | failed | | | | {paper} | |")
-            reasons[built.name] = built.error
+    for row in summary(results):
+        name, paper = row["name"], " | ".join(f"{row['paper'][s]:,}" for s in SPLITS)
+        if not row["built"]:
+            lines.append(f"| {name} | failed | | | | {paper} | |")
+            reasons[name] = row["error"]
             continue
-        most, why = difference(entry, built.manifest)
-        ours = " | ".join(f"{built.manifest['positives'][s]:,}" for s in SPLITS)
-        lines.append(f"| {built.name} | {len(built.manifest['rules'])} | {ours} | {paper} | {100 * most:+.1f} % |")
-        if why:
-            reasons.setdefault(entry.group.name, why)
+        ours = " | ".join(f"{row['positives'][s]:,}" for s in SPLITS)
+        lines.append(f"| {name} | {row['rules']} | {ours} | {paper} | {100 * row['difference']:+.1f} % |")
+        if row["reason"]:
+            reasons.setdefault(name.removeprefix(_PREFIX).rpartition("-")[0], row["reason"])
     lines += ["", f"The difference is the largest of the three; up to {100 * TOLERANCE:.0f} % come from random"]
     lines += (
         ["heads and overlaps between rules. Beyond that:", ""] if reasons else ["heads and overlaps between rules."]
@@ -485,7 +483,7 @@ def summary_text(results: Sequence[Built]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write_summary(folder: Path, results: Sequence[Built]) -> None:
+def write_summary(folder: Path, results: Sequence[SuiteResult]) -> None:
     """Write the summary of all that is in the suite's folder, for people and for programs."""
     results = _with_others(folder, results)
     texts = {
@@ -498,33 +496,12 @@ def write_summary(folder: Path, results: Sequence[Built]) -> None:
             stream.write(text)
 
 
-def summary(results: Sequence[Built]) -> list[dict[str, Any]]:
-    """Return the suite's sizes next to the paper's, for a program."""
-    known = {entry.name: entry for entry in all_entries()}
-    rows: list[dict[str, Any]] = []
-    for built in results:
-        entry = known[built.name]
-        row: dict[str, Any] = {"name": built.name, "built": bool(built.manifest), "paper": dict(entry.group.paper)}
-        if built.manifest:
-            most, why = difference(entry, built.manifest)
-            row |= {
-                "positives": dict(built.manifest["positives"]),
-                "rules": len(built.manifest["rules"]),
-                "difference": round(most, 6),
-                "reason": why,
-            }
-        else:
-            row["error"] = built.error
-        rows.append(row)
-    return rows
-
-
-def _with_others(folder: Path, results: Sequence[Built]) -> list[Built]:
+def _with_others(folder: Path, results: Sequence[SuiteResult]) -> list[SuiteResult]:
     """Return the results together with benchmarks that the folder has from before, in the suite's order."""
     known = {built.name: built for built in results}
     for entry in all_entries():
         if entry.name not in known and (folder / entry.name).is_dir():
             manifest = read_manifest(folder / entry.name, [])
             if manifest is not None:
-                known[entry.name] = Built(entry.name, "kept", manifest)
+                known[entry.name] = SuiteResult(entry.name, "kept", manifest)
     return [known[entry.name] for entry in all_entries() if entry.name in known]

@@ -19,8 +19,8 @@ from typing import Any
 from loginfer._version import __version__
 from loginfer.benchmark.benchmark import SPLITS, Benchmark
 from loginfer.benchmark.export.base import EXPORT, Exported, ExportFormat, Job, NamedTriple, Written
-from loginfer.benchmark.folder.folder import check_graph
 from loginfer.benchmark.folder.manifest import MANIFEST, as_json, file_sum, folder_sums
+from loginfer.benchmark.folder.writing import check_graph
 from loginfer.errors import InputError, OutputError, UnknownNameError
 from loginfer.files import atomic_folder, check_folder, reading
 

@@ -1,27 +1,26 @@
-"""A folder as it lies there -> Benchmark, once for load and audit.
+"""Reading a benchmark's folder: as it lies there, with everything that is wrong with it.
 
-A benchmark's folder as it lies there, with everything that is wrong with it.
-
-`read_folder` collects problems instead of failing at the first, keeps repeated lines, and reads folders of
-others as well: the audit looks at its result, and `load_benchmark` refuses it if there are problems.
-
-The noise of a benchmark's folder: what the files of train hold, and what they would hold without it.
+`read_folder` is the one loader. It collects problems instead of failing at the first, keeps repeated lines, and reads
+folders of others as well. `load_benchmark` refuses what has problems; the audit reports them all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import bisect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from loginfer.benchmark.benchmark import SPLITS, BenchmarkRule, NegativeSet, Provenance, Splits
+from loginfer.benchmark.benchmark import SPLITS, Benchmark, BenchmarkRule, NegativeSet, Origins, Splits
 from loginfer.benchmark.construction.noise import KINDS, Noise, exchanged
 from loginfer.benchmark.folder.manifest import (
     CONTEXT,
+    GIVEN,
     MANIFEST,
     NEGATIVES,
     NOISE,
@@ -32,25 +31,28 @@ from loginfer.benchmark.folder.manifest import (
     Role,
     file_of,
     manifest_rules,
+    passed_over,
     read_manifest,
     roles,
     verify_files,
 )
-from loginfer.benchmark.folder.tables import NegativeTable, NoiseTable
+from loginfer.benchmark.folder.tables import NegativeTable, NoiseTable, read_negatives, read_noise, read_provenance
 from loginfer.benchmark.recipe import Recipe
 from loginfer.errors import InputError, LogInferError
 from loginfer.files import interrupted, reading
-from loginfer.kg import RDF_TYPE, TYPE_NAMES, KnowledgeGraph, Triples, Vocabulary
-from loginfer.kg.graph import TripleKeys, distinct_keys
-
-if TYPE_CHECKING:
-    from loginfer.benchmark.folder.lines import Collector
-    from loginfer.benchmark.folder.tables import NoiseTable
-
+from loginfer.kg import RDF_TYPE, TYPE_NAMES, KnowledgeGraph, Triples, Vocabulary, sorted_unique
+from loginfer.kg.formats.base import ReadOptions, Source, check_text
+from loginfer.kg.formats.scan import GraphBuilder
+from loginfer.kg.formats.tsv import TSV
+from loginfer.kg.graph import TripleKeys
+from loginfer.logic.rule import Rule
 
 T = TypeVar("T")
 
 UNKNOWN = -1  # support, new and sampled of a rule without a manifest
+
+# So many problems of a damaged folder are named in an error.
+SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,106 +76,124 @@ class TripleFile:
     triples: Triples
     lines: int
 
+    def where(self, triple: npt.ArrayLike, occurrence: int = 0) -> str:
+        """Return file and line of a triple, by default of its first occurrence.
+
+        Where a line is blank, bad, or of another label, lines cannot be counted: then it is the file alone.
+        """
+        same = np.flatnonzero((self.triples == np.asarray(triple)).all(axis=1))
+        if len(self.triples) < self.lines or occurrence >= len(same):
+            return self.name
+        return f"{self.name}:{same[occurrence] + 1}"
+
 
 @dataclass(frozen=True)
-class RawFolder:
+class BenchmarkFolder:
     """A benchmark's folder as it lies there.
 
     Parameters
     ----------
     path
         The folder.
-    entities, relations
-        All names of its files and rules.
-    type_predicate
-        As for `KnowledgeGraph`.
+    benchmark
+        The benchmark in it, as far as it can be read. Without a manifest the support, new and sampled of its
+        rules are -1.
     files
         The files of triples: positives before negatives, train, valid, test.
     problems
         What is wrong with the folder itself: missing or changed files, lines and tables that cannot be read.
         Whether the triples make a good benchmark is the audit's question.
-    manifest
-        The manifest; None if there is none or it cannot be read.
-    recipe
-        How the benchmark was made, if that is known.
-    rules
-        R; empty if it is not known. Without a manifest support, new and sampled are -1.
+    contradictions
+        Where files that can be read do not go together.
     rules_known
         Whether there is a file of rules that can be read.
-    provenance
-        Where the conclusions came from, if that is known.
     origins
-        Where the negatives came from, if that is known.
+        The rows of `negatives.parquet`, if it can be read.
     unlisted
         Files that the manifest does not mention.
-    noise
-        What is wrong with P_train and N_train on purpose, if that is known.
     """
 
     path: Path
-    entities: Vocabulary
-    relations: Vocabulary
-    type_predicate: str | None
+    benchmark: Benchmark
     files: tuple[TripleFile, ...]
     problems: tuple[Problem, ...]
-    manifest: Mapping[str, Any] | None = None
-    recipe: Recipe | None = None
-    rules: tuple[BenchmarkRule, ...] = ()
+    contradictions: tuple[InputError, ...] = ()
     rules_known: bool = False
-    provenance: Provenance | None = None
     origins: NegativeTable | None = None
     unlisted: tuple[str, ...] = ()
-    noise: NoiseTable | None = None
+
+    def file(self, split: str, method: str | None = None) -> TripleFile | None:
+        """Return the file of a split: its positives, or the negatives of a method; None if there is none."""
+        found = [file for file in self.files if file.role == Role(split, method)]  # type: ignore[arg-type]
+        return found[-1] if found else None
 
     @property
-    def name(self) -> str:
-        """What the benchmark is called."""
-        named = (self.manifest or {}).get("name")
-        return named if isinstance(named, str) and named else self.path.resolve().name
-
-    @property
-    def methods(self) -> tuple[str, ...]:
-        """The methods with negatives, in the manifest's order or that of their names."""
-        return tuple(dict.fromkeys(f.role.method for f in self.files if f.role.method is not None))
-
-    @property
-    def keys(self) -> TripleKeys:
-        """How triples are packed into keys over the folder's names."""
-        return TripleKeys(len(self.entities), len(self.relations))
-
-    def lines(self, split: str, method: str | None = None) -> Triples:
-        """Return the triples of a split, line by line: its positives, or the negatives of a method."""
-        found = [f.triples for f in self.files if f.role == Role(split, method)]  # type: ignore[arg-type]
-        return np.concatenate(found) if found else np.empty((0, 3), dtype=np.int32)
-
-    @property
-    def context(self) -> Triples | None:
-        """The triples of the context graph, line by line; None if there is none."""
-        return next((f.triples for f in self.files if f.role.context), None)
-
-    def graph(self, triples: Triples) -> KnowledgeGraph:
-        """Return triples as a graph over the folder's names."""
-        return KnowledgeGraph(self.entities, self.relations, triples, type_predicate=self.type_predicate)
+    def context(self) -> TripleFile | None:
+        """The file of the context graph; None if there is none."""
+        return next((file for file in self.files if file.role.context), None)
 
 
-def read_folder(path: str | Path, *, verify: bool = True) -> RawFolder:
-    """Read a benchmark's folder as it lies there.
+def load_benchmark(path: str | Path, *, verify: bool = True) -> Benchmark:
+    """Read a benchmark's folder and verify it.
 
     Parameters
     ----------
     path
         A folder that `write_benchmark` wrote, or one with files named as in the released LogInfer, CoDEx or
-        InferWiki data sets.
+        InferWiki data sets. Of the latter repeated lines count once, and negatives that a split does not
+        have are empty.
     verify
         Compare sizes and checksums with the manifest.
 
     Raises
     ------
     InputError
-        If it is no folder, or there are no training triples in it. Everything else is in `problems`.
+        If it is no benchmark, or damaged; with the files and lines.
     """
-    reader = _Reader(Path(path), verify)
-    return reader.read()
+    folder = read_folder(path, verify=verify)
+    if folder.problems:
+        raise _damaged(folder)
+    if not len(folder.benchmark.graph):
+        raise InputError(f"`{path}` holds no training triples")
+    for contradiction in folder.contradictions:
+        raise contradiction
+    return folder.benchmark
+
+
+def _damaged(folder: BenchmarkFolder) -> InputError:
+    """Return the error that tells what is wrong with a folder."""
+
+    def described(problem: Problem) -> str:
+        if problem.count == 1 or not problem.examples:
+            return problem.message
+        return f"{problem.message}, the first: {problem.examples[0]}"
+
+    first, count = folder.problems[0], len(folder.problems)
+    if count == 1:
+        return InputError(described(first), where=first.where or str(folder.path / first.file), hint=first.hint)
+    shown = [f"\n    {problem.file}: {described(problem)}" for problem in folder.problems[:SHOWN]]
+    rest = f"\n    and {count - SHOWN:,} more" if count > SHOWN else ""
+    return InputError(
+        f"`{folder.path}` has {count:,} problems:{''.join(shown)}{rest}",
+        hint=first.hint or "`loginfer audit` lists them all",
+    )
+
+
+def read_folder(path: str | Path, *, verify: bool = True) -> BenchmarkFolder:
+    """Read a benchmark's folder as it lies there.
+
+    Parameters
+    ----------
+    path, verify
+        As for `load_benchmark`.
+
+    Raises
+    ------
+    InputError
+        If it is no folder, or there are no training triples in it. Everything else is in `problems` and
+        `contradictions`.
+    """
+    return _Reader(Path(path), verify).read()
 
 
 class _Reader:
@@ -181,56 +201,76 @@ class _Reader:
 
     def __init__(self, folder: Path, verify: bool) -> None:
         self.folder = folder
-        self.names = _names(folder)
+        self.names = _files_in(folder)
         self.problems: list[Problem] = []
+        self.contradictions: list[InputError] = []
         self.manifest = read_manifest(folder, self.problems) if MANIFEST in self.names else None
+        self.told: Mapping[str, Any] = self.manifest or {}
         # The files to read: those that the manifest lists, if there is one.
         self.there = list(self.names)
         if self.manifest is not None:
             self.there = verify_files(folder, self.names, self.manifest, self.problems, sums=verify)
-        self.recipe = self._recipe()
+        self.recipe: Recipe | None = None
+        if (values := self.told.get("recipe")) is not None:
+            made = partial(Recipe.from_dict, values, where=f"{folder / MANIFEST}, recipe")
+            self.recipe = self._attempt(MANIFEST, made, "manifest")
 
-    def read(self) -> RawFolder:
-        from loginfer.benchmark.folder.lines import Collector
-        from loginfer.benchmark.folder.tables import read_negatives, read_noise, read_provenance
-
-        collector = Collector()
+    def read(self) -> BenchmarkFolder:
+        """Read all files: names first get provisional ids, and final ones when all of them are known."""
+        collector = _Collector()
         for name, role in self._triple_files():
-            strict = self.manifest is not None
-            self._attempt(name, partial(collector.read, self.folder / name, role, strict=strict))
-        rules = self._rules()
-        raw_provenance = self._table(PROVENANCE, read_provenance, collector)
-        raw_origins = self._table(NEGATIVES, read_negatives, collector)
-        raw_noise = self._table(NOISE, read_noise, collector)
-        predicate = self._type_predicate()
-        constants = [name for known in rules or () for name in known.rule.constants]
-        relations = _relation_names(collector, rules or (), predicate)
-        e, r, files = collector.finish_files(constants, relations)
+            read = partial(collector.read, self.folder / name, role, strict=self.manifest is not None)
+            self._attempt(name, read)
+        rules = self._attempt(RULES, self._read_rules) if RULES in self.there else None
+        program = None if rules is None else [known.rule for known in rules]
+        readers: dict[str, Callable[..., Any]] = {
+            PROVENANCE: read_provenance, NEGATIVES: read_negatives, NOISE: read_noise,
+        }  # fmt: skip
+        finishers = {
+            name: self._attempt(name, partial(readers[name], self.folder / name, collector))
+            for name in readers
+            if self.manifest is not None and name in self.there
+        }
+        type_predicate = self._type_predicate()
+        constants = [name for rule in program or () for name in rule.constants]
+        e, r, files = collector.finish_files(constants, _relation_names(collector, program or (), type_predicate))
         self._note_bad_lines(collector)
-        provenance = origins = noise = None
-        count = None if rules is None else len(rules)
-        if raw_provenance is not None:
-            provenance = self._attempt(PROVENANCE, partial(raw_provenance.finish, e.ids, r.ids, count))
-        if raw_origins is not None:
-            program = None if rules is None else [known.rule for known in rules]
-            origins = self._attempt(NEGATIVES, partial(raw_origins.finish, e.ids, r.ids, program))
-        if raw_noise is not None:
-            noise = self._attempt(NOISE, partial(raw_noise.finish, e.ids, r.ids))
-        return RawFolder(
+        tables: dict[str, Any] = {
+            name: self._attempt(name, partial(finish, e.ids, r.ids, program))
+            for name, finish in finishers.items()
+            if finish is not None
+        }
+        empty = KnowledgeGraph(e.vocabulary, r.vocabulary, np.empty((0, 3), np.int32), type_predicate=type_predicate)
+        sets = _Sets(empty, files)
+        origins = tables.get(NEGATIVES)
+        noise, negatives = self._negatives(sets, origins, tables.get(NOISE))
+        context = next((file for file in files if file.role.context), None)
+        graph = empty.with_triples(sets.distinct("train"))
+        named, notes = self.told.get("name"), self.told.get("notes", [])
+        benchmark = Benchmark(
+            name=named if isinstance(named, str) and named else self.folder.resolve().name,
+            graph=graph,
+            positives=Splits(graph.triples, sets.distinct("valid"), sets.distinct("test")),
+            negatives=negatives,
+            rules=rules or (),
+            provenance=tables.get(PROVENANCE),
+            recipe=self.recipe,
+            passed_over=passed_over(self.told) if self.told else (),
+            notes=tuple(map(str, notes)) if isinstance(notes, list) else (),
+            manifest=self.told,
             path=self.folder,
-            entities=e.vocabulary,
-            relations=r.vocabulary,
-            type_predicate=predicate,
+            context=None if context is None else empty.with_triples(context.triples),
+            noise=noise,
+        )
+        return BenchmarkFolder(
+            path=self.folder,
+            benchmark=benchmark,
             files=tuple(files),
             problems=tuple(self.problems),
-            manifest=self.manifest,
-            recipe=self.recipe,
-            rules=rules or (),
+            contradictions=tuple(self.contradictions),
             rules_known=rules is not None,
-            provenance=provenance,
             origins=origins,
             unlisted=self._unlisted(),
-            noise=noise,
         )
 
     def _attempt(self, file: str, work: Callable[[], T], kind: Kind = "unreadable") -> T | None:
@@ -262,9 +302,6 @@ class _Reader:
                 )
         return [(files[0], role) for role, files in found.items()]
 
-    def _rules(self) -> tuple[BenchmarkRule, ...] | None:
-        return None if RULES not in self.there else self._attempt(RULES, self._read_rules)
-
     def _read_rules(self) -> tuple[BenchmarkRule, ...]:
         from loginfer.logic.rule_files import read_rules
 
@@ -273,25 +310,12 @@ class _Reader:
         program = read_rules(self.folder / RULES).program
         return tuple(BenchmarkRule(rule, None, UNKNOWN, UNKNOWN, UNKNOWN) for rule in program)
 
-    def _table(self, name: str, read: Callable[[Path, Collector], T], collector: Collector) -> T | None:
-        if self.manifest is None or name not in self.there:
-            return None
-        return self._attempt(name, partial(read, self.folder / name, collector))
-
-    def _recipe(self) -> Recipe | None:
-        values = (self.manifest or {}).get("recipe")
-        if values is None:
-            return None
-        return self._attempt(
-            MANIFEST, partial(Recipe.from_dict, values, where=f"{self.folder / MANIFEST}, recipe"), "manifest"
-        )
-
     def _type_predicate(self) -> str | None:
-        if self.manifest is not None and isinstance(self.manifest.get("type_predicate"), str):
-            return str(self.manifest["type_predicate"])
+        if isinstance(told := self.told.get("type_predicate"), str):
+            return told
         return None if self.recipe is None else self.recipe.type_predicate
 
-    def _note_bad_lines(self, collector: Collector) -> None:
+    def _note_bad_lines(self, collector: _Collector) -> None:
         for file, bad in collector.bad_lines.items():
             shown = tuple(f"line {n}: {text}" if n else text for n, text in bad.examples)
             line = bad.examples[0][0]
@@ -312,8 +336,81 @@ class _Reader:
         listed = {*self.manifest["files"], MANIFEST}
         return tuple(name for name in self.names if name not in listed and not name.startswith("."))
 
+    # -- negatives ----------------------------------------------------------------------------------
 
-def _names(folder: Path) -> list[str]:
+    def _negatives(
+        self, sets: _Sets, table: NegativeTable | None, noise: NoiseTable | None
+    ) -> tuple[Noise | None, dict[str, NegativeSet]]:
+        """Return the noise, and the negatives of all methods as they lie there.
+
+        The table tells of negatives without noise, so that those of train with noise have no origins.
+        """
+        keys, found = sets.empty.keys, dict[str, NegativeSet]()
+        for method in sets.methods:
+            counts = self.told.get("negatives", {}).get(method, {})
+            asked: dict[str, int] = {split: counts[split]["asked"] for split in SPLITS if counts}
+            splits = Splits(*(sets.distinct(split, method) for split in SPLITS))
+            found[method] = NegativeSet(method, splits, {}, asked, tuple(map(str, counts.get("notes", ()))))
+        if noise is None or len(found) != 1:
+            if noise is not None:
+                problem = f"a benchmark with noise has the negatives of one method, not of {len(found)}"
+                self._contradict(problem, str(self.folder / NOISE))
+            return None, {m: replace(made, origins=self._origins(made, table, keys)) for m, made in found.items()}
+        ((method, made),) = found.items()
+        packed = keys.pack(noise.triples)
+        out, new = (packed[noise.kind == KINDS.index(k)] for k in ("flipped-positive", "flipped-negative"))
+        train = keys.unpack(exchanged(keys.pack(made.splits.train), out, np.sort(new)))
+        clean = replace(made, splits=Splits(train, made.splits.valid, made.splits.test))
+        clean = replace(clean, origins=self._origins(clean, table, keys))
+        later = {split: origins for split, origins in clean.origins.items() if split != "train"}
+        counts = self.told.get("noise", {})
+        asked, reached = (_sizes(counts, key) for key in ("asked", "reached"))
+        return Noise(noise.triples, noise.kind, clean, asked, reached), {method: replace(made, origins=later)}
+
+    def _origins(self, made: NegativeSet, table: NegativeTable | None, keys: TripleKeys) -> dict[str, Origins]:
+        """Return where the negatives of each split came from, if the table tells of exactly these."""
+        found: dict[str, Origins] = {}
+        if table is None:
+            return found
+        for split, triples in made.splits.items():
+            rows = table.rows(made.method, split)
+            rows = rows[np.argsort(keys.pack(table.triples[rows]), kind="stable")]
+            if not np.array_equal(table.triples[rows], triples):
+                text = file_of(Role(split, made.method))
+                self._contradict(f"`{NEGATIVES}` and `{text}` hold different negatives", str(self.folder))
+                continue
+            origins = table.origins[rows]
+            if (origins.source >= 0).all():
+                found[split] = origins
+        return found
+
+    def _contradict(self, message: str, where: str) -> None:
+        self.contradictions.append(InputError(message, where=where, hint="build the benchmark again"))
+
+
+class _Sets:
+    """The triples of a folder's files as sorted sets, over the vocabularies of an empty graph."""
+
+    def __init__(self, empty: KnowledgeGraph, files: Sequence[TripleFile]) -> None:
+        self.empty = empty
+        self._lines: dict[Role, list[Triples]] = {}
+        for file in files:
+            self._lines.setdefault(file.role, []).append(file.triples)
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The methods with negatives, in the manifest's order or that of their names."""
+        return tuple(dict.fromkeys(role.method for role in self._lines if role.method is not None))
+
+    def distinct(self, split: str, method: str | None = None) -> Triples:
+        """Return the triples of a split: its positives, or the negatives of a method."""
+        lines = self._lines.get(Role(split, method), [self.empty.triples])  # type: ignore[arg-type]
+        triples = sorted_unique(np.concatenate(lines), self.empty.keys)
+        triples.setflags(write=False)
+        return triples
+
+
+def _files_in(folder: Path) -> list[str]:
     """Return the names of all files in a folder, sorted."""
     with reading(folder):
         if not folder.exists():
@@ -336,9 +433,9 @@ def _no_training(folder: Path, names: list[str]) -> InputError:
     )
 
 
-def _relation_names(collector: Collector, rules: tuple[BenchmarkRule, ...], predicate: str | None) -> list[str]:
+def _relation_names(collector: _Collector, rules: Sequence[Rule], predicate: str | None) -> list[str]:
     """Return the relations that the vocabulary must hold because of the rules and the type predicate."""
-    wanted = [name for known in rules for name in known.rule.relations]
+    wanted = [name for rule in rules for name in rule.relations]
     if predicate:
         return [predicate, *(name for name in wanted if name != RDF_TYPE)]
     there = {collector.relations.name(i) for i in range(collector.relations.count)}
@@ -347,49 +444,194 @@ def _relation_names(collector: Collector, rules: tuple[BenchmarkRule, ...], pred
     return wanted
 
 
-def noise_of(raw: RawFolder, table: NoiseTable) -> tuple[Noise, NegativeSet]:
-    """Return the noise of a folder, and its negatives as they lie there, both without origins.
-
-    Parameters
-    ----------
-    raw
-        The folder.
-    table
-        Its `noise.parquet`.
-
-    Raises
-    ------
-    InputError
-        If the folder has the negatives of none or several methods.
-    """
-    if len(raw.methods) != 1:
-        raise InputError(
-            f"a benchmark with noise has the negatives of one method, not of {len(raw.methods)}",
-            where=str(raw.path / NOISE),
-            hint="build the benchmark again",
-        )
-    (method,) = raw.methods
-    keys = raw.keys
-    lines = {split: distinct_keys(keys.pack(raw.lines(split, method))) for split in SPLITS}
-    told: Mapping[str, Any] = (raw.manifest or {}).get("negatives", {}).get(method, {})
-    asked: dict[str, int] = {split: told[split]["asked"] for split in SPLITS if told}
-    noisy = NegativeSet(
-        method,
-        Splits(*(keys.unpack(lines[split]) for split in SPLITS)),
-        {},
-        asked,
-        tuple(map(str, told.get("notes", ()))),
-    )
-    packed = keys.pack(table.triples)
-    out, new = (packed[table.kind == KINDS.index(k)] for k in ("flipped-positive", "flipped-negative"))
-    train = keys.unpack(exchanged(lines["train"], out, np.sort(new)))
-    clean = replace(noisy, splits=Splits(train, noisy.splits.valid, noisy.splits.test))
-    counts: Mapping[str, Any] = (raw.manifest or {}).get("noise", {})
-    return Noise(table.triples, table.kind, clean, _sizes(counts, "asked"), _sizes(counts, "reached")), noisy
-
-
 def _sizes(counts: Mapping[str, Any], key: str) -> dict[str, int]:
     found = counts.get(key) if isinstance(counts, dict) else None
     if not isinstance(found, dict):
         return {}
     return {name: number for name, number in found.items() if isinstance(number, int)}
+
+
+# -- lines ----------------------------------------------------------------------------------------
+
+# So many bad lines of a file are described; the others are counted.
+EXAMPLES = 5
+
+_TRUE = (b"1", b"+1", b"true", b"1.0")
+_FALSE = (b"-1", b"0", b"false", b"-1.0", b"0.0")
+
+
+@dataclass(slots=True)
+class _BadLines:
+    """The lines of a file that cannot be read: how many, and the first few with their number and trouble."""
+
+    count: int
+    examples: list[tuple[int | None, str]]
+
+
+@dataclass(slots=True)
+class _Span:
+    """The blocks from `first` to `last` are those of a file."""
+
+    name: str
+    role: Role
+    first: int
+    last: int = 0
+    lines: int = 0
+
+
+class _Collector(GraphBuilder):
+    """Reads files of triples one after the other; `finish_files` gives them over common vocabularies."""
+
+    def __init__(self) -> None:
+        super().__init__(skip=True)
+        self.bad_lines: dict[str, _BadLines] = {}
+        self._spans: list[_Span] = []
+
+    # -- reading --------------------------------------------------------------------------------
+
+    def read(self, path: Path, role: Role, *, strict: bool) -> None:
+        """Read a file of triples.
+
+        Parameters
+        ----------
+        path
+            The file.
+        role
+            What it holds.
+        strict
+            Three columns and nothing else; otherwise further columns are understood as labels, or left
+            out where the file's name says already what its triples are.
+        """
+        source = Source.of(path)
+        if not strict and (columns := _columns(source)) > 3:
+            self._read_labelled(source, role, columns)
+            return
+        first_line = self._line
+        self._open(path.name, role)
+        try:
+            TSV.read([source], self, ReadOptions(), None)
+        finally:
+            self._close(self._line - first_line)
+
+    def begin(self, name: str) -> None:
+        """Say that what follows comes from this file."""
+        super().begin(Path(name).name)
+
+    def bad(self, message: str, line: int | None = None, *, count: int = 1, hint: str | None = None) -> None:
+        """Note a line that cannot be read."""
+        file = -1 if line is None else bisect.bisect_right(self._first_lines, line) - 1
+        number = None if line is None else line - self._first_lines[file] + 1
+        found = self.bad_lines.setdefault(self.files[file], _BadLines(0, []))
+        found.count += count
+        self.skipped += count
+        if len(found.examples) < EXAMPLES:
+            found.examples.append((number, message))
+
+    def _open(self, name: str, role: Role) -> None:
+        self._spans.append(_Span(name, role, len(self._blocks)))
+
+    def _close(self, lines: int) -> None:
+        # The rest of the buffer is for the next file, so that no block holds lines of two.
+        self._blocks.append(self._rows[: self._row])
+        self._rows, self._row = self._rows[self._row :], 0
+        self._spans[-1].last, self._spans[-1].lines = len(self._blocks), lines
+
+    def _read_labelled(self, source: Source, role: Role, columns: int) -> None:
+        """Read lines of more than three columns; other people's files have some ten thousand of them."""
+        with source.open() as (stream, _):
+            lines = stream.read().removeprefix(b"\xef\xbb\xbf").split(b"\n")
+        if not lines[-1]:
+            lines.pop()
+        self.begin(source.name)
+        told = role.method is not None or columns != 4
+        kinds: dict[Role, list[tuple[bytes, ...]]] = {role: []}
+        for number, line in enumerate(lines):
+            cells = line.rstrip(b"\r").split(b"\t")
+            if not line.strip():
+                continue
+            if len(cells) < 3 or not all(cells[:3]):
+                self.bad(f"expected {columns} tab-separated columns, found {len(cells)}", self._line + number)
+                continue
+            label = b"" if told else b"\t".join(cells[3:]).strip().lower()
+            if told or label in _TRUE:
+                kinds[role].append(tuple(cells[:3]))
+            elif label in _FALSE:
+                kinds.setdefault(Role(role.split, GIVEN), []).append(tuple(cells[:3]))
+            else:
+                shown = label.decode(errors="replace")[:40]
+                self.bad(f"expected the label 1 or -1 in column 4, found `{shown}`", self._line + number)
+        self._line += len(lines)
+        for kind, rows in kinds.items():
+            self._open(self.files[-1], kind)
+            subjects, relations, objects = zip(*rows, strict=True) if rows else ((), (), ())
+            self.add_ids(
+                self.entities.intern_texts(subjects),
+                self.relations.intern_texts(relations),
+                self.entities.intern_texts(objects),
+            )
+            self._close(len(lines))
+
+    # -- the end --------------------------------------------------------------------------------
+
+    def finish_files(
+        self, entities: Sequence[str] = (), relations: Sequence[str] = ()
+    ) -> tuple[_Names, _Names, list[TripleFile]]:
+        """Return names and files; no more can be read afterwards.
+
+        Parameters
+        ----------
+        entities, relations
+            Names that the vocabularies must hold in any case.
+        """
+        e, e_bad = _final_names(self, 0, entities)
+        r, r_bad = _final_names(self, 1, relations)
+        troubles = [(int(self.entities.lines[i]), text) for i, text in e_bad.items()]
+        troubles += [(int(self.relations.lines[i]), text) for i, text in r_bad.items()]
+        for line, message in sorted(troubles):
+            self.bad(message, line, count=0)
+        files = []
+        for span in self._spans:
+            blocks = self._blocks[span.first : span.last]
+            rows: Any = np.concatenate(blocks) if blocks else np.empty((0, 3), dtype=np.int32)
+            self._blocks[span.first : span.last] = [rows[:0]] * len(blocks)  # let go of the memory
+            triples = np.empty_like(rows)
+            for column, names in enumerate((e, r, e)):
+                np.take(names.ids, rows[:, column], out=triples[:, column])
+            if e_bad or r_bad:
+                fine = (triples >= 0).all(axis=1)
+                if not fine.all():
+                    noted = self.bad_lines.setdefault(span.name, _BadLines(0, [(None, "not valid UTF-8")]))
+                    noted.count += int(len(fine) - fine.sum())
+                    triples = triples[fine]
+            triples.setflags(write=False)
+            files.append(TripleFile(span.name, span.role, triples, span.lines))
+        return e, r, files
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """A vocabulary, and int32[n]: the id in it of every provisional one, -1 for what is no UTF-8."""
+
+    vocabulary: Vocabulary
+    ids: npt.NDArray[np.int32]
+
+
+def _final_names(builder: GraphBuilder, column: int, more: Sequence[str]) -> tuple[_Names, dict[int, str]]:
+    table = builder.relations if column == 1 else builder.entities
+    found, ids, bad = builder._vocabulary(table, (1,) if column == 1 else (0, 2))
+    whole = found.union(more)
+    if whole is not found:
+        kept = ids >= 0
+        ids[kept] = found.positions_in(whole)[ids[kept]]
+    return _Names(whole, ids), bad
+
+
+def _columns(source: Source) -> int:
+    """Return how many columns the first line that is not blank has."""
+    with reading(source.path), source.open() as (stream, _):
+        head = stream.read(2**16)
+    check_text(head[:4096], source.name)
+    for line in head.split(b"\n"):
+        if line.strip():
+            return line.count(b"\t") + 1
+    return 3

@@ -1,27 +1,23 @@
-"""The Parquet files.
-
-The two Parquet files of a benchmark: where its conclusions and its negatives came from.
+"""The Parquet files of a benchmark: where its conclusions and negatives came from, and what is wrong on purpose.
 
 Names are dictionary columns over the benchmark's vocabularies: ten million rows are written a row group at a
-time, without a Python object for any of them. The same benchmark always gives the same bytes.
-`table_reading` reads them.
-
-Reading the two Parquet files of a benchmark, a row group at a time, without trusting them.
-
-`noise.parquet`: what is wrong with P_train and N_train, triple by triple.
+time, without a Python object for any of them. The same benchmark always gives the same bytes. Files are read a row
+group at a time, without trusting them. What reads a file returns a function that finishes the work: it wants the
+final ids of the names, and the rules if they are known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.benchmark.benchmark import POSITIONS, SPLITS, Benchmark, Origins, Provenance
+from loginfer.benchmark.benchmark import POSITIONS, SPLITS, Benchmark, Origins, Provenance, reordered
 from loginfer.benchmark.construction.noise import KINDS, Noise
 from loginfer.benchmark.negatives.methods import SOURCES
 from loginfer.errors import InputError
@@ -35,6 +31,7 @@ if TYPE_CHECKING:
 
 
 Ids: TypeAlias = npt.NDArray[np.int32]
+T = TypeVar("T")
 
 # The columns and what they mean, for people and for `croissant.json`.
 TRIPLE_COLUMNS = {"subject": "The subject.", "relation": "The relation.", "object": "The object."}
@@ -65,6 +62,11 @@ EDIT_COLUMNS = {
     "part": "The part of the body to which it was done, counted from 0.",
     "relation_instead": "The relation that replaces that of the part.",
     "type_instead": "The type that replaces that of the part.",
+}
+NOISE_COLUMNS = {
+    **TRIPLE_COLUMNS,
+    "kind": "flipped-positive: a conclusion that stands in N_train; flipped-negative: a negative that stands "
+    "in P_train; missing: a premise that P_train does not have.",
 }
 ROW_GROUP = 2**19
 # Beyond this size of its names a column is written without a dictionary.
@@ -137,6 +139,22 @@ def write_negatives(benchmark: Benchmark, stream: IO[bytes]) -> None:
                     ]
 
     write_parts(stream, schema, parts())
+
+
+def write_noise(benchmark: Benchmark, noise: Noise, stream: IO[bytes]) -> None:
+    """Write one row for each triple."""
+    import pyarrow as pa
+
+    names = NameColumns(benchmark)
+    schema = pa.schema([*names.fields(), ("kind", word_type())])
+    write_parts(
+        stream,
+        schema,
+        (
+            [*names.columns(noise.triples[start:stop]), coded(noise.kind[start:stop], KINDS)]
+            for start, stop in row_groups(len(noise))
+        ),
+    )
 
 
 def _sources_of(benchmark: Benchmark) -> list[str]:
@@ -341,77 +359,27 @@ class NegativeTable:
         return np.flatnonzero(wanted)
 
 
-@dataclass(frozen=True)
-class RawProvenance:
-    """`provenance.parquet` with provisional ids."""
+@dataclass(frozen=True, slots=True)
+class NoiseTable:
+    """The rows of `noise.parquet`, sorted by triple: int32[n, 3], and int8[n], places in `KINDS`."""
 
     triples: Triples
-    split: npt.NDArray[np.int8]
-    rule: Ids
-    lengths: npt.NDArray[np.int64]
-    values: Ids
-    depth: npt.NDArray[np.int8]
-
-    def finish(self, entity_ids: Ids, relation_ids: Ids, rules: int | None) -> Provenance:
-        """Return the provenance over the final vocabularies, sorted by conclusion and rule."""
-        _check_rules(self.rule, rules, least=0)
-        triples = renamed(self.triples, entity_ids, relation_ids)
-        order = np.lexsort((self.rule, triples[:, 2], triples[:, 1], triples[:, 0]))
-        triples, split, rule = triples[order], self.split[order], self.rule[order]
-        fresh = np.ones(len(order), dtype=bool)
-        fresh[1:] = (triples[1:] != triples[:-1]).any(axis=1)
-        conclusion = np.cumsum(fresh) - 1
-        if (split != split[fresh][conclusion]).any():
-            raise InputError("a conclusion is in two splits")
-        if (~fresh[1:] & (rule[1:] == rule[:-1])).any():
-            raise InputError("a conclusion names the same rule twice")
-        offsets, values = _reordered(self.lengths, entity_ids[self.values], order)
-        depth = self.depth[order] if len(self.depth) else self.depth
-        if len(depth) and (depth != depth[fresh][conclusion]).any():
-            raise InputError("a conclusion has two depths")
-        depth = depth[fresh] if len(depth) else depth
-        return Provenance(triples[fresh], split[fresh], conclusion, rule, offsets, values, depth)
+    kind: npt.NDArray[np.int8]
 
 
-@dataclass(frozen=True)
-class RawNegatives:
-    """`negatives.parquet` with provisional ids.
+_NO_IDS: Ids = np.empty(0, dtype=np.int32)
+_NO_TRIPLES: Triples = np.empty((0, 3), dtype=np.int32)
 
-    Parameters
-    ----------
-    table
-        Everything but the predicates of near misses.
-    relation, type
-        Those that are relations, and those that are types; -1 for none.
-    """
-
-    table: NegativeTable
-    relation: Ids
-    type: Ids
-
-    def finish(self, entity_ids: Ids, relation_ids: Ids, rules: Sequence[Rule] | None) -> NegativeTable:
-        """Return the table over the final vocabularies.
-
-        A type where the rule has a relation, or a relation where it has a type, counts as none.
-        """
-        table = self.table
-        _check_rules(table.origins.rule, None if rules is None else len(rules), least=-1)
-        triples = renamed(table.triples, entity_ids, relation_ids)
-        is_type = type_parts(rules or (), table.origins.rule, table.origins.part)
-        known = ((self.relation >= 0) & ~is_type, (self.type >= 0) & is_type)
-        predicate = np.full(len(triples), -1, dtype=np.int32)
-        predicate[known[0]] = relation_ids[self.relation[known[0]]]
-        predicate[known[1]] = entity_ids[self.type[known[1]]]
-        origins = replace(table.origins, predicate=predicate)
-        return NegativeTable(triples, table.split, table.method, table.methods, origins)
+# Takes the final ids of entities and relations, by their provisional ones, and the rules if they are known.
+Finish: TypeAlias = Callable[[Ids, Ids, Sequence[Rule] | None], T]
 
 
-def read_provenance(path: Path, builder: GraphBuilder) -> RawProvenance:
+def read_provenance(path: Path, builder: GraphBuilder) -> Finish[Provenance]:
     """Read `provenance.parquet`; its names are interned in the builder's tables."""
     from loginfer.kg.formats.parquet import intern_strings
 
-    parts = []
     none = np.empty(0, dtype=np.int8)
+    parts = [(_NO_TRIPLES, none, _NO_IDS, _NO_IDS.astype(np.int64), _NO_IDS, none)]
     for columns in read_groups(path, PROVENANCE_COLUMNS, nullable=(), optional=DEPTH_COLUMN):
         witness = columns["witness"]
         names = witness.flatten()
@@ -427,17 +395,48 @@ def read_provenance(path: Path, builder: GraphBuilder) -> RawProvenance:
                 _numbers(columns["depth"], 0).astype(np.int8) if "depth" in columns else none,
             )
         )
-    if not parts:
-        empty = np.empty(0, dtype=np.int32)
-        parts.append((empty.reshape(0, 3), none, empty, empty.astype(np.int64), empty, none))
-    columns_read = (np.concatenate(column) for column in zip(*parts, strict=True))
-    triples, split, rule, lengths, values, depth = columns_read
-    return RawProvenance(triples, split, rule, lengths, values, depth)
+    columns_read: list[Any] = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    return partial(_finish_provenance, *columns_read)
 
 
-def read_negatives(path: Path, builder: GraphBuilder) -> RawNegatives:
+def _finish_provenance(
+    triples: Triples,
+    split: npt.NDArray[np.int8],
+    rule: Ids,
+    lengths: npt.NDArray[np.int64],
+    values: Ids,
+    depth: npt.NDArray[np.int8],
+    entity_ids: Ids,
+    relation_ids: Ids,
+    rules: Sequence[Rule] | None,
+) -> Provenance:
+    """Return the provenance over the final vocabularies, sorted by conclusion and rule."""
+    _check_rules(rule, rules, least=0)
+    triples = _renamed(triples, entity_ids, relation_ids)
+    order = np.lexsort((rule, triples[:, 2], triples[:, 1], triples[:, 0]))
+    triples, split, rule = triples[order], split[order], rule[order]
+    fresh = np.ones(len(order), dtype=bool)
+    fresh[1:] = (triples[1:] != triples[:-1]).any(axis=1)
+    conclusion = np.cumsum(fresh) - 1
+    if (split != split[fresh][conclusion]).any():
+        raise InputError("a conclusion is in two splits")
+    if (~fresh[1:] & (rule[1:] == rule[:-1])).any():
+        raise InputError("a conclusion names the same rule twice")
+    if len(depth):
+        depth = depth[order]
+        if (depth != depth[fresh][conclusion]).any():
+            raise InputError("a conclusion has two depths")
+        depth = depth[fresh]
+    offsets, values = reordered(lengths, entity_ids[values], order)
+    return Provenance(triples[fresh], split[fresh], conclusion, rule, offsets, values, depth)
+
+
+def read_negatives(path: Path, builder: GraphBuilder) -> Finish[NegativeTable]:
     """Read `negatives.parquet`; its names are interned in the builder's tables."""
-    parts: list[tuple[npt.NDArray[Any], ...]] = []
+    code = np.empty(0, dtype=np.int8)
+    parts: list[tuple[npt.NDArray[Any], ...]] = [
+        (_NO_TRIPLES, code, code, code, code, _NO_IDS, _NO_IDS, code, _NO_IDS, _NO_IDS, _NO_IDS)
+    ]
     methods: list[str] = []
     nullable = ("source", "position", "rule", "kept", *EDIT_COLUMNS)
     for columns in read_groups(path, NEGATIVE_COLUMNS, nullable, optional=EDIT_COLUMNS):
@@ -454,13 +453,22 @@ def read_negatives(path: Path, builder: GraphBuilder) -> RawNegatives:
                 *_edits(columns, builder),
             )
         )
-    if not parts:
-        none, code = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int8)
-        parts.append((none.reshape(0, 3), code, code, code, code, none, none, code, none, none, none))
-    triples, split, method, *origins = (np.concatenate(column) for column in zip(*parts, strict=True))
-    *told, relation, type_ = origins
-    told.append(np.full(len(triples), -1, dtype=np.int32))
-    return RawNegatives(NegativeTable(triples, split, method, tuple(methods), Origins(*told)), relation, type_)
+    columns_read = (np.concatenate(column) for column in zip(*parts, strict=True))
+    # `relation` and `type_` stand instead of those of the part that is edited; -1 for nothing.
+    triples, split, method, source, position, rule, kept, edit, part, relation, type_ = columns_read
+
+    def finish(entity_ids: Ids, relation_ids: Ids, rules: Sequence[Rule] | None) -> NegativeTable:
+        # A type where the rule has a relation, or a relation where it has a type, counts as none.
+        _check_rules(rule, rules, least=-1)
+        is_type = type_parts(rules or (), rule, part)
+        predicate = np.full(len(triples), -1, dtype=np.int32)
+        for ids, instead, fits in ((relation_ids, relation, ~is_type), (entity_ids, type_, is_type)):
+            there = (instead >= 0) & fits
+            predicate[there] = ids[instead[there]]
+        origins = Origins(source, position, rule, kept, edit, part, predicate)
+        return NegativeTable(_renamed(triples, entity_ids, relation_ids), split, method, tuple(methods), origins)
+
+    return finish
 
 
 def _edits(columns: Mapping[str, Any], builder: GraphBuilder) -> tuple[npt.NDArray[Any], ...]:
@@ -573,81 +581,33 @@ def _numbers(column: Any, missing: int) -> Ids:
     return np.asarray(filled.to_numpy(zero_copy_only=False), dtype=np.int32)
 
 
-def _check_rules(rule: Ids, rules: int | None, least: int) -> None:
-    if rules is not None and len(rule) and (rule.min() < least or rule.max() >= rules):
-        wrong = int(rule.max() if rule.max() >= rules else rule.min())
-        raise InputError(f"there is no rule {wrong}: rules.txt holds {rules:,}, counted from 0")
+def _check_rules(rule: Ids, rules: Sequence[Rule] | None, least: int) -> None:
+    if rules is not None and len(rule) and (rule.min() < least or rule.max() >= len(rules)):
+        wrong = int(rule.max() if rule.max() >= len(rules) else rule.min())
+        raise InputError(f"there is no rule {wrong}: rules.txt holds {len(rules):,}, counted from 0")
 
 
-def renamed(triples: Triples, entity_ids: Ids, relation_ids: Ids) -> Triples:
+def _renamed(triples: Triples, entity_ids: Ids, relation_ids: Ids) -> Triples:
     """Return triples with other ids: those at the places of the old ones."""
     columns = [ids[triples[:, k]] for k, ids in enumerate((entity_ids, relation_ids, entity_ids))]
     return np.stack(columns, axis=1)
 
 
-def _reordered(
-    lengths: npt.NDArray[np.int64], values: Ids, order: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.int64], Ids]:
-    """Return lists one after the other, given by their lengths, in another order: offsets and values."""
-    starts = np.cumsum(lengths) - lengths
-    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(lengths[order], out=offsets[1:])
-    places = np.repeat(starts[order] - offsets[:-1], lengths[order]) + np.arange(offsets[-1])
-    return offsets, values[places]
-
-
-NOISE_COLUMNS = {
-    **TRIPLE_COLUMNS,
-    "kind": "flipped-positive: a conclusion that stands in N_train; flipped-negative: a negative that stands "
-    "in P_train; missing: a premise that P_train does not have.",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class NoiseTable:
-    """The rows of `noise.parquet`: int32[n, 3], and int8[n], places in `KINDS`."""
-
-    triples: Triples
-    kind: npt.NDArray[np.int8]
-
-    def finish(self, entity_ids: npt.NDArray[np.int32], relation_ids: npt.NDArray[np.int32]) -> NoiseTable:
-        """Return the table over the final vocabularies, sorted by triple.
-
-        Raises
-        ------
-        InputError
-            If a triple is there twice.
-        """
-        triples = renamed(self.triples, entity_ids, relation_ids)
-        order = np.lexsort((triples[:, 2], triples[:, 1], triples[:, 0]))
-        triples = triples[order]
-        if len(triples) > 1 and (triples[1:] == triples[:-1]).all(axis=1).any():
-            raise InputError("a triple is there twice")
-        return NoiseTable(triples, self.kind[order])
-
-
-def write_noise(benchmark: Benchmark, noise: Noise, stream: IO[bytes]) -> None:
-    """Write one row for each triple."""
-    import pyarrow as pa
-
-    names = NameColumns(benchmark)
-    schema = pa.schema([*names.fields(), ("kind", word_type())])
-    write_parts(
-        stream,
-        schema,
-        (
-            [*names.columns(noise.triples[start:stop]), coded(noise.kind[start:stop], KINDS)]
-            for start, stop in row_groups(len(noise))
-        ),
-    )
-
-
-def read_noise(path: Path, builder: GraphBuilder) -> NoiseTable:
+def read_noise(path: Path, builder: GraphBuilder) -> Finish[NoiseTable]:
     """Read `noise.parquet`; its names are interned in the builder's tables."""
-    parts = [(np.empty((0, 3), dtype=np.int32), np.empty(0, dtype=np.int8))]
+    parts = [(_NO_TRIPLES, np.empty(0, dtype=np.int8))]
     parts += (
         (triples_of(columns, builder), codes_of(columns["kind"], KINDS, "kind"))
         for columns in read_groups(path, NOISE_COLUMNS, nullable=())
     )
     triples, kind = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return NoiseTable(triples, kind)
+
+    def finish(entity_ids: Ids, relation_ids: Ids, _: Sequence[Rule] | None) -> NoiseTable:
+        renamed = _renamed(triples, entity_ids, relation_ids)
+        order = np.lexsort((renamed[:, 2], renamed[:, 1], renamed[:, 0]))
+        renamed = renamed[order]
+        if len(renamed) > 1 and (renamed[1:] == renamed[:-1]).all(axis=1).any():
+            raise InputError("a triple is there twice")
+        return NoiseTable(renamed, kind[order])
+
+    return finish

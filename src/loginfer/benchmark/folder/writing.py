@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from loginfer.benchmark.benchmark import SPLITS, Benchmark, NegativeSet, Origins, Splits
+from loginfer.benchmark.benchmark import SPLITS, Benchmark
 from loginfer.benchmark.folder.manifest import (
     CANDIDATES,
     CARD,
@@ -22,7 +18,6 @@ from loginfer.benchmark.folder.manifest import (
     PROVENANCE,
     RULES,
     FileSum,
-    Problem,
     Role,
     as_json,
     file_of,
@@ -30,18 +25,14 @@ from loginfer.benchmark.folder.manifest import (
     is_ours,
     kg_figures,
     make_manifest,
-    passed_over,
     role_of,
 )
-from loginfer.benchmark.folder.reading import RawFolder, read_folder
-from loginfer.errors import InputError, OutputError
+from loginfer.errors import OutputError
 from loginfer.files import atomic_folder, check_folder
-from loginfer.kg import KnowledgeGraph, Triples, Vocabulary, sorted_unique
+from loginfer.kg import KnowledgeGraph, Triples, Vocabulary
 
 if TYPE_CHECKING:
     from typing import BinaryIO
-
-    from loginfer.benchmark.construction.noise import Noise
 
 
 # So many problems of a damaged folder are named in an error.
@@ -104,7 +95,7 @@ def write_benchmark(benchmark: Benchmark, path: str | Path, *, force: bool = Fal
         for name, text in texts.items():
             writer.text(name, text)
         _write_tables(benchmark, writer)
-        kg = _kg(benchmark)
+        kg = None if benchmark.kg is None else kg_figures(benchmark.kg, graph_sum(benchmark.kg))
         writer.text(CARD, make_card(benchmark, kg, list(writer.files)))
         writer.text(CROISSANT, as_json(make_croissant(benchmark, writer.files)))
         manifest = make_manifest(benchmark, kg, writer.files)
@@ -259,125 +250,8 @@ def _write_tables(benchmark: Benchmark, writer: _Writer) -> None:
             write_noise(benchmark, benchmark.noise, stream)  # type: ignore[arg-type]
 
 
-def _kg(benchmark: Benchmark) -> dict[str, Any] | None:
-    if benchmark.kg is None:
-        return None
+def graph_sum(graph: KnowledgeGraph) -> str:
+    """Return the sha256 of a graph: its triples as lines of three names, sorted, with tabs in between."""
     sink = _Digest()
-    _write_graph(benchmark.kg, sink)
-    return kg_figures(benchmark.kg, sink.digest.hexdigest())
-
-
-# -- reading ------------------------------------------------------------------------------------
-
-
-def load_benchmark(path: str | Path, *, verify: bool = True) -> Benchmark:
-    """Read a benchmark's folder and verify it.
-
-    Parameters
-    ----------
-    path
-        A folder that `write_benchmark` wrote, or one with files named as in the released LogInfer, CoDEx or
-        InferWiki data sets. Of the latter repeated lines count once, and negatives that a split does not
-        have are empty.
-    verify
-        Compare sizes and checksums with the manifest.
-
-    Raises
-    ------
-    InputError
-        If it is no benchmark, or damaged; with the files and lines.
-    """
-    raw = read_folder(path, verify=verify)
-    if raw.problems:
-        raise _damaged(raw)
-    train, valid, test = (_distinct(raw, raw.lines(split)) for split in SPLITS)
-    graph = raw.graph(train)
-    if not len(graph):
-        raise InputError(f"`{path}` holds no training triples")
-    manifest = raw.manifest or {}
-    notes = manifest.get("notes", [])
-    noise, found = _noise(raw)
-    return Benchmark(
-        name=raw.name,
-        graph=graph,
-        positives=Splits(graph.triples, valid, test),
-        negatives=found or {method: _negatives(raw, method) for method in raw.methods},
-        rules=raw.rules,
-        provenance=raw.provenance,
-        recipe=raw.recipe,
-        passed_over=passed_over(manifest) if manifest else (),
-        notes=tuple(map(str, notes)) if isinstance(notes, list) else (),
-        manifest=manifest,
-        path=raw.path,
-        context=None if raw.context is None else raw.graph(raw.context),
-        noise=noise,
-    )
-
-
-def _noise(raw: RawFolder) -> tuple[Noise | None, dict[str, NegativeSet]]:
-    """Return the noise and the negatives with it; nothing for a folder without noise."""
-    from loginfer.benchmark.folder.reading import noise_of
-
-    if raw.noise is None:
-        return None, {}
-    noise, noisy = noise_of(raw, raw.noise)
-    table = raw.origins
-    origins = {} if table is None else _origins(raw, noisy.method, noise.negatives.splits)
-    later = {split: found for split, found in origins.items() if split != "train"}
-    noise = replace(noise, negatives=replace(noise.negatives, origins=origins))
-    return noise, {noisy.method: replace(noisy, origins=later)}
-
-
-def _distinct(raw: RawFolder, lines: Triples) -> Triples:
-    triples = sorted_unique(lines, raw.keys)
-    triples.setflags(write=False)
-    return triples
-
-
-def _negatives(raw: RawFolder, method: str) -> NegativeSet:
-    splits = Splits(*(_distinct(raw, raw.lines(split, method)) for split in SPLITS))
-    told = (raw.manifest or {}).get("negatives", {}).get(method, {})
-    asked: dict[str, int] = {split: told[split]["asked"] for split in SPLITS if told}
-    origins = {} if raw.origins is None else _origins(raw, method, splits)
-    return NegativeSet(method, splits, origins, asked, tuple(map(str, told.get("notes", ()))))
-
-
-def _origins(raw: RawFolder, method: str, splits: Splits) -> Mapping[str, Origins]:
-    """Return where the negatives of a method came from; the table and the text files must agree."""
-    found: dict[str, Origins] = {}
-    table = raw.origins
-    if table is None:
-        return found
-    for split, triples in splits.items():
-        rows = table.rows(method, split)
-        rows = rows[np.argsort(raw.keys.pack(table.triples[rows]), kind="stable")]
-        if not np.array_equal(table.triples[rows], triples):
-            raise InputError(
-                f"`{NEGATIVES}` and `{file_of(Role(split, method))}` hold different negatives",
-                where=str(raw.path),
-                hint="build the benchmark again",
-            )
-        origins = table.origins[rows]
-        if len(origins) == 0 or origins.source.min() >= 0:
-            found[split] = origins
-    return found
-
-
-def _damaged(raw: RawFolder) -> InputError:
-    """Return the error that tells what is wrong with a folder."""
-    first = raw.problems[0]
-    if len(raw.problems) == 1:
-        return InputError(_described(first), where=first.where or str(raw.path / first.file), hint=first.hint)
-    shown = [f"\n    {problem.file}: {_described(problem)}" for problem in raw.problems[:SHOWN]]
-    more = len(raw.problems) - SHOWN
-    rest = f"\n    and {more:,} more" if more > 0 else ""
-    return InputError(
-        f"`{raw.path}` has {len(raw.problems):,} problems:{''.join(shown)}{rest}",
-        hint=first.hint or "`loginfer audit` lists them all",
-    )
-
-
-def _described(problem: Problem) -> str:
-    if problem.count == 1 or not problem.examples:
-        return problem.message
-    return f"{problem.message}, the first: {problem.examples[0]}"
+    _write_graph(graph, sink)
+    return sink.digest.hexdigest()

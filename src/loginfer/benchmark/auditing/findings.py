@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Literal
 
 Severity = Literal["error", "warning", "note"]
@@ -44,11 +45,13 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class Finding:
     """What a check has to say.
 
     Parameters
     ----------
+    check
+        Name of the check; empty until the audit has filled it in.
     severity
         `error`: the benchmark is wrong; `warning`: it deserves attention; `note`: something to know.
     count
@@ -57,24 +60,6 @@ class Problem:
         One sentence.
     examples
         The first few cases.
-    """
-
-    severity: Severity
-    count: int
-    message: str
-    examples: tuple[Example, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """A problem with the name of the check that found it.
-
-    Parameters
-    ----------
-    check
-        Name of the check.
-    severity, count, message, examples
-        As in `Problem`.
     """
 
     check: str
@@ -158,21 +143,22 @@ class CannotCheckError(Exception):
     """A check that cannot be made on this benchmark; the text says why."""
 
 
-def error(count: int, message: str, examples: Iterable[Example] = ()) -> Problem:
-    """Return a problem that makes the benchmark wrong."""
-    return Problem("error", count, message, _few(examples))
+def error(count: int, message: str, examples: Iterable[Example] = ()) -> Finding:
+    """Return what makes the benchmark wrong."""
+    return Finding("", "error", count, message, tuple(islice(examples, EXAMPLES)))
 
 
-def warning(count: int, message: str, examples: Iterable[Example] = ()) -> Problem:
-    """Return a problem that deserves attention."""
-    return Problem("warning", count, message, _few(examples))
+def warning(count: int, message: str, examples: Iterable[Example] = ()) -> Finding:
+    """Return what deserves attention."""
+    return Finding("", "warning", count, message, tuple(islice(examples, EXAMPLES)))
 
 
-def note(count: int, message: str, examples: Iterable[Example] = ()) -> Problem:
+def note(count: int, message: str, examples: Iterable[Example] = ()) -> Finding:
     """Return something to know."""
-    return Problem("note", count, message, _few(examples))
+    return Finding("", "note", count, message, tuple(islice(examples, EXAMPLES)))
 
 
-def _few(examples: Iterable[Example]) -> tuple[Example, ...]:
-    listed: Sequence[Example] = list(examples)
-    return tuple(listed[:EXAMPLES])
+def errors(cases: Sequence[Example], message: str) -> Iterator[Finding]:
+    """Yield one error about all cases, if there are any; `{}` in the message stands for their number."""
+    if cases:
+        yield error(len(cases), message.replace("{}", f"{len(cases):,}"), cases)
