@@ -9,11 +9,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tests.support.brute_force import facts, one_step
+from tests.support.definitions import undesired
 from tests.support.made_up_benchmarks import family
 
 from loginfer.benchmark.benchmark import Benchmark, Splits
 from loginfer.benchmark.construction.pipeline import build
-from loginfer.benchmark.program import undesired
 from loginfer.benchmark.recipe import Recipe
 from loginfer.benchmark.shortcuts import SHORTCUTS, Oracle, shortcut
 from loginfer.engine import open_engine

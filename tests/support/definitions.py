@@ -6,12 +6,14 @@ Everything is a set of triples of ids, each a tuple (subject, relation, object).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
 from loginfer.benchmark.benchmark import SPLITS, Splits
 from loginfer.benchmark.negatives import Context
+from loginfer.benchmark.program import kept_masks, sub_rule
 from loginfer.benchmark.recipe import Recipe
 from loginfer.engine import extend, open_engine
 from loginfer.errors import InputError
@@ -185,3 +187,34 @@ def undesired_conclusions(context: Context) -> set[Triple]:
     for _, _, rule in subrules(context.rules):
         found |= set(brute_force.conclusions(rule, context.kg))
     return known_predicates(context, found - true_triples(context))
+
+
+@dataclass(frozen=True, slots=True)
+class Undesired:
+    """A sub-rule in R⁻ of one rule of R.
+
+    Parameters
+    ----------
+    rule
+        Place of the rule in R.
+    kept
+        Bit i is set if the sub-rule keeps part i of that rule's body.
+    sub_rule
+        The sub-rule.
+    """
+
+    rule: int
+    kept: int
+    sub_rule: Rule
+
+
+def undesired(rules: Sequence[Rule]) -> list[Undesired]:
+    """Return R⁻ as pairs of a rule and a sub-rule of it, in the order of the rules, longest sub-rules first.
+
+    A sub-rule that came from several rules is there once for each of them.
+    """
+    return [
+        Undesired(place, kept, sub_rule(rules[place], kept))
+        for place, masks in enumerate(kept_masks(rules))
+        for kept in masks
+    ]

@@ -22,6 +22,7 @@ from loginfer.benchmark.negatives.methods import SOURCES
 from loginfer.benchmark.program import Rounds, sub_rule
 from loginfer.engine import Engine, open_engine_in
 from loginfer.engine.binding import relation_of
+from loginfer.engine.program import Reason, explain, reason_for
 from loginfer.errors import InputError
 from loginfer.kg import KnowledgeGraph
 from loginfer.logic.rule import Atom, BodyAtom, Negation, Rule, Term, Variable
@@ -54,7 +55,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BodyPart:
     """A part of a rule's body under a witness.
 
     Parameters
@@ -108,7 +109,7 @@ class Derivation:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class DerivationStep:
     """A triple on the way to one that follows in several steps.
 
     Parameters
@@ -166,7 +167,7 @@ class NegativeStory:
     rule: int | None = None
     sub_rule: str | None = None
     witness: dict[str, str] | None = None
-    parts: tuple[Part, ...] = ()
+    parts: tuple[BodyPart, ...] = ()
     near_miss: str | None = None
     edit: str | None = None
     edited: str | None = None
@@ -277,7 +278,7 @@ class TripleStory:
     reason: str | None = None
     noise: str | None = None
     depth: int | None = None
-    steps: tuple[Step, ...] = ()
+    steps: tuple[DerivationStep, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the story as plain values, ready for JSON; depth and steps only where they are known."""
@@ -322,77 +323,54 @@ class TripleStory:
         return story_fragment(self)
 
 
-class Witness:
-    """What the variables of a rule stand for."""
+class _Witness:
+    """What some variables of a rule stand for, and what becomes of the rule's body then."""
 
     def __init__(self, graph: KnowledgeGraph, rule: Rule, values: npt.NDArray[np.int32]) -> None:
         self._graph = graph
-        self._values: dict[Term, int] = dict(zip(rule.variables, values.tolist(), strict=True))
+        self._names: dict[Term, str] = dict(zip(rule.variables, graph.entities.names(values), strict=True))
 
     @property
     def names(self) -> dict[str, str]:
         """Names of constants by variable."""
-        return {str(term): self._graph.entities[value] for term, value in self._values.items()}
+        return {str(term): name for term, name in self._names.items()}
 
-    def _name(self, term: Term) -> str | None:
-        if not isinstance(term, Variable):
-            return term.name
-        return self._graph.entities[self._values[term]] if term in self._values else None
+    def triple(self, atom: Atom) -> Names:
+        """Return the triple that an atom becomes, with variables like `?z` where there is no value."""
+        subject, object_ = (
+            self._names.get(term, f"?{term.name}") if isinstance(term, Variable) else term.name for term in atom.terms
+        )
+        relation = relation_of(atom, self._graph)
+        return subject, str(atom.relation) if relation < 0 else self._graph.relations[relation], object_
 
-    def triple(self, part: BodyAtom) -> Names | None:
-        """Return the triple that an atom becomes; None for an inequality, or with an open variable."""
+    def part(self, part: BodyAtom, over: KnowledgeGraph, rule: Rule, kept: bool) -> BodyPart:
+        """Return a part of a rule's body, and whether it holds in a graph."""
+        own = rule.existential(part) if isinstance(part, Negation) else ()
+        is_open = any(variable not in self._names and variable not in own for variable in part.variables)
+        if isinstance(part, Negation):
+            denied = None if is_open else self._denied(part, over)
+            return BodyPart(str(part), None if is_open else denied is None, kept, denied, self.triple(part.atom))
+        if is_open:
+            return BodyPart(str(part), None, kept)
         if not isinstance(part, Atom):
-            return None
-        subject, object_ = self._name(part.subject), self._name(part.object)
-        relation = relation_of(part, self._graph)
-        name = str(part.relation) if relation < 0 else self._graph.relations[relation]
-        return None if subject is None or object_ is None else (subject, name, object_)
+            left, right = (self._names[term] if isinstance(term, Variable) else term.name for term in part.terms)
+            return BodyPart(str(part), left != right, kept)
+        subject, _, object_ = triple = self.triple(part)
+        ids = (over.entities.get(subject), relation_of(part, over), over.entities.get(object_))
+        holds = all(i is not None and i >= 0 for i in ids) and bool(over.contains([ids])[0])
+        return BodyPart(str(part), holds, kept, triple)
 
-    def part(self, part: BodyAtom, graph: KnowledgeGraph, rule: Rule, kept: bool) -> Part:
-        """Return a part of a rule's body under this witness."""
-        holds = self.holds(part, graph, rule)
-        if not isinstance(part, Negation):
-            return Part(str(part), holds, kept, self.triple(part))
-        denied = self.denied(part, graph) if holds is False else None
-        return Part(str(part), holds, kept, denied, self.written(part))
-
-    def written(self, negation: Negation) -> Names:
-        """Return a negated atom as names, with variables like `?z` where there is no value."""
-        subject, object_ = (self._name(term) or f"?{term.name}" for term in negation.terms)
-        relation = relation_of(negation.atom, self._graph)
-        name = str(negation.atom.relation) if relation < 0 else self._graph.relations[relation]
-        return subject, name, object_
-
-    def denied(self, negation: Negation, graph: KnowledgeGraph) -> Names | None:
+    def _denied(self, negation: Negation, over: KnowledgeGraph) -> Names | None:
         """Return the first triple of a graph that a negation denies; None if there is none."""
-        relation = relation_of(negation.atom, graph)
-        found = graph.triples[graph.triples[:, 1] == relation]
+        found = over.triples[over.triples[:, 1] == relation_of(negation.atom, over)]
         for column, term in zip((0, 2), negation.terms, strict=True):
-            name = self._name(term)
+            name = self._names.get(term) if isinstance(term, Variable) else term.name
             if name is not None:
-                place = graph.entities.get(name)
+                place = over.entities.get(name)
                 found = found[found[:, column] == (-1 if place is None else place)]
         if negation.atom.subject == negation.atom.object:
             found = found[found[:, 0] == found[:, 2]]
-        return graph.names(found[:1])[0] if len(found) else None
-
-    def holds(self, part: BodyAtom, graph: KnowledgeGraph, rule: Rule) -> bool | None:
-        """Say whether a part of a rule is true; None with an open variable."""
-        if isinstance(part, Negation):
-            own = rule.existential(part)
-            is_open = any(v not in self._values and v not in own for v in part.variables)
-            return None if is_open else self.denied(part, graph) is None
-        if not isinstance(part, Atom):
-            left, right = (self._name(term) for term in part.terms)
-            return None if left is None or right is None else left != right
-        triple = self.triple(part)
-        if triple is None:
-            return None
-        subject, object_ = graph.entities.get(triple[0]), graph.entities.get(triple[2])
-        relation = relation_of(part, graph)
-        if subject is None or object_ is None or relation < 0:
-            return False
-        return bool(graph.contains([[subject, relation, object_]])[0])
+        return over.names(found[:1])[0] if len(found) else None
 
 
 # From which all conclusions of several steps follow in one: K, and what follows from it in fewer steps.
@@ -464,7 +442,7 @@ class _Teller:
             derivations=tuple(derivations),
             source=source,
             negatives=tuple(self._negatives()),
-            reason=self._reason() if self.benchmark.rules and not derivations else None,
+            reason=self._why_not() if self.benchmark.rules and not derivations else None,
             noise=self._noise(),
             depth=self._depth,
             steps=self._steps() if self._depth else (),
@@ -525,9 +503,9 @@ class _Teller:
         depth = int(self._rounds.depths(self.row)[0])
         return depth if depth > 0 else None
 
-    def _steps(self) -> tuple[Step, ...]:
+    def _steps(self) -> tuple[DerivationStep, ...]:
         """Return what follows on the way to the triple, each with the first rule and witness, by depth."""
-        rounds, found = self._rounds, dict[Ids, Step]()
+        rounds, found = self._rounds, dict[Ids, DerivationStep]()
         pending = [self.triple]
         while pending:
             asked = pending.pop()
@@ -537,8 +515,8 @@ class _Teller:
                 continue
             rule = int(rounds.derivations(row).rule[0])
             witness = rounds.over(depth).witnesses(rounds.rules[rule], limit=1, conclusion=asked).values[0]
-            derivation = self._derivation(rule, witness)
-            found[asked] = Step(self._names(asked), depth, derivation)
+            derivation = self._derivation(self._reason_of(rule, witness))
+            found[asked] = DerivationStep(self._names(asked), depth, derivation)
             pending += [_ids(self.benchmark.graph, premise) for premise in derivation.premises]
         return tuple(found[ids] for ids in sorted(found, key=lambda ids: (found[ids].depth, ids)))
 
@@ -572,10 +550,10 @@ class _Teller:
         if recorded and self.limit <= 1:
             return recorded, source
         if self._depth:
-            return list(self._by_engine(self._rounds.over(self._depth))), source
+            return self._by_engine(self._rounds.over(self._depth)), source
         # What does not follow from K may still follow from the conclusions that were added to it.
         for name in dict.fromkeys((self._premises_from, "P_train", "P_all")):
-            found = list(self._by_engine(self._over(name)))
+            found = self._by_engine(self._over(name))
             if found:
                 return found, name
         return [], None
@@ -589,23 +567,21 @@ class _Teller:
         found = []
         for pair in np.flatnonzero(provenance.conclusion == place).tolist():
             values = provenance.values[provenance.offsets[pair] : provenance.offsets[pair + 1]]
-            found.append(self._derivation(int(provenance.rule[pair]), values))
+            found.append(self._derivation(self._reason_of(int(provenance.rule[pair]), values)))
         return found
 
-    def _by_engine(self, engine: Engine) -> Iterator[Derivation]:
-        for number, rule in enumerate(self.benchmark.program):
-            if self._head_fits(rule):
-                witnesses = engine.witnesses(rule, limit=self.limit, conclusion=self.triple)
-                for values in witnesses.values:
-                    yield self._derivation(number, values)
+    def _by_engine(self, engine: Engine) -> list[Derivation]:
+        reasons = explain(engine, self.benchmark.program, self.triple, limit=self.limit).reasons
+        return [self._derivation(reason) for reason in reasons]
 
-    def _derivation(self, number: int, values: npt.NDArray[np.int32]) -> Derivation:
-        rule = self.benchmark.program[number]
-        witness = Witness(self.benchmark.graph, rule, values)
-        premises = [p for p in map(witness.triple, rule.atoms) if p is not None]
-        absent = tuple(witness.written(negation) for negation in rule.negations)
-        missing = [premise for premise in premises if self._is_missing(premise)]
-        return Derivation(number, str(rule), witness.names, tuple(premises), tuple(missing), absent)
+    def _derivation(self, reason: Reason) -> Derivation:
+        witness = {str(variable): name for variable, name in reason.witness.items()}
+        missing = tuple(premise for premise in reason.premises if self._is_missing(premise))
+        premises, absent = tuple(reason.premises), tuple(reason.absent)
+        return Derivation(reason.place, str(reason.rule), witness, premises, missing, absent)
+
+    def _reason_of(self, number: int, values: npt.NDArray[np.int32]) -> Reason:
+        return reason_for(self.benchmark.graph, self.benchmark.program[number], number, values)
 
     def _is_missing(self, premise: Names) -> bool:
         """Say whether a premise was removed from P_train."""
@@ -627,7 +603,7 @@ class _Teller:
                 return False
         return True
 
-    def _reason(self) -> str:
+    def _why_not(self) -> str:
         fitting = sum(self._head_fits(rule) for rule in self.benchmark.program)
         if not fitting:
             return f"none of the {len(self.benchmark.rules):,} rules has this head"
@@ -670,7 +646,7 @@ class _Teller:
         found = self._over(self._premises_from).witnesses(smaller, limit=1, conclusion=self.triple)
         if not len(found):
             return story
-        witness = Witness(self.benchmark.graph, smaller, found.values[0])
+        witness = _Witness(self.benchmark.graph, smaller, found.values[0])
         over = self._over(self._premises_from).graph
         parts = tuple(witness.part(part, over, rule, bool(kept >> i & 1)) for i, part in enumerate(rule.body))
         return replace(story, witness=witness.names, parts=parts)
@@ -691,9 +667,10 @@ class _Teller:
         found = over.witnesses(edited, limit=1, conclusion=self.triple)
         if not len(found):
             return story
-        witness = Witness(self.benchmark.graph, edited, found.values[0])
+        witness = _Witness(self.benchmark.graph, edited, found.values[0])
         parts = tuple(witness.part(body, over.graph, rule, i != part) for i, body in enumerate(rule.body))
-        put = witness.triple(edited.body[part]) if story.instead else None
+        instead = edited.body[part] if story.instead else None
+        put = witness.triple(instead) if isinstance(instead, Atom) else None
         return replace(story, witness=witness.names, parts=parts, put=put)
 
     def _replaced(self, story: NegativeStory) -> Names | None:

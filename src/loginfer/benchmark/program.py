@@ -36,7 +36,6 @@ at least 3 / 5: where that is wanted, conclusions must be chosen, too.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
@@ -264,37 +263,6 @@ class Rounds:
 
 # Masks are stored in int32.
 _MOST_PARTS = 31
-
-
-@dataclass(frozen=True, slots=True)
-class Undesired:
-    """A sub-rule in R⁻ of one rule of R.
-
-    Parameters
-    ----------
-    rule
-        Place of the rule in R.
-    kept
-        Bit i is set if the sub-rule keeps part i of that rule's body.
-    sub_rule
-        The sub-rule.
-    """
-
-    rule: int
-    kept: int
-    sub_rule: Rule
-
-
-def undesired(rules: Sequence[Rule]) -> list[Undesired]:
-    """Return R⁻ as pairs of a rule and a sub-rule of it, in the order of the rules, longest sub-rules first.
-
-    A sub-rule that came from several rules is there once for each of them.
-    """
-    return [
-        Undesired(place, kept, sub_rule(rules[place], kept))
-        for place, masks in enumerate(kept_masks(rules))
-        for kept in masks
-    ]
 
 
 def kept_masks(rules: Sequence[Rule]) -> tuple[tuple[int, ...], ...]:

@@ -282,50 +282,26 @@ EngineOption = Annotated[
 # The options of an engine, for `gather`; commands that never use DuckDB's memory leave out `memory_limit`.
 ENGINE_OPTIONS: dict[str, tuple[Any, Any]] = {
     "engine": (EngineOption, EngineName.native),
-    "memory_limit": (
-        Annotated[
-            str | None, typer.Option("--memory-limit", help="With --engine duckdb: memory it may use, e.g. 4GB.")
-        ],
-        None,
-    ),
-    "master": (
-        Annotated[
-            str | None,
-            typer.Option(
-                "--master",
-                metavar="URL",
-                help="With --engine spark: where it runs, e.g. spark://host:7077, or sc://host:15002 for Spark "
-                "Connect; by default on all cores of this machine.",
-                show_default=False,
+    **{
+        name: (Annotated[kind | None, typer.Option(metavar=metavar, help=f"With --engine {meaning}")], None)
+        for name, kind, metavar, meaning in (
+            ("memory_limit", str, None, "duckdb: memory it may use, e.g. 4GB."),
+            (
+                "master", str, "URL",
+                "spark: where it runs, e.g. spark://host:7077, or sc://host:15002 for Spark Connect; by default on all "
+                "cores of this machine.",
             ),
-        ],
-        None,
-    ),
-    "spark_conf": (
-        Annotated[
-            list[str] | None,
-            typer.Option(
-                "--spark-conf",
-                metavar="KEY=VALUE",
-                help="With --engine spark: a setting of Spark, e.g. spark.executor.memory=8g; repeatable.",
+            (
+                "spark_conf", list[str], "KEY=VALUE",
+                "spark: a setting of Spark, e.g. spark.executor.memory=8g; repeatable.",
             ),
-        ],
-        None,
-    ),
-    "scratch": (
-        Annotated[
-            str | None,
-            typer.Option(
-                "--scratch",
-                metavar="DIR",
-                help="With --engine duckdb or spark: folder for temporary files; for a cluster one that all its "
-                "workers see.",
-                show_default=False,
+            (
+                "scratch", str, "DIR",
+                "duckdb or spark: folder for temporary files; for a cluster one that all its workers see.",
             ),
-        ],
-        None,
-    ),
-}
+        )
+    },
+}  # fmt: skip
 ENGINE_OPTIONS_WITHOUT_MEMORY = {name: option for name, option in ENGINE_OPTIONS.items() if name != "memory_limit"}
 
 

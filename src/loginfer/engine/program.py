@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from loginfer.engine.binding import ABSENT, bind, relation_of
 from loginfer.engine.interface import Engine, Materialisation
@@ -89,11 +90,12 @@ def explain(engine: Engine, rules: Sequence[Rule], triple: Sequence[int], *, lim
     for place in engine.derivations(rules, asked).rule.tolist():
         rule = rules[place]
         rows = engine.witnesses(rule, limit=limit, conclusion=triple).values
-        reasons.extend(_reason(graph, rule, place, row) for row in rows)
+        reasons.extend(reason_for(graph, rule, place, row) for row in rows)
     return Explanation(graph.names(asked)[0], bool(graph.contains(asked)[0]), reasons)
 
 
-def _reason(graph: KnowledgeGraph, rule: Rule, place: int, row: Triples) -> Reason:
+def reason_for(graph: KnowledgeGraph, rule: Rule, place: int, row: npt.NDArray[np.int32]) -> Reason:
+    """Return a rule, by its place, with a witness: int32[n], a value for each variable of the rule."""
     premises = []
     for atom in bind(rule, graph).atoms:
         subject, object_ = (int(row[t]) if t >= 0 else ~t for t in (atom.subject, atom.object))

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2, chisquare
 from tests.support import brute_force, definitions
-from tests.support.definitions import as_rows, as_set, context_of
+from tests.support.definitions import as_rows, as_set, context_of, undesired
 from tests.support.random_rules import graphs, rules
 
 from loginfer.benchmark.benchmark import SPLITS
@@ -22,7 +22,7 @@ from loginfer.benchmark.negatives import query_guided as query_paper
 from loginfer.benchmark.negatives import query_guided as query_sound
 from loginfer.benchmark.negatives.query_candidates import Facts, groups_of, members
 from loginfer.benchmark.negatives.query_guided import concluded, paper_share, query_guided, sound_share, undesired_parts
-from loginfer.benchmark.program import kept_masks, sub_rule, undesired
+from loginfer.benchmark.program import kept_masks, sub_rule
 from loginfer.benchmark.recipe import Recipe
 from loginfer.engine import extend, open_engine
 from loginfer.errors import LimitError

@@ -1,20 +1,14 @@
-"""Variant: new constants.
-
-Dividing the constants of a graph into two sides, in regions, so that few triples lie across.
-
-A random division of the constants cuts nearly every region of a graph: of a triple's two constants both must
-fall on the same side. Here the test side grows in regions instead. Each starts at a random constant, and in
-turn takes the constant most of whose triples lead into the region. Few regions keep most triples, but may
-miss whole subjects of a graph; with one region a constant the division is random again.
-
-The two sides of a graph whose constants are divided, and which rules stay on one side.
-
-Inductive benchmarks: the constants of test are not those of train.
+"""Inductive benchmarks: the constants of test are not those of train.
 
 The rules are selected on K as always. Then the constants of K are divided into a train side and a test side,
 and with them the triples: K_train, and the context graph K_test. What lies across is dropped. Train and valid
 get conclusions of the rules over K_train, test those over K_test; a negative has constants of one side only.
 Types are predicates, and stand on both sides.
+
+A random division of the constants cuts nearly every region of a graph: of a triple's two constants both must
+fall on the same side. Here the test side grows in regions instead. Each starts at a random constant, and in
+turn takes the constant most of whose triples lead into the region. Few regions keep most triples, but may
+miss whole subjects of a graph; with one region a constant the division is random again.
 """
 
 from __future__ import annotations
@@ -27,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.benchmark import SPLITS, NegativeSet, Signature, Splits
-from loginfer.benchmark.construction.positives import Positives, strangers, trace
+from loginfer.benchmark.construction.positives import Positives, conclusions_of, strangers, trace
 from loginfer.benchmark.construction.rules import Selection
 from loginfer.benchmark.negatives import Context, sample_negatives
 from loginfer.benchmark.program import MatchedSample, needs_matching
@@ -63,10 +57,10 @@ def grown(graph: KnowledgeGraph, count: int, regions: int, seed: int) -> Mask:
     if regions >= count:
         taken[order[:count]] = True
         return taken
-    offsets, neighbours = _neighbours(graph)
+    steps = graph.with_triples(graph.triples[graph.triples[:, 1] != graph.type_relation]).steps
     turn = np.zeros(len(graph.entities), dtype=np.int64)
     turn[order] = np.arange(len(order))
-    growing = [_Region(offsets, neighbours, turn) for _ in range(regions)]
+    growing = [_Region(steps.pointers, steps.ends, turn) for _ in range(regions)]
     starts = iter(order.tolist())
     for number in range(count):
         region = growing[number % regions]
@@ -117,17 +111,6 @@ class _Region:
             if not taken[constant] and inside == self._inside[constant]:
                 return constant
         return None
-
-
-def _neighbours(graph: KnowledgeGraph) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-    triples = graph.triples
-    if graph.type_relation is not None:
-        triples = triples[triples[:, 1] != graph.type_relation]
-    ends = np.concatenate([triples[:, 0], triples[:, 2]])
-    others = np.concatenate([triples[:, 2], triples[:, 0]])
-    order = np.argsort(ends, kind="stable")
-    offsets = np.searchsorted(ends[order], np.arange(len(graph.entities) + 1))
-    return offsets, others[order]
 
 
 Opener = Callable[[KnowledgeGraph], Engine]
@@ -465,9 +448,6 @@ def _distributed(
             f"no conclusions are left for {'test' if len(train) else 'train'}",
             hint="choose another inductive_share, other rules or another seed",
         )
-    concluded = np.concatenate([train, valid, test])
-    split = np.repeat(np.arange(len(SPLITS), dtype=np.int8), [len(train), len(valid), len(test)])
-    order = np.argsort(concluded)
-    provenance = trace(engine, selection.program, keys.unpack(concluded[order]), split[order], progress=progress)
+    provenance = trace(engine, selection.program, *conclusions_of(keys, train, valid, test), progress=progress)
     splits = Splits(keys.unpack(merged_keys(division.train.packed, train)), keys.unpack(valid), keys.unpack(test))
     return Positives(splits, provenance, tuple(notes))

@@ -14,7 +14,7 @@ from loginfer.benchmark.program import Rounds
 from loginfer.benchmark.recipe import Recipe
 from loginfer.engine import Engine
 from loginfer.kg import KnowledgeGraph, Triples
-from loginfer.kg.graph import keys_without, merged_keys
+from loginfer.kg.graph import TripleKeys, keys_without, merged_keys
 from loginfer.logic.rule import Rule
 from loginfer.progress import Progress
 from loginfer.randomness import hash_order, salt
@@ -66,10 +66,7 @@ def distribute(
         train = merged_keys(train, strange)
         valid, test = (keys_without(keys, strange) for keys in (valid, test))
     splits = _splits(graph, train, valid, test)
-    concluded = np.concatenate([train, valid, test])
-    split = np.repeat(np.arange(len(SPLITS), dtype=np.int8), [len(train), len(valid), len(test)])
-    order = np.argsort(concluded)
-    triples, split = graph.keys.unpack(concluded[order]), split[order]
+    triples, split = conclusions_of(graph.keys, train, valid, test)
     if rounds is None:
         provenance = trace(engine, selection.program, triples, split, progress=progress)
     else:
@@ -86,6 +83,14 @@ def _splits(graph: KnowledgeGraph, train: Keys, valid: Keys, test: Keys) -> Spli
     if graph.in_memory:
         return Splits(graph.keys.unpack(merged_keys(graph.packed, train)), *later)
     return StoredSplits(graph.with_more(graph.keys.unpack(train)), *later)
+
+
+def conclusions_of(keys: TripleKeys, *parts: Keys) -> tuple[Triples, npt.NDArray[np.int8]]:
+    """Return the conclusions of train, valid and test, sorted, and int8[n], the split of each."""
+    concluded = np.concatenate(parts)
+    split = np.repeat(np.arange(len(SPLITS), dtype=np.int8), [len(part) for part in parts])
+    order = np.argsort(concluded)
+    return keys.unpack(concluded[order]), split[order]
 
 
 def strangers(graph: KnowledgeGraph, train: Keys, others: Keys) -> Keys:

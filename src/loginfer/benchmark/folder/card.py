@@ -1,11 +1,4 @@
-"""README and Croissant.
-
-The sections of a benchmark's card on its noise and on its context graph.
-
-The card of a benchmark: a README for people, with how it was made and what it holds.
-
-The Croissant description of a benchmark: JSON-LD that data set search engines and loaders understand.
-"""
+"""What describes a benchmark in its folder: a README for people, and Croissant (JSON-LD) for search engines."""
 
 from __future__ import annotations
 
@@ -13,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from loginfer.benchmark.benchmark import SPLITS, Benchmark, BenchmarkRule, Split
+from loginfer.benchmark.benchmark import SPLITS, Benchmark, BenchmarkRule
 from loginfer.benchmark.folder.manifest import (
     CANDIDATES,
     CARD,
@@ -40,53 +33,6 @@ if TYPE_CHECKING:
     from loginfer.kg.catalogue import Entry
 
 
-_LATER: tuple[Split, ...] = ("valid", "test")
-
-
-def noise_section(benchmark: Benchmark) -> list[str]:
-    """Return the lines on what is wrong on purpose; none for a benchmark without noise."""
-    noise = benchmark.noise
-    if noise is None:
-        return []
-    counts = noise.as_dict()
-    sizes = benchmark.positives.sizes
-    shares = [
-        f"{noise.reached[split] / sizes[split]:.1%} of {split}"
-        for split in _LATER
-        if sizes[split] and split in noise.reached
-    ]
-    derived = f"From `train.txt` as it is the rules themselves derive {' and '.join(shares)}. " if shares else ""
-    return [
-        "## Noise",
-        "",
-        "The positives and negatives of train are wrong on purpose; valid and test are not.",
-        "",
-        f"- conclusions that stand among the negatives: {counts['flipped-positive']:,}",
-        f"- negatives that stand among the positives: {counts['flipped-negative']:,}",
-        f"- premises that are missing, though true: {counts['missing']:,}",
-        "",
-        f"{derived}`{NOISE}` lists all that is wrong. `{PROVENANCE}` and `{NEGATIVES}` tell of the benchmark "
-        "without the noise.",
-    ]
-
-
-def inductive_section(benchmark: Benchmark) -> list[str]:
-    """Return the lines on the two sides; none for a benchmark whose test has the constants of train."""
-    context = benchmark.context
-    if context is None:
-        return []
-    train, test = len(benchmark.graph.consts), len(context.consts)
-    return [
-        "## Inductive",
-        "",
-        f"The {test:,} constants of test are none of the {train:,} constants of train and valid. `{CONTEXT}` "
-        f"({len(context):,} triples) tells of them: a positive of test follows from a rule and triples of "
-        f"`{CONTEXT}`. Systems learn from `train.txt`, and rank test triples among the constants of the "
-        "context graph. The size of the graph above, and the support and new conclusions of the rules below, "
-        "are those of the two sides; what lies across is dropped.",
-    ]
-
-
 # So many rules are shown; the others are counted.
 RULES_SHOWN = 20
 
@@ -108,6 +54,19 @@ _FILES = {
 }
 
 
+_USAGE = """\
+## Use
+
+```python
+from loginfer.benchmark import load_benchmark
+
+benchmark = load_benchmark("path/of/this/folder")  # verifies the sums
+benchmark.positives.train, benchmark.negatives, benchmark.rules
+```
+
+`loginfer audit path/of/this/folder` checks every claim that is made here."""
+
+
 def make_card(benchmark: Benchmark, kg: Mapping[str, Any] | None, files: Sequence[str]) -> str:
     """Return the text of a benchmark's README.
 
@@ -123,13 +82,13 @@ def make_card(benchmark: Benchmark, kg: Mapping[str, Any] | None, files: Sequenc
     sections = [
         [f"# {_line(benchmark.name)}", "", _summary(benchmark)],
         _made(benchmark, kg),
-        noise_section(benchmark),
-        inductive_section(benchmark),
+        _noise(benchmark),
+        _inductive(benchmark),
         _figures(benchmark),
         _rules(benchmark.rules),
         _notes(benchmark),
         _file_list([*files, CROISSANT, MANIFEST]),
-        _usage(),
+        _USAGE.splitlines(),
         _licence(benchmark),
     ]
     return "\n".join(line for section in sections if section for line in (*section, "")).rstrip() + "\n"
@@ -182,6 +141,49 @@ def _made(benchmark: Benchmark, kg: Mapping[str, Any] | None) -> list[str]:
     lines.append(f"- protocol: {recipe.protocol}, {promise}")
     lines.append(f"- seed: {recipe.seed}")
     return [*lines, "", f"`{MANIFEST}` holds the whole recipe."]
+
+
+def _noise(benchmark: Benchmark) -> list[str]:
+    """Return the lines on what is wrong on purpose; none for a benchmark without noise."""
+    noise = benchmark.noise
+    if noise is None:
+        return []
+    counts = noise.as_dict()
+    shares = [
+        f"{noise.reached[split] / size:.1%} of {split}"
+        for split, size in benchmark.positives.sizes.items()
+        if size and split in noise.reached
+    ]
+    derived = f"From `train.txt` as it is the rules themselves derive {' and '.join(shares)}. " if shares else ""
+    return [
+        "## Noise",
+        "",
+        "The positives and negatives of train are wrong on purpose; valid and test are not.",
+        "",
+        f"- conclusions that stand among the negatives: {counts['flipped-positive']:,}",
+        f"- negatives that stand among the positives: {counts['flipped-negative']:,}",
+        f"- premises that are missing, though true: {counts['missing']:,}",
+        "",
+        f"{derived}`{NOISE}` lists all that is wrong. `{PROVENANCE}` and `{NEGATIVES}` tell of the benchmark "
+        "without the noise.",
+    ]
+
+
+def _inductive(benchmark: Benchmark) -> list[str]:
+    """Return the lines on the two sides; none for a benchmark whose test has the constants of train."""
+    context = benchmark.context
+    if context is None:
+        return []
+    train, test = len(benchmark.graph.consts), len(context.consts)
+    return [
+        "## Inductive",
+        "",
+        f"The {test:,} constants of test are none of the {train:,} constants of train and valid. `{CONTEXT}` "
+        f"({len(context):,} triples) tells of them: a positive of test follows from a rule and triples of "
+        f"`{CONTEXT}`. Systems learn from `train.txt`, and rank test triples among the constants of the "
+        "context graph. The size of the graph above, and the support and new conclusions of the rules below, "
+        "are those of the two sides; what lies across is dropped.",
+    ]
 
 
 def _which(recipe: Recipe) -> str:
@@ -268,21 +270,6 @@ def _file_list(files: Sequence[str]) -> list[str]:
     return lines
 
 
-def _usage() -> list[str]:
-    return [
-        "## Use",
-        "",
-        "```python",
-        "from loginfer.benchmark import load_benchmark",
-        "",
-        'benchmark = load_benchmark("path/of/this/folder")  # verifies the sums',
-        "benchmark.positives.train, benchmark.negatives, benchmark.rules",
-        "```",
-        "",
-        "`loginfer audit path/of/this/folder` checks every claim that is made here.",
-    ]
-
-
 def _licence(benchmark: Benchmark) -> list[str]:
     lines = ["## Licence", ""]
     entry = source_entry(benchmark)
@@ -313,6 +300,11 @@ def _line(text: str) -> str:
 
 
 # What the short names of a description stand for: the words of schema.org and of Croissant 1.0.
+_WORDS = (
+    "citeAs column conformsTo data dataType equivalentProperty examples extract field fileObject fileProperty fileSet "
+    "format includes isLiveDataset jsonPath key md5 parentField path recordSet references regex repeated replace "
+    "samplingRate separator source subField transform"
+)
 _CONTEXT: dict[str, Any] = {
     "@language": "en",
     "@vocab": "https://schema.org/",
@@ -320,36 +312,11 @@ _CONTEXT: dict[str, Any] = {
     "cr": "http://mlcommons.org/croissant/",
     "rai": "http://mlcommons.org/croissant/RAI/",
     "dct": "http://purl.org/dc/terms/",
-    "citeAs": "cr:citeAs",
-    "column": "cr:column",
+    **{word: f"cr:{word}" for word in _WORDS.split()},
     "conformsTo": "dct:conformsTo",
     "data": {"@id": "cr:data", "@type": "@json"},
     "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "equivalentProperty": "cr:equivalentProperty",
     "examples": {"@id": "cr:examples", "@type": "@json"},
-    "extract": "cr:extract",
-    "field": "cr:field",
-    "fileObject": "cr:fileObject",
-    "fileProperty": "cr:fileProperty",
-    "fileSet": "cr:fileSet",
-    "format": "cr:format",
-    "includes": "cr:includes",
-    "isLiveDataset": "cr:isLiveDataset",
-    "jsonPath": "cr:jsonPath",
-    "key": "cr:key",
-    "md5": "cr:md5",
-    "parentField": "cr:parentField",
-    "path": "cr:path",
-    "recordSet": "cr:recordSet",
-    "references": "cr:references",
-    "regex": "cr:regex",
-    "repeated": "cr:repeated",
-    "replace": "cr:replace",
-    "samplingRate": "cr:samplingRate",
-    "separator": "cr:separator",
-    "source": "cr:source",
-    "subField": "cr:subField",
-    "transform": "cr:transform",
 }
 _FORMATS = {".parquet": "application/x-parquet", ".txt": "text/plain", ".md": "text/markdown"}
 _WHOLE_NUMBERS = ("rule", "kept", "depth", "label")

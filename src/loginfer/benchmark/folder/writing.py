@@ -1,4 +1,4 @@
-"""The folder a benchmark lives in: written so that it is complete or not there, verified when it is read."""
+"""Writing a benchmark's folder, so that it is complete or not there at all."""
 
 from __future__ import annotations
 
@@ -33,13 +33,6 @@ from loginfer.kg import KnowledgeGraph, Triples, Vocabulary
 
 if TYPE_CHECKING:
     from typing import BinaryIO
-
-
-# So many problems of a damaged folder are named in an error.
-SHOWN = 3
-
-
-# -- writing ------------------------------------------------------------------------------------
 
 
 def check_output(path: str | Path, *, force: bool = False) -> None:
@@ -135,6 +128,44 @@ def _texts(benchmark: Benchmark) -> dict[str, str]:
     return {RULES: heading + format_rules(benchmark.program)}
 
 
+class _Digest(io.RawIOBase):
+    """A file that keeps nothing but its size and sha256."""
+
+    def __init__(self) -> None:
+        self.digest = hashlib.sha256()
+        self.bytes = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        view = memoryview(data).cast("B")
+        self.digest.update(view)
+        self.bytes += len(view)
+        return len(view)
+
+
+class _SummedFile(_Digest):
+    """A new file whose size and sha256 are known when it is closed."""
+
+    def __init__(self, path: Path, sums: dict[str, FileSum]) -> None:
+        super().__init__()
+        self._sums, self._name = sums, path.name
+        self._file = path.open("wb", buffering=0)
+
+    def write(self, data: Any) -> int:
+        view, done = memoryview(data).cast("B"), 0
+        while done < len(view):
+            done += self._file.write(view[done:]) or 0
+        return super().write(view)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._file.close()
+            self._sums[self._name] = FileSum(self.bytes, self.digest.hexdigest())
+        super().close()
+
+
 class _Writer:
     """Writes files into a new folder and takes their sums on the way."""
 
@@ -146,49 +177,8 @@ class _Writer:
         with self.open(name) as stream:
             stream.write(text.encode())
 
-    def open(self, name: str) -> _Summed:
-        return _Summed(self, name)
-
-
-class _Digest(io.RawIOBase):
-    """A file that keeps nothing but its sha256."""
-
-    def __init__(self) -> None:
-        self.digest = hashlib.sha256()
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        view = memoryview(data).cast("B")
-        self.digest.update(view)
-        return len(view)
-
-
-class _Summed(_Digest):
-    """A new file whose size and sha256 are known when it is closed."""
-
-    def __init__(self, writer: _Writer, name: str) -> None:
-        super().__init__()
-        self._writer = writer
-        self._name = name
-        self._file = (writer.folder / name).open("wb", buffering=0)
-        self._bytes = 0
-
-    def write(self, data: Any) -> int:
-        view = memoryview(data).cast("B")
-        super().write(view)
-        done = 0
-        while done < len(view):
-            done += self._file.write(view[done:]) or 0
-        self._bytes += done
-        return done
-
-    def close(self) -> None:
-        if not self.closed:
-            self._file.close()
-            self._writer.files[self._name] = FileSum(self._bytes, self.digest.hexdigest())
-        super().close()
+    def open(self, name: str) -> _SummedFile:
+        return _SummedFile(self.folder / name, self.files)
 
 
 def _write_triples(benchmark: Benchmark, writer: _Writer) -> None:
