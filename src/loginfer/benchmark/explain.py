@@ -356,8 +356,8 @@ class _Witness:
             left, right = (self._names[term] if isinstance(term, Variable) else term.name for term in part.terms)
             return BodyPart(str(part), left != right, kept)
         subject, _, object_ = triple = self.triple(part)
-        ids = (over.entities.get(subject), relation_of(part, over), over.entities.get(object_))
-        holds = all(i is not None and i >= 0 for i in ids) and bool(over.contains([ids])[0])
+        s, r, o = over.entities.get(subject), relation_of(part, over), over.entities.get(object_)
+        holds = s is not None and o is not None and r >= 0 and bool(over.contains([[s, r, o]])[0])
         return BodyPart(str(part), holds, kept, triple)
 
     def _denied(self, negation: Negation, over: KnowledgeGraph) -> Names | None:

@@ -88,7 +88,7 @@ def story_fragment(story: TripleStory) -> str:
     where, *lines = story.lines()
     return fragment(
         element("div", triple_markup(story.triple), kind="title"),
-        element("div", *where.parts, kind="quiet"),
+        element("div", *map(_line_part, where.parts), kind="quiet"),
         listing(_nested(lines)),
     )
 
