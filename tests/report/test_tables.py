@@ -12,7 +12,7 @@ from scipy import stats
 from loginfer.errors import UnknownNameError
 from loginfer.report.collection import Cell, Collection, collect
 from loginfer.report.tables import (
-    Entry,
+    TableEntry,
     TableValue,
     best_in_bold,
     half_interval,
@@ -27,9 +27,9 @@ SMALL = TableValue(
     "Shares, in %",
     ("system", "ε_ent"),
     (
-        (Entry("a|b_c"), Entry(value=97.54, half=0.31, paper=96.0, bold=True)),
-        (Entry("<b>$x$ & y"), Entry("failed", paper=50.0, notes=(1,))),
-        (Entry("=SUM(A1)"), Entry()),
+        (TableEntry("a|b_c"), TableEntry(value=97.54, half=0.31, paper=96.0, bold=True)),
+        (TableEntry("<b>$x$ & y"), TableEntry("failed", paper=50.0, notes=(1,))),
+        (TableEntry("=SUM(A1)"), TableEntry()),
     ),
     ("no memory [really]",),
     (0, 2),
@@ -69,7 +69,7 @@ def test_latex_is_booktabs_with_everything_escaped():
 
 
 def test_a_long_table_goes_over_several_pages_in_latex():
-    rows = tuple((Entry(f"row {number}"), Entry(value=number)) for number in range(60))
+    rows = tuple((TableEntry(f"row {number}"), TableEntry(value=number)) for number in range(60))
     text = to_latex(TableValue("Long", ("name", "number"), rows))
     assert text.startswith(r"\begin{longtable}{lr}")
     assert text.count(r"\toprule") == 2
@@ -83,14 +83,14 @@ def test_csv_has_numbers_in_columns_of_their_own_and_no_formulas():
 
 
 def test_large_numbers_keep_their_digits():
-    table = TableValue("Sizes", ("n",), ((Entry(value=12345678, paper=1e7, digits=0),),))
+    table = TableValue("Sizes", ("n",), ((TableEntry(value=12345678, paper=1e7, digits=0),),))
     assert "12,345,678 (10,000,000)" in to_markdown(table)
     assert to_csv(table).splitlines()[1] == "12345678,10000000"
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8"), max_size=40))
 def test_whatever_a_name_is_it_stays_one_cell(name):
-    table = TableValue(name, ("a", "b"), ((Entry(name), Entry("next")),), (name,))
+    table = TableValue(name, ("a", "b"), ((TableEntry(name), TableEntry("next")),), (name,))
     lines = to_markdown(table).splitlines()
     (row,) = [line for line in lines if line.endswith("| next |")]
     unescaped = row.replace("\\\\", "").replace("\\|", "")
@@ -102,14 +102,16 @@ def test_whatever_a_name_is_it_stays_one_cell(name):
 
 def test_a_row_of_another_length_is_a_mistake():
     with pytest.raises(ValueError, match="a row of 1"):
-        TableValue("x", ("a", "b"), ((Entry(),),))
+        TableValue("x", ("a", "b"), ((TableEntry(),),))
 
 
 def test_the_best_as_shown_are_bold_and_one_alone_is_not():
-    made = best_in_bold([Entry(value=99.96), Entry(value=100.0), Entry(value=99.9), Entry("failed")])
+    made = best_in_bold(
+        [TableEntry(value=99.96), TableEntry(value=100.0), TableEntry(value=99.9), TableEntry("failed")]
+    )
     assert [entry.bold for entry in made] == [True, True, False, False]
-    assert not best_in_bold([Entry(value=1.0), Entry()])[0].bold
-    made = best_in_bold([Entry(value=1.0), Entry(value=2.0), Entry(value=3.0)], [True, True, False])
+    assert not best_in_bold([TableEntry(value=1.0), TableEntry()])[0].bold
+    made = best_in_bold([TableEntry(value=1.0), TableEntry(value=2.0), TableEntry(value=3.0)], [True, True, False])
     assert [entry.bold for entry in made] == [False, True, False]
 
 
@@ -204,4 +206,4 @@ def test_the_papers_figures_stand_in_brackets_where_it_has_some():
     ranking = result_table(Collection(cells), "c_mrr", "filtered")
     assert ranking.rows[0][1].paper == pytest.approx(31.3)
     given_table = result_table(Collection(cells), "c_mrr", "given")
-    assert given_table.rows[0][1] == Entry("–")
+    assert given_table.rows[0][1] == TableEntry("–")

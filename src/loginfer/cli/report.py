@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from loginfer.progress import Progress
     from loginfer.report.collection import Cell, Collection
     from loginfer.report.facts import ReportOptions
-    from loginfer.reproduction import Outcome, Plan, Step
+    from loginfer.reproduction import CellOutcome, CellsDone, Plan
 
 
-class Format(StrEnum):
+class TableFormat(StrEnum):
     """What a report may be written as."""
 
     site = "site"
@@ -53,8 +53,8 @@ def report(
         Path | None, typer.Option("--out", "-o", help="The site's folder; with --to md, latex or csv a file.")
     ] = None,
     to: Annotated[
-        Format, typer.Option("--to", help="site: pages with plots. md, latex, csv: tables alone.")
-    ] = Format.site,
+        TableFormat, typer.Option("--to", help="site: pages with plots. md, latex, csv: tables alone.")
+    ] = TableFormat.site,
     metric: Annotated[
         list[str] | None,
         typer.Option("--metric", help="For tables: balanced_accuracy (default), roc_auc, c_mrr, …; repeatable."),
@@ -86,11 +86,11 @@ def report(
     """
     from loginfer.report.facts import ReportOptions
 
-    if to is Format.site and out is None:
+    if to is TableFormat.site and out is None:
         raise InputError("where should the site go?", hint="add --out FOLDER, or --to md for tables alone")
-    if to is not Format.site and compare:
+    if to is not TableFormat.site and compare:
         raise InputError("--compare makes a site", hint="leave out --to, or --compare")
-    if to is not Format.site:
+    if to is not TableFormat.site:
         _tables(paths, to, metric or ["balanced_accuracy"], protocol, out, force)
         return
     if metric:
@@ -124,13 +124,15 @@ def _site(paths: list[Path], out: Path, options: ReportOptions, *, compare: bool
     print(f"open {start}")
 
 
-def _tables(paths: list[Path], to: Format, metrics: list[str], protocol: str, out: Path | None, force: bool) -> None:
+def _tables(
+    paths: list[Path], to: TableFormat, metrics: list[str], protocol: str, out: Path | None, force: bool
+) -> None:
     from loginfer.files import atomic_write
     from loginfer.report.tables import result_table, to_csv, to_latex, to_markdown
 
     with progress_bar() as progress:
         found = _collected(paths, progress)
-    render = {Format.md: to_markdown, Format.latex: to_latex, Format.csv: to_csv}[to]
+    render = {TableFormat.md: to_markdown, TableFormat.latex: to_latex, TableFormat.csv: to_csv}[to]
     wanted = [_known_metric(found, name, protocol) for name in metrics]
     text = "\n".join(render(result_table(found, name, where)) for name, where in wanted)
     if out is None:
@@ -332,7 +334,7 @@ def _words(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def _tell(step: Step) -> None:
+def _tell(step: CellsDone) -> None:
     from loginfer.reproduction.plan import in_words
 
     left = f"; about {in_words(step.remaining)} left" if step.remaining else ""
@@ -402,7 +404,7 @@ def _show_plan(plan: Plan, jobs: int, json: bool) -> None:
     )
 
 
-def _answer(outcomes: Sequence[Outcome], written: dict[str, Any]) -> dict[str, Any]:
+def _answer(outcomes: Sequence[CellOutcome], written: dict[str, Any]) -> dict[str, Any]:
     cells = [
         {"system": o.cell.system, "benchmark": o.cell.benchmark, "seed": o.cell.seed, "state": o.state,
          **({"reason": o.reason, "hint": o.hint} if o.state == "failed" else {})}
@@ -411,7 +413,7 @@ def _answer(outcomes: Sequence[Outcome], written: dict[str, Any]) -> dict[str, A
     return {"cells": cells, **written}
 
 
-def _print_failures(failed: Sequence[Outcome]) -> None:
+def _print_failures(failed: Sequence[CellOutcome]) -> None:
     """Say what failed; the same reason once for all cells that it holds for."""
     reasons: dict[tuple[str, str | None], list[str]] = {}
     for outcome in failed:

@@ -19,7 +19,7 @@ CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TableEntry:
     """What stands at one place of a table: a word, a number, or both.
 
     Parameters
@@ -74,7 +74,7 @@ class TableValue:
 
     title: str
     header: tuple[str, ...]
-    rows: tuple[tuple[Entry, ...], ...]
+    rows: tuple[tuple[TableEntry, ...], ...]
     notes: tuple[str, ...] = ()
     blocks: tuple[int, ...] = ()
 
@@ -89,7 +89,7 @@ class TableValue:
         return tuple(any(row[i].is_number for row in self.rows) for i in range(len(self.header)))
 
 
-def best_in_bold(entries: Sequence[Entry], among: Sequence[bool] | None = None) -> list[Entry]:
+def best_in_bold(entries: Sequence[TableEntry], among: Sequence[bool] | None = None) -> list[TableEntry]:
     """Return entries with the largest numbers in bold, as they are shown; one alone is not the best of any.
 
     Parameters
@@ -157,7 +157,7 @@ def to_markdown(table: TableValue) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _markdown_entry(entry: Entry) -> str:
+def _markdown_entry(entry: TableEntry) -> str:
     shown = markdown_text(_ours(entry))
     if entry.bold and shown:
         shown = f"**{shown}**"
@@ -200,7 +200,7 @@ def _paragraphs(notes: list[str]) -> list[str]:
     return [rf"\par\footnotesize {note}" for note in notes]
 
 
-def _latex_entry(entry: Entry) -> str:
+def _latex_entry(entry: TableEntry) -> str:
     shown = _latex(_ours(entry))
     if entry.bold and shown:
         shown = rf"\textbf{{{shown}}}"
@@ -258,7 +258,7 @@ def _csv(text: str) -> str:
 # -- what all have in common ------------------------------------------------------------------------
 
 
-def _ours(entry: Entry) -> str:
+def _ours(entry: TableEntry) -> str:
     """Return what stands before the paper's number."""
     if entry.value is None:
         return entry.text
@@ -305,7 +305,7 @@ def result_table(collection: Collection, metric: str, protocol: str | None = Non
         competing = [cell is not None and cell.name != "oracle" for cell in cells]
         if is_share(metric):  # of mean ranks the smallest would be the best
             entries = best_in_bold(entries, competing)
-        rows.append((Entry(benchmark), *entries))
+        rows.append((TableEntry(benchmark), *entries))
     unit = ", in percent" if is_share(metric) else ""
     where = f", ranking {protocol}" if protocol else ""
     several = any(len(cell.runs) > 1 for cell in collection.cells)
@@ -329,9 +329,9 @@ def printed_title(metric: str) -> str:
     return title[:1].upper() + title[1:]
 
 
-def _entry(cell: Cell | None, metric: str, protocol: str | None) -> Entry:
+def _entry(cell: Cell | None, metric: str, protocol: str | None) -> TableEntry:
     if cell is None:
-        return Entry()
+        return TableEntry()
     factor = 100.0 if is_share(metric) else 1.0
     values = [factor * value for value in cell.values(metric, protocol)]
     paper = None
@@ -339,8 +339,8 @@ def _entry(cell: Cell | None, metric: str, protocol: str | None) -> Entry:
         paper = paper_value(cell.name, cell.first.benchmark, metric)
     paper = None if paper is None else 100 * paper
     if not values:
-        return Entry("–", paper=paper)
-    return Entry(value=sum(values) / len(values), half=half_interval(values), paper=paper)
+        return TableEntry("–", paper=paper)
+    return TableEntry(value=sum(values) / len(values), half=half_interval(values), paper=paper)
 
 
 def _check(collection: Collection, metric: str, protocol: str | None) -> None:

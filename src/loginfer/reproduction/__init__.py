@@ -5,21 +5,21 @@ from __future__ import annotations
 from loginfer.reproduction.claims import Finding, findings
 from loginfer.reproduction.plan import Plan, PlannedCell, Request, plan
 from loginfer.reproduction.results import Figures, PaperFigures, read_figures, results, write_results
-from loginfer.reproduction.run import CommandError, Commands, Folder, Outcome, Step, open_folder, run
+from loginfer.reproduction.run import CellOutcome, CellsDone, CommandError, Commands, Folder, open_folder, run
 from loginfer.reproduction.tables import tables, write_report
 
 __all__ = [
+    "CellOutcome",
+    "CellsDone",
     "CommandError",
     "Commands",
     "Figures",
     "Finding",
     "Folder",
-    "Outcome",
     "PaperFigures",
     "Plan",
     "PlannedCell",
     "Request",
-    "Step",
     "findings",
     "open_folder",
     "plan",

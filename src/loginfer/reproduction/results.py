@@ -20,7 +20,7 @@ from loginfer.benchmark.shortcut_gate import COMBINED
 from loginfer.benchmark.shortcuts import SHORTCUTS
 from loginfer.errors import LogInferError
 from loginfer.report.paper import SYSTEMS, benchmark_parts, paper_figures, paper_value
-from loginfer.report.tables import Entry, TableValue, best_in_bold, half_interval
+from loginfer.report.tables import TableEntry, TableValue, best_in_bold, half_interval
 from loginfer.reproduction.plan import EVIDENCE, ONE_SEED, PlannedCell, Request, benchmarks_of, title
 from loginfer.reproduction.run import Folder, stable_json
 
@@ -139,7 +139,7 @@ def _paper(system: str, benchmark: str) -> dict[str, float]:
 RANKING = "filtered"
 
 
-class Source(Protocol):
+class FigureSource(Protocol):
     """Where figures come from: ours, or the paper's. All are fractions between 0 and 1."""
 
     def mean(self, system: str, benchmark: str, metric: str) -> float | None:
@@ -281,7 +281,7 @@ def evidence_table(figures: Figures, request: Request) -> TableValue:
     request
         What was asked.
     """
-    rows: list[tuple[Entry, ...]] = []
+    rows: list[tuple[TableEntry, ...]] = []
     blocks = []
     notes: list[str] = []
     for group in groups_of(request.benchmarks):
@@ -289,7 +289,7 @@ def evidence_table(figures: Figures, request: Request) -> TableValue:
         columns = [_column(figures, request, f"LogInfer-{group}-{method}", notes) for method in NEGATIVES]
         names = [*map(title, request.systems), *(MARK + name for name in (*SHORTCUTS, COMBINED))]
         for number, name in enumerate(names):
-            rows.append((Entry(group), Entry(name), *(column[number] for column in columns)))
+            rows.append((TableEntry(group), TableEntry(name), *(column[number] for column in columns)))
     seeds = f"Mean of {request.seeds} seeds, ± half its 95 % interval (Student's t)."
     one = "One run each, with seed 0."
     general = (*_NOTES, seeds if request.seeds > 1 else one)
@@ -302,17 +302,17 @@ def evidence_table(figures: Figures, request: Request) -> TableValue:
     )
 
 
-def _column(figures: Figures, request: Request, benchmark: str, notes: list[str]) -> list[Entry]:
+def _column(figures: Figures, request: Request, benchmark: str, notes: list[str]) -> list[TableEntry]:
     """Return the entries of a benchmark: systems, then shortcuts."""
     systems = [_system(figures, system, benchmark, notes) for system in request.systems]
     shown = best_in_bold(systems, [system != "oracle" for system in request.systems])
     reached = figures.shortcuts.get(benchmark, {})
     for name in (*SHORTCUTS, COMBINED):
-        shown.append(Entry(value=100 * reached[name]) if name in reached else Entry())
+        shown.append(TableEntry(value=100 * reached[name]) if name in reached else TableEntry())
     return shown
 
 
-def _system(figures: Figures, system: str, benchmark: str, notes: list[str]) -> Entry:
+def _system(figures: Figures, system: str, benchmark: str, notes: list[str]) -> TableEntry:
     values = [100 * value for value in figures.values(system, benchmark, "balanced_accuracy")]
     marks = []
     for failure in figures.failed(system, benchmark):
@@ -320,7 +320,7 @@ def _system(figures: Figures, system: str, benchmark: str, notes: list[str]) -> 
         if reason not in notes:
             notes.append(reason)
         marks.append(notes.index(reason) + 1)
-    entry = Entry(notes=tuple(dict.fromkeys(marks)))
+    entry = TableEntry(notes=tuple(dict.fromkeys(marks)))
     if values:
         return replace(entry, value=sum(values) / len(values), half=half_interval(values))
     return replace(entry, text="failed" if marks else "")

@@ -373,7 +373,7 @@ State = Literal["done", "kept", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CellOutcome:
     """What became of a cell.
 
     Parameters
@@ -396,7 +396,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class CellsDone:
     """How far a reproduction is.
 
     Parameters
@@ -434,9 +434,9 @@ def run(
     build: Callable[..., list[SuiteResult]] = build_suite,
     jobs: int = 1,
     force: bool = False,
-    tell: Callable[[Step], None] = lambda step: None,
+    tell: Callable[[CellsDone], None] = lambda step: None,
     milestone: Callable[[], object] = lambda: None,
-) -> list[Outcome]:
+) -> list[CellOutcome]:
     """Run a plan into a folder; given again, it goes on where it was.
 
     Parameters
@@ -463,7 +463,7 @@ def run(
 
     Returns
     -------
-    list of Outcome
+    list of CellOutcome
         One for each cell, in the order of the plan.
 
     Raises
@@ -473,7 +473,7 @@ def run(
     """
     work = _Work(open_folder(out, plan.request), command, force)
     _build(plan, work, build, jobs, tell)
-    outcomes: dict[PlannedCell, Outcome] = {}
+    outcomes: dict[PlannedCell, CellOutcome] = {}
     waiting = []
     kept = dict(existing(_buildable(plan, work), work.folder))
     for cell in plan.cells:
@@ -484,17 +484,17 @@ def run(
             hint = "remove it, or add --force to replace it"
             outcomes[cell] = _failed(cell, work.folder, CommandError(kept[cell], hint=hint))
         elif kept.get(cell) == "" and not _to_analyse(cell, work.folder):
-            outcomes[cell] = _finished(Outcome(cell, "kept"), work.folder)
+            outcomes[cell] = _finished(CellOutcome(cell, "kept"), work.folder)
         else:
             waiting.append((cell, kept.get(cell)))
     pace = Pace(jobs, [cell.seconds for cell, _ in waiting])
     if outcomes:
-        tell(Step(f"{len(outcomes)} of {len(plan.cells)} cells are there", len(outcomes), len(plan.cells)))
+        tell(CellsDone(f"{len(outcomes)} of {len(plan.cells)} cells are there", len(outcomes), len(plan.cells)))
     left = Counter((cell.benchmark, cell.seed) for cell, _ in waiting)
     for outcome in _each(waiting, work, jobs, stop):
         outcomes[outcome.cell] = outcome
         pace.finished(outcome.cell.seconds, outcome.seconds, counts=outcome.state == "done")
-        tell(Step(_sentence(outcome), len(outcomes), len(plan.cells), pace.remaining()))
+        tell(CellsDone(_sentence(outcome), len(outcomes), len(plan.cells), pace.remaining()))
         left[outcome.cell.benchmark, outcome.cell.seed] -= 1
         if not left[outcome.cell.benchmark, outcome.cell.seed] and len(outcomes) < len(plan.cells):
             milestone()
@@ -505,11 +505,11 @@ def run(
 
 
 def _build(
-    plan: Plan, work: _Work, build: Callable[..., list[SuiteResult]], jobs: int, tell: Callable[[Step], None]
+    plan: Plan, work: _Work, build: Callable[..., list[SuiteResult]], jobs: int, tell: Callable[[CellsDone], None]
 ) -> None:
     def report(built: SuiteResult) -> None:
         if built.state != "kept":
-            tell(Step(f"benchmark {built.name}: {built.state}", 0, len(plan.cells)))
+            tell(CellsDone(f"benchmark {built.name}: {built.state}", 0, len(plan.cells)))
 
     settings = {"protocol": plan.request.protocol}
     made = build(work.folder.suite, plan.entries, settings=settings, jobs=jobs, force=work.force, report=report)
@@ -527,7 +527,7 @@ def _buildable(plan: Plan, work: _Work) -> list[PlannedCell]:
 
 def _each(
     waiting: Sequence[tuple[PlannedCell, str | None]], work: _Work, jobs: int, stop: Callable[[], None]
-) -> Iterator[Outcome]:
+) -> Iterator[CellOutcome]:
     """Yield what becomes of the cells, as it becomes known."""
     if jobs <= 1:
         try:
@@ -539,7 +539,7 @@ def _each(
         return
     pool = ThreadPoolExecutor(jobs)
     try:
-        futures: set[Future[Outcome]] = {pool.submit(_outcome, *entry, work) for entry in waiting}
+        futures: set[Future[CellOutcome]] = {pool.submit(_outcome, *entry, work) for entry in waiting}
         while futures:
             finished, futures = wait(futures, return_when=FIRST_COMPLETED)
             for future in finished:
@@ -552,7 +552,7 @@ def _each(
     pool.shutdown()
 
 
-def _outcome(cell: PlannedCell, there: str | None, work: _Work) -> Outcome:
+def _outcome(cell: PlannedCell, there: str | None, work: _Work) -> CellOutcome:
     """Run a cell, then compare its rules if that is wanted."""
     folder, started = work.folder, time.monotonic()
     try:
@@ -568,7 +568,7 @@ def _outcome(cell: PlannedCell, there: str | None, work: _Work) -> Outcome:
             _analyse(cell, work)
         except LogInferError as error:
             return _failed(cell, folder, error, "rules", time.monotonic() - started)
-    return _finished(Outcome(cell, "done", seconds=time.monotonic() - started), folder)
+    return _finished(CellOutcome(cell, "done", seconds=time.monotonic() - started), folder)
 
 
 def evaluate_words(cell: PlannedCell, folder: Folder, *, force: bool = False) -> list[str]:
@@ -596,7 +596,7 @@ def _analyse(cell: PlannedCell, work: _Work) -> None:
     folder.write(folder.rules(cell.system, cell.benchmark), stable_json({**small, **about}))
 
 
-def _finished(outcome: Outcome, folder: Folder) -> Outcome:
+def _finished(outcome: CellOutcome, folder: Folder) -> CellOutcome:
     """Forget the failures of a cell that succeeded."""
     folder.failure(outcome.cell).unlink(missing_ok=True)
     if outcome.cell.analyse:
@@ -606,7 +606,7 @@ def _finished(outcome: Outcome, folder: Folder) -> Outcome:
 
 def _failed(
     cell: PlannedCell, folder: Folder, error: LogInferError, what: str | None = None, seconds: float = 0.0
-) -> Outcome:
+) -> CellOutcome:
     """Write down why a cell failed."""
     # Where the folder is says nothing to others.
     reason = error.message.replace(f"{folder.path}/", "")
@@ -616,9 +616,9 @@ def _failed(
     told = {"system": cell.system, "benchmark": cell.benchmark, "seed": cell.seed, "hint": hint}
     told |= {"what": what or "run", "reason": reason}
     folder.write(folder.failure(cell, what), stable_json(told))
-    return Outcome(cell, "failed", reason, hint, seconds)
+    return CellOutcome(cell, "failed", reason, hint, seconds)
 
 
-def _sentence(outcome: Outcome) -> str:
+def _sentence(outcome: CellOutcome) -> str:
     said = f"{outcome.cell.label}: {outcome.state}"
     return f"{said}: {outcome.reason}" if outcome.reason else f"{said} in {outcome.seconds:.0f} s"

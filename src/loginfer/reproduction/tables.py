@@ -12,7 +12,7 @@ from loginfer.benchmark.negatives.methods import NEAR_MISSES, POSITION, method_p
 from loginfer.evaluation.metric_table import metric_title
 from loginfer.report.paper import SYSTEMS, paper_sizes
 from loginfer.report.tables import (
-    Entry,
+    TableEntry,
     TableValue,
     best_in_bold,
     half_interval,
@@ -87,7 +87,7 @@ def tables(figures: Figures, request: Request, manifests: Mapping[str, Mapping[s
 
 def _results(name: str, figures: Figures, request: Request, benchmarks: Sequence[str]) -> TableValue:
     notes = _Notes()
-    rows: list[tuple[Entry, ...]] = []
+    rows: list[tuple[TableEntry, ...]] = []
     blocks = []
     for benchmark in benchmarks:
         blocks.append(len(rows))
@@ -100,7 +100,7 @@ def _results(name: str, figures: Figures, request: Request, benchmarks: Sequence
         ]
         for number, system in enumerate(request.systems):
             figures_of_row = (column[number] for column in columns)
-            rows.append((Entry(_short(benchmark)), Entry(title(system)), *figures_of_row))
+            rows.append((TableEntry(_short(benchmark)), TableEntry(title(system)), *figures_of_row))
     of = "LUBM" if name == "lubm" else "FB15k-237 and WN18RR"
     decided = [_DECIDED] if "simpbl" in request.systems else []
     general = [_AUC, _RANKING, *decided, _BOLD, *_about_seeds(request)]
@@ -122,10 +122,11 @@ def _negatives(figures: Figures, request: Request, benchmarks: Sequence[str]) ->
         column = [_figure(figures, s, benchmark, "balanced_accuracy", notes) for s in request.systems]
         columns.append(best_in_bold(column, [system != "oracle" for system in request.systems]))
     rows = [
-        (Entry(title(system)), *(column[number] for column in columns)) for number, system in enumerate(request.systems)
+        (TableEntry(title(system)), *(column[number] for column in columns))
+        for number, system in enumerate(request.systems)
     ]
     average = [_average(figures, benchmark) for benchmark in order]
-    rows.append((Entry("mean of the paper's eight"), *average))
+    rows.append((TableEntry("mean of the paper's eight"), *average))
     general = [_AUC, _BOLD, *_about_seeds(request)]
     return TableValue(
         "Balanced accuracy (AUC) with various negatives, in percent (paper)",
@@ -136,7 +137,7 @@ def _negatives(figures: Figures, request: Request, benchmarks: Sequence[str]) ->
     )
 
 
-def _average(figures: Figures, benchmark: str) -> Entry:
+def _average(figures: Figures, benchmark: str) -> TableEntry:
     """Return the mean over the systems that the paper's averages are about, if all of them are there."""
 
     def mean(source: Figures | PaperFigures) -> float | None:
@@ -144,13 +145,13 @@ def _average(figures: Figures, benchmark: str) -> Entry:
         values = [value for value in found if value is not None]
         return 100 * sum(values) / len(values) if len(values) == len(found) else None
 
-    return Entry(value=mean(figures), paper=mean(PaperFigures()))
+    return TableEntry(value=mean(figures), paper=mean(PaperFigures()))
 
 
-def _figure(figures: Figures, system: str, benchmark: str, metric: str, notes: _Notes) -> Entry:
+def _figure(figures: Figures, system: str, benchmark: str, metric: str, notes: _Notes) -> TableEntry:
     values = [100 * value for value in figures.values(system, benchmark, metric)]
     paper = PaperFigures().mean(system, benchmark, metric)
-    entry = Entry(paper=None if paper is None else 100 * paper)
+    entry = TableEntry(paper=None if paper is None else 100 * paper)
     failed = figures.failed(system, benchmark)
     marks = tuple(dict.fromkeys(notes.number(_reason(failure)) for failure in failed))
     if values:
@@ -167,8 +168,8 @@ def _rules(figures: Figures, request: Request, benchmarks: Sequence[str]) -> Tab
     miners = [system for system in MINERS if system in request.systems]
     rows = [
         (
-            Entry(shown),
-            Entry(title(system)),
+            TableEntry(shown),
+            TableEntry(title(system)),
             *(_share(figures, system, benchmark, share, notes) for benchmark in benchmarks),
         )
         for share, shown in SHARES.items()
@@ -191,9 +192,9 @@ def _rules(figures: Figures, request: Request, benchmarks: Sequence[str]) -> Tab
     )
 
 
-def _share(figures: Figures, system: str, benchmark: str, share: str, notes: _Notes) -> Entry:
+def _share(figures: Figures, system: str, benchmark: str, share: str, notes: _Notes) -> TableEntry:
     paper = PaperFigures().recovered(system, benchmark, share)
-    entry = Entry(paper=None if paper is None else 100 * paper)
+    entry = TableEntry(paper=None if paper is None else 100 * paper)
     ours = figures.recovered(system, benchmark, share)
     if ours is not None:
         return replace(entry, value=100 * ours)
@@ -217,23 +218,23 @@ def _sizes(benchmarks: Sequence[str], manifests: Mapping[str, Mapping[str, Any]]
     )
 
 
-def _size(benchmark: str, manifest: Mapping[str, Any] | None, notes: _Notes) -> tuple[Entry, ...]:
+def _size(benchmark: str, manifest: Mapping[str, Any] | None, notes: _Notes) -> tuple[TableEntry, ...]:
     entry = next(entry for entry in entries() if entry.name == benchmark)
     printed = next(size for size in paper_sizes() if f"{size.kg}-{size.pattern}" == entry.group.name)
     numbers: list[int | None] = [None] * 5
-    far = Entry()
+    far = TableEntry()
     if manifest is not None:
         positives = manifest["positives"]
         numbers = [len(manifest["rules"]), manifest["kg"]["triples"]]
         numbers += [positives[split] for split in ("train", "valid", "test")]
         most, why = difference(entry, manifest)
-        far = Entry(value=100 * most, notes=(notes.number(why),) if why else ())
+        far = TableEntry(value=100 * most, notes=(notes.number(why),) if why else ())
     paper = (None, printed.kg_triples, printed.train, printed.valid, printed.test)
     return (
-        Entry(entry.group.name),
-        Entry(value=printed.k1, digits=0),
-        Entry(value=printed.k2, digits=0),
-        *(Entry(value=o, paper=p, digits=0) for o, p in zip(numbers, paper, strict=True)),
+        TableEntry(entry.group.name),
+        TableEntry(value=printed.k1, digits=0),
+        TableEntry(value=printed.k2, digits=0),
+        *(TableEntry(value=o, paper=p, digits=0) for o, p in zip(numbers, paper, strict=True)),
         far,
     )
 

@@ -295,7 +295,7 @@ _LONGEST = 40  # letters of a name in a heading
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class DrawnExample:
     """A test triple and its story.
 
     Parameters
@@ -324,7 +324,7 @@ class Example:
         return f"({', '.join(middle(last_part(name), _LONGEST) for name in self.triple)})"
 
 
-def examples(benchmark: Benchmark, method: str | None) -> list[Example]:
+def examples(benchmark: Benchmark, method: str | None) -> list[DrawnExample]:
     """Return positives by different rules, then negatives of different kinds; always the same ones.
 
     Parameters
@@ -383,7 +383,7 @@ def _even(items: Iterable[int]) -> list[int]:
 # -- stories ------------------------------------------------------------------------------------
 
 
-def _positive(benchmark: Benchmark, place: int) -> Example:
+def _positive(benchmark: Benchmark, place: int) -> DrawnExample:
     story = _story(benchmark, benchmark.positives.test[place])
     arrows = [Arrow(*story.triple, kind="conclusion")]
     words = "No rule of the benchmark derives it in one step."
@@ -397,10 +397,10 @@ def _positive(benchmark: Benchmark, place: int) -> Example:
         words += f" {more} more rule{'s derive' if more > 1 else ' derives'} it too." if more else ""
     elif not benchmark.rules:
         words = "The rules of this benchmark are not known."
-    return Example(story.triple, True, place, _drawn(arrows, benchmark), words)
+    return DrawnExample(story.triple, True, place, _drawn(arrows, benchmark), words)
 
 
-def _negative(benchmark: Benchmark, method: str, place: int) -> Example:
+def _negative(benchmark: Benchmark, method: str, place: int) -> DrawnExample:
     story = _story(benchmark, benchmark.negatives[method].splits.test[place])
     arrows = [Arrow(*story.triple, kind="conclusion")]
     words: list[str] = []
@@ -414,7 +414,7 @@ def _negative(benchmark: Benchmark, method: str, place: int) -> Example:
     elif story.reason:
         words.append(f"It does not follow: {story.reason}.")
     index = len(benchmark.positives.test) + place
-    return Example(story.triple, False, index, _drawn(arrows, benchmark), " ".join(words))
+    return DrawnExample(story.triple, False, index, _drawn(arrows, benchmark), " ".join(words))
 
 
 def _story(benchmark: Benchmark, triple: Any) -> TripleStory:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from loginfer.reproduction.claims.evidence import Answer, Question, answers, mean_fall
+from loginfer.reproduction.claims.evidence import Answer, Conclusion, answers, mean_fall
 from loginfer.reproduction.claims.paper import NEGATIVES, RESULTS, RULES
 from loginfer.reproduction.claims.values import Check, Claim, Comparison, Finding, Judgement, Verdict, judge
-from loginfer.reproduction.results import PaperFigures, Source
+from loginfer.reproduction.results import FigureSource, PaperFigures
 
 __all__ = [
     "CLAIMS",
@@ -13,9 +13,9 @@ __all__ = [
     "Check",
     "Claim",
     "Comparison",
+    "Conclusion",
     "Finding",
     "Judgement",
-    "Question",
     "Verdict",
     "answers",
     "findings",
@@ -27,7 +27,7 @@ __all__ = [
 CLAIMS = (*RESULTS, *NEGATIVES, *RULES)
 
 
-def findings(figures: Source) -> list[Finding]:
+def findings(figures: FigureSource) -> list[Finding]:
     """Hold the paper's claims against figures, and against its own by the same criteria."""
     paper = PaperFigures()
     return [

@@ -89,7 +89,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Conclusion:
     """A conclusion of the paper, and how it is tested with any kind of negatives.
 
     Parameters
@@ -114,7 +114,7 @@ class Question:
 class Answer:
     """A question with the judgement for each kind of negatives."""
 
-    question: Question
+    question: Conclusion
     judgements: dict[str, Judgement]
 
     def as_dict(self) -> dict[str, Any]:
@@ -250,7 +250,7 @@ def _high(case: Case) -> list[Check]:
 
 
 QUESTIONS = (
-    Question(
+    Conclusion(
         "1",
         "Where systems score high on position-aware negatives, they have learned the pattern.",
         f"For each graph and pattern, and each of the eight systems with at least {HIGH:g} % on pa: its "
@@ -259,21 +259,21 @@ QUESTIONS = (
         "not say this in so many words; its tables are read so.",
         _learned,
     ),
-    Question(
+    Conclusion(
         "2",
         "Systems are good at simple patterns (symmetry, inversion, hierarchy).",
         f"The mean balanced accuracy over the eight systems is at least {HIGH:g} % for each graph and simple "
         "pattern. Another reading of its tables.",
         _high,
     ),
-    Question(
+    Conclusion(
         "3",
         "All systems clearly outperform the baseline SimpBL.",
         f"The balanced accuracy of each of the eight is at least {GAIN:g} point above that of SimpBL, for "
         "each graph and pattern.",
         _baseline,
     ),
-    Question(
+    Conclusion(
         "4",
         "Systems do better on simple patterns (symmetry, inversion, hierarchy) than on complex ones "
         "(composition, triangle, diamond).",
@@ -281,34 +281,34 @@ QUESTIONS = (
         f"{GAIN:g} point above that over the complex ones.",
         _simple_and_complex,
     ),
-    Question(
+    Conclusion(
         "5",
         "Rule-based systems beat the others on simple patterns, and gain nothing on complex ones.",
         f"The mean of AnyBURL and RuleN is more than {GAIN:g} point above the mean of the other six for each "
         "simple pattern, and not for any complex one.",
         _rule_based,
     ),
-    Question(
+    Conclusion(
         "6",
         "TransE is poor on symmetry, which it cannot express.",
         f"It is at least {POORLY:g} points below the mean of the other four embedding methods, and less than "
         f"{CLEARLY:g} points above the best shortcut.",
         lambda case: [_poor(case, "transe", "sym"), _no_better(case, "transe", "sym")],
     ),
-    Question(
+    Conclusion(
         "7",
         "DistMult is poor on inversion, which it cannot express.",
         f"It is at least {POORLY:g} points below the mean of the other four embedding methods, and less than "
         f"{CLEARLY:g} points above the best shortcut.",
         lambda case: [_poor(case, "distmult", "inver"), _no_better(case, "distmult", "inver")],
     ),
-    Question(
+    Conclusion(
         "8",
         "RotatE is strong on hierarchy, although it cannot express it.",
         f"Its balanced accuracy is at least {STRONG:g} %.",
         _strong,
     ),
-    Question(
+    Conclusion(
         "9",
         "The order of the systems that position-aware negatives show is that of what they learned.",
         "Spearman's ρ between the accuracies of the eight systems on pa and here is at least "

@@ -23,7 +23,7 @@ from loginfer.reproduction.claims.values import (
     short,
 )
 from loginfer.reproduction.plan import title
-from loginfer.reproduction.results import Source, stated_averages
+from loginfer.reproduction.results import FigureSource, stated_averages
 
 # What we take for "clearly", "poorly" and "strong", in points and percent of balanced accuracy.
 CLEARLY = 1.0
@@ -33,7 +33,7 @@ STRONG = 90.0
 GENERALLY = 0.75
 
 
-def _baseline(source: Source) -> list[Check]:
+def _baseline(source: FigureSource) -> list[Check]:
     def f1(system: str, benchmark: str) -> float | None:
         return source.mean(system, benchmark, "f1")
 
@@ -67,7 +67,7 @@ def _baseline(source: Source) -> list[Check]:
     ]
 
 
-def _simple_and_complex(source: Source) -> list[Check]:
+def _simple_and_complex(source: FigureSource) -> list[Check]:
     comparisons = [
         above(
             f"{title(system)} on {kg}",
@@ -81,7 +81,7 @@ def _simple_and_complex(source: Source) -> list[Check]:
     return [Check("Simple patterns above complex ones", tuple(comparisons))]
 
 
-def _rule_based(source: Source) -> list[Check]:
+def _rule_based(source: FigureSource) -> list[Check]:
     others = tuple(system for system in EIGHT if system not in MINING)
 
     def gain(benchmark: str) -> tuple[float | None, float | None]:
@@ -100,7 +100,7 @@ def _rule_based(source: Source) -> list[Check]:
     ]
 
 
-def _contrast(source: Source) -> str:
+def _contrast(source: FigureSource) -> str:
     """Say what a miner that uses the negatives does where the paper blames their neglect."""
     places = [benchmark for kg in COMPLEX for benchmark in COMPLEX[kg]]
     told = []
@@ -120,7 +120,7 @@ def _contrast(source: Source) -> str:
     )
 
 
-def _expressive_power(source: Source) -> list[Check]:
+def _expressive_power(source: FigureSource) -> list[Check]:
     def poorly(system: str, pattern: str) -> tuple[Comparison, ...]:
         others = [name for name in EMBEDDING if name != system]
         return tuple(
@@ -143,7 +143,7 @@ def _expressive_power(source: Source) -> list[Check]:
     ]
 
 
-def _metrics_differ(source: Source) -> list[Check]:
+def _metrics_differ(source: FigureSource) -> list[Check]:
     def against_median(benchmark: str, metric: str) -> tuple[float | None, float | None]:
         found = [source.mean(s, benchmark, metric) for s in EIGHT if s != "r-gcn"]
         values = [value for value in found if value is not None]
@@ -163,7 +163,7 @@ def _metrics_differ(source: Source) -> list[Check]:
     ]
 
 
-def _best(source: Source) -> list[Comparison]:
+def _best(source: FigureSource) -> list[Comparison]:
     """Compare whom different metrics call the best: no system must be among the best by all three."""
     found = []
     for benchmark in BENCHMARKS:
@@ -248,7 +248,7 @@ def _benchmark(pattern: str, method: str) -> str:
     return f"LogInfer-FB-{pattern}-{method}"
 
 
-def _random_corruption(source: Source) -> list[Check]:
+def _random_corruption(source: FigureSource) -> list[Check]:
     places = [_benchmark(pattern, "rc") for pattern in METHODS]
     average = [at_least(short(place), mean_of(source, EIGHT, [place]), HIGH) for place in places]
     each = [
@@ -259,7 +259,7 @@ def _random_corruption(source: Source) -> list[Check]:
     return [Check("On average", tuple(average)), Check("System by system", tuple(each))]
 
 
-def _degradation(source: Source) -> list[Check]:
+def _degradation(source: FigureSource) -> list[Check]:
     steps = [(pattern, coarse, fine) for pattern, methods in METHODS.items() for coarse, fine in pairwise(methods)]
     average = [
         above(
@@ -283,7 +283,7 @@ def _degradation(source: Source) -> list[Check]:
     return [Check("On average", tuple(average)), Check("System by system", tuple(each))]
 
 
-def _averages(source: Source) -> list[Check]:
+def _averages(source: FigureSource) -> list[Check]:
     compared = []
     for benchmark, stated in stated_averages().items():
         found = mean_of(source, EIGHT, [benchmark])
@@ -334,7 +334,7 @@ NEARLY_ALL = 85.0
 NO_BETTER = 10.0
 
 
-def _included(source: Source) -> list[Check]:
+def _included(source: FigureSource) -> list[Check]:
     compared = [
         at_least(named(system, place), source.recovered(system, place, "eps_cont"), INCLUDED, strict=True)
         for system in MINING
@@ -343,7 +343,7 @@ def _included(source: Source) -> list[Check]:
     return [Check("ε_cont over 95 %", tuple(compared))]
 
 
-def _entailed(source: Source) -> list[Check]:
+def _entailed(source: FigureSource) -> list[Check]:
     never, often = [], []
     for system in MINING:
         for place in INEXPRESSIBLE:
@@ -354,7 +354,7 @@ def _entailed(source: Source) -> list[Check]:
     return [Check("ε_cont is 0", tuple(never)), Check(f"ε_ent at least {LARGE:g} %", tuple(often))]
 
 
-def _control(source: Source) -> str:
+def _control(source: FigureSource) -> str:
     """Say how often the same bodies with random heads are entailed."""
     told, close = [], 0
     for system in MINING:
@@ -373,7 +373,7 @@ def _control(source: Source) -> str:
     )
 
 
-def _sub_rules(source: Source) -> list[Check]:
+def _sub_rules(source: FigureSource) -> list[Check]:
     compared = [
         at_least(named(system, TRIANGLES), source.recovered(system, TRIANGLES, "subrules_entailed"), NEARLY_ALL)
         for system in MINING

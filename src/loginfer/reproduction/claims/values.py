@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from loginfer.report.paper import SYSTEMS
 from loginfer.reproduction.plan import title
-from loginfer.reproduction.results import Source
+from loginfer.reproduction.results import FigureSource
 
 Verdict = Literal["confirmed", "in part", "not confirmed", "not tested"]
 
@@ -111,8 +111,8 @@ class Claim:
     section: str
     text: str
     test: str
-    checks: Callable[[Source], list[Check]]
-    remark: Callable[[Source], str] = lambda source: ""
+    checks: Callable[[FigureSource], list[Check]]
+    remark: Callable[[FigureSource], str] = lambda source: ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,9 @@ def short(benchmark: str) -> str:
     return benchmark.removeprefix("LogInfer-")
 
 
-def mean_of(source: Source, systems: Sequence[str], benchmarks: Sequence[str], metric: str = ACCURACY) -> float | None:
+def mean_of(
+    source: FigureSource, systems: Sequence[str], benchmarks: Sequence[str], metric: str = ACCURACY
+) -> float | None:
     """Return the mean of a metric over systems and benchmarks; None unless all figures are there."""
     found = [source.mean(system, benchmark, metric) for system in systems for benchmark in benchmarks]
     values = [value for value in found if value is not None]
