@@ -227,7 +227,7 @@ def test_a_failure_leaves_nothing_behind(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("loginfer.benchmark.export.openke.write_readme", full)
+    monkeypatch.setattr("loginfer.benchmark.export.export.write_readme", full)
     with pytest.raises(OutputError, match="no space left"):
         export_benchmark(family(), "openke", tmp_path / "out")
     assert list(tmp_path.iterdir()) == []

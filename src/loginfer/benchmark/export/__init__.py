@@ -1,7 +1,7 @@
 """Benchmarks in the formats of other programs, and the way back.
 
-`export_benchmark` writes a folder, `read_export` verifies it and gives every set of triples by name. One file
-a format; `registry` knows them all.
+`export_benchmark` writes a folder, `read_export` verifies it and gives every set of triples by name. One file a format;
+`export.FORMATS` lists them.
 """
 
 from __future__ import annotations

@@ -17,7 +17,6 @@ from loginfer.benchmark.export.base import (
     read_named_lines,
     safe_texts,
     write_named_sets,
-    write_readme,
     write_text,
 )
 from loginfer.benchmark.folder.manifest import Role, file_of
@@ -45,9 +44,9 @@ AnyBURL ranks, and does not look at negatives. LogInfer applies its rules to the
 
 
 def write(job: Job) -> Written:
-    """Write lines of names, configurations and a README."""
+    """Write lines of names and configurations."""
     texts = safe_texts(job.benchmark.graph, _ENTITY, _RELATION)
-    write_named_sets(job, texts, file_of)
+    write_named_sets(job, texts)
     for name, settings in _configurations(job).items():
         write_text(job.folder / name, "".join(f"{key} = {value}\n" for key, value in settings.items()))
     others = [
@@ -55,8 +54,7 @@ def write(job: Job) -> Written:
         (APPLY, "how it applies them to test"),
         (EVALUATE, "how it evaluates the rankings"),
     ]
-    write_readme(job, FORMAT, others, _USAGE, texts.notes)
-    return Written(texts.about, texts.notes)
+    return Written(others, _USAGE, texts.about, texts.notes)
 
 
 def _configurations(job: Job) -> dict[str, dict[str, object]]:
@@ -83,6 +81,4 @@ def _configurations(job: Job) -> dict[str, dict[str, object]]:
     }
 
 
-FORMAT = ExportFormat(
-    name="anyburl", file_of=file_of, write=write, reader=lambda folder, about: read_named_lines(about)
-)
+FORMAT = ExportFormat("anyburl", write, lambda folder, about: read_named_lines(about))

@@ -1,41 +1,32 @@
-"""What a format is; lines, ids, tables, safe names.
+"""What formats of exports share: what a format is, files of names, ids and tables, and the README.
 
-What a format of exports is, what it writes from, and what comes back.
-
-Parquet files of exports: sets of triples with labels, and what else is known as tables.
-
-Names that a format cannot hold, made safe so that they can be had back.
-
-Where every name of a vocabulary is fine, all are written as they are. Where one is not, the vocabulary is
-percent-encoded: what the format cannot hold, and `%` itself. `export.json` says which it is.
-
-Text files of exports: lines of names, lines of ids, and files that give names to ids.
-
-Texts as YAML writes them between double quotes, so that no reader takes one for something else.
-
-The README of an export: what its files are, and how they are used.
+Names that a format cannot hold are made safe so that they can be had back. Where every name of a vocabulary is
+fine, all are written as they are. Where one is not, the vocabulary is percent-encoded: what the format cannot
+hold, and `%` itself. `export.json` says which it is.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import IO, Any, TypeAlias
 from urllib.parse import unquote_to_bytes
 
 import numpy as np
 
-from loginfer.benchmark.benchmark import SPLITS, Benchmark, Origins
+from loginfer.benchmark.benchmark import SPLITS, Benchmark
 from loginfer.benchmark.folder.card import source_entry
 from loginfer.benchmark.folder.manifest import CARD, Role
+from loginfer.benchmark.folder.manifest import file_of as text_file
 from loginfer.benchmark.folder.tables import (
     NameColumns,
     coded,
     row_groups,
     word_type,
     write_negatives,
+    write_noise,
     write_parts,
     write_provenance,
 )
@@ -88,12 +79,18 @@ class Written:
 
     Parameters
     ----------
+    files
+        Files besides those of triples, each with what it holds.
+    usage
+        Markdown for the README: how to use the folder. None if the format wrote a README of its own.
     about
         What its reader must know, for `export.json`.
     notes
         What a user should know.
     """
 
+    files: Sequence[tuple[str, str]] = ()
+    usage: str | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
     notes: Sequence[str] = ()
 
@@ -106,12 +103,12 @@ class ExportFormat:
     ----------
     name
         What the command line calls it.
-    file_of
-        Returns the file in which a set of triples is written.
     write
-        Writes everything but `export.json`.
+        Writes everything but `export.json` and the README.
     reader
         Given a folder and its `export.json`, returns what reads one file of triples.
+    file_of
+        Returns the file in which a set of triples is written.
     any_name
         Whether it holds every name, even one with a tab or a line end.
     empty_sets
@@ -119,11 +116,16 @@ class ExportFormat:
     """
 
     name: str
-    file_of: Callable[[Role], str]
     write: Callable[[Job], Written]
     reader: Callable[[Path, Mapping[str, Any]], Callable[[Path], list[NamedTriple]]]
+    file_of: Callable[[Role], str] = text_file
     any_name: bool = False
     empty_sets: bool = True
+
+
+def file_with(ending: str) -> Callable[[Role], str]:
+    """Return what names the file of a set: `train.nt`, `train_neg_pa.nt`, `context.nt` with the ending `.nt`."""
+    return lambda role: text_file(role).removesuffix(".txt") + ending
 
 
 @dataclass(frozen=True)
@@ -159,9 +161,10 @@ class Exported:
         return f"Exported({self.name!r} to {self.to}, positives {sizes}, negatives {methods})"
 
 
+# -- tables ----------------------------------------------------------------------------------------
+
 LABELS = ("negative", "positive")
-RULES, PROVENANCE, ORIGINS = "rules.parquet", "provenance.parquet", "origins.parquet"
-NOISE = "noise.parquet"
+RULES, PROVENANCE, ORIGINS, NOISE = (f"{what}.parquet" for what in ("rules", "provenance", "origins", "noise"))
 
 
 def triple_writer(job: Job, *, words: bool) -> Callable[[Path, Role, Triples], None]:
@@ -205,48 +208,41 @@ def write_more(job: Job) -> list[tuple[str, str]]:
     -------
     The files, each with what it holds.
     """
-    benchmark, files = job.benchmark, []
-    if benchmark.rules:
-        _write_rules(job)
-        files.append((RULES, "the rules, counted from 0 in the order of the rows"))
-    if benchmark.provenance is not None and len(benchmark.provenance):
-        with (job.folder / PROVENANCE).open("wb") as stream:
-            write_provenance(benchmark, benchmark.provenance, stream)
-        files.append((PROVENANCE, "for every conclusion each rule that derives it, with one witness"))
-    if any(map(len, _origins(benchmark.clean))):
-        with (job.folder / ORIGINS).open("wb") as stream:
-            write_negatives(benchmark.clean, stream)
-        before = "" if benchmark.noise is None else ", before the noise"
-        files.append((ORIGINS, f"for every negative where it came from{before}"))
-    if benchmark.noise is not None:
-        from loginfer.benchmark.folder.tables import write_noise
+    benchmark, provenance, noise = (job.benchmark, job.benchmark.provenance, job.benchmark.noise)
+    files: list[tuple[str, str]] = []
 
-        with (job.folder / NOISE).open("wb") as stream:
-            write_noise(benchmark, benchmark.noise, stream)
-        files.append((NOISE, "what is wrong with the positives and negatives of train on purpose"))
+    def write(name: str, what: str, writer: Callable[[IO[bytes]], None]) -> None:
+        with (job.folder / name).open("wb") as stream:
+            writer(stream)
+        files.append((name, what))
+
+    if benchmark.rules:
+        what = "the rules, counted from 0 in the order of the rows"
+        write(RULES, what, lambda stream: _write_rules(benchmark, stream))
+    if provenance is not None and len(provenance):
+        what = "for every conclusion each rule that derives it, with one witness"
+        write(PROVENANCE, what, lambda stream: write_provenance(benchmark, provenance, stream))
+    if any(len(origins) for made in benchmark.clean.negatives.values() for origins in made.origins.values()):
+        before = "" if noise is None else ", before the noise"
+        what = f"for every negative where it came from{before}"
+        write(ORIGINS, what, lambda stream: write_negatives(benchmark.clean, stream))
+    if noise is not None:
+        what = "what is wrong with the positives and negatives of train on purpose"
+        write(NOISE, what, lambda stream: write_noise(benchmark, noise, stream))
     return files
 
 
-def _origins(benchmark: Benchmark) -> Iterator[Origins]:
-    for made in benchmark.negatives.values():
-        yield from made.origins.values()
-
-
-def _write_rules(job: Job) -> None:
+def _write_rules(benchmark: Benchmark, stream: IO[bytes]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    rules = job.benchmark.rules
-    columns: dict[str, Any] = {
-        "rule": pa.array([str(known.rule) for known in rules], pa.string()),
-        "pattern": pa.array([known.pattern for known in rules], pa.string()),
-        "support": pa.array([known.support for known in rules], pa.int64()),
-        "new": pa.array([known.new for known in rules], pa.int64()),
-        "sampled": pa.array([known.sampled for known in rules], pa.int64()),
-        "confidence": pa.array([known.confidence for known in rules], pa.float64()),
-        "overlap": pa.array([known.overlap for known in rules], pa.float64()),
+    types = {"rule": pa.string(), "pattern": pa.string(), "support": pa.int64(), "new": pa.int64(),
+             "sampled": pa.int64(), "confidence": pa.float64(), "overlap": pa.float64()}  # fmt: skip
+    columns = {
+        name: pa.array([str(r.rule) if name == "rule" else getattr(r, name) for r in benchmark.rules], kind)
+        for name, kind in types.items()
     }
-    pq.write_table(pa.table(columns), job.folder / RULES, compression="zstd", store_schema=False)
+    pq.write_table(pa.table(columns), stream, compression="zstd", store_schema=False)
 
 
 def read_triples(path: Path) -> list[NamedTriple]:
@@ -263,6 +259,8 @@ def read_triples(path: Path) -> list[NamedTriple]:
         raise InputError(f"no readable Parquet file of triples: {why}", where=str(path)) from error
     return list(zip(*columns, strict=True))
 
+
+# -- names -----------------------------------------------------------------------------------------
 
 PLAIN, ENCODED = "as they are", "percent-encoded"
 
@@ -321,14 +319,7 @@ def safe_texts(graph: KnowledgeGraph, entities: re.Pattern[str], relations: re.P
 
 def _encoded(name: str, unsafe: re.Pattern[str]) -> str:
     """Encode `%`, and every character that the expression finds."""
-    places = {place for found in unsafe.finditer(name) for place in range(*found.span())}
-    return "".join(
-        _hexadecimal(letter) if letter == "%" or place in places else letter for place, letter in enumerate(name)
-    )
-
-
-def _hexadecimal(letter: str) -> str:
-    return "".join(f"%{byte:02X}" for byte in letter.encode())
+    return unsafe.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), name.replace("%", "%25"))
 
 
 def decoder(about: Mapping[str, Any], kind: str) -> Callable[[str], str]:
@@ -344,10 +335,9 @@ def _decoded(text: str) -> str:
         raise InputError(f"`{text[:60]}` is no percent-encoded name") from None
 
 
+# -- text files ------------------------------------------------------------------------------------
+
 _NUMBER = re.compile(r"[0-9]{1,18}")
-
-
-# -- writing ---------------------------------------------------------------------------------------
 
 
 def write_text(path: Path, text: str) -> None:
@@ -355,20 +345,8 @@ def write_text(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", newline="\n")
 
 
-def write_named_sets(job: Job, texts: Texts, file_of: Callable[[Role], str], *, empty: bool = True) -> None:
-    """Write every set as lines of subject, relation and object between tabs.
-
-    Parameters
-    ----------
-    job
-        What to write.
-    texts
-        How names are written.
-    file_of
-        The file of each set.
-    empty
-        Whether sets without triples get a file.
-    """
+def write_named_sets(job: Job, texts: Texts, *, empty: bool = True) -> None:
+    """Write every set as lines of subject, relation and object between tabs; perhaps without empty ones."""
     from loginfer.kg.formats.scan import joined
     from loginfer.kg.formats.tsv import write_lines
 
@@ -376,8 +354,31 @@ def write_named_sets(job: Job, texts: Texts, file_of: Callable[[Role], str], *, 
     relations = joined([text.encode() for text in texts.relations])
     for role, triples in job.sets():
         if empty or len(triples):
-            with (job.folder / file_of(role)).open("wb") as stream:
+            with (job.folder / text_file(role)).open("wb") as stream:
                 write_lines(stream, triples, (entities, relations, entities), b"\t", b"\n")
+
+
+def write_id_names(
+    job: Job, names: Sequence[str], texts: Texts, *, id_first: bool = True, counted: bool = False
+) -> None:
+    """Write two files that give ids to entities and to relations; `read_id_names` reads one of them.
+
+    Parameters
+    ----------
+    job
+        What to write.
+    names
+        The two files.
+    texts
+        How names are written.
+    id_first
+        Whether the id stands before the name.
+    counted
+        Whether the first line is the number of names.
+    """
+    for name, words in zip(names, (texts.entities, texts.relations), strict=True):
+        lines = (f"{i}\t{word}\n" if id_first else f"{word}\t{i}\n" for i, word in enumerate(words))
+        write_text(job.folder / name, (f"{len(words)}\n" if counted else "") + "".join(lines))
 
 
 def write_ids(path: Path, triples: Triples, order: Sequence[int], between: bytes, head: bytes = b"") -> None:
@@ -401,9 +402,6 @@ def write_ids(path: Path, triples: Triples, order: Sequence[int], between: bytes
     with path.open("wb") as stream:
         stream.write(head)
         stream.writelines(line % (a, b, c) for a, b, c in rows)
-
-
-# -- reading ---------------------------------------------------------------------------------------
 
 
 def read_lines(path: Path) -> list[str]:
@@ -460,9 +458,7 @@ def read_id_names(
     -------
     The names, in the order of their ids.
     """
-    lines = read_lines(path)
-    if counted:
-        lines = _counted(lines, path)
+    lines = _read_counted(path) if counted else read_lines(path)
     names: dict[int, str] = {}
     for line in lines:
         first, tab, second = line.partition("\t") if id_first else line.rpartition("\t")
@@ -492,72 +488,52 @@ def read_ids(
         Whether the first line is the number of triples.
     """
     entities, relations = names
-    lines = read_lines(path)
-    if counted:
-        lines = _counted(lines, path)
+    lines = _read_counted(path) if counted else read_lines(path)
     subject, relation, object_ = (list(order).index(place) for place in range(3))
     found: list[NamedTriple] = []
     for line in lines:
         try:
-            ids = _three(map(int, line.split()))
+            ids = [int(number) for number in line.split()]
+            if len(ids) != 3 or min(ids) < 0:
+                raise ValueError(line)
             found.append((entities[ids[subject]], relations[ids[relation]], entities[ids[object_]]))
         except (ValueError, IndexError):
             raise InputError(f"`{line[:60]}` is no triple of known ids", where=str(path)) from None
     return found
 
 
-def _three(numbers: Iterable[int]) -> tuple[int, int, int]:
-    first, second, third = numbers
-    if min(first, second, third) < 0:
-        raise ValueError("a negative id")
-    return first, second, third
-
-
-def _counted(lines: list[str], path: Path) -> list[str]:
+def _read_counted(path: Path) -> list[str]:
+    """Return the lines of a file whose first one is the number of the others, without it."""
+    lines = read_lines(path)
     if not lines or not _NUMBER.fullmatch(lines[0]) or int(lines[0]) != len(lines) - 1:
         raise InputError("the first line is not the number of those that follow", where=str(path))
     return lines[1:]
 
 
 def quoted(text: str) -> str:
-    """Return a text as a double-quoted scalar; what cannot be printed is escaped."""
-    return '"' + "".join(map(_escaped, text)) + '"'
+    """Return a text as YAML's double-quoted scalar, which no reader takes for something else."""
+    escaped = (
+        c if c.isprintable() and c not in '"\\' else f"\\{c}" if c in '"\\' else f"\\U{ord(c):08X}" for c in text
+    )
+    return f'"{"".join(escaped)}"'
 
 
-def _escaped(letter: str) -> str:
-    if letter in '"\\':
-        return f"\\{letter}"
-    return letter if letter.isprintable() else f"\\U{ord(letter):08X}"
-
+# -- the README ------------------------------------------------------------------------------------
 
 # What Markdown would take for an element, a link, code or stress.
 _MARKS = re.compile(r"[\\`*<\[]|&(?=#?\w+;)")
 
 
-def write_readme(
-    job: Job, known: ExportFormat, others: Sequence[tuple[str, str]], usage: str, told: Sequence[str] = ()
-) -> None:
-    """Write the README of an export.
-
-    Parameters
-    ----------
-    job
-        What is written.
-    known
-        The format.
-    others
-        Files besides those of triples, each with what it holds.
-    usage
-        Markdown: how to use the folder.
-    told
-        What a user of this format should know.
-    """
-    sets = [(known.file_of(r), about_role(r)) for r, t in job.sets() if known.empty_sets or len(t)]
-    files = [*sets, *others, (EXPORT, "what was exported, counts, and size and sha256 of every file")]
+def write_readme(job: Job, format_: ExportFormat, written: Written) -> None:
+    """Write the README of an export, if the format has not written one."""
+    if written.usage is None:
+        return
+    sets = [(format_.file_of(role), about_role(role)) for role, t in job.sets() if format_.empty_sets or len(t)]
+    files = [*sets, *written.files, (EXPORT, "what was exported, counts, and size and sha256 of every file")]
     lines = [
         title(job.benchmark),
         "",
-        f"A LogInfer benchmark, exported to the format `{known.name}`.",
+        f"A LogInfer benchmark, exported to the format `{format_.name}`.",
         "",
         "| file | what it holds |",
         "|---|---|",
@@ -565,8 +541,8 @@ def write_readme(
         "",
         "## Use",
         "",
-        usage,
-        *notes([*job.notes, *told]),
+        written.usage,
+        *notes([*job.notes, *written.notes]),
         *figures(job.benchmark),
         "",
         *licence(job.benchmark),
@@ -614,13 +590,8 @@ def licence(benchmark: Benchmark) -> list[str]:
     if entry is None:
         graph = "" if benchmark.recipe is None else f" `{one_line(benchmark.recipe.kg)}`"
         return ["## Licence", "", f"The triples come from the graph{graph}, whose terms apply to them."]
-    return [
-        "## Licence",
-        "",
-        f"The triples come from {entry.name}. {entry.licence}",
-        "",
-        f"Please cite: {entry.citation}",
-    ]
+    text = f"The triples come from {entry.name}. {entry.licence}"
+    return ["## Licence", "", text, "", f"Please cite: {entry.citation}"]
 
 
 def one_line(text: str) -> str:

@@ -1,16 +1,9 @@
-"""Export_benchmark, read_export.
-
-The formats of exports by name; a format's module is imported when it is used.
-
-Writing an export: complete, or not there at all.
-
-Reading an export: verified, and every set of triples by name.
-"""
+"""Writing an export, complete or not there at all, and reading one, verified and every set of triples by name."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from importlib import import_module
 from pathlib import Path, PurePosixPath
@@ -18,13 +11,17 @@ from typing import Any
 
 from loginfer._version import __version__
 from loginfer.benchmark.benchmark import SPLITS, Benchmark
-from loginfer.benchmark.export.base import EXPORT, Exported, ExportFormat, Job, NamedTriple, Written
+from loginfer.benchmark.export.base import EXPORT, Exported, ExportFormat, Job, NamedTriple, Written, write_readme
 from loginfer.benchmark.folder.manifest import MANIFEST, as_json, file_sum, folder_sums
 from loginfer.benchmark.folder.writing import check_graph
 from loginfer.errors import InputError, OutputError, UnknownNameError
 from loginfer.files import atomic_folder, check_folder, reading
 
-# Name and module of each format, and what it is in a few words.
+FORMAT = "loginfer-export"
+FORMAT_VERSION = 1
+_AGAIN = "export the benchmark again"
+
+# The name of each format, which is that of its module, and what it is in a few words.
 FORMATS = {
     "pykeen": "PyKEEN: lines of names, with the ids as JSON",
     "libkge": "LibKGE: dataset.yaml and .del files of ids",
@@ -52,8 +49,7 @@ def format_named(name: str) -> ExportFormat:
     return found
 
 
-FORMAT = "loginfer-export"
-FORMAT_VERSION = 1
+# -- writing ---------------------------------------------------------------------------------------
 
 
 def check_export(to: str, out: str | Path, *, force: bool = False) -> None:
@@ -65,7 +61,12 @@ def check_export(to: str, out: str | Path, *, force: bool = False) -> None:
         As for `export_benchmark`.
     """
     format_named(to)
-    _check_place(out, force=force)
+    check_folder(out, force=force, may_replace=_may_replace)
+    try:
+        str(Path(out).resolve()).encode()
+    except UnicodeEncodeError:
+        shown = str(out).encode(errors="backslashreplace").decode()
+        raise OutputError(f"the path `{shown}` is no UTF-8", hint="choose another place") from None
 
 
 def export_benchmark(
@@ -104,30 +105,21 @@ def export_benchmark(
     OutputError
         If the folder exists, lies in the benchmark's or cannot be written, or the format cannot hold a name.
     """
-    known = format_named(to)
-    _check_place(out, force=force)
+    check_export(to, out, force=force)
+    format_ = format_named(to)
     _refuse_inside(out, benchmark.path if isinstance(benchmark, Benchmark) else Path(benchmark))
     if not isinstance(benchmark, Benchmark):
         benchmark = Benchmark.load(benchmark)
     chosen = _chosen(benchmark, methods)
-    if not known.any_name:
+    if not format_.any_name:
         check_graph(chosen.graph)
     with atomic_folder(out, force=force, may_replace=_may_replace) as folder:
         job = Job(chosen, folder, Path(out).resolve().name, _notes(chosen))
-        written = known.write(job)
-        about = _about(job, known, written)
+        written = format_.write(job)
+        write_readme(job, format_, written)
+        about = _about(job, format_, written)
         (folder / EXPORT).write_text(as_json(about), encoding="utf-8", newline="\n")
     return about
-
-
-def _check_place(out: str | Path, *, force: bool) -> None:
-    """Complain if a folder could not be written here, or its name could not be told in a file."""
-    check_folder(out, force=force, may_replace=_may_replace)
-    try:
-        str(Path(out).resolve()).encode()
-    except UnicodeEncodeError:
-        shown = str(out).encode(errors="backslashreplace").decode()
-        raise OutputError(f"the path `{shown}` is no UTF-8", hint="choose another place") from None
 
 
 def _refuse_inside(out: str | Path, source: Path | None) -> None:
@@ -150,14 +142,16 @@ def _chosen(benchmark: Benchmark, methods: Sequence[str] | None) -> Benchmark:
     return replace(benchmark, negatives=kept)
 
 
-def _about(job: Job, known: ExportFormat, written: Written) -> dict[str, Any]:
+def _about(job: Job, format_: ExportFormat, written: Written) -> dict[str, Any]:
     benchmark = job.benchmark
+    manifest = None if benchmark.path is None else benchmark.path / MANIFEST
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
-        "to": known.name,
+        "to": format_.name,
         "benchmark": benchmark.name,
-        "source": {"manifest_sha256": _manifest_sum(benchmark)},
+        # None for a benchmark without a folder, or without a manifest in it.
+        "source": {"manifest_sha256": file_sum(manifest) if manifest is not None and manifest.is_file() else None},
         "versions": {"loginfer": __version__},
         "type_predicate": benchmark.graph.type_predicate or "",
         **written.about,
@@ -168,16 +162,9 @@ def _about(job: Job, known: ExportFormat, written: Written) -> dict[str, Any]:
         **({} if benchmark.context is None else {"context": len(benchmark.context)}),
         **({} if benchmark.noise is None else {"noise": benchmark.noise.as_dict()}),
         "notes": [*job.notes, *written.notes],
-        "sets": _sets(job, known),
+        "sets": _sets(job, format_),
         "files": {name: asdict(known) for name, known in folder_sums(job.folder).items()},
     }
-
-
-def _manifest_sum(benchmark: Benchmark) -> str | None:
-    """Return the sha256 of the manifest of the benchmark's folder; None if there is none."""
-    if benchmark.path is None or not (benchmark.path / MANIFEST).is_file():
-        return None
-    return file_sum(benchmark.path / MANIFEST)
 
 
 def _notes(benchmark: Benchmark) -> list[str]:
@@ -192,14 +179,14 @@ def _notes(benchmark: Benchmark) -> list[str]:
     return notes
 
 
-def _sets(job: Job, known: ExportFormat) -> list[Mapping[str, Any]]:
+def _sets(job: Job, format_: ExportFormat) -> list[Mapping[str, Any]]:
     """Return what each file of triples holds; a set without a file is empty."""
     return [
         {
             "split": role.split,
             "method": role.method,
             **({"context": True} if role.context else {}),
-            "file": known.file_of(role) if known.empty_sets or len(triples) else None,
+            "file": format_.file_of(role) if format_.empty_sets or len(triples) else None,
             "triples": len(triples),
         }
         for role, triples in job.sets()
@@ -225,7 +212,7 @@ def _may_replace(folder: Path) -> None:
         )
 
 
-_AGAIN = "export the benchmark again"
+# -- reading ---------------------------------------------------------------------------------------
 
 
 def read_export(path: str | Path, *, verify: bool = True) -> Exported:
@@ -258,23 +245,18 @@ def read_export(path: str | Path, *, verify: bool = True) -> Exported:
         method: {split: [] for split in SPLITS} for method in about["negatives"]
     }
     context: list[NamedTriple] | None = None
-    for told in about["sets"]:
-        triples = _read_set(folder, told, read)
-        if told.get("context"):
+    for entry in about["sets"]:
+        triples = [] if entry["file"] is None else read(folder / entry["file"])
+        if len(triples) != entry["triples"]:
+            where = str(folder / (entry["file"] or EXPORT))
+            raise InputError(f"{len(triples):,} triples, expected {entry['triples']:,}", where=where, hint=_AGAIN)
+        if entry.get("context"):
             context = triples
-        elif told["method"] is None:
-            positives[told["split"]] = triples
+        elif entry["method"] is None:
+            positives[entry["split"]] = triples
         else:
-            negatives.setdefault(told["method"], {})[told["split"]] = triples
+            negatives.setdefault(entry["method"], {})[entry["split"]] = triples
     return Exported(about["to"], about["benchmark"], positives, negatives, context, about)
-
-
-def _read_set(folder: Path, told: Mapping[str, Any], read: Callable[[Path], list[NamedTriple]]) -> list[NamedTriple]:
-    triples = [] if told["file"] is None else read(folder / told["file"])
-    if len(triples) != told["triples"]:
-        where = str(folder / (told["file"] or EXPORT))
-        raise InputError(f"{len(triples):,} triples, expected {told['triples']:,}", where=where, hint=_AGAIN)
-    return triples
 
 
 def read_about(folder: Path) -> dict[str, Any]:
@@ -313,29 +295,26 @@ def _makes_sense(about: Mapping[str, Any]) -> bool:
     if not all(isinstance(about.get(key), kind) for key, kind in kinds.items()) or about["to"] not in FORMATS:
         return False
     files = about["files"]
-    fine = all(_is_inside(name) and _is_sum(entry) for name, entry in files.items())
-    return fine and all(_is_set(told, files) for told in about["sets"])
+    return all(map(_is_file, files, files.values())) and all(_is_set(entry, files) for entry in about["sets"])
 
 
-def _is_sum(entry: Any) -> bool:
-    return isinstance(entry, dict) and isinstance(entry.get("bytes"), int) and isinstance(entry.get("sha256"), str)
-
-
-def _is_set(told: Any, files: Mapping[str, Any]) -> bool:
-    return (
-        isinstance(told, dict)
-        and told.get("split") in SPLITS
-        and isinstance(told.get("method", 0), str | None)
-        and isinstance(told.get("triples"), int)
-        and isinstance(told.get("file", 0), str | None)
-        and (told["file"] is None or told["file"] in files)
-    )
-
-
-def _is_inside(name: str) -> bool:
-    """Whether a file's name leads nowhere but into the folder."""
+def _is_file(name: str, entry: Any) -> bool:
+    """Say whether a name leads nowhere but into the folder, and its entry has a size and a checksum."""
     path = PurePosixPath(name)
-    return bool(path.parts) and not path.is_absolute() and ".." not in path.parts
+    inside = bool(path.parts) and not path.is_absolute() and ".." not in path.parts
+    plain = isinstance(entry, dict) and isinstance(entry.get("bytes"), int) and isinstance(entry.get("sha256"), str)
+    return inside and plain
+
+
+def _is_set(entry: Any, files: Mapping[str, Any]) -> bool:
+    return (
+        isinstance(entry, dict)
+        and entry.get("split") in SPLITS
+        and isinstance(entry.get("method", 0), str | None)
+        and isinstance(entry.get("triples"), int)
+        and isinstance(entry.get("file", 0), str | None)
+        and (entry["file"] is None or entry["file"] in files)
+    )
 
 
 def _verify(folder: Path, files: Mapping[str, Any]) -> None:

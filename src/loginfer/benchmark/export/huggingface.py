@@ -169,10 +169,5 @@ def _stem(name: str) -> str:
 
 
 FORMAT = ExportFormat(
-    name="huggingface",
-    file_of=file_of,
-    write=write,
-    reader=lambda folder, about: read_triples,
-    any_name=True,
-    empty_sets=False,
+    "huggingface", write, lambda folder, about: read_triples, file_of, any_name=True, empty_sets=False
 )

@@ -15,12 +15,13 @@ from loginfer.benchmark.export.base import (
     ExportFormat,
     Job,
     NamedTriple,
+    Texts,
     Written,
     quoted,
     read_id_names,
     read_ids,
+    write_id_names,
     write_ids,
-    write_readme,
     write_text,
 )
 from loginfer.benchmark.folder.manifest import Role
@@ -60,10 +61,9 @@ def file_of(role: Role) -> str:
 
 
 def write(job: Job) -> Written:
-    """Write names, triples, `dataset.yaml` and a README."""
+    """Write names, triples and `dataset.yaml`."""
     graph = job.benchmark.graph
-    for name, words in ((ENTITIES, graph.entities), (RELATIONS, graph.relations)):
-        write_text(job.folder / name, "".join(f"{i}\t{word}\n" for i, word in enumerate(words)))
+    write_id_names(job, (ENTITIES, RELATIONS), Texts(list(graph.entities), list(graph.relations)))
     for role, triples in job.sets():
         write_ids(job.folder / file_of(role), triples, SUBJECT_RELATION_OBJECT, b"\t")
     write_text(job.folder / DESCRIPTION, _description(job))
@@ -75,13 +75,11 @@ def write(job: Job) -> Written:
     usage = _USAGE.format(name=shlex.quote(job.name))
     for method in list(job.benchmark.negatives)[:1]:
         usage += _NEGATIVES.format(key=key_of(Role("test", method)))
-    notes = _notes(job)
-    write_readme(job, FORMAT, others, usage, notes)
-    return Written(notes=notes)
+    return Written(others, usage, notes=_small_sets(job))
 
 
-def _notes(job: Job) -> list[str]:
-    """LibKGE reads a file with numpy, to which one line is a vector, and none an empty one."""
+def _small_sets(job: Job) -> list[str]:
+    """Warn of small sets: LibKGE reads a file with numpy, to which one line is a vector, and none an empty one."""
     small = [f"`{file_of(role)}`" for role, triples in job.sets() if len(triples) < 2]
     if not small:
         return []
@@ -121,4 +119,4 @@ def reader(folder: Path, about: Mapping[str, Any]) -> Callable[[Path], list[Name
     return lambda path: read_ids(path, (entities, relations), SUBJECT_RELATION_OBJECT)
 
 
-FORMAT = ExportFormat(name="libkge", file_of=file_of, write=write, reader=reader)
+FORMAT = ExportFormat("libkge", write, reader, file_of)

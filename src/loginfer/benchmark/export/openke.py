@@ -23,15 +23,14 @@ from loginfer.benchmark.export.base import (
     NamedTriple,
     Written,
     decoder,
+    file_with,
     read_id_names,
     read_ids,
     safe_texts,
+    write_id_names,
     write_ids,
-    write_readme,
-    write_text,
 )
 from loginfer.benchmark.folder.manifest import Role
-from loginfer.benchmark.folder.manifest import file_of as text_file
 from loginfer.kg.formats.openke import ENTITIES, RELATIONS
 
 TYPES = "type_constrain.txt"
@@ -51,19 +50,12 @@ negatives, and does not look at those in the files beside.
 """
 
 
-def file_of(role: Role) -> str:
-    """Return the file of a set: `train2id.txt`, `train_neg_pa2id.txt`, `context2id.txt`."""
-    return text_file(role).removesuffix(".txt") + "2id.txt"
-
-
 def write(job: Job) -> Written:
-    """Write names, triples, types and a README."""
+    """Write names, triples and types."""
     texts = safe_texts(job.benchmark.graph, _SPACE, _SPACE)
-    for name, words in ((ENTITIES, texts.entities), (RELATIONS, texts.relations)):
-        lines = "".join(f"{word}\t{i}\n" for i, word in enumerate(words))
-        write_text(job.folder / name, f"{len(words)}\n{lines}")
+    write_id_names(job, (ENTITIES, RELATIONS), texts, id_first=False, counted=True)
     for role, triples in job.sets():
-        write_ids(job.folder / file_of(role), triples, HEAD_TAIL_RELATION, b" ", b"%d\n" % len(triples))
+        write_ids(job.folder / FORMAT.file_of(role), triples, HEAD_TAIL_RELATION, b" ", b"%d\n" % len(triples))
     with (job.folder / TYPES).open("w", encoding="ascii", newline="\n") as stream:
         stream.writelines(_types(job.benchmark))
     others = [
@@ -71,14 +63,12 @@ def write(job: Job) -> Written:
         (RELATIONS, "names and ids of relations"),
         (TYPES, "for each relation the heads, then the tails that it has in train, valid or test"),
     ]
-    notes = [*texts.notes, *_notes(job.benchmark)]
-    write_readme(job, FORMAT, others, _USAGE, notes)
-    return Written(texts.about, notes)
+    return Written(others, _USAGE, texts.about, [*texts.notes, *_empty_sets(job.benchmark)])
 
 
-def _notes(benchmark: Benchmark) -> list[str]:
-    """OpenKE takes the first triple of each set without asking whether there is one."""
-    empty = [f"`{file_of(Role(split))}`" for split, size in benchmark.positives.sizes.items() if not size]
+def _empty_sets(benchmark: Benchmark) -> list[str]:
+    """Warn of empty sets: OpenKE takes the first triple of each set without asking whether there is one."""
+    empty = [f"`{FORMAT.file_of(Role(split))}`" for split, size in benchmark.positives.sizes.items() if not size]
     return [f"OpenKE reads no empty sets; there are no triples in {', '.join(empty)}"] if empty else []
 
 
@@ -104,4 +94,4 @@ def reader(folder: Path, about: Mapping[str, Any]) -> Callable[[Path], list[Name
     return lambda path: read_ids(path, (entities, relations), HEAD_TAIL_RELATION, counted=True)
 
 
-FORMAT = ExportFormat(name="openke", file_of=file_of, write=write, reader=reader)
+FORMAT = ExportFormat("openke", write, reader, file_with("2id.txt"))

@@ -9,13 +9,11 @@ from loginfer.benchmark.export.base import (
     ExportFormat,
     Job,
     Written,
+    file_with,
     read_triples,
     triple_writer,
     write_more,
-    write_readme,
 )
-from loginfer.benchmark.folder.manifest import Role
-from loginfer.benchmark.folder.manifest import file_of as text_file
 
 _USAGE = """\
 ```python
@@ -29,20 +27,12 @@ negatives; `method` says which negatives, and is empty for positives.
 """
 
 
-def file_of(role: Role) -> str:
-    """Return the file of a set: `train.parquet`, `train_neg_pa.parquet`, `context.parquet`."""
-    return text_file(role).removesuffix(".txt") + ".parquet"
-
-
 def write(job: Job) -> Written:
-    """Write the tables and a README."""
+    """Write the tables."""
     write_set = triple_writer(job, words=True)
     for role, triples in job.sets():
-        write_set(job.folder / file_of(role), role, triples)
-    write_readme(job, FORMAT, write_more(job), _USAGE)
-    return Written()
+        write_set(job.folder / FORMAT.file_of(role), role, triples)
+    return Written(write_more(job), _USAGE)
 
 
-FORMAT = ExportFormat(
-    name="parquet", file_of=file_of, write=write, reader=lambda folder, about: read_triples, any_name=True
-)
+FORMAT = ExportFormat("parquet", write, lambda folder, about: read_triples, file_with(".parquet"), any_name=True)

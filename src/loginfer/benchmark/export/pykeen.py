@@ -19,10 +19,8 @@ from loginfer.benchmark.export.base import (
     Written,
     read_named_lines,
     write_named_sets,
-    write_readme,
     write_text,
 )
-from loginfer.benchmark.folder.manifest import file_of
 from loginfer.errors import InputError
 
 ENTITIES, RELATIONS = "entity_to_id.json", "relation_to_id.json"
@@ -49,16 +47,15 @@ that it reads, in the same order; ids differ as soon as one name is missing ther
 
 
 def write(job: Job) -> Written:
-    """Write lines of names, the maps and a README."""
+    """Write lines of names and the maps."""
     graph = job.benchmark.graph
     entities, relations = list(graph.entities), list(graph.relations)
     texts = Texts([_quoted(name) for name in entities], [_quoted(name) for name in relations])
-    write_named_sets(job, texts, file_of, empty=False)
+    write_named_sets(job, texts, empty=False)
     for name, words in ((ENTITIES, entities), (RELATIONS, relations)):
         write_text(job.folder / name, _map(words))
     others = [(ENTITIES, "the id of each constant and type"), (RELATIONS, "the id of each relation")]
-    write_readme(job, FORMAT, others, _USAGE)
-    return Written()
+    return Written(others, _USAGE)
 
 
 def _map(names: Sequence[str]) -> str:
@@ -79,10 +76,4 @@ def _unquoted(text: str) -> str:
     return text[1:-1].replace('""', '"')
 
 
-FORMAT = ExportFormat(
-    name="pykeen",
-    file_of=file_of,
-    write=write,
-    reader=lambda folder, about: read_named_lines(about, _unquoted),
-    empty_sets=False,
-)
+FORMAT = ExportFormat("pykeen", write, lambda folder, about: read_named_lines(about, _unquoted), empty_sets=False)

@@ -19,9 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from loginfer.benchmark.export.base import ExportFormat, Job, NamedTriple, Written, write_readme
-from loginfer.benchmark.folder.manifest import Role
-from loginfer.benchmark.folder.manifest import file_of as text_file
+from loginfer.benchmark.export.base import ExportFormat, Job, NamedTriple, Written, file_with
 from loginfer.errors import InputError
 from loginfer.files import reading
 from loginfer.kg import RDF_TYPE
@@ -40,17 +38,12 @@ for quad in pyoxigraph.parse(path="path/of/this/folder/train.nt"):
 The files of negatives hold statements that are false: load into a store only the files that you mean.
 
 Names that are no IRIs stand behind `urn:loginfer:`, percent-encoded; `read_export` of
-`loginfer.benchmark.export` has them back. The type predicate is `rdf:type`.
+`loginfer.benchmark` has them back. The type predicate is `rdf:type`.
 """
 
 
-def file_of(role: Role) -> str:
-    """Return the file of a set: `train.nt`, `train_neg_pa.nt`, `context.nt`."""
-    return text_file(role).removesuffix(".txt") + ".nt"
-
-
 def write(job: Job) -> Written:
-    """Write N-Triples and a README."""
+    """Write N-Triples."""
     from loginfer.kg.formats.scan import joined
     from loginfer.kg.formats.tsv import write_lines
 
@@ -64,10 +57,9 @@ def write(job: Job) -> Written:
             terms[i] = _encoded(name)
     relations = joined(terms)
     for role, triples in job.sets():
-        with (job.folder / file_of(role)).open("wb") as stream:
+        with (job.folder / FORMAT.file_of(role)).open("wb") as stream:
             write_lines(stream, triples, (entities, relations, entities), b" ", b" .\n")
-    write_readme(job, FORMAT, [], _USAGE)
-    return Written()
+    return Written(usage=_USAGE)
 
 
 def _terms(names: Sequence[str]) -> list[bytes]:
@@ -110,4 +102,4 @@ def reader(folder: Path, about: Mapping[str, Any]) -> Callable[[Path], list[Name
     return read
 
 
-FORMAT = ExportFormat(name="rdf", file_of=file_of, write=write, reader=reader, any_name=True)
+FORMAT = ExportFormat("rdf", write, reader, file_with(".nt"), any_name=True)

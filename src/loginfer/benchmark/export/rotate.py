@@ -14,11 +14,9 @@ from loginfer.benchmark.export.base import (
     Written,
     read_named_lines,
     safe_texts,
+    write_id_names,
     write_named_sets,
-    write_readme,
-    write_text,
 )
-from loginfer.benchmark.folder.manifest import file_of
 
 ENTITIES, RELATIONS = "entities.dict", "relations.dict"
 _STRIPPED = re.compile(r"\A\s+|\s+\Z")
@@ -34,15 +32,12 @@ The program draws its own negatives, and does not look at those in the files bes
 
 
 def write(job: Job) -> Written:
-    """Write the dictionaries, lines of names and a README."""
-    graph = job.benchmark.graph
-    texts = safe_texts(graph, _STRIPPED, _STRIPPED)
-    for name, words in ((ENTITIES, texts.entities), (RELATIONS, texts.relations)):
-        write_text(job.folder / name, "".join(f"{i}\t{word}\n" for i, word in enumerate(words)))
-    write_named_sets(job, texts, file_of)
+    """Write the dictionaries and lines of names."""
+    texts = safe_texts(job.benchmark.graph, _STRIPPED, _STRIPPED)
+    write_id_names(job, (ENTITIES, RELATIONS), texts)
+    write_named_sets(job, texts)
     others = [(ENTITIES, "ids and names of constants and types"), (RELATIONS, "ids and names of relations")]
-    write_readme(job, FORMAT, others, _USAGE, texts.notes)
-    return Written(texts.about, texts.notes)
+    return Written(others, _USAGE, texts.about, texts.notes)
 
 
-FORMAT = ExportFormat(name="rotate", file_of=file_of, write=write, reader=lambda folder, about: read_named_lines(about))
+FORMAT = ExportFormat("rotate", write, lambda folder, about: read_named_lines(about))
