@@ -81,7 +81,7 @@ def plain(folder: str, pattern: str, part: int) -> Any:
     import random
     import time
 
-    from loginfer.benchmark.negatives.near_miss_search import slots_of
+    from loginfer.benchmark.negatives.near_misses import slots_of
     from perf.tasks.near_misses import context_of
 
     context = context_of(folder, pattern)

@@ -18,7 +18,7 @@ from loginfer.benchmark import Recipe, audit, build, load_benchmark, write_bench
 from loginfer.benchmark.benchmark import SPLITS
 from loginfer.benchmark.construction.pipeline import foundation
 from loginfer.benchmark.negatives import SOURCES, sample_negatives
-from loginfer.benchmark.negatives.near_miss_search import heads_of
+from loginfer.benchmark.negatives.context import heads_of
 from loginfer.benchmark.program import complement_share, connected_otherwise, matched_sample, matched_size
 from loginfer.benchmark.shortcuts import Popularity, shortcut_accuracies
 from loginfer.engine import open_engine

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loginfer.benchmark.negatives.near_miss_kernels import Index, ends_of, every_end, first_witness, plan, propose
+from loginfer.benchmark.negatives.near_miss_kernels import every_end, first_witness, propose
+from loginfer.benchmark.negatives.near_miss_search import SearchIndex, ends_of, plan
 from loginfer.engine import open_engine
 from loginfer.kg import KnowledgeGraph
 from loginfer.logic import parse_rule
@@ -58,7 +59,7 @@ def concluded(graph, rule, edit):
 
 def proposed(graph, rule, edit, side, anchors, *, salts=None, known=(), budget=10**9, most=16):
     """What the kernel finds from one end: ends, counts, spent; None if it need not even look."""
-    index, ends = Index(graph), ends_of(rule)
+    index, ends = SearchIndex(graph), ends_of(rule)
     made = plan(rule, edit, index, [ends.free[side]])
     if made is None:
         return None
@@ -109,7 +110,7 @@ def test_what_is_found_from_either_end_is_what_near_misses_conclude(text):
 
 def every_one(graph, rule, edit):
     """All conclusions of a near miss with one end, by the kernel."""
-    index, ends = Index(graph), ends_of(rule)
+    index, ends = SearchIndex(graph), ends_of(rule)
     made = plan(rule, edit, index, [])
     if made is None:
         return set()
@@ -131,7 +132,7 @@ def test_a_witness_is_found_for_what_is_concluded_and_for_nothing_else(seed, tex
     ends = ends_of(rule)
     if len(ends.free) != 2:
         return
-    index = Index(graph)
+    index = SearchIndex(graph)
     pairs = np.array([(a, b) for a in graph.consts for b in graph.consts], dtype=np.int64).reshape(-1, 2)
     seen = np.full(len(graph.entities), -1, dtype=np.int64)
     for edit in edits_of(rule):
@@ -159,7 +160,7 @@ def test_a_witness_is_found_for_what_is_concluded_and_for_nothing_else(seed, tex
 
 def test_the_relation_instead_is_the_least_one_that_connects_a_pair():
     graph = KnowledgeGraph.from_names([("a", r, "b") for r in "RST"] + [("b", "S", "a")])
-    index = Index(graph)
+    index = SearchIndex(graph)
     a, b = graph.entity_id("a"), graph.entity_id("b")
     ids = {r: graph.relation_id(r) for r in "RST"}
     subjects, objects = np.array([a, b, a]), np.array([b, a, a])

@@ -26,7 +26,8 @@ from loginfer.benchmark import build, load_benchmark, write_benchmark
 from loginfer.benchmark.benchmark import POSITIONS, SPLITS
 from loginfer.benchmark.negatives import SOURCES, sample_negatives
 from loginfer.benchmark.negatives import near_misses as drawing
-from loginfer.benchmark.negatives.near_miss_search import BUDGET, Search, heads_of
+from loginfer.benchmark.negatives.context import heads_of
+from loginfer.benchmark.negatives.near_miss_search import BUDGET, NearMissSearch
 from loginfer.kg import KnowledgeGraph
 from loginfer.logic import parse_rule
 from loginfer.logic.rule import Atom
@@ -200,7 +201,7 @@ def test_where_candidates_run_out_train_stands_back():
 
 
 def test_a_spent_budget_is_told(monkeypatch):
-    monkeypatch.setattr(drawing, "Search", partial(Search, budget=20))
+    monkeypatch.setattr(drawing, "NearMissSearch", partial(NearMissSearch, budget=20))
     graph = small_graph()
     made = build(recipe_of(patterns=("composition",)), graph).negatives["nm"]
     (note,) = [note for note in made.notes if "given up" in note]
@@ -248,7 +249,7 @@ def test_neither_threads_nor_hashes_of_texts_matter(tmp_path, loginfer):
 @pytest.mark.parametrize("budget", [20, BUDGET])
 def test_in_how_many_threads_is_searched_does_not_matter(budget, monkeypatch):
     """Not even where searches from one anchor are given up, and found something else each time."""
-    monkeypatch.setattr(drawing, "Search", partial(Search, budget=budget))
+    monkeypatch.setattr(drawing, "NearMissSearch", partial(NearMissSearch, budget=budget))
     context = context_of(small_graph(), [parse_rule(text) for text in CHAINS], k2=60)
     found = []
     for cores in (1, 2, 7):

@@ -14,8 +14,8 @@ from loginfer.benchmark.auditing.findings import CannotCheckError, Finding, erro
 from loginfer.benchmark.benchmark import POSITIONS, Origins, Split
 from loginfer.benchmark.folder.manifest import NEGATIVES
 from loginfer.benchmark.folder.tables import is_type_part
+from loginfer.benchmark.negatives.context import heads_of
 from loginfer.benchmark.negatives.methods import SOURCES, method_or_unknown
-from loginfer.benchmark.negatives.near_miss_search import heads_of
 from loginfer.benchmark.program import has_negations, kept_masks, sub_rule
 from loginfer.engine import Engine
 from loginfer.engine.binding import relation_named

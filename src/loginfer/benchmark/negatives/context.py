@@ -166,6 +166,15 @@ class Context:
         return Truth(true, self.open_engine(self.everything), self.rules, self.everything, before)
 
 
+def heads_of(graph: KnowledgeGraph, triples: Triples) -> npt.NDArray[np.int64]:
+    """Return int64[n], a number for each triple's predicate: its relation, or for a type triple its type."""
+    relations = triples[:, 1].astype(np.int64)
+    if graph.type_relation is None:
+        return relations
+    types = len(graph.relations) + triples[:, 2].astype(np.int64)
+    return np.where(relations == graph.type_relation, types, relations)
+
+
 # Why there are fewer negatives than asked for.
 ALL = "all candidates that there are"
 

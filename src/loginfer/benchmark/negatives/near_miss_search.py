@@ -1,8 +1,8 @@
-"""Who asks for which near miss.
+"""What near misses conclude: from one end of a conclusion, which constants could stand at the other.
 
-Which near misses are wanted: for each split and head as many as it has conclusions, in equal shares.
-
-Candidates for slots: what a near miss concludes about an anchor, and is truly negative.
+A near miss is a rule with one edit in its body. `plan` says in which order the atoms of the edited body are
+looked up; `NearMissSearch` answers many requests at once, each from an anchor: a value of one of the head's
+variables.
 """
 
 from __future__ import annotations
@@ -10,186 +10,288 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from itertools import pairwise
-from math import ceil
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.benchmark.benchmark import SPLITS
 from loginfer.benchmark.negatives.context import Context
-from loginfer.benchmark.negatives.near_miss_kernels import Ends, Index, Plan, ends_of, plan
-from loginfer.benchmark.program import complement_share, connected_otherwise
+from loginfer.benchmark.negatives.near_miss_kernels import ANY, NONE_OF, RELATION, every_end, first_witness, propose
 from loginfer.benchmark.shortcuts import SimpBL
-from loginfer.engine.binding import relation_of
+from loginfer.engine.binding import ABSENT, relation_of
 from loginfer.kg import KnowledgeGraph, Triples
-from loginfer.kg.graph import distinct_keys, grouped, member
-from loginfer.logic.rule import Constant, Rule
-from loginfer.logic.subrules import Edit, edits_of, is_own_complement
-from loginfer.randomness import generator, hash_order, salt
+from loginfer.kg.graph import distinct_keys, grouped, member, places_of
+from loginfer.logic.rule import Atom, BodyAtom, Constant, Inequality, Rule, Term, Variable
+from loginfer.logic.subrules import Edit, is_own_complement
 
 Ints = npt.NDArray[np.int64]
-
-# A head, a rule and an edit (-1 for none), and conclusions, one for each slot.
-_Share: TypeAlias = tuple[int, int, int, Triples]
-
-
-@dataclass(frozen=True, slots=True)
-class Slots:
-    """Places for negatives, each beside a conclusion of its split with the same head.
-
-    Parameters
-    ----------
-    split
-        int8[n], places in `SPLITS`.
-    head
-        int64[n], the predicate of the head (see `heads_of`).
-    rule, edit
-        int64[n]: the rule of R, and which of its edits; -1 where a near miss is not wanted.
-    conclusion
-        int32[n, 3], a conclusion of that rule; of any rule with that head where `rule` is -1.
-    salt
-        uint64[n], for all that is random about a slot.
-    edits
-        For each rule of R its edits.
-    """
-
-    split: npt.NDArray[np.int8]
-    head: Ints
-    rule: Ints
-    edit: Ints
-    conclusion: Triples
-    salt: npt.NDArray[np.uint64]
-    edits: tuple[tuple[Edit, ...], ...]
-
-    def __len__(self) -> int:
-        return len(self.split)
-
-
-def heads_of(graph: KnowledgeGraph, triples: Triples) -> Ints:
-    """Return int64[n], a number for each triple's predicate: its relation, or for a type triple its type."""
-    relations = triples[:, 1].astype(np.int64)
-    if graph.type_relation is None:
-        return relations
-    types = len(graph.relations) + triples[:, 2].astype(np.int64)
-    return np.where(relations == graph.type_relation, types, relations)
-
-
-def slots_of(context: Context) -> Slots:
-    """Return the slots of all splits.
-
-    Each split has as many slots for a head as it has conclusions with it, so that the head says nothing. The
-    pairs (rule, edit) of the rules with that head, as far as they have conclusions in the split, get equal
-    numbers of slots, and go through the rule's conclusions in a random order, from the beginning again
-    where there are fewer. Near misses of a rule whose only near miss is its complement get a part only, see
-    `complement_share`; the other slots are without one. So are all those of a head whose rules have no near
-    misses.
-    """
-    edits = tuple(_edits(rule) for rule in context.rules)
-    rows = [(place, *row) for place in range(len(SPLITS)) for row in _of_split(context, place, edits)]
-    counts = [len(row[4]) for row in rows]
-    split, head, rule, edit = (np.repeat(np.array([row[i] for row in rows], dtype=np.int64), counts) for i in range(4))
-    conclusion = np.concatenate([np.empty((0, 3), dtype=np.int32), *(row[4] for row in rows)])
-    return Slots(split.astype(np.int8), head, rule, edit, conclusion, _salts(context, len(split)), edits)
-
-
-def _edits(rule: Rule) -> tuple[Edit, ...]:
-    """Return the edits of a rule; none where conclusions of one rule have several types as heads."""
-    one = not rule.head.is_type or isinstance(rule.head.object, Constant)
-    return edits_of(rule) if one else ()
-
-
-def first_served(context: Context, slots: Slots) -> npt.NDArray[np.bool_]:
-    """Return bool[n]: the slots of valid and test for rules whose only near miss is their complement.
-
-    There are few of those, and train has most of the slots. What is evaluated has to be as it should be.
-    """
-    complement = np.array([*map(is_own_complement, context.rules), False], dtype=bool)  # -1 is the last one
-    return np.asarray((slots.split > 0) & complement[slots.rule])
-
-
-def _salts(context: Context, count: int) -> npt.NDArray[np.uint64]:
-    rng = generator(context.recipe.seed, "negatives", "nm", "salts")
-    return rng.integers(0, 2**63, size=count, dtype=np.int64).astype(np.uint64)
-
-
-def _of_split(context: Context, place: int, edits: Sequence[Sequence[Edit]]) -> list[_Share]:
-    """Return the shares of one split."""
-    split = SPLITS[place]
-    triples = context.conclusions[split]
-    heads = heads_of(context.kg, triples)
-    found = context.engine.derivations(context.rules, triples)
-    own = {rule: triples[found.triple[found.rule == rule]] for rule in np.unique(found.rule).tolist()}
-    rows: list[_Share] = []
-    by_head: dict[int, list[int]] = {}
-    for rule, concluded in own.items():
-        if edits[rule]:
-            by_head.setdefault(int(heads_of(context.kg, concluded[:1])[0]), []).append(rule)
-    numbers, sizes = np.unique(heads, return_counts=True)
-    for head, size in zip(numbers.tolist(), sizes.tolist(), strict=True):
-        rules = by_head.get(head, [])
-        wanted = _wanted(context, rules, own, size)
-        rows += _shares(context, split, head, rules, own, edits, wanted)
-        if size > wanted:
-            spare = triples[heads == head]
-            rows.append((head, -1, -1, _cycled(context, spare, size - wanted, split, head, "spare")))
-    return rows
-
-
-def _wanted(context: Context, rules: Sequence[int], own: Mapping[int, Triples], size: int) -> int:
-    """Return how many near misses are wanted among a head's negatives."""
-    if not rules:
-        return 0
-    if not all(is_own_complement(context.rules[rule]) for rule in rules):
-        return size
-    found = [connected_otherwise(context.base, own[rule], context.rules[rule]) for rule in rules]
-    return min(ceil(size * complement_share(float(np.concatenate(found).mean()))), size)
-
-
-def _shares(
-    context: Context,
-    split: str,
-    head: int,
-    rules: Sequence[int],
-    own: Mapping[int, Triples],
-    edits: Sequence[Sequence[Edit]],
-    wanted: int,
-) -> list[_Share]:
-    """Return the shares of the pairs (rule, edit) of a head."""
-    pairs = [(rule, edit) for rule in sorted(rules) for edit in range(len(edits[rule]))]
-    if not pairs:
-        return []
-    each, rest = divmod(wanted, len(pairs))
-    names = np.array([rule * 64 + edit for rule, edit in pairs], dtype=np.int64)
-    order = hash_order(names, salt(context.recipe.seed, "negatives", "nm", "shares", split, head))
-    more = np.zeros(len(pairs), dtype=np.int64)
-    more[order[:rest]] = 1
-    return [
-        (head, rule, edit, _cycled(context, own[rule], each + int(one), split, rule, edit))
-        for (rule, edit), one in zip(pairs, more, strict=True)
-        if each + one
-    ]
-
-
-def _cycled(context: Context, triples: Triples, count: int, *stage: object) -> Triples:
-    """Return `count` of these triples in a random order, again and again where there are fewer."""
-    order = hash_order(context.kg.keys.pack(triples), salt(context.recipe.seed, "negatives", "nm", "anchors", *stage))
-    return triples[np.resize(order, count)]
-
-
 Mask = npt.NDArray[np.bool_]
 
 # After this much work, in values looked at, the search for the other ends of an anchor is given up. What it
 # has found by then was met in an order that is random at each step, but not uniform over all ends.
 BUDGET = 2**11
+# A relation that is not left out of any: the graph does not have the one that was replaced.
+NOWHERE = -2
+
+
+# -- the graph -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SearchIndex:
+    """A graph as the kernels see it: by relation, by entity, and whatever the relation."""
+
+    graph: KnowledgeGraph
+    _spreads: dict[int | None, tuple[float, float, float]] = field(default_factory=dict)
+
+    @cached_property
+    def arrays(self) -> tuple[npt.NDArray[Any], ...]:
+        """The pairs of each relation, the steps from each entity, and the distinct pairs of all relations."""
+        index, steps = self.graph.index, self.graph.steps
+        by_relation = (index.offsets, index.subjects, index.objects)
+        return *by_relation, steps.pointers, steps.steps, steps.ends, *self._neighbours(0, 2), *self._neighbours(2, 0)
+
+    def spread(self, relation: int | None) -> tuple[float, float, float]:
+        """Return how many objects a subject has, how many subjects an object has, and how many pairs exist.
+
+        Of a relation, or of all with None. Those with many are met more often, so they count more.
+        """
+        if relation not in self._spreads:
+            if relation is None:
+                out, into = np.diff(self.arrays[6]), np.diff(self.arrays[9])
+            else:
+                out, into = (np.bincount(pairs[0]) for pairs in self._pairs_of(relation))
+            pairs = float(out.sum())
+            mean = [float((d.astype(np.float64) ** 2).sum() / max(pairs, 1.0)) for d in (out, into)]
+            self._spreads[relation] = (mean[0], mean[1], pairs)
+        return self._spreads[relation]
+
+    def _pairs_of(self, relation: int) -> tuple[tuple[npt.NDArray[np.int32], ...], ...]:
+        return self.graph.index.pairs(relation), self.graph.index.inverse_pairs(relation)
+
+    def another(self, relation: int, subjects: Ints, objects: Ints) -> Ints:
+        """Return for each pair the least relation but one that connects it; -1 for none."""
+        found = np.full(len(subjects), -1, dtype=np.int64)
+        pairs, first, count, relations = self._by_pair
+        there, places = places_of(pairs, subjects * len(self.graph.entities) + objects)
+        there &= (subjects >= 0) & (objects >= 0)
+        for turn in (1, 0):
+            asked = there & (count[places] > turn) if len(pairs) else there
+            at = first[places[asked]] + turn
+            found[asked] = np.where(relations[at] != relation, relations[at], found[asked])
+        return found
+
+    @cached_property
+    def _by_pair(self) -> tuple[Ints, Ints, Ints, npt.NDArray[np.int32]]:
+        return self._distinct_pairs(0, 2)
+
+    def _distinct_pairs(self, first: int, second: int) -> tuple[Ints, Ints, Ints, npt.NDArray[np.int32]]:
+        """Return the distinct pairs, where each begins in the list of relations, their numbers, the list."""
+        graph = self.graph
+        triples = graph.triples
+        if graph.type_relation is not None:
+            triples = triples[triples[:, 1] != graph.type_relation]
+        keys = triples[:, first].astype(np.int64) * len(graph.entities) + triples[:, second]
+        order = np.lexsort((triples[:, 1], keys))
+        distinct, start, count = np.unique(keys[order], return_index=True, return_counts=True)
+        return distinct, start, count, triples[order, 1]
+
+    def _neighbours(self, first: int, second: int) -> tuple[npt.NDArray[Any], ...]:
+        """Return row pointers, the other ends, and the one relation of a pair, -1 where there are several."""
+        entities = len(self.graph.entities)
+        distinct, start, count, relations = self._by_pair if first == 0 else self._distinct_pairs(first, second)
+        only = np.where(count == 1, relations[start], -1).astype(np.int32)
+        pointers = np.searchsorted(distinct, np.arange(entities + 1, dtype=np.int64) * entities)
+        return pointers, (distinct % max(entities, 1)).astype(np.int32), only
+
+
+# -- plans ---------------------------------------------------------------------------------------------
+
+
+class Ends(NamedTuple):
+    """The variables of a rule's head, subject first: two, one or none; and the column of each, 0 or 2."""
+
+    free: tuple[Variable, ...]
+    columns: tuple[int, ...]
+
+
+def ends_of(rule: Rule) -> Ends:
+    """Return the ends of a rule's conclusions."""
+    free = rule.head.variables
+    return Ends(free, tuple(2 * rule.head.terms.index(variable) for variable in free))
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """Near misses that are asked for.
+class SearchPlan:
+    """The steps of a search.
+
+    Parameters
+    ----------
+    steps
+        int64[k, 6], see `near_miss_kernels`.
+    unequal
+        int64[q, 2], the inequalities in the order in which steps complete them.
+    size
+        How many variables there are.
+    numbers
+        Of the rule's variables; two that were made equal have the same.
+    wildcard
+        The atom whose relation or type was replaced, as bound terms; None for other edits.
+    """
+
+    steps: Ints
+    unequal: Ints
+    size: int
+    numbers: Mapping[Variable, int]
+    wildcard: tuple[int, int, int] | None
+
+
+class _Step(NamedTuple):
+    what: int
+    relation: int
+    subject: int
+    object: int
+
+
+def plan(rule: Rule, edit: Edit, index: SearchIndex, bound: Sequence[Variable]) -> SearchPlan | None:
+    """Return the steps of a search for what a near miss concludes; None if it never concludes anything.
+
+    Where an inequality between variables is dropped, they are made equal: a witness in which they differ is
+    one of the rule itself.
+
+    Parameters
+    ----------
+    rule, edit
+        The near miss.
+    index
+        The graph in which it is evaluated.
+    bound
+        Variables that have a value from the start.
+    """
+    terms = _Terms(index.graph, rule.variables)
+    if edit.kind == "drop-inequality":
+        terms.merge(rule.body[edit.part])
+    steps: list[_Step] = []
+    unequal: list[tuple[int, int]] = []
+    wildcard: tuple[int, int, int] | None = None
+    for place, part in enumerate(rule.body):
+        kind = edit.kind if place == edit.part else ""
+        if kind.startswith("drop"):
+            continue
+        if isinstance(part, Inequality):
+            left, right = map(terms.number, part.terms)
+            if left is not None and right is not None:  # a constant that is not there differs from all others
+                unequal.append((left, right))
+            continue
+        step = terms.step(part, kind, unequal)
+        if step is None:
+            return None
+        if kind == "replace":
+            wildcard = (step.subject, step.relation, step.object)
+        if step.relation != ABSENT:  # nothing to forbid otherwise
+            steps.append(step)
+    if any(left == right for left, right in unequal):
+        return None
+    rows, pairs = _ordered(steps, unequal, {terms.numbers[v] for v in bound}, index)
+    return SearchPlan(rows, pairs, terms.size, {v: terms.numbers[v] for v in rule.variables}, wildcard)
+
+
+class _Terms:
+    """Gives the terms of a rule numbers: variables 0, 1, …, constants the complement of their ids."""
+
+    def __init__(self, graph: KnowledgeGraph, variables: Sequence[Variable]) -> None:
+        self.graph = graph
+        self.numbers: dict[Term, int] = {v: i for i, v in enumerate(variables)}
+        self.size = len(variables)
+
+    def merge(self, part: BodyAtom) -> None:
+        """Make both sides of an inequality the same variable; one with a constant is just forgotten."""
+        left, right = part.terms
+        if isinstance(left, Variable) and isinstance(right, Variable):
+            old, new = self.numbers[left], self.numbers[right]
+            self.numbers = {term: new if number == old else number for term, number in self.numbers.items()}
+
+    def number(self, term: Term) -> int | None:
+        """Return the number of a term; None for a constant that the graph does not have."""
+        if isinstance(term, Constant):
+            place = self.graph.entities.get(term.name)
+            return None if place is None else ~place
+        if term not in self.numbers:
+            self.numbers[term] = self._fresh()
+        return self.numbers[term]
+
+    def _fresh(self) -> int:
+        self.size += 1
+        return self.size - 1
+
+    def step(self, part: Any, kind: str, unequal: list[tuple[int, int]]) -> _Step | None:
+        """Return the step for an atom or a negated atom; None for an atom that never holds."""
+        atom: Atom = part if isinstance(part, Atom) else part.atom
+        relation = relation_of(atom, self.graph)
+        if not isinstance(part, Atom) and atom.subject == atom.object and atom.subject not in self.numbers:
+            # not (z,R,z): the same for all witnesses.
+            return None if relation in self.graph.looped else _Step(NONE_OF, ABSENT, 0, 0)
+        subject, object_ = map(self.number, atom.terms)
+        if kind == "replace" and atom.is_type:
+            # Any type but one: a further variable that must differ from it.
+            other = self._fresh()
+            if object_ is not None:
+                unequal.append((other, object_))
+            object_ = other
+        if not isinstance(part, Atom):
+            absent = relation == ABSENT or subject is None or object_ is None
+            return _Step(NONE_OF, ABSENT if absent else relation, subject or 0, object_ or 0)
+        if subject is None or object_ is None or (relation == ABSENT and (kind != "replace" or atom.is_type)):
+            return None
+        if kind == "replace" and not atom.is_type:
+            return _Step(ANY, relation if relation != ABSENT else NOWHERE, subject, object_)
+        if kind == "reverse":
+            subject, object_ = object_, subject
+        return _Step(RELATION, relation, subject, object_)
+
+
+def _ordered(
+    steps: Sequence[_Step], unequal: Sequence[tuple[int, int]], bound: set[int], index: SearchIndex
+) -> tuple[Ints, Ints]:
+    """Put steps into an order: the next one is that which should give the fewest values."""
+
+    def has_value(term: int) -> bool:
+        return term < 0 or term in bound
+
+    def values(step: _Step) -> float:
+        """Return how many values a step should give: none to speak of for a check, all pairs for an open one."""
+        subject, object_ = has_value(step.subject), has_value(step.object)
+        if subject and object_:
+            return 0.0
+        out, into, every = index.spread(step.relation if step.what == RELATION else None)
+        return out if subject else into if object_ else every
+
+    pending, waiting = list(steps), list(unequal)
+    rows: list[tuple[int, ...]] = []
+    pairs: list[tuple[int, int]] = []
+    while pending:
+        # A negated atom waits for the values of the others; what is still open then stands for anything.
+        givers = [s for s in pending if s.what != NONE_OF] or pending
+        best = min(givers, key=lambda s: (values(s), steps.index(s)))
+        pending.remove(best)
+        if best.what != NONE_OF:
+            bound |= {t for t in (best.subject, best.object) if t >= 0}
+        done = [pair for pair in waiting if all(map(has_value, pair))]
+        waiting = [pair for pair in waiting if pair not in done]
+        rows.append((*best, len(pairs), len(pairs) + len(done)))
+        pairs += done
+    return np.array(rows, dtype=np.int64).reshape(-1, 6), np.array(pairs, dtype=np.int64).reshape(-1, 2)
+
+
+# -- searches ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """Near misses that slots ask for.
 
     Parameters
     ----------
@@ -209,61 +311,45 @@ class Asked:
     side: Ints
     anchor: Ints
 
-    def __getitem__(self, places: npt.NDArray[Any]) -> Asked:
-        columns = (self.slot, self.rule, self.edit, self.side, self.anchor)
-        return Asked(*(column[places] for column in columns))
+    def __getitem__(self, places: npt.NDArray[Any]) -> Requests:
+        return Requests(*(getattr(self, column.name)[places] for column in fields(self)))
 
     def __len__(self) -> int:
         return len(self.slot)
 
 
 @dataclass
-class Search:
+class NearMissSearch:
     """Finds candidates; plans and whole sets of ends are made once.
 
     Parameters
     ----------
     context
         What negatives are made from.
-    slots
-        Where they go; their salts decide the order of candidates.
+    edits
+        For each rule of R its edits.
+    salts
+        uint64[slots], which decide the order of each slot's candidates.
     budget
         See `BUDGET`.
     """
 
     context: Context
-    slots: Slots
+    edits: Sequence[Sequence[Edit]]
+    salts: npt.NDArray[np.uint64]
     budget: int = BUDGET
     spent: int = 0
     searched: int = 0
-    _plans: dict[tuple[int, int, int], Plan | None] = field(default_factory=dict)
+    _plans: dict[tuple[int, int, int], SearchPlan | None] = field(default_factory=dict)
     _forms: dict[tuple[int, int, int], tuple[int, ...]] = field(default_factory=dict)
-    _every: dict[tuple[int, int], Triples] = field(default_factory=dict)
+    _every: dict[tuple[int, int], Ints] = field(default_factory=dict)
     _stamp: int = 0
-    _seen_by: list[Ints] = field(default_factory=list)
+    _marks: list[Ints] = field(default_factory=list)
 
     @cached_property
-    def index(self) -> Index:
+    def index(self) -> SearchIndex:
         """The graph K as the kernels see it."""
-        return Index(self.context.kg)
-
-    @property
-    def _seen(self) -> Ints:
-        return self._marks(1)[0]
-
-    def _marks(self, count: int) -> list[Ints]:
-        """Return arrays in which searches mark what they have seen, one for each thread."""
-        while len(self._seen_by) < count:
-            self._seen_by.append(np.full(len(self.context.kg.entities), -1, dtype=np.int64))
-        return self._seen_by[:count]
-
-    def rule(self, number: int) -> Rule:
-        """Return a rule of R."""
-        return self.context.rules[number]
-
-    def edit(self, rule: int, number: int) -> Edit:
-        """Return an edit of a rule."""
-        return self.slots.edits[rule][number]
+        return SearchIndex(self.context.kg)
 
     @cached_property
     def ends(self) -> tuple[Ends, ...]:
@@ -274,32 +360,14 @@ class Search:
         """Say whether the conclusions of a rule have two ends that can be told apart."""
         return len(self.ends[rule].free) == 2
 
-    def plan(self, rule: int, edit: int, side: int) -> Plan | None:
+    def plan(self, rule: int, edit: int, side: int) -> SearchPlan | None:
         """Return the plan from one end; side 2 is from both, side -1 from none."""
         key = (rule, edit, side)
         if key not in self._plans:
             free = self.ends[rule].free
             bound = {-1: (), 2: free}.get(side, free[side : side + 1])
-            self._plans[key] = plan(self.rule(rule), self.edit(rule, edit), self.index, bound)
+            self._plans[key] = plan(self.context.rules[rule], self.edits[rule][edit], self.index, bound)
         return self._plans[key]
-
-    def propose(self, asked: Asked, most: int) -> tuple[Ints, Ints]:
-        """Return int64[n, most] keys of candidates in a random order, -1 beyond the last, and how many exist.
-
-        Nothing of P_all is among them; whether one is derivable has to be seen.
-        """
-        keys = np.full((len(asked), most), -1, dtype=np.int64)
-        counts = np.zeros(len(asked), dtype=np.int64)
-        able = np.zeros(len(asked), dtype=bool)
-        for (rule, edit, side), places in grouped(asked.rule, asked.edit, asked.side):
-            if not self.anchored(rule):
-                keys[places], counts[places] = self._from_all(rule, edit, asked.slot[places], most)
-            else:
-                able[places] = self.plan(rule, edit, side) is not None
-        mine = np.flatnonzero(able)
-        if len(mine):
-            keys[mine], counts[mine] = self._from_anchors(asked[mine], most)
-        return keys, counts
 
     def negative(self, keys: Ints) -> Mask:
         """Return for each key, -1 for none, whether its triple is truly negative."""
@@ -329,87 +397,98 @@ class Search:
             found[[relation_of(head, graph) for head in heads]] = wanted
         return found
 
-    def _from_anchors(self, asked: Asked, most: int) -> tuple[Ints, Ints]:
-        """Give slots candidates from their anchors; all at once, since there are many small searches."""
-        from loginfer.benchmark.negatives.near_miss_kernels import propose
+    def propose(self, requests: Requests, most: int) -> tuple[Ints, Ints]:
+        """Return int64[n, most] keys of candidates in a random order, -1 beyond the last, and how many exist.
 
-        order = np.lexsort((asked.anchor, asked.side, asked.edit, asked.rule))
-        asked = asked[order]
-        steps, unequal, plans, number = self._joined(asked)
-        known, salts = self.context.everything.packed, self.slots.salt[asked.slot]
+        Nothing of P_all is among them; whether one is derivable has to be seen.
+        """
+        keys = np.full((len(requests), most), -1, dtype=np.int64)
+        counts = np.zeros(len(requests), dtype=np.int64)
+        able = np.zeros(len(requests), dtype=bool)
+        for (rule, edit, side), places in grouped(requests.rule, requests.edit, requests.side):
+            if not self.anchored(rule):
+                keys[places], counts[places] = self._from_all(rule, edit, requests.slot[places], most)
+            else:
+                able[places] = self.plan(rule, edit, side) is not None
+        mine = np.flatnonzero(able)
+        if len(mine):
+            keys[mine], counts[mine] = self._from_anchors(requests[mine], most)
+        return keys, counts
+
+    def _from_anchors(self, requests: Requests, most: int) -> tuple[Ints, Ints]:
+        """Give slots candidates from their anchors; all at once, since there are many small searches."""
+        order = np.lexsort((requests.anchor, requests.side, requests.edit, requests.rule))
+        requests = requests[order]
+        steps, unequal, plans, number = self._joined_plans(requests)
+        known, salts = self.context.everything.packed, self.salts[requests.slot]
 
         def of_part(part: slice, seen: Ints) -> tuple[Ints, Ints, Mask]:
             result: tuple[Ints, Ints, Mask] = propose(
-                self.index.arrays, steps, unequal, plans, number[part], asked.anchor[part], salts[part],
+                self.index.arrays, steps, unequal, plans, number[part], requests.anchor[part], salts[part],
                 known, self.budget, seen, self._stamp, most,
             )  # fmt: skip
             return result
 
-        parts = _parts(number, asked.anchor)
+        parts = _parts(number, requests.anchor)
         with ThreadPoolExecutor(len(parts)) as threads:
-            results = list(threads.map(of_part, parts, self._marks(len(parts))))
+            results = list(threads.map(of_part, parts, self._seen(len(parts))))
         ends, counts, spent = (np.concatenate(column) for column in zip(*results, strict=True))
-        self._stamp += len(asked)
-        self.searched += len(asked)
+        self._stamp += len(requests)
+        self.searched += len(requests)
         self.spent += int(spent.sum())
         form = plans[number][:, None, -3:]
-        made = form[..., 0] + form[..., 1] * asked.anchor[:, None] + form[..., 2] * ends
+        triples = form[..., 0] + form[..., 1] * requests.anchor[:, None] + form[..., 2] * ends
         keys, found = np.empty_like(ends), np.empty_like(counts)
-        keys[order], found[order] = np.where(ends >= 0, made, -1), counts
+        keys[order], found[order] = np.where(ends >= 0, triples, -1), counts
         return keys, found
 
-    def _joined(self, asked: Asked) -> tuple[Ints, Ints, Ints, Ints]:
+    def _seen(self, count: int) -> list[Ints]:
+        """Return arrays in which searches mark what they have seen, one for each thread."""
+        while len(self._marks) < count:
+            self._marks.append(np.full(len(self.context.kg.entities), -1, dtype=np.int64))
+        return self._marks[:count]
+
+    def _joined_plans(self, requests: Requests) -> tuple[Ints, Ints, Ints, Ints]:
         """Return steps and inequalities of all plans that are asked for, the plans, and which is whose.
 
-        What is asked must be sorted by rule, edit and side.
+        Requests must be sorted by rule, edit and side, and have a plan.
         """
-        columns = np.stack([asked.rule, asked.edit, asked.side], axis=1)
-        fresh = np.ones(len(asked), dtype=bool)
+        columns = np.stack([requests.rule, requests.edit, requests.side], axis=1)
+        fresh = np.ones(len(requests), dtype=bool)
         fresh[1:] = (columns[1:] != columns[:-1]).any(axis=1)
-        steps, unequal = [np.empty((0, 6), dtype=np.int64)], [np.empty((0, 2), dtype=np.int64)]
-        rows: list[tuple[int, ...]] = []
-        begin = [0, 0]
-        for rule, edit, side in columns[fresh].tolist():
-            made = self.plan(rule, edit, side)
-            if made is None:
-                raise ValueError(f"rule {rule} with its edit {edit} never concludes anything")
-            end = [begin[0] + len(made.steps), begin[1] + len(made.unequal)]
-            rows.append((begin[0], end[0], begin[1], end[1], *self._form(rule, edit, side)))
-            steps.append(made.steps)
-            unequal.append(made.unequal)
-            begin = end
-        plans = np.array(rows, dtype=np.int64).reshape(-1, 10)
-        return np.concatenate(steps), np.concatenate(unequal), plans, np.cumsum(fresh) - 1
+        keys = [(rule, edit, side) for rule, edit, side in columns[fresh].tolist()]
+        found = [made for key in keys if (made := self.plan(*key)) is not None]
+        steps, unequal = [made.steps for made in found], [made.unequal for made in found]
+        rows = np.zeros((len(keys), 10), dtype=np.int64)
+        for column, parts in ((0, steps), (2, unequal)):
+            rows[:, column + 1] = np.cumsum([len(part) for part in parts])
+            rows[1:, column] = rows[:-1, column + 1]
+        for key, made in zip(keys, found, strict=True):
+            if key not in self._forms:
+                self._forms[key] = self._form(key[0], key[2], made)
+        rows[:, 4:] = [self._forms[key] for key in keys]
+        return np.concatenate(steps), np.concatenate(unequal), rows, np.cumsum(fresh) - 1
 
-    def _form(self, rule: int, edit: int, side: int) -> tuple[int, ...]:
-        """Return what kernels need of a plan beside its steps (see `near_miss_kernels`), made once."""
-        key = (rule, edit, side)
-        if key not in self._forms:
-            self._forms[key] = self._made_form(key)
-        return self._forms[key]
-
-    def _made_form(self, key: tuple[int, int, int]) -> tuple[int, ...]:
-        """Return a plan's size, its bound and wanted variable, and what makes keys of their values."""
-        rule, _, side = key
-        graph, made, ends = self.context.kg, self._plans[key], self.ends[rule]
-        if made is None:
-            raise ValueError(f"{key} has no plan")
+    def _form(self, rule: int, side: int, found: SearchPlan) -> tuple[int, ...]:
+        """Return a plan's size, its bound and its target variable, and what makes keys of their values."""
+        graph, ends = self.context.kg, self.ends[rule]
         # A key is a + b * anchor + c * end.
         probe = np.zeros((3, 3), dtype=np.int32)
-        probe[:, 1] = graph.relation_id(str(self.rule(rule).head.relation))
+        probe[:, 1] = graph.relation_id(str(self.context.rules[rule].head.relation))
         probe[1, ends.columns[side]] = 1
         probe[2, ends.columns[1 - side]] = 1
         base, anchor, end = graph.keys.pack(probe).tolist()
-        numbers = (made.numbers[ends.free[side]], made.numbers[ends.free[1 - side]])
-        return made.size, *numbers, base, anchor - base, end - base
+        numbers = (found.numbers[ends.free[side]], found.numbers[ends.free[1 - side]])
+        return found.size, *numbers, base, anchor - base, end - base
 
     def _from_all(self, rule: int, edit: int, slots: Ints, most: int) -> tuple[Ints, Ints]:
         """Give slots candidates of a near miss whose conclusions have one end at most."""
-        every = self.every(rule, edit)
-        keys = self.context.kg.keys.pack(every)
+        if (rule, edit) not in self._every:
+            self._every[rule, edit] = self._all(rule, edit)
+        keys = self._every[rule, edit]
         found = np.full((len(slots), most), -1, dtype=np.int64)
         if len(keys):
-            rng = np.random.Generator(np.random.PCG64(int(self.slots.salt[slots[0]])))
+            rng = np.random.Generator(np.random.PCG64(int(self.salts[slots[0]])))
             order = keys[rng.permutation(len(keys))]
             # One after the other, each slot from another place on: they rarely want the same.
             start = np.arange(len(slots)) * max(len(order) // max(len(slots), 1), 1)
@@ -417,58 +496,40 @@ class Search:
             found[:, :width] = order[(start[:, None] + np.arange(width)) % len(order)]
         return found, np.full(len(slots), len(keys), dtype=np.int64)
 
-    def every(self, rule: int, edit: int) -> Triples:
-        """Return all conclusions of a near miss with one end at most, without those of P_all."""
-        key = (rule, edit)
-        if key not in self._every:
-            self._every[key] = self._all(rule, edit)
-        return self._every[key]
-
-    def _all(self, rule: int, edit: int) -> Triples:
-        from loginfer.benchmark.negatives.near_miss_kernels import every_end
-
-        made = self.plan(rule, edit, -1)
-        ends = self.ends[rule]
-        if made is None or not ends.free:
-            return np.empty((0, 3), dtype=np.int32)
-        target = made.numbers[ends.free[0]]
-        values = every_end(self.index.arrays, made.steps, made.unequal, made.size, target, self._seen, self._stamp)
+    def _all(self, rule: int, edit: int) -> Ints:
+        """Return the sorted keys of all conclusions of a near miss with one end at most, without those of P_all."""
+        found, ends = self.plan(rule, edit, -1), self.ends[rule]
+        if found is None or not ends.free:
+            return np.empty(0, dtype=np.int64)
+        target = found.numbers[ends.free[0]]
+        seen = self._seen(1)[0]
+        values = every_end(self.index.arrays, found.steps, found.unequal, found.size, target, seen, self._stamp)
         self._stamp += 1
-        graph, head = self.context.kg, self.rule(rule).head
+        graph, head = self.context.kg, self.context.rules[rule].head
         triples = np.empty((len(values), 3), dtype=np.int32)
         triples[:, 1] = graph.relation_id(str(head.relation))
         for column, term in ((0, head.subject), (2, head.object)):
             triples[:, column] = values if term == ends.free[0] else graph.entity_id(term.name)
-        triples = triples[~self.context.everything.contains(triples)]
-        return triples[np.argsort(graph.keys.pack(triples))]
+        return np.sort(graph.keys.pack(triples[~self.context.everything.contains(triples)]))
 
     def replaced_by(self, rule: int, edit: int, triples: Triples) -> Ints:
         """Return for each triple the relation (or type) with which the near miss concludes it; -1 for none.
 
         Of several, the first witness has the one with the smallest id.
         """
-        from loginfer.benchmark.negatives.near_miss_kernels import first_witness
-
-        found = np.full(len(triples), -1, dtype=np.int64)
-        made = self.plan(rule, edit, 2)
-        if made is None or made.wildcard is None:
-            return found
-        free = self.ends[rule]
-        numbers = [made.numbers[variable] for variable in free.free]
-        ends = triples[:, list(free.columns)].astype(np.int64)
+        found, ends = self.plan(rule, edit, 2), self.ends[rule]
+        if found is None or found.wildcard is None:
+            return np.full(len(triples), -1, dtype=np.int64)
+        first, second = (*(found.numbers[variable] for variable in ends.free), -1, -1)[:2]
         pairs = np.zeros((len(triples), 2), dtype=np.int64)
-        pairs[:, : ends.shape[1]] = ends
-        first, second = (*numbers, -1, -1)[:2]
+        pairs[:, : len(ends.columns)] = triples[:, list(ends.columns)]
         rows = first_witness(
-            self.index.arrays, made.steps, made.unequal, made.size, first, second, pairs,
-            np.int64(2**40), self._seen,
+            self.index.arrays, found.steps, found.unequal, found.size, first, second, pairs,
+            np.int64(2**40), self._seen(1)[0],
         )  # fmt: skip
-        subject, relation, object_ = made.wildcard
+        subject, relation, object_ = found.wildcard
         s, o = (rows[:, t] if t >= 0 else np.full(len(rows), ~t) for t in (subject, object_))
-        graph = self.context.kg
-        if relation == graph.type_relation:
-            return np.asarray(o)
-        return self.index.another(relation, s.astype(np.int64), o.astype(np.int64))
+        return np.asarray(o) if relation == self.context.kg.type_relation else self.index.another(relation, s, o)
 
 
 def _parts(plans: Ints, anchors: Ints) -> list[slice]:

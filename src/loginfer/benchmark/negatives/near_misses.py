@@ -1,160 +1,40 @@
-"""Nm.
+"""Near misses: negatives that would follow if one part of a rule's body were another.
 
-Position-aware negatives with given heads, for slots that no near miss fills.
-
-Near misses: negatives that would follow if one part of a rule's body were another.
-
-All splits are drawn in one pass, but for slots that `first_served` says come first. Each slot asks its near
-miss for the other end of its anchor, which is the subject or the object of a conclusion. Where that gives
-nothing, it looks further, in this order: from the other end of the conclusion, with the rule's other edits,
-from other subjects or objects of the head's relation, from any constant that stands in K where the anchor
-does in the rule's body (both with one edit after the other), with an edit that drops the atom between the
-ends; what is left then is filled by position-aware corruption with the same head.
+Each split has slots for negatives, each beside a conclusion with the same head (`slots_of`). All splits are drawn
+in one pass, but for slots that come first (`first_served`). Each slot asks its near miss for the other end of its
+anchor, which is the subject or the object of a conclusion. Where that gives nothing, it looks further, in this
+order: from the other end of the conclusion, with the rule's other edits, from other subjects or objects of the
+head's relation, from any constant that stands in K where the anchor does in the rule's body (both with one edit
+after the other), with an edit that drops the atom between the ends; what is left then is filled by position-aware
+corruption with the same head.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import ceil
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.benchmark.benchmark import POSITIONS, SPLITS, NegativeSet, Origins, Split
-from loginfer.benchmark.negatives.context import Context, SplitNegatives, assemble, origins_from
+from loginfer.benchmark.benchmark import SPLITS, NegativeSet, Origins, Split
+from loginfer.benchmark.negatives.context import Context, SplitNegatives, assemble, heads_of, origins_from
+from loginfer.benchmark.negatives.corruption import Corruptions
 from loginfer.benchmark.negatives.methods import SOURCES
-from loginfer.benchmark.negatives.near_miss_kernels import ends_of
-from loginfer.benchmark.negatives.near_miss_search import Asked, Search, Slots, first_served, heads_of, slots_of
-from loginfer.benchmark.negatives.spaces import Space, listed, rectangle, union
-from loginfer.benchmark.negatives.spaces import draw as draw_of_sampler
+from loginfer.benchmark.negatives.near_miss_search import NearMissSearch, Requests
+from loginfer.benchmark.negatives.spaces import draw, listed, rectangle, union
+from loginfer.benchmark.program import complement_share, connected_otherwise
 from loginfer.engine.binding import relation_of
 from loginfer.kg import Triples
 from loginfer.kg.graph import distinct_keys, grouped, member, merged_keys
-from loginfer.logic.subrules import EDITS, tears_apart
-from loginfer.randomness import generator, mixed_numbers
+from loginfer.logic.rule import Constant, Rule
+from loginfer.logic.subrules import EDITS, Edit, edits_of, is_own_complement, tears_apart
+from loginfer.randomness import generator, hash_order, mixed_numbers, salt
 
+Ids = npt.NDArray[np.int32]
 Ints = npt.NDArray[np.int64]
-Positions = npt.NDArray[np.int8]
-
-
-@dataclass(frozen=True, slots=True)
-class Spare:
-    """Negatives for slots.
-
-    Parameters
-    ----------
-    slot, key
-        int64[n]: slots and the keys of their triples.
-    """
-
-    slot: Ints
-    key: Ints
-
-
-def draw_spare(context: Context, slots: Slots, open_: Ints, taken: Ints) -> Spare:
-    """Draw position-aware negatives for open slots: of the same split, with the same head.
-
-    For train, then valid, then test; but under `sound`, where candidates are so few that valid or test would
-    be left with less, the other way round (see `found.draw_in_turn`).
-
-    Parameters
-    ----------
-    context
-        What negatives are made from.
-    slots, open_
-        The slots, and which of them need something.
-    taken
-        Sorted keys of negatives that there are already.
-    """
-    groups = grouped(slots.split[open_].astype(np.int64), slots.head[open_])
-    spare = _draw_groups(context, groups, open_, taken)
-    short = (slots.split[open_] > 0).sum() > (slots.split[spare.slot] > 0).sum()
-    if short and context.recipe.protocol == "sound":
-        spare = _draw_groups(context, sorted(groups, key=lambda group: -group[0][0]), open_, taken)
-    return spare
-
-
-def _draw_groups(context: Context, groups: Sequence[tuple[tuple[int, ...], Ints]], open_: Ints, taken: Ints) -> Spare:
-    """Draw for the slots of one split and head after the other."""
-    keys = context.kg.keys
-    slot, key = [open_[:0]], [open_[:0]]
-    for (place, head), where in groups:
-        rng = generator(context.recipe.seed, "negatives", "nm", "spare", SPLITS[place], head)
-        of_subject, of_object = _corruptions(context, place, head)
-        space = union([*of_subject, *of_object])
-        found = draw_of_sampler(
-            space, len(where), rng, context.truth.negative, taken=listed(keys.unpack(taken), keys)
-        ).triples
-        mine = keys.pack(found)
-        taken = merged_keys(taken, np.sort(mine))
-        slot.append(open_[where[: len(mine)]])
-        key.append(mine)
-    return Spare(np.concatenate(slot), np.concatenate(key))
-
-
-def replaced_positions(context: Context, slots: Slots, where: Ints, triples: Triples) -> Positions:
-    """Return int8[n], places in `POSITIONS`: in what the position-aware negatives of slots were replaced.
-
-    Parameters
-    ----------
-    context
-        What negatives are made from.
-    slots, where
-        The slots, and places of those with position-aware negatives.
-    triples
-        int32[n, 3], these negatives.
-    """
-    names = np.array([POSITIONS.index(name) for name in ("", "subject", "object", "either")], dtype=np.int8)
-    position = np.zeros(len(where), dtype=np.int8)
-    for (place, head), own in grouped(slots.split[where].astype(np.int64), slots.head[where]):
-        of_subject, of_object = (union(spaces) for spaces in _corruptions(context, place, head))
-        found = triples[own]
-        position[own] = names[of_subject.contains(found) + 2 * of_object.contains(found)]
-    return position
-
-
-def shuffled_candidates(context: Context, place: int, head: int, rounds: int) -> Ints:
-    """Return the keys of truly negative triples that give the conclusions of a head each other's objects.
-
-    They are position-aware, and subjects and objects are as popular as those of the conclusions.
-
-    Parameters
-    ----------
-    context
-        What negatives are made from.
-    place, head
-        The split and the head.
-    rounds
-        How often all objects change places.
-    """
-    rng = generator(context.recipe.seed, "negatives", "nm", "shuffled", SPLITS[place], head)
-    conclusions = context.conclusions[SPLITS[place]]
-    own = conclusions[heads_of(context.kg, conclusions) == head]
-    found = np.tile(own, (rounds, 1))
-    column = 0 if own[0, 1] == context.kg.type_relation else 2
-    for turn in range(rounds):
-        part = slice(turn * len(own), (turn + 1) * len(own))
-        found[part, column] = own[rng.permutation(len(own)), column]
-    if column == 0:  # of a type triple only the constant can be replaced, by one of another type
-        typed = context.everything.triples[context.everything.triples[:, 1] == own[0, 1], 0]
-        found[:, 0] = typed[rng.integers(0, len(typed), size=len(found))]
-    keys = distinct_keys(context.kg.keys.pack(found))
-    return keys[context.truth.negative(context.kg.keys.unpack(keys))]
-
-
-def _corruptions(context: Context, place: int, head: int) -> tuple[list[Space], list[Space]]:
-    """Return what replacing subjects, and what replacing objects of conclusions with this head gives."""
-    everything, conclusions = context.everything, context.conclusions[SPLITS[place]]
-    own = conclusions[heads_of(context.kg, conclusions) == head]
-    subjects, objects = np.unique(own[:, 0]), np.unique(own[:, 2])
-    relation = int(own[0, 1])
-    known = everything.sides(relation)
-    of_subject = [rectangle(known[0], relation, objects)]
-    if relation == everything.type_relation:
-        return of_subject, []
-    return of_subject, [rectangle(subjects, relation, known[1])]
-
-
 Mask = npt.NDArray[np.bool_]
 
 # How many candidates a slot is shown at first, and then, as long as none was free.
@@ -164,12 +44,158 @@ _SHOWN = (24, 512)
 _EDITS = 8
 _CONTEXTS, _ANYWHERE = 6, 10
 
-# How slots were filled; the order in which ways are tried.
-WAYS = ("own", "moved", "context", "any", "torn", "position")
+# How slots are filled, in the order in which that is tried, and in words.
+WAYS = {
+    "own": "as asked",
+    "moved": "by another edit of the rule",
+    "context": "from another anchor of the same relation",
+    "any": "from any anchor",
+    "torn": "by an edit that disconnects the ends",
+    "position": "by position-aware corruption",
+}
+WAY_NUMBER = {way: number for number, way in enumerate(WAYS)}
+
+
+def near_misses(context: Context) -> NegativeSet:
+    """Draw near misses for all splits."""
+    slots = slots_of(context)
+    search = NearMissSearch(context, slots.edits, slots.salt)
+    if context.recipe.match:
+        from loginfer.benchmark.negatives.near_miss_matching import draw_matched
+
+        filled = draw_matched(search, slots)
+    else:
+        filled = Filled.nothing(len(slots))
+    fill(search, slots, filled)
+    _fill_by_position(context, slots, filled)
+    return _negatives(search, slots, filled)
+
+
+# -- slots ---------------------------------------------------------------------------------------------
+
+# A head, a rule and an edit (-1 for none), and conclusions, one for each slot.
+_Share: TypeAlias = tuple[int, int, int, Triples]
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """Places for negatives, each beside a conclusion of its split with the same head.
+
+    Parameters
+    ----------
+    split
+        int64[n], places in `SPLITS`.
+    head
+        int64[n], the predicate of the head (see `heads_of`).
+    rule, edit
+        int64[n]: the rule of R, and which of its edits; -1 where no near miss is asked for.
+    conclusion
+        int32[n, 3], a conclusion of that rule; of any rule with that head where `rule` is -1.
+    salt
+        uint64[n], for all that is random about a slot.
+    edits
+        For each rule of R its edits.
+    """
+
+    split: Ints
+    head: Ints
+    rule: Ints
+    edit: Ints
+    conclusion: Triples
+    salt: npt.NDArray[np.uint64]
+    edits: tuple[tuple[Edit, ...], ...]
+
+    def __len__(self) -> int:
+        return len(self.split)
+
+
+def slots_of(context: Context) -> Slots:
+    """Return the slots of all splits.
+
+    Each split has as many slots for a head as it has conclusions with it, so that the head says nothing. The
+    pairs (rule, edit) of the rules with that head, as far as they have conclusions in the split, get equal
+    numbers of slots, and go through the rule's conclusions in a random order, from the beginning again
+    where there are fewer. Near misses of a rule whose only near miss is its complement get a part only, see
+    `complement_share`; the other slots are without one. So are all those of a head whose rules have no near
+    misses.
+    """
+    edits = tuple(_edits(rule) for rule in context.rules)
+    rows = [(place, *share) for place, split in enumerate(SPLITS) for share in _shares(context, split, edits)]
+    counts = [len(row[4]) for row in rows]
+    split, head, rule, edit = (np.repeat(np.array([row[i] for row in rows], dtype=np.int64), counts) for i in range(4))
+    conclusion = np.concatenate([np.empty((0, 3), dtype=np.int32), *(row[4] for row in rows)])
+    salts = _rng(context, "salts").integers(0, 2**63, size=len(split), dtype=np.int64).astype(np.uint64)
+    return Slots(split, head, rule, edit, conclusion, salts, edits)
+
+
+def _rng(context: Context, *stage: object) -> np.random.Generator:
+    return generator(context.recipe.seed, "negatives", "nm", *stage)
+
+
+def _edits(rule: Rule) -> tuple[Edit, ...]:
+    """Return the edits of a rule; none where conclusions of one rule have several types as heads."""
+    one = not rule.head.is_type or isinstance(rule.head.object, Constant)
+    return edits_of(rule) if one else ()
+
+
+def first_served(context: Context, slots: Slots) -> Mask:
+    """Return bool[n]: the slots of valid and test for rules whose only near miss is their complement.
+
+    There are few of those, and train has most of the slots. What is evaluated has to be as it should be.
+    """
+    complement = np.array([*map(is_own_complement, context.rules), False], dtype=bool)  # -1 is the last one
+    return np.asarray((slots.split > 0) & complement[slots.rule])
+
+
+def _shares(context: Context, split: Split, edits: Sequence[Sequence[Edit]]) -> Iterator[_Share]:
+    """Yield the shares of one split."""
+    triples = context.conclusions[split]
+    heads = heads_of(context.kg, triples)
+    derived = context.engine.derivations(context.rules, triples)
+    own = {rule: triples[derived.triple[derived.rule == rule]] for rule in np.unique(derived.rule).tolist()}
+    by_head: dict[int, list[int]] = {}
+    for rule, conclusions in own.items():
+        if edits[rule]:
+            by_head.setdefault(int(heads_of(context.kg, conclusions[:1])[0]), []).append(rule)
+    numbers, sizes = np.unique(heads, return_counts=True)
+    for head, size in zip(numbers.tolist(), sizes.tolist(), strict=True):
+        rules = by_head.get(head, [])
+        asked = _near_misses_asked(context, {rule: own[rule] for rule in rules}, size)
+        pairs = [(rule, edit) for rule in rules for edit in range(len(edits[rule]))]
+        if pairs:
+            each, rest = divmod(asked, len(pairs))
+            names = np.array([rule * 64 + edit for rule, edit in pairs], dtype=np.int64)
+            order = hash_order(names, salt(context.recipe.seed, "negatives", "nm", "shares", split, head))
+            counts = np.full(len(pairs), each)
+            counts[order[:rest]] += 1
+            for (rule, edit), count in zip(pairs, counts.tolist(), strict=True):
+                if count:
+                    yield head, rule, edit, _cycled(context, own[rule], count, split, rule, edit)
+        if size > asked:
+            yield head, -1, -1, _cycled(context, triples[heads == head], size - asked, split, head, "spare")
+
+
+def _near_misses_asked(context: Context, own: Mapping[int, Triples], size: int) -> int:
+    """Return how many of a head's negatives are to be near misses, given the conclusions of its rules."""
+    if not own:
+        return 0
+    if not all(is_own_complement(context.rules[rule]) for rule in own):
+        return size
+    connected = [connected_otherwise(context.base, own[rule], context.rules[rule]) for rule in own]
+    return min(ceil(size * complement_share(float(np.concatenate(connected).mean()))), size)
+
+
+def _cycled(context: Context, triples: Triples, count: int, *stage: object) -> Triples:
+    """Return `count` of these triples in a random order, again and again where there are fewer."""
+    order = hash_order(context.kg.keys.pack(triples), salt(context.recipe.seed, "negatives", "nm", "anchors", *stage))
+    return triples[np.resize(order, count)]
+
+
+# -- filling slots -------------------------------------------------------------------------------------
 
 
 @dataclass
-class Drawn:
+class Filled:
     """What slots have so far.
 
     Parameters
@@ -179,72 +205,58 @@ class Drawn:
     rule, edit
         int64[n], the near miss that concludes it; -1 for none.
     way
-        int8[n], a place in `WAYS`.
+        int64[n], a number of `WAY_NUMBER`.
+    taken
+        The keys, sorted.
     """
 
     key: Ints
     rule: Ints
     edit: Ints
-    way: npt.NDArray[np.int8]
+    way: Ints
     taken: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     @classmethod
-    def nothing(cls, slots: int) -> Drawn:
+    def nothing(cls, slots: int) -> Filled:
         """Return the state before anything was drawn."""
-        none = np.full(slots, -1, dtype=np.int64)
-        return cls(none, none.copy(), none.copy(), np.full(slots, -1, dtype=np.int8))
+        return cls(*np.full((4, slots), -1, dtype=np.int64))
 
     def open(self) -> Ints:
         """Return the slots that have nothing."""
         return np.flatnonzero(self.key < 0)
 
-
-def near_misses(context: Context) -> NegativeSet:
-    """Draw near misses for all splits."""
-    slots = slots_of(context)
-    search = Search(context, slots)
-    if context.recipe.match:
-        from loginfer.benchmark.negatives.matching import draw_matched
-
-        drawn = draw_matched(search)
-    else:
-        drawn = Drawn.nothing(len(slots))
-    draw(search, drawn)
-    return _finished(search, drawn)
+    def put(self, slots: Ints, key: Ints, rule: Ints | int, edit: Ints | int, way: Ints | int) -> None:
+        """Give slots negatives that nobody has."""
+        self.key[slots], self.rule[slots], self.edit[slots], self.way[slots] = key, rule, edit, way
+        self.taken = merged_keys(self.taken, np.sort(key))
 
 
-def draw(search: Search, drawn: Drawn) -> None:
-    """Fill open slots, one way of looking after the other."""
-    slots = search.slots
-    order = generator(search.context.recipe.seed, "negatives", "nm", "order").permutation(len(slots))
+def fill(search: NearMissSearch, slots: Slots, filled: Filled) -> None:
+    """Fill open slots with near misses, one way of looking after the other."""
+    context = search.context
     rank = np.empty(len(slots), dtype=np.int64)
-    rank[order] = np.arange(len(slots))
-    looking = Looking(search)
-    before = first_served(search.context, slots)
-    for served in (before, ~before):
-        for way, further in looking.ways():
-            open_ = drawn.open()
-            asked = looking.asked(way, further, open_[(slots.rule[open_] >= 0) & served[open_]])
-            if len(asked):
-                _fill(search, drawn, asked, WAYS.index(way), rank)
-            if search.context.progress:
-                search.context.progress("drawing near misses", int((drawn.key >= 0).sum()), len(slots))
+    rank[_rng(context, "order").permutation(len(slots))] = np.arange(len(slots))
+    ways = SearchWays(search, slots)
+    first = first_served(context, slots)
+    for served in (first, ~first):
+        for way, further in ways:
+            open_ = filled.open()
+            requests = ways.requests(way, further, open_[(slots.rule[open_] >= 0) & served[open_]])
+            if len(requests):
+                _fill_requests(search, filled, requests, WAY_NUMBER[way], rank)
+            if context.progress:
+                context.progress("drawing near misses", int((filled.key >= 0).sum()), len(slots))
 
 
-def _fill(search: Search, drawn: Drawn, asked: Asked, way: int, rank: Ints) -> None:
+def _fill_requests(search: NearMissSearch, filled: Filled, requests: Requests, way: int, rank: Ints) -> None:
     """Give slots the first of their candidates that is truly negative and free."""
     for most in _SHOWN:
-        keys, counts = search.propose(asked, most)
-        good = search.negative(keys)
-        choice = _chosen(keys, good, drawn.taken, rank[asked.slot])
+        keys, counts = search.propose(requests, most)
+        choice = _chosen(keys, search.negative(keys), filled.taken, rank[requests.slot])
         got = np.flatnonzero(choice >= 0)
-        places = asked.slot[got]
-        drawn.key[places] = keys[got, choice[got]]
-        drawn.rule[places], drawn.edit[places] = asked.rule[got], asked.edit[got]
-        drawn.way[places] = way
-        drawn.taken = merged_keys(drawn.taken, np.sort(drawn.key[places]))
-        asked = asked[np.flatnonzero((choice < 0) & (counts > most))]
-        if not len(asked):
+        filled.put(requests.slot[got], keys[got, choice[got]], requests.rule[got], requests.edit[got], way)
+        requests = requests[np.flatnonzero((choice < 0) & (counts > most))]
+        if not len(requests):
             break
 
 
@@ -255,44 +267,38 @@ def _chosen(keys: Ints, good: Mask, taken: Ints, rank: Ints) -> Ints:
     pending = np.flatnonzero(good.any(axis=1))
     while len(pending):
         column = good[pending].argmax(axis=1)
-        wanted = keys[pending, column]
-        order = np.lexsort((rank[pending], wanted))
+        asked = keys[pending, column]
+        order = np.lexsort((rank[pending], asked))
         first = np.ones(len(order), dtype=bool)
-        first[1:] = wanted[order[1:]] != wanted[order[:-1]]
+        first[1:] = asked[order[1:]] != asked[order[:-1]]
         winners = order[first]
         choice[pending[winners]] = column[winners]
-        gone = np.sort(wanted[winners])
+        gone = np.sort(asked[winners])
         pending = pending[order[~first]]
         good[pending] &= ~member(gone, keys[pending].ravel()).reshape(-1, keys.shape[1])
         pending = np.sort(pending[good[pending].any(axis=1)])
     return choice
 
 
-# -- where to look ------------------------------------------------------------------------------------
+class SearchWays:
+    """Which near misses and anchors slots try, one way after the other."""
 
-
-class Looking:
-    """Says which near misses and anchors slots try, one after the other."""
-
-    def __init__(self, search: Search) -> None:
-        slots = search.slots
-        self._search = search
+    def __init__(self, search: NearMissSearch, slots: Slots) -> None:
+        rules = search.context.rules
+        self._search, self._slots = search, slots
         self._side = (slots.salt & np.uint64(1)).astype(np.int64)
-        self._anchored = np.array([search.anchored(rule) for rule in range(len(slots.edits))], dtype=bool)
+        self._anchored = np.array([search.anchored(rule) for rule in range(len(rules))], dtype=bool)
         self._edits = np.array([len(edits) for edits in slots.edits], dtype=np.int64)
-        self._apart = np.zeros((len(slots.edits), int(self._edits.max(initial=1))), dtype=bool)
-        for place, rule in enumerate(search.context.rules):
-            for number, edit in enumerate(slots.edits[place]):
-                self._apart[place, number] = tears_apart(rule, edit)
+        self._apart = np.zeros((len(rules), int(self._edits.max(initial=1))), dtype=bool)
+        for place, rule in enumerate(rules):
+            self._apart[place, : self._edits[place]] = [tears_apart(rule, edit) for edit in slots.edits[place]]
         everything = search.context.everything
         self._heads = heads_of(everything, everything.triples)
-        self._pools: dict[tuple[int, int], npt.NDArray[np.int32]] = {}
-        self._of_heads: dict[tuple[int, int], npt.NDArray[np.int32]] = {}
-        self._columns = np.array(
-            [(ends_of(rule).columns * 2 + (0, 0))[:2] for rule in search.context.rules], dtype=np.int64
-        ).reshape(-1, 2)
+        self._pools: dict[tuple[str, int, int], Ids] = {}
+        columns = [(ends.columns * 2 + (0, 0))[:2] for ends in search.ends]
+        self._columns = np.array(columns, dtype=np.int64).reshape(-1, 2)
 
-    def ways(self) -> Iterator[tuple[str, int]]:
+    def __iter__(self) -> Iterator[tuple[str, int]]:
         """Yield the ways in which slots look, in order, with a number that tells them apart."""
         yield from (("own", turned) for turned in (0, 1))
         every = int(self._edits.max(initial=1))
@@ -302,32 +308,32 @@ class Looking:
         yield from (("any", attempt) for attempt in range(_ANYWHERE))
         yield from (("torn", 2 * further + turned) for further in range(1, every) for turned in (0, 1))
 
-    def asked(self, way: str, further: int, slots: Ints) -> Asked:
+    def requests(self, way: str, further: int, slots: Ints) -> Requests:
         """Return what slots ask for in one of these ways; some ask for nothing."""
-        known = self._search.slots
-        rule, edit = known.rule[slots], known.edit[slots]
+        all_ = self._slots
+        rule, edit = all_.rule[slots], all_.edit[slots]
         side = self._side[slots] ^ (further & 1)
         # Without two ends there is nothing to turn round, and no anchor.
         able = self._anchored[rule] | ((further & 1 == 0) & (way in ("own", "moved", "torn")))
         if further // 2 and way in ("context", "any"):
             kept = self._edits[rule] - self._apart[rule].sum(axis=1)
             cycle = np.maximum(kept + self._apart[rule, edit], 1)  # its own, and all that tear nothing apart
-            edit = self._other(slots, rule, edit, further // 2 % cycle)
+            edit = self._other_edit(slots, rule, edit, further // 2 % cycle)
         elif further // 2:
             able &= further // 2 < self._edits[rule]
-            edit = self._other(slots, rule, edit, np.full(len(slots), further // 2))
+            edit = self._other_edit(slots, rule, edit, np.full(len(slots), further // 2))
             able &= self._apart[rule, edit] == (way == "torn")
         slots, rule, edit, side = (column[able] for column in (slots, rule, edit, side))
         side = np.where(self._anchored[rule], side, 0)
         columns = self._columns[rule, side]
-        anchor = known.conclusion[slots, columns].astype(np.int64)
+        anchor = all_.conclusion[slots, columns].astype(np.int64)
         if way == "context":
-            anchor = self._of_context(slots, columns, further)
+            anchor = self._drawn("head", all_.head[slots], columns, slots, further)
         elif way == "any":
-            anchor = self._of_body(slots, rule, side, 1000 + further)
-        return Asked(slots, rule, edit, side, anchor)
+            anchor = self._drawn("body", rule, side, slots, 1000 + further)
+        return Requests(slots, rule, edit, side, anchor)
 
-    def _other(self, slots: Ints, rule: Ints, edit: Ints, further: Ints) -> Ints:
+    def _other_edit(self, slots: Ints, rule: Ints, edit: Ints, further: Ints) -> Ints:
         """Return an edit for each slot: its own is number 0, others follow in a random order.
 
         Those that tear its ends apart come last.
@@ -345,76 +351,143 @@ class Looking:
 
     def _random(self, slots: Ints, stage: int) -> Ints:
         """Return a random number from 0 to 2^62 for each slot."""
-        return mixed_numbers(self._search.slots.salt[slots], stage)
+        return mixed_numbers(self._slots.salt[slots], stage)
 
-    def _of_body(self, slots: Ints, rule: Ints, side: Ints, stage: int) -> Ints:
-        """Return for each slot any constant that stands in K where its anchor does in the rule's body."""
+    def _drawn(self, where: str, first: Ints, second: Ints, slots: Ints, stage: int) -> Ints:
+        """Return for each slot a random constant of a pool, that of its values in two columns."""
         anchor = np.empty(len(slots), dtype=np.int64)
         draws = self._random(slots, stage)
-        for (number, end), places in grouped(rule, side):
-            pool = self._stand_ins(number, end)
+        for (one, other), places in grouped(first, second):
+            pool = self._pool(where, one, other)
             anchor[places] = pool[draws[places] % len(pool)]
         return anchor
 
-    def _stand_ins(self, rule: int, side: int) -> npt.NDArray[np.int32]:
-        """Return the constants at the anchor's place in the atom that joins both ends, or in the first."""
-        if (rule, side) not in self._pools:
-            body, ends = self._search.rule(rule), self._search.ends[rule].free
-            atoms = [a for a in body.atoms if ends[side] in a.terms]
-            atom = next((a for a in atoms if {*ends} <= {*a.terms}), atoms[0])
-            graph = self._search.context.kg
-            triples = graph.triples[graph.triples[:, 1] == relation_of(atom, graph)]
-            pool = np.unique(triples[:, 2 * atom.terms.index(ends[side])])
-            self._pools[rule, side] = pool if len(pool) else graph.consts
-        return self._pools[rule, side]
+    def _pool(self, where: str, one: int, other: int) -> Ids:
+        key = (where, one, other)
+        if key not in self._pools:
+            self._pools[key] = self._of_head(one, other) if where == "head" else self._of_body(one, other)
+        return self._pools[key]
 
-    def _of_context(self, slots: Ints, columns: Ints, stage: int) -> Ints:
-        """Return for each slot another subject (or object) of the head's predicate in P_all."""
-        anchor = np.empty(len(slots), dtype=np.int64)
-        draws = self._random(slots, stage)
-        for (head, column), places in grouped(self._search.slots.head[slots], columns):
-            pool = self._of_head(head, column)
-            anchor[places] = pool[draws[places] % len(pool)]
-        return anchor
-
-    def _of_head(self, head: int, column: int) -> npt.NDArray[np.int32]:
+    def _of_head(self, head: int, column: int) -> Ids:
         """Return the subjects (or objects) of a head's predicate in P_all."""
-        if (head, column) not in self._of_heads:
-            triples = self._search.context.everything.triples
-            self._of_heads[head, column] = np.unique(triples[self._heads == head, column])
-        return self._of_heads[head, column]
+        return np.unique(self._search.context.everything.triples[self._heads == head, column])
+
+    def _of_body(self, rule: int, side: int) -> Ids:
+        """Return the constants of K at the anchor's place in the atom that joins both ends, or in the first."""
+        graph, ends = self._search.context.kg, self._search.ends[rule].free
+        atoms = [a for a in self._search.context.rules[rule].atoms if ends[side] in a.terms]
+        atom = next((a for a in atoms if {*ends} <= {*a.terms}), atoms[0])
+        triples = graph.triples[graph.triples[:, 1] == relation_of(atom, graph)]
+        pool = np.unique(triples[:, 2 * atom.terms.index(ends[side])])
+        return pool if len(pool) else graph.consts
 
 
-# -- the end ------------------------------------------------------------------------------------------
+# -- position-aware negatives with given heads, for slots that no near miss fills ----------------------
 
 
-def _finished(search: Search, drawn: Drawn) -> NegativeSet:
-    """Fill what is left by position-aware corruption, and say where everything came from."""
-    context, slots = search.context, search.slots
-    unpack = context.kg.keys.unpack
-    spare = draw_spare(context, slots, drawn.open(), drawn.taken)
-    drawn.key[spare.slot] = spare.key
-    drawn.way[spare.slot] = WAYS.index("position")
+def _fill_by_position(context: Context, slots: Slots, filled: Filled) -> None:
+    """Give open slots position-aware negatives of the same split, with the same head.
+
+    For train, then valid, then test; but where candidates are so few that valid or test would be left with
+    less, the other way round (see `draw_in_turn`).
+    """
+    open_ = filled.open()
+    groups = grouped(slots.split[open_], slots.head[open_])
+    places, keys = _draw_groups(context, groups, filled.taken)
+    served = open_[places]
+    if (slots.split[open_] > 0).sum() > (slots.split[served] > 0).sum() and context.recipe.protocol == "sound":
+        places, keys = _draw_groups(context, sorted(groups, key=lambda group: -group[0][0]), filled.taken)
+        served = open_[places]
+    filled.put(served, keys, -1, -1, WAY_NUMBER["position"])
+
+
+def _draw_groups(context: Context, groups: Sequence[tuple[tuple[int, ...], Ints]], taken: Ints) -> tuple[Ints, Ints]:
+    """Draw for one split and head after the other; return places of those served, and keys."""
+    graph_keys = context.kg.keys
+    places, keys = [taken[:0]], [taken[:0]]
+    for (split, head), where in groups:
+        space = head_corruptions(context, split, head).space
+        rng = _rng(context, "spare", SPLITS[split], head)
+        before = listed(graph_keys.unpack(taken), graph_keys)
+        own = graph_keys.pack(draw(space, len(where), rng, context.truth.negative, taken=before).triples)
+        taken = merged_keys(taken, np.sort(own))
+        places.append(where[: len(own)])
+        keys.append(own)
+    return np.concatenate(places), np.concatenate(keys)
+
+
+def conclusions_with(context: Context, split: int, head: int) -> Triples:
+    """Return the conclusions of a split that have a head."""
+    conclusions = context.conclusions[SPLITS[split]]
+    return conclusions[heads_of(context.kg, conclusions) == head]
+
+
+def head_corruptions(context: Context, split: int, head: int) -> Corruptions:
+    """Return what replacing subjects, and what replacing objects of conclusions with this head gives."""
+    everything, own = context.everything, conclusions_with(context, split, head)
+    relation = int(own[0, 1])
+    subjects, objects = everything.sides(relation)
+    of_object = [] if relation == everything.type_relation else [rectangle(own[:, 0], relation, objects)]
+    return Corruptions(rectangle(subjects, relation, own[:, 2]), union(of_object))
+
+
+def shuffled_candidates(context: Context, split: int, head: int, rounds: int) -> Ints:
+    """Return the keys of truly negative triples that give the conclusions of a head each other's objects.
+
+    They are position-aware, and subjects and objects are as popular as those of the conclusions.
+
+    Parameters
+    ----------
+    context
+        What negatives are made from.
+    split, head
+        The split, as a place in `SPLITS`, and the head.
+    rounds
+        How often all objects change places.
+    """
+    rng = _rng(context, "shuffled", SPLITS[split], head)
+    own = conclusions_with(context, split, head)
+    found = np.tile(own, (rounds, 1))
+    column = 0 if own[0, 1] == context.kg.type_relation else 2
+    for turn in range(rounds):
+        part = slice(turn * len(own), (turn + 1) * len(own))
+        found[part, column] = own[rng.permutation(len(own)), column]
+    if column == 0:  # of a type triple only the constant can be replaced, by one of another type
+        typed = context.everything.triples[context.everything.triples[:, 1] == own[0, 1], 0]
+        found[:, 0] = typed[rng.integers(0, len(typed), size=len(found))]
+    keys = distinct_keys(context.kg.keys.pack(found))
+    return keys[context.truth.negative(context.kg.keys.unpack(keys))]
+
+
+# -- the result ----------------------------------------------------------------------------------------
+
+
+def _negatives(search: NearMissSearch, slots: Slots, filled: Filled) -> NegativeSet:
+    """Return what slots have, with where everything came from."""
     found: dict[Split, SplitNegatives] = {}
+    asked: dict[Split, int] = {}
     for place, split in enumerate(SPLITS):
-        mine = np.flatnonzero((slots.split == place) & (drawn.key >= 0))
-        triples = unpack(drawn.key[mine])
-        found[split] = SplitNegatives(triples, _origins(search, drawn, mine, triples))
-    asked = {split: int((slots.split == place).sum()) for place, split in enumerate(SPLITS)}
-    made_ = assemble(context, "nm", found, asked)
-    return replace(made_, notes=(*made_.notes, *_notes(search, drawn)))
+        own = np.flatnonzero((slots.split == place) & (filled.key >= 0))
+        triples = search.context.kg.keys.unpack(filled.key[own])
+        found[split] = SplitNegatives(triples, _origins(search, slots, filled, own, triples))
+        asked[split] = int((slots.split == place).sum())
+    negatives = assemble(search.context, "nm", found, asked)
+    return replace(negatives, notes=(*negatives.notes, *_notes(search, slots, filled)))
 
 
-def _origins(search: Search, drawn: Drawn, mine: Ints, triples: Triples) -> Origins:
+def _origins(search: NearMissSearch, slots: Slots, filled: Filled, own: Ints, triples: Triples) -> Origins:
+    """Return where the negatives of some slots came from."""
     # Indexed, since each is to have values of its own.
-    origins = origins_from("near-miss", len(mine), rule=drawn.rule[mine].astype(np.int32))[np.arange(len(mine))]
-    spare = np.flatnonzero(drawn.rule[mine] < 0)
+    origins = origins_from("near-miss", len(own), rule=filled.rule[own].astype(np.int32))[np.arange(len(own))]
+    spare = np.flatnonzero(filled.rule[own] < 0)
     origins.source[spare] = SOURCES.index("position")
-    origins.position[spare] = replaced_positions(search.context, search.slots, mine[spare], triples[spare])
-    for (rule, number), places in grouped(drawn.rule[mine], drawn.edit[mine]):
+    for (split, head), places in grouped(slots.split[own[spare]], slots.head[own[spare]]):
+        where = spare[places]
+        origins.position[where] = head_corruptions(search.context, split, head).positions(triples[where])
+    for (rule, number), places in grouped(filled.rule[own], filled.edit[own]):
         if rule < 0:
             continue
-        edit = search.edit(rule, number)
+        edit = slots.edits[rule][number]
         origins.edit[places] = EDITS.index(edit.kind)
         origins.part[places] = edit.part
         if edit.kind == "replace":
@@ -422,31 +495,20 @@ def _origins(search: Search, drawn: Drawn, mine: Ints, triples: Triples) -> Orig
     return origins
 
 
-def _notes(search: Search, drawn: Drawn) -> list[str]:
-    """Return how slots were filled, and what the budget cost."""
-    wanted = search.slots.rule >= 0
-    total = int(wanted.sum())
-    notes = []
+def _notes(search: NearMissSearch, slots: Slots, filled: Filled) -> Iterator[str]:
+    """Yield how slots were filled, and what the budget cost."""
+    asked = slots.rule >= 0
+    total = int(asked.sum())
     if total:
-        counts = {way: int((wanted & (drawn.way == place)).sum()) for place, way in enumerate(WAYS)}
-        told = {
-            "own": "as asked",
-            "moved": "by another edit of the rule",
-            "context": "from another anchor of the same relation",
-            "any": "from any anchor",
-            "torn": "by an edit that disconnects the ends",
-            "position": "by position-aware corruption",
-        }
-        parts = [f"{count / total:.1%} {told[way]}" for way, count in counts.items() if count]
-        notes.append(f"of the {total:,} near misses wanted: " + ", ".join(parts))
-    without = len(wanted) - total
-    if without:
-        complements = bool(search.is_complement(search.slots.conclusion[~wanted]).all())
+        counts = {text: int((asked & (filled.way == WAY_NUMBER[way])).sum()) for way, text in WAYS.items()}
+        parts = [f"{count / total:.1%} {text}" for text, count in counts.items() if count]
+        yield f"of the {total:,} near misses wanted: " + ", ".join(parts)
+    if total < len(asked):
+        complements = bool(search.is_complement(slots.conclusion[~asked]).all())
         why = "the near misses of these rules are their complement" if complements else "some rules have none"
-        notes.append(f"{without:,} negatives are position-aware by design: {why} (see the documentation)")
+        yield f"{len(asked) - total:,} negatives are position-aware by design: {why} (see the documentation)"
     if search.spent:
-        notes.append(
+        yield (
             f"{search.spent:,} of {search.searched:,} searches were given up after {search.budget:,} steps: "
             "what they found is not uniform over all candidates"
         )
-    return notes
