@@ -20,13 +20,7 @@ from loginfer.benchmark.negatives import SOURCES, sample_negatives
 from loginfer.benchmark.negatives import corruption as random_object
 from loginfer.benchmark.negatives import spaces as sampler
 from loginfer.benchmark.negatives.context import TakenNegatives, Truth
-from loginfer.benchmark.negatives.corruption import (
-    draw_corruptions,
-    position_of,
-    position_space,
-    relevance_space,
-    support_constants,
-)
+from loginfer.benchmark.negatives.corruption import corruptions, draw_corruptions, relevance_space, support_constants
 from loginfer.errors import UnknownNameError
 from loginfer.kg import KnowledgeGraph, load_graph
 from loginfer.logic import parse_rule
@@ -127,11 +121,11 @@ def test_the_space_of_relevance_is_n_cand(case):
 def test_corruptions_know_which_position_was_replaced(case, split):
     context = context_of(*case, k2=30)
     wanted = definitions.position_candidates(context, split)
-    space = position_space(context, split)
+    space = corruptions(context, split).space
     held = space.at(np.arange(space.places))
     assert len(held) == space.size
     assert as_set(held[context.truth.negative(held)]) == set(wanted)
-    position = [POSITIONS[i] for i in position_of(context, split, definitions.as_rows(wanted))]
+    position = [POSITIONS[i] for i in corruptions(context, split).positions(definitions.as_rows(wanted))]
     assert position == [wanted[t] for t in sorted(wanted)]
 
 
@@ -294,7 +288,7 @@ def test_a_variable_for_a_type_stands_for_no_constant():
 
 def test_only_the_constant_of_a_type_triple_is_corrupted_by_position(example):
     context = context_of(*example, k2=30)
-    space = position_space(context, "train")
+    space = corruptions(context, "train").space
     held = space.at(np.arange(space.places))
     typed = held[held[:, 1] == context.kg.type_relation]
     assert set(context.kg.entities.names(typed[:, 2])) == {"U"}
@@ -329,7 +323,7 @@ def test_train_leaves_candidates_to_the_others_under_sound():
 def test_a_search_that_was_given_up_is_told(monkeypatch):
     from loginfer.benchmark.negatives.context import shortfall
 
-    space = position_space(context_of(graph_of("a R b; c R d"), [parse_rule("(x,R,y) -> (x,R,y)")]), "train")
+    space = corruptions(context_of(graph_of("a R b; c R d"), [parse_rule("(x,R,y) -> (x,R,y)")]), "train").space
     one = sampler.Sampler(space, np.random.default_rng(0), lambda t: np.zeros(len(t), dtype=bool), limit=2)
     assert "candidates that were looked at" in shortfall(one.take(1))
 

@@ -19,7 +19,7 @@ from loginfer.benchmark import (
     register_negatives,
     write_benchmark,
 )
-from loginfer.benchmark.negatives import SOURCES, SplitNegatives, TakenNegatives, assemble, draw_in_turn, origins_from
+from loginfer.benchmark.negatives import SOURCES, SplitNegatives, assemble, draw_in_turn, origins_from
 from loginfer.errors import InputError
 from loginfer.evaluation import evaluate
 
@@ -29,17 +29,13 @@ RULE = "(x,helps,y), (y,knows,z) -> (x,likes,z)"
 def turned_round(context):
     """Draw positives the other way round."""
 
-    def draw_all(order):
-        found = {}
-        for split in order:
-            turned = context.positives[split][:, ::-1]
-            taken = TakenNegatives(context, (known.triples for known in found.values()))
-            fine = context.truth.negative(turned) & ~taken.contains(turned)
-            triples = np.unique(turned[fine], axis=0)
-            found[split] = SplitNegatives(triples, origins_from("turned", len(triples)), "all that are false")
-        return found
+    def draw_split(split, taken):
+        turned = context.positives[split][:, ::-1]
+        fine = context.truth.negative(turned) & ~taken.contains(turned)
+        triples = np.unique(turned[fine], axis=0)
+        return SplitNegatives(triples, origins_from("turned", len(triples)), "all that are false")
 
-    return assemble(context, "turn", draw_in_turn(context, draw_all))
+    return assemble(context, "turn", draw_in_turn(context, draw_split))
 
 
 def was_turned(material, split, triples, origins):

@@ -20,7 +20,7 @@ from loginfer.benchmark.negatives import SOURCES, sample_negatives
 from loginfer.benchmark.negatives import query_candidates as query_pools
 from loginfer.benchmark.negatives import query_guided as query_paper
 from loginfer.benchmark.negatives import query_guided as query_sound
-from loginfer.benchmark.negatives.query_candidates import Facts, groups_of, members
+from loginfer.benchmark.negatives.query_candidates import groups_of, members
 from loginfer.benchmark.negatives.query_guided import concluded, paper_share, query_guided, sound_share, undesired_parts
 from loginfer.benchmark.program import kept_masks, sub_rule
 from loginfer.benchmark.recipe import Recipe
@@ -134,7 +134,7 @@ def test_members_are_what_each_sub_rule_concludes(case):
     entities = range(len(graph.entities))
     asked = [(s, relation, o) for s, o in product(entities, entities)]
     groups = groups_of(0, rule, kept_masks([rule])[0])
-    for group, found in zip(groups, members(engine, Facts(graph), groups, as_rows(asked)), strict=True):
+    for group, found in zip(groups, members(engine, groups, as_rows(asked)), strict=True):
         for column, kept in enumerate(group.masks):
             expected = set(brute_force.conclusions(sub_rule(rule, kept), graph))
             own = found.of(np.full(len(asked), column))
@@ -147,7 +147,7 @@ def test_the_sub_rules_of_a_diamond_conclude_what_they_should_on_a_graph_with_lo
     engine, relation = open_engine(graph), graph.relation_id("Q")
     asked = as_rows((s, relation, o) for s, o in product(range(6), range(6)))
     groups = groups_of(0, rule, kept_masks([rule])[0])
-    found = members(engine, Facts(graph), groups, asked)
+    found = members(engine, groups, asked)
     assert [len(group.masks) for group in groups] == [2, 8, 8, 64, 64, 64, 64, 64, 64, 63]
     assert sum(len(known.loose) for known in found) > 50, "some conclude what others do not"
     for group, known in zip(groups, found, strict=True):

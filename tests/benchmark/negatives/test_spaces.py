@@ -113,7 +113,7 @@ def test_many_overlapping_rectangles_stay_small():
 def test_rectangles_that_overlap_in_too_many_ways_are_sieved(left, right, most):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(overlaps, "MOST_COLUMNS", most)
-        patch.setattr(sieves, "_MOST", 5)
+        patch.setattr(sieves, "_COMPARED", 5)
         one = union(space for space, _ in left)
         both = union([one, *(space for space, _ in right)])
     assert_is(one, set().union(*(every for _, every in left)))

@@ -1,11 +1,4 @@
-"""What all methods share.
-
-Which triples are truly negative.
-
-What all methods for negatives share: K, R, the positives, and what counts as true.
-
-What a method finds for each split, and how that becomes a set of negatives.
-"""
+"""What all methods for negatives share: K, R and the positives, what counts as true, and how negatives are recorded."""
 
 from __future__ import annotations
 
@@ -256,15 +249,22 @@ class TakenNegatives:
 
     def contains(self, triples: Triples) -> npt.NDArray[np.bool_]:
         """Return bool[n]: which of these triples are taken."""
-        wanted = self._keys.pack(triples)
-        found = np.zeros(len(wanted), dtype=bool)
+        keys = self._keys.pack(triples)
+        found = np.zeros(len(keys), dtype=bool)
         for packed in self._packed:
-            found |= member(packed, wanted)
+            found |= member(packed, keys)
         return found
+
+    @property
+    def packed(self) -> npt.NDArray[np.int64]:
+        """The keys of all of them, sorted."""
+        return np.sort(np.concatenate([np.empty(0, dtype=np.int64), *self._packed]), kind="stable")
 
 
 def draw_in_turn(
-    context: Context, draw_all: Callable[[Sequence[Split]], dict[Split, SplitNegatives]]
+    context: Context,
+    draw_split: Callable[[Split, TakenNegatives], SplitNegatives],
+    begin: Mapping[Split, SplitNegatives] | None = None,
 ) -> dict[Split, SplitNegatives]:
     """Draw for train, then valid, then test, as the text does.
 
@@ -275,25 +275,29 @@ def draw_in_turn(
     ----------
     context
         What negatives are made from.
-    draw_all
-        Draws for splits one after the other, in the order given.
+    draw_split
+        Draws for a split, given the negatives that there are already.
+    begin
+        Negatives that there are from the start.
     """
-    found = draw_all(SPLITS)
-    short = any(len(found[split].triples) < context.positives.sizes[split] for split in SPLITS[1:])
-    if short and context.recipe.protocol == "sound":
-        found = draw_all(SPLITS[::-1])
+    for order in (SPLITS, SPLITS[::-1]):
+        found = dict(begin or {})
+        for split in order:
+            found[split] = draw_split(split, TakenNegatives(context, (known.triples for known in found.values())))
+        short = any(len(found[split].triples) < context.positives.sizes[split] for split in SPLITS[1:])
+        if not short or context.recipe.protocol != "sound":
+            break
     return found
 
 
 def assemble(
-    context: Context, method: str, found: Mapping[Split, SplitNegatives], wanted: Mapping[Split, int] | None = None
+    context: Context, method: str, found: Mapping[Split, SplitNegatives], sizes: Mapping[Split, int] | None = None
 ) -> NegativeSet:
     """Return the negatives of the three splits, sorted, with a note on each that fell short.
 
-    As many as positives are wanted, unless `wanted` says otherwise.
+    As many as positives are asked for, unless `sizes` says otherwise.
     """
-    sizes = context.positives.sizes if wanted is None else wanted
-    asked = {str(split): size for split, size in sizes.items()}
+    asked = {str(split): size for split, size in (sizes or context.positives.sizes).items()}
     triples: dict[Split, Triples] = {}
     origins: dict[str, Origins] = {}
     notes: list[str] = []

@@ -1,15 +1,12 @@
-"""Rb, pa, rc.
+"""Negatives by replacing constants: relevance-based sampling, position-aware and random object corruption.
 
-Relevance-based sampling: triples over the heads' predicates and the constants of the support.
-
-Position-aware corruption: conclusions with a constant replaced by one seen in the same position.
-
-Random object corruption: each positive once more, with any other object.
+Relevance-based (rb): triples over the heads' predicates and the constants of the support. Position-aware (pa):
+conclusions with a constant replaced by one seen in the same position. Random object (rc): each positive once
+more, with any other object.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -30,27 +27,27 @@ from loginfer.benchmark.negatives.context import (
 from loginfer.benchmark.negatives.spaces import Known, Space, draw, rectangle, union
 from loginfer.engine.binding import relation_of
 from loginfer.kg import KnowledgeGraph, Triples
-from loginfer.kg.graph import member, sorted_unique
+from loginfer.kg.graph import member, merged_keys, sorted_unique
 from loginfer.logic.rule import Atom, Constant, Rule, Variable
 from loginfer.randomness import generator
+
+Ids = npt.NDArray[np.int32]
+Ints = npt.NDArray[np.int64]
+
+
+# -- relevance-based -----------------------------------------------------------------------------------
 
 
 def relevance_based(context: Context) -> NegativeSet:
     """Draw the three sets from N_cand, without what is true, one after the other and disjoint."""
     space = relevance_space(context)
 
-    def draw_all(order: Sequence[Split]) -> dict[Split, SplitNegatives]:
-        found: dict[Split, SplitNegatives] = {}
-        for split in order:
-            rng = generator(context.recipe.seed, "negatives", "rb", split)
-            before = TakenNegatives(context, (known.triples for known in found.values()))
-            drawn = draw(space, context.positives.sizes[split], rng, context.truth.negative, taken=before)
-            found[split] = SplitNegatives(
-                drawn.triples, origins_from("relevance", len(drawn.triples)), shortfall(drawn)
-            )
-        return found
+    def draw_split(split: Split, taken: TakenNegatives) -> SplitNegatives:
+        rng = generator(context.recipe.seed, "negatives", "rb", split)
+        drawn = draw(space, context.positives.sizes[split], rng, context.truth.negative, taken=taken)
+        return SplitNegatives(drawn.triples, origins_from("relevance", len(drawn.triples)), shortfall(drawn))
 
-    return assemble(context, "rb", draw_in_turn(context, draw_all))
+    return assemble(context, "rb", draw_in_turn(context, draw_split))
 
 
 def relevance_space(context: Context) -> Space:
@@ -72,7 +69,7 @@ def relevance_space(context: Context) -> Space:
     return union(parts)
 
 
-def support_constants(context: Context) -> npt.NDArray[np.int32]:
+def support_constants(context: Context) -> Ids:
     """Return Const_sup: the constants of all triples of K that match a rule's body, sorted."""
     graph = context.kg
     found = np.zeros(len(graph.entities), dtype=bool)
@@ -81,33 +78,23 @@ def support_constants(context: Context) -> npt.NDArray[np.int32]:
     for done, rule in enumerate(bodies.values()):
         if context.progress:
             context.progress("collecting constants of the support", done, len(bodies))
-        terms = dict.fromkeys(term for atom in rule.atoms for term in _constant_terms(atom, graph))
-        known = [v for v in terms if isinstance(v, Variable)]
-        for variable in known:
-            found[_values(context, rule, variable)] = True
-        named = [graph.entities.get(c.name) for c in terms if isinstance(c, Constant)]
+        # A type is no constant.
+        terms = {t for atom in rule.atoms for t in (atom.terms[:1] if _is_type(atom, graph) else atom.terms)}
+        for variable in (t for t in terms if isinstance(t, Variable)):
+            itself = Rule(rule.body, Atom(variable, rule.head.relation, variable))
+            found[context.engine.projection(itself).left] = True
+        named = [graph.entities.get(t.name) for t in terms if isinstance(t, Constant)]
         ids = [i for i in named if i is not None]
         if ids and context.engine.support(rule):
             found[ids] = True
     return np.flatnonzero(found).astype(np.int32)
 
 
-def _values(context: Context, rule: Rule, variable: Variable) -> npt.NDArray[np.int32]:
-    """Return all values of a variable in the witnesses of a rule."""
-    itself = Rule(rule.body, Atom(variable, rule.head.relation, variable))
-    return context.engine.projection(itself).left
-
-
-def _constant_terms(atom: Atom, graph: KnowledgeGraph) -> list[object]:
-    """Return the terms of an atom that stand for constants: a type does not."""
-    return [atom.subject] if _is_type(atom, graph) else [atom.subject, atom.object]
-
-
 def _is_type(atom: Atom, graph: KnowledgeGraph) -> bool:
     return graph.type_relation is not None and relation_of(atom, graph) == graph.type_relation
 
 
-Ids = npt.NDArray[np.int32]
+# -- position-aware ------------------------------------------------------------------------------------
 
 # By whether corrupting a subject gives a triple, plus 2 if corrupting an object does.
 _POSITION = np.array([POSITIONS.index(p) for p in ("", "subject", "object", "either")], dtype=np.int8)
@@ -150,15 +137,11 @@ class Corruptions:
 def position_aware(context: Context) -> NegativeSet:
     """Draw from C′_train, C′_valid ∖ N_train and C′_test ∖ (N_train ∪ N_valid)."""
 
-    def draw_all(order: Sequence[Split]) -> dict[Split, SplitNegatives]:
-        found: dict[Split, SplitNegatives] = {}
-        for split in order:
-            rng = generator(context.recipe.seed, "negatives", "pa", split)
-            before = TakenNegatives(context, (known.triples for known in found.values()))
-            found[split] = draw_corruptions(context, split, context.positives.sizes[split], rng, before)
-        return found
+    def draw_split(split: Split, taken: TakenNegatives) -> SplitNegatives:
+        rng = generator(context.recipe.seed, "negatives", "pa", split)
+        return draw_corruptions(context, split, context.positives.sizes[split], rng, taken)
 
-    return assemble(context, "pa", draw_in_turn(context, draw_all))
+    return assemble(context, "pa", draw_in_turn(context, draw_split))
 
 
 def draw_corruptions(
@@ -189,16 +172,6 @@ def draw_corruptions(
     return SplitNegatives(triples, origins, why)
 
 
-def position_space(context: Context, split: Split) -> Space:
-    """Return C′ of a split, before true triples are excluded."""
-    return corruptions(context, split).space
-
-
-def position_of(context: Context, split: Split, triples: Triples) -> npt.NDArray[np.int8]:
-    """Return int8[n], places in `POSITIONS`: how corruption makes these triples; 0 where it does not."""
-    return corruptions(context, split).positions(triples)
-
-
 def corruptions(context: Context, split: Split) -> Corruptions:
     """Return C′ of a split as two rectangles for each relation R of its conclusions C.
 
@@ -214,8 +187,7 @@ def corruptions(context: Context, split: Split) -> Corruptions:
     return Corruptions(union(of_subject), union(of_object))
 
 
-Ints = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
+# -- random object -------------------------------------------------------------------------------------
 
 # How many objects each positive that has none yet tries, round after round; then all are tried.
 _TRIES = (1, 1, 2, 4, 8, 16)
@@ -229,43 +201,36 @@ def random_object(context: Context) -> NegativeSet:
     Of (e, type, t) the type is replaced, by one of Types(K). What a positive gets is uniform over the
     candidates that are left to it.
     """
-    return assemble(context, "rc", draw_in_turn(context, lambda order: _draw_all(context, order)))
-
-
-def _draw_all(context: Context, order: Sequence[Split]) -> dict[Split, SplitNegatives]:
     graph = context.kg
-    found: dict[Split, SplitNegatives] = {}
-    claims = _Claims()
-    for split in order:
+
+    def draw_split(split: Split, taken: TakenNegatives) -> SplitNegatives:
         rng = generator(context.recipe.seed, "negatives", "rc", split)
-        before = claims.keys
-        is_type = context.positives[split][:, 1] == (-1 if graph.type_relation is None else graph.type_relation)
-        for positives, domain in (
-            (context.positives[split][is_type], graph.types),
-            (context.positives[split][~is_type], graph.consts),
-        ):
-            _corrupt(context, positives, domain, rng, claims)
+        before = taken.packed
+        claims = _Claims(before)
+        positives = context.positives[split]
+        is_type = positives[:, 1] == (-1 if graph.type_relation is None else graph.type_relation)
+        _corrupt(context, positives[is_type], graph.types, rng, claims)
+        _corrupt(context, positives[~is_type], graph.consts, rng, claims)
         own = claims.keys[~member(before, claims.keys)]
         origins = origins_from("object", len(own), position=POSITIONS.index("object"))
-        found[split] = SplitNegatives(graph.keys.unpack(own), origins, f"{ALL} for these positives")
-    return found
+        return SplitNegatives(graph.keys.unpack(own), origins, f"{ALL} for these positives")
+
+    return assemble(context, "rc", draw_in_turn(context, draw_split))
 
 
 class _Claims:
     """The keys of all negatives so far, sorted: nobody may claim one of them again."""
 
-    def __init__(self) -> None:
-        self.keys = np.empty(0, dtype=np.int64)
+    def __init__(self, taken: Ints) -> None:
+        self.keys = taken
 
-    def claim(self, keys: Ints) -> npt.NDArray[np.int64]:
+    def claim(self, keys: Ints) -> Ints:
         """Claim keys that nobody has; of equal ones the first. Return the places of those claimed."""
         order = np.argsort(keys, kind="stable")
         ascending = keys[order]
         fresh = ~member(self.keys, ascending)
         fresh[1:] &= ascending[1:] != ascending[:-1]
-        merged = np.concatenate([self.keys, ascending[fresh]])
-        merged.sort(kind="stable")  # two ascending runs: one merge
-        self.keys = merged
+        self.keys = merged_keys(self.keys, ascending[fresh])
         return order[fresh]
 
 

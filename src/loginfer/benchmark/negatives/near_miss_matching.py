@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +32,7 @@ from loginfer.benchmark.negatives.near_misses import (
     first_served,
     shuffled_candidates,
 )
-from loginfer.benchmark.shortcuts import Adjacent, OtherRelation, Popularity, SimpBL
+from loginfer.benchmark.shortcuts import Adjacent, OtherRelation, Popularity, ShortcutScorer, SimpBL
 from loginfer.kg import Triples
 from loginfer.kg.graph import grouped, member
 from loginfer.randomness import generator, mixed_numbers
@@ -175,7 +176,9 @@ class Matching:
         match = context.recipe.match
         self._context = context
         self._popular = [Popularity(context.seen, column) for column in (0, 2) if "popularity" in match]
-        self._adjacent = [Adjacent(context.base), OtherRelation(context.base)] if "adjacency" in match else []
+        self._adjacent: list[ShortcutScorer] = []
+        if "adjacency" in match:
+            self._adjacent = [Adjacent(context.base), OtherRelation(context.base)]
         self._simpbl = SimpBL(context.seen.triples, len(context.kg.relations)) if "simpbl" in match else None
         self._unmatched: dict[tuple[int, ...], Triples] = {}
 
@@ -205,7 +208,7 @@ class Matching:
         self._unmatched[group] = np.delete(own, matched, axis=0)
         return near
 
-    def _covariates(self, triples: Triples, far: Floats) -> Floats:
+    def _covariates(self, triples: Triples, far: npt.NDArray[np.floating[Any]]) -> Floats:
         """Return float64[n, f]: popularity on a logarithmic scale, adjacency as 0 or its weight, and `far`."""
         columns = [np.log1p(scorer.score(triples)) for scorer in self._popular]
         columns += [_APART * scorer.score(triples) for scorer in self._adjacent]

@@ -419,7 +419,8 @@ def _draw_groups(context: Context, groups: Sequence[tuple[tuple[int, ...], Ints]
 def conclusions_with(context: Context, split: int, head: int) -> Triples:
     """Return the conclusions of a split that have a head."""
     conclusions = context.conclusions[SPLITS[split]]
-    return conclusions[heads_of(context.kg, conclusions) == head]
+    own: Triples = conclusions[heads_of(context.kg, conclusions) == head]
+    return own
 
 
 def head_corruptions(context: Context, split: int, head: int) -> Corruptions:

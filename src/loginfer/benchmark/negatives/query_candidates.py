@@ -1,32 +1,29 @@
-"""Where qg draws from.
+"""Where query-guided negatives are drawn from: which sub-rules conclude which triples, and pools of candidates.
 
-The sub-rules of a rule that keep the same atoms, and which triples each of them concludes.
+Sub-rules that keep the same atoms are a group; negated atoms count as atoms here. The sub-rules of a group
+differ in the inequalities they keep: (A, I) with I ⊆ J, where J are all inequalities over the variables of A. To
+ask for each I whether it concludes a triple would take 2^|J| queries. But a witness of A violates some set V ⊆ J
+of inequalities, (A, I) concludes a triple iff one of its witnesses has V ∩ I = ∅, and few sets V can occur: those
+that equalities of terms bring about. A witness with exactly V is one of A with the equal terms merged and the
+rest of J kept, which is a rule again. For a diamond these are at most 15 queries instead of 64; and a triple with
+a witness that violates nothing, as most have, needs only one.
 
-Negated atoms count as atoms here. Such sub-rules differ in the inequalities they keep: (A, I) with I ⊆ J,
-where J are all inequalities over the variables of A. To ask for each I whether it concludes a triple would
-take 2^|J| queries. But a witness of A violates some set V ⊆ J of inequalities, (A, I) concludes a triple iff
-one of its witnesses has V ∩ I = ∅, and few sets V can occur: those that equalities of terms bring about. A
-witness with exactly V is one of A with the equal terms merged and the rest of J kept, which is a rule again.
-For a diamond these are at most 15 queries instead of 64; and a triple with a witness that violates nothing,
-as most have, needs only one.
+The candidates of a group are taken from a base: triples listed, or a product of two sets. It holds every triple
+that some sub-rule of the group concludes, and perhaps others: who draws from it must test. It never leaves out a
+triple that could be a negative; what the rule itself concludes is left out where that is easy.
 
-From what the candidates of a group of sub-rules are taken: triples listed, or a product of two sets.
-
-A base holds every triple that some sub-rule of the group concludes, and perhaps others: who draws from it
-must test. It never leaves out a triple that could be a negative; what the rule itself concludes is
-left out where that is easy.
-
-Where the candidates of (rule, sub-rule) pairs come from: pools that propose random ones.
-
-Both pools keep one promise: whatever has been taken, what they propose next for a pair is equally likely to
-be any of the pair's remaining candidates, and does not depend on what they propose for others.
+Pools propose random candidates for (rule, sub-rule) pairs. Both keep one promise: whatever has been taken, what
+they propose next for a pair is equally likely to be any of the pair's remaining candidates, and does not depend on
+what they propose for others.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, reduce
+from itertools import combinations
 from operator import or_
 from typing import Any
 
@@ -38,8 +35,16 @@ from loginfer.engine import Engine
 from loginfer.engine.binding import relation_of
 from loginfer.errors import LimitError
 from loginfer.kg import KnowledgeGraph, Triples
-from loginfer.kg.graph import TripleKeys, member, places_of
+from loginfer.kg.graph import member, places_of
 from loginfer.logic.rule import Atom, BodyAtom, Constant, Inequality, Rule, Term
+
+Ids = npt.NDArray[np.int32]
+Ints = npt.NDArray[np.int64]
+Keys = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+# -- groups of sub-rules -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -76,13 +81,13 @@ class Group:
         """The sub-rule with all inequalities; what it concludes, all conclude. It need not be in R⁻."""
         return sub_rule(self.whole, self.atoms | self.inequalities)
 
-    def tests(self, facts: Facts, *, loops: bool) -> list[tuple[int, Rule]]:
+    def tests(self, graph: KnowledgeGraph, *, loops: bool) -> list[tuple[int, Rule]]:
         """Return the sets V that a witness can violate, V = ∅ apart, with the rules that find out.
 
         Parameters
         ----------
-        facts
-            About the graph that will be asked.
+        graph
+            The graph that will be asked.
         loops
             Whether triples with equal subject and object will be asked about.
         """
@@ -95,7 +100,7 @@ class Group:
             if broken == 0 or (merged_head.subject == merged_head.object and not loops):
                 continue
             parts = [part.rename(merged) for part in body]
-            if not facts.allow(merged, parts):
+            if not _may_hold(graph, merged, parts):
                 continue
             rest = [q.rename(merged) for i, q in enumerate(inequalities) if not broken >> i & 1]
             rule = Rule.known_safe((*parts, *rest), merged_head)
@@ -103,30 +108,13 @@ class Group:
         return found
 
 
-class Facts:
-    """What a graph rules out at a glance.
-
-    Parameters
-    ----------
-    graph
-        The graph.
-    """
-
-    def __init__(self, graph: KnowledgeGraph) -> None:
-        self._graph = graph
-        self._looped = set(graph.looped.tolist())
-
-    def allow(self, merged: Mapping[Term, Term], parts: Sequence[BodyAtom]) -> bool:
-        """Say whether a body may have a witness after terms have been merged."""
-        for name in merged.values():
-            # Nothing equals a constant that the graph does not have.
-            if isinstance(name, Constant) and self._graph.entities.get(name.name) is None:
-                return False
-        return all(
-            relation_of(part, self._graph) in self._looped
-            for part in parts
-            if isinstance(part, Atom) and part.subject == part.object
-        )
+def _may_hold(graph: KnowledgeGraph, merged: Mapping[Term, Term], parts: Sequence[BodyAtom]) -> bool:
+    """Say whether a body may have a witness after terms have been merged, by what a graph rules out at a glance."""
+    # Nothing equals a constant that the graph does not have.
+    names = [term.name for term in merged.values() if isinstance(term, Constant)]
+    loops = [part for part in parts if isinstance(part, Atom) and part.subject == part.object]
+    known = all(graph.entities.get(name) is not None for name in names)
+    return known and all(relation_of(part, graph) in graph.looped for part in loops)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,11 +131,11 @@ class Members:
         bool[m, masks], which do.
     """
 
-    every: npt.NDArray[np.bool_]
-    loose: npt.NDArray[np.int64]
-    by: npt.NDArray[np.bool_]
+    every: Mask
+    loose: Ints
+    by: Mask
 
-    def of(self, owners: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    def of(self, owners: Ints) -> Mask:
         """Return bool[n]: whether the sub-rule that owns a triple concludes it."""
         found = self.every.copy()
         found[self.loose] = self.by[np.arange(len(self.loose)), owners[self.loose]]
@@ -220,15 +208,13 @@ def _merge(equalities: Sequence[Inequality]) -> dict[Term, Term] | None:
     return names
 
 
-def members(engine: Engine, facts: Facts, groups: Sequence[Group], triples: Triples) -> list[Members]:
+def members(engine: Engine, groups: Sequence[Group], triples: Triples) -> list[Members]:
     """Say for groups of one rule which of their sub-rules conclude which triples.
 
     Parameters
     ----------
     engine
         Over K.
-    facts
-        About K.
     groups
         The groups, fewest atoms first.
     triples
@@ -236,28 +222,26 @@ def members(engine: Engine, facts: Facts, groups: Sequence[Group], triples: Trip
     """
     every = _strict(engine, groups, triples)
     # What the base of a group does not conclude, no group with more atoms does.
-    outside: list[tuple[int, npt.NDArray[np.bool_]]] = []
+    outside: list[tuple[int, Mask]] = []
     found: list[Members] = []
     for group, known in zip(groups, every, strict=True):
         unknown = ~known
         for atoms, beyond in outside:
             if atoms & group.atoms == atoms:
                 unknown &= ~beyond
-        rest = np.flatnonzero(unknown)
-        if len(rest) and group.inequalities:
+        rest = np.flatnonzero(unknown & bool(group.inequalities))  # without any, the base is the strict one
+        if len(rest):
             rest = rest[engine.derives([group.base], triples[rest])]
-        elif not group.inequalities:
-            rest = rest[:0]  # the base is the strict one
         inside = known.copy()
         inside[rest] = True
         outside.append((group.atoms, ~inside))
-        found.append(_loose(engine, facts, group, triples, known, rest))
+        found.append(_loose(engine, group, triples, known, rest))
     return found
 
 
-def _strict(engine: Engine, groups: Sequence[Group], triples: Triples) -> list[npt.NDArray[np.bool_]]:
+def _strict(engine: Engine, groups: Sequence[Group], triples: Triples) -> list[Mask]:
     """Return for each group which triples its strictest sub-rule concludes."""
-    found: list[npt.NDArray[np.bool_]] = []
+    found: list[Mask] = []
     for group in reversed(groups):
         known = np.zeros(len(triples), dtype=bool)
         for more, concluded in zip(reversed(groups), found, strict=False):
@@ -269,19 +253,12 @@ def _strict(engine: Engine, groups: Sequence[Group], triples: Triples) -> list[n
     return found[::-1]
 
 
-def _loose(
-    engine: Engine,
-    facts: Facts,
-    group: Group,
-    triples: Triples,
-    every: npt.NDArray[np.bool_],
-    rest: npt.NDArray[np.int64],
-) -> Members:
+def _loose(engine: Engine, group: Group, triples: Triples, every: Mask, rest: Ints) -> Members:
     """Find out which sub-rules conclude the rest, which the base concludes and the strictest does not."""
     by = np.zeros((len(rest), len(group.masks)), dtype=bool)
     if len(rest):
         asked = triples[rest]
-        tests = group.tests(facts, loops=bool((asked[:, 0] == asked[:, 2]).any()))
+        tests = group.tests(engine.graph, loops=bool((asked[:, 0] == asked[:, 2]).any()))
         found = engine.derivations([rule for _, rule in tests], asked)
         violates = np.zeros((len(rest), len(tests)), dtype=np.float32)
         violates[found.triple, found.rule] = 1
@@ -291,8 +268,7 @@ def _loose(
     return Members(every, rest[some], by[some])
 
 
-Ids = npt.NDArray[np.int32]
-Keys = npt.NDArray[np.int64]
+# -- bases ---------------------------------------------------------------------------------------------
 
 # With so many trial draws it is found out whether one in sixteen is of use; if not, the base is narrowed.
 TRIALS = 512
@@ -332,12 +308,9 @@ class Base:
 
     def draw(self, rng: np.random.Generator, count: int) -> Triples:
         """Return random triples, each equally likely each time."""
-        if self.product:
-            left = rng.integers(0, len(self.left), size=count)
-            right = rng.integers(0, len(self.right), size=count)
-            return self._triples(self.left[left], self.right[right])
-        places = rng.integers(0, len(self.left), size=count)
-        return self._triples(self.left[places], self.right[places])
+        left = rng.integers(0, len(self.left), size=count)
+        right = rng.integers(0, len(self.right), size=count) if self.product else left
+        return self._triples(self.left[left], self.right[right])
 
     def _triples(self, left: Ids, right: Ids) -> Triples:
         triples = np.empty((len(left), 3), dtype=np.int32)
@@ -387,13 +360,12 @@ class Bases:
             return base
         useful = self._useful(group, base)
         if useful < ENOUGH:
-            try:
+            # Where there are too many to list, bounded effort on the wide base is all that is left.
+            with contextlib.suppress(LimitError):
                 narrow = self._listed(group.base)
                 if not narrow.product:
                     return narrow
-            except LimitError:
-                pass  # bounded effort on the wide base is all that is left
-        return Base(base.left, base.right, base.relation, base.product, (useful + 1) / (TRIALS + 1))
+        return replace(base, rate=(useful + 1) / (TRIALS + 1))
 
     def _useful(self, group: Group, base: Base) -> int:
         """Return how many of some random triples of a base a group concludes, but not the whole rule."""
@@ -405,38 +377,30 @@ class Bases:
         """Return the base of as few atoms as bind the head's variables."""
         if mask not in self._made:
             atoms = tuple(part for i, part in enumerate(self._rule.body) if mask >> i & 1)
-            head = self._rule.head
-            if len(atoms) < 2:
-                base = self._listed(Rule.known_safe(atoms, head))
-            else:
-                base = rectangle_of(self._engine, Rule.known_safe(atoms, head))
-            self._made[mask] = base
+            rule = Rule.known_safe(atoms, self._rule.head)
+            self._made[mask] = self._listed(rule) if len(atoms) < 2 else rectangle_of(self._engine, rule)
         return self._made[mask]
 
     def _listed(self, rule: Rule) -> Base:
         """Return the conclusions of a rule, without those of the whole rule."""
-        found = self._engine.projection(rule)
-        left, right = found.left, found.right
-        if found.product:
-            return Base(left, right, self._relation, True)
-        keys = self._packing.pack(Base(left, right, self._relation, False).every())
-        fresh = ~member(self._own, keys)
-        return Base(left[fresh], right[fresh], self._relation, False)
+        base = self._conclusions(rule)
+        if base.product:
+            return base
+        fresh = ~member(self._own, self._engine.graph.keys.pack(base.every()))
+        return Base(base.left[fresh], base.right[fresh], self._relation, False)
 
-    @property
-    def _packing(self) -> TripleKeys:
-        return self._engine.graph.keys
+    def _conclusions(self, rule: Rule) -> Base:
+        found = self._engine.projection(rule)
+        return Base(found.left, found.right, self._relation, found.product)
 
     @cached_property
     def _own(self) -> Keys:
         """The keys of the rule's own conclusions, sorted; none where they would be too many to list."""
-        try:
-            found = self._engine.projection(self._rule)
-        except LimitError:
-            return np.empty(0, dtype=np.int64)
-        if found.product:
-            return np.empty(0, dtype=np.int64)
-        return self._packing.pack(Base(found.left, found.right, self._relation, False).every())
+        with contextlib.suppress(LimitError):
+            base = self._conclusions(self._rule)
+            if not base.product:
+                return self._engine.graph.keys.pack(base.every())
+        return np.empty(0, dtype=np.int64)
 
 
 def _bindings(rule: Rule) -> list[int]:
@@ -445,16 +409,12 @@ def _bindings(rule: Rule) -> list[int]:
     held = {i: wanted & set(part.variables) for i, part in enumerate(rule.body) if isinstance(part, Atom)}
     if not wanted:
         return [0]
-    found = [1 << i for i, some in held.items() if some == wanted]
-    for i, some in held.items():
-        for j, other in held.items():
-            if i < j and some and other and some != wanted != other and some | other == wanted:
-                found.append(1 << i | 1 << j)
-    return found
+    pairs = combinations((i for i, some in held.items() if some and some != wanted), 2)
+    whole = [1 << i for i, some in held.items() if some == wanted]
+    return whole + [1 << i | 1 << j for i, j in pairs if held[i] | held[j] == wanted]
 
 
-Ints = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
+# -- pools ---------------------------------------------------------------------------------------------
 
 # In a search, so many draws at most are made at a time for a group of sub-rules.
 _MOST = 2**20
@@ -510,8 +470,6 @@ class ListedPool:
     ----------
     pairs
         How many pairs there are; those of other pools have no candidates here.
-    facts
-        About K.
     taken
         What has been taken; its listed keys are those of this pool.
     order
@@ -520,11 +478,8 @@ class ListedPool:
         Says where a list of a given size is cut into the three parts.
     """
 
-    def __init__(
-        self, pairs: int, facts: Facts, taken: TakenKeys, order: Ints, cuts: Callable[[int], tuple[int, int]]
-    ) -> None:
+    def __init__(self, pairs: int, taken: TakenKeys, order: Ints, cuts: Callable[[int], tuple[int, int]]) -> None:
         self._pairs = pairs
-        self._facts = facts
         self._taken = taken
         self._order = order
         self._rank = np.empty_like(order)
@@ -548,7 +503,7 @@ class ListedPool:
         """
         ranks = np.sort(self._rank[places])
         triples = engine.graph.keys.unpack(self._taken.keys[self._order[ranks]])
-        found = members(engine, self._facts, [source.group for source in sources], triples)
+        found = members(engine, [source.group for source in sources], triples)
         for source, known in zip(sources, found, strict=True):
             segments = [ranks[known.every]]
             concluded = [np.ones(len(source.group.masks), dtype=bool)]
@@ -651,19 +606,14 @@ class DrawnPool:
         Over K.
     pairs
         How many pairs there are; those of other pools have no candidates here.
-    facts
-        About K.
     negative
         Says which triples are truly negative.
     taken
         What has been taken.
     """
 
-    def __init__(
-        self, engine: Engine, pairs: int, facts: Facts, negative: Callable[[Triples], Mask], taken: TakenKeys
-    ) -> None:
+    def __init__(self, engine: Engine, pairs: int, negative: Callable[[Triples], Mask], taken: TakenKeys) -> None:
         self._engine = engine
-        self._facts = facts
         self._negative = negative
         self._taken = taken
         self._sources: list[Source] = []
@@ -741,13 +691,13 @@ class DrawnPool:
             tried[source.first : source.first + len(own)] = draws
             owners = np.repeat(np.arange(len(own)), draws)
             triples = source.base.draw(rng, len(owners))
-            good = members(self._engine, self._facts, [source.group], triples)[0].of(owners)
+            good = members(self._engine, [source.group], triples)[0].of(owners)
             self._tried[number] += len(owners)
             found_pairs.append(source.first + owners[good])
             found_triples.append(triples[good])
             numbers.append(np.full(int(good.sum()), number))
         pairs, triples = np.concatenate(found_pairs), np.concatenate(found_triples)
-        keys = self._keys.pack(triples)
+        keys = self._engine.graph.keys.pack(triples)
         good = ~self._taken.contains(keys)
         places = np.flatnonzero(good)
         good[places] = self._negative(triples[places])
@@ -755,10 +705,6 @@ class DrawnPool:
         self.found += np.bincount(pairs[good], minlength=len(lack))
         self._queue = (np.concatenate([self._queue[0], pairs[good]]), np.concatenate([self._queue[1], keys[good]]))
         return tried
-
-    @property
-    def _keys(self) -> TripleKeys:
-        return self._engine.graph.keys
 
     def _from_queue(self, need: Ints) -> tuple[Ints, Keys]:
         """Take the first ones of each pair from the queue."""

@@ -1,18 +1,15 @@
-"""Qg.
+"""Query-guided sampling: conclusions of sub-rules, so that what is simpler than R is not learned.
 
-Query-guided sampling: conclusions of sub-rules, so that what is simpler than R is not learned.
+R⁻ are the sub-rules of R that are undesired. Of the negatives, a share comes from what they conclude, the rest from
+position-aware corruption.
 
-The share of R⁻ in query-guided negatives, to the letter of the text: uniform over T_{R⁻}(K) ∖ P_all.
+Under `paper` the share is to the letter of the text: uniform over T_{R⁻}(K) ∖ P_all. Dropping parts of a body only
+adds conclusions, so T_{R⁻}(K) is the union of what the minimal sub-rules of each rule conclude. Each of those is a
+product of two sets, or a list of triples; or, where the list would be long, a product with a test.
 
-Dropping parts of a body only adds conclusions, so T_{R⁻}(K) is the union of what the minimal sub-rules of
-each rule conclude. Each of those is a product of two sets, or a list of triples; or, where the list would be
-long, a product with a test.
-
-The share of R⁻ in query-guided negatives under `sound`: an equal share for each (rule, sub-rule) pair.
-
-Drawn uniformly from T_{R⁻}(K), nearly all negatives would come from the few sub-rules that conclude most,
-products above all, and most undesired rules would have no witness. So each pair gets as many negatives as
-every other, and what one cannot fill goes equally to the rest.
+Under `sound` each (rule, sub-rule) pair gets an equal share. Drawn uniformly from T_{R⁻}(K), nearly all negatives
+would come from the few sub-rules that conclude most, products above all, and most undesired rules would have no
+witness. So each pair gets as many negatives as every other, and what one cannot fill goes equally to the rest.
 
 As in the text, candidates are split by the recipe's ratio before anything is drawn, so that train does not
 use up the witnesses of a rare sub-rule: all candidates (triples that a sub-rule concludes and that are truly
@@ -29,6 +26,7 @@ random order of the pairs decides who gets one.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
@@ -51,7 +49,6 @@ from loginfer.benchmark.negatives.query_candidates import (
     TRIALS,
     Bases,
     DrawnPool,
-    Facts,
     Group,
     ListedPool,
     Source,
@@ -61,7 +58,6 @@ from loginfer.benchmark.negatives.query_candidates import (
 )
 from loginfer.benchmark.negatives.spaces import Draw, Sampler, Space, of_projection, rectangle, union
 from loginfer.benchmark.program import kept_masks, minimal, sub_rule
-from loginfer.benchmark.recipe import Recipe
 from loginfer.engine import Engine
 from loginfer.engine.binding import bind, relation_of, separate
 from loginfer.errors import LimitError
@@ -70,13 +66,18 @@ from loginfer.kg.graph import distinct_keys, places_of
 from loginfer.logic.rule import Rule
 from loginfer.randomness import generator, hash_order, salt
 
+Ids = npt.NDArray[np.int32]
+Ints = npt.NDArray[np.int64]
+Keys = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
 
 def query_guided(context: Context) -> NegativeSet:
     """Draw from the conclusions of R⁻, and the rest by position-aware corruption.
 
     Of the negatives of each split, a fraction of |R_complex| / |R|, rounded down, comes from sub-rules, as
     far as they conclude enough: R_complex are the rules with a sub-rule in R⁻. How they are
-    drawn depends on the protocol: see `query_paper` and `query_sound`.
+    drawn depends on the protocol: see `paper_share` and `sound_share`.
     """
     masks = kept_masks(context.rules)
     complex_rules = sum(bool(own) for own in masks)
@@ -89,34 +90,29 @@ def query_guided(context: Context) -> NegativeSet:
         share = paper_share if context.recipe.protocol == "paper" else sound_share
         found, notes = share(context, masks, wanted)
 
-    def draw_all(order: Sequence[Split]) -> dict[Split, SplitNegatives]:
-        filled = dict(found)
-        for split in order:
-            missing = context.positives.sizes[split] - len(found[split].triples)
-            if missing:
-                rng = generator(context.recipe.seed, "negatives", "qg", "position", split)
-                before = TakenNegatives(context, (known.triples for known in filled.values()))
-                rest = draw_corruptions(context, split, missing, rng, before)
-                filled[split] = _together(found[split], rest)
-        return filled
+    def draw_rest(split: Split, taken: TakenNegatives) -> SplitNegatives:
+        missing = context.positives.sizes[split] - len(found[split].triples)
+        if not missing:
+            return found[split]
+        rng = generator(context.recipe.seed, "negatives", "qg", "position", split)
+        return _together(found[split], draw_corruptions(context, split, missing, rng, taken))
 
-    negatives = assemble(context, "qg", draw_in_turn(context, draw_all))
+    negatives = assemble(context, "qg", draw_in_turn(context, draw_rest, found))
     return replace(negatives, notes=(*notes, *negatives.notes))
 
 
 def _together(first: SplitNegatives, second: SplitNegatives) -> SplitNegatives:
-    columns = [column.name for column in fields(Origins)]
-    origins = Origins(
-        *(np.concatenate([getattr(first.origins, column), getattr(second.origins, column)]) for column in columns)
-    )
+    names = [column.name for column in fields(Origins)]
+    columns = ([getattr(part.origins, name) for part in (first, second)] for name in names)
+    origins = Origins(*map(np.concatenate, columns))
     return SplitNegatives(np.vstack([first.triples, second.triples]), origins, second.why)
 
+
+# -- paper -------------------------------------------------------------------------------------------
 
 # Where the subjects and objects of a sub-rule make more pairs than this, its conclusions are not listed if
 # they can be found among those pairs.
 LARGE = 2**20
-
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +167,11 @@ def paper_share(
         How many triples to draw for each split.
     """
     parts = undesired_parts(context, masks)
-    drawn, size = _drawn(context, parts, wanted)
-    limits = _part_sizes(context.recipe, size)
+    drawn = _drawn(context, parts, wanted)
+    # If as many as asked for could not be drawn, there are no more, and they have all been counted.
+    size = len(drawn.triples)
+    first, second = context.recipe.cuts(size)
+    limits = dict(zip(SPLITS, (first, second - first, size - second), strict=True))
     found: dict[Split, SplitNegatives] = {}
     notes: list[str] = []
     begin = 0
@@ -180,7 +179,7 @@ def paper_share(
         end = begin + min(wanted[split], limits[split])
         triples = drawn.triples[begin:end]
         begin = end
-        rule, kept = _origins(context.engine, parts, triples)
+        rule, kept = _first_part(context.engine, parts, triples)
         found[split] = SplitNegatives(triples, origins_from("sub-rule", len(triples), rule=rule, kept=kept))
         if len(triples) < wanted[split]:
             what = f"its part of all {size:,}" if drawn.exhausted else shortfall(drawn)
@@ -191,8 +190,8 @@ def paper_share(
     return found, notes
 
 
-def _drawn(context: Context, parts: Sequence[Part], wanted: Mapping[Split, int]) -> tuple[Draw, int]:
-    """Draw from C⁻, and return its size as well, or any number that is large enough to limit nothing."""
+def _drawn(context: Context, parts: Sequence[Part], wanted: Mapping[Split, int]) -> Draw:
+    """Draw from C⁻ so many that each split's part of them is as large as what is wanted from it, if there are."""
     space = union([part.space for part in parts])
     engine, negative = context.engine, context.truth.negative
 
@@ -201,26 +200,11 @@ def _drawn(context: Context, parts: Sequence[Part], wanted: Mapping[Split, int])
         found[found] = negative(triples[found])
         return found
 
-    enough = _enough(context.recipe, wanted)
+    shares = zip(SPLITS, context.recipe.shares, strict=True)
+    enough = max(int((wanted[split] + 1) / share) + 1 for split, share in shares)
     rng = generator(context.recipe.seed, "negatives", "qg", "sub-rules")
     tested = any(part.test is not None for part in parts)
-    drawn = Sampler(space, rng, accept if tested else negative).take(enough)
-    # If that many could not be drawn, there are no more, and they have all been counted.
-    return drawn, len(drawn.triples)
-
-
-def _enough(recipe: Recipe, wanted: Mapping[Split, int]) -> int:
-    """Return a size from which on each part is as large as what is wanted from it."""
-    shares = zip(SPLITS, recipe.shares, strict=True)
-    return max(int((wanted[split] + 1) / share) + 1 for split, share in shares)
-
-
-def _part_sizes(recipe: Recipe, size: int) -> dict[Split, int]:
-    first, second = recipe.cuts(size)
-    return dict(zip(SPLITS, (first, second - first, size - second), strict=True))
-
-
-# -- T_{R⁻}(K) --------------------------------------------------------------------------------------
+    return Sampler(space, rng, accept if tested else negative).take(enough)
 
 
 def undesired_parts(context: Context, masks: Sequence[Sequence[int]] | None = None) -> list[Part]:
@@ -255,18 +239,15 @@ def concluded(engine: Engine, parts: Sequence[Part], triples: Triples) -> Mask:
 def _conclusions(engine: Engine, rule: Rule, rng: np.random.Generator) -> tuple[Space, bool]:
     """Return the conclusions of a rule, or a product that contains them, and which of the two."""
     relation = relation_of(rule.head, engine.graph)
-    if len(rule.atoms) < 2 or len(rule.head.variables) < 2 or not _connected(engine, rule):
+    wide = None
+    if len(rule.atoms) > 1 and len(rule.head.variables) == 2 and _connected(engine, rule):
+        wide = rectangle_of(engine, rule)
+    if wide is None or len(wide) <= LARGE:
         return of_projection(engine.projection(rule), relation), True
-    wide = rectangle_of(engine, rule)
-    if len(wide) > LARGE:
-        space = rectangle(wide.left, relation, wide.right)
-        if engine.derives([rule], wide.draw(rng, TRIALS)).sum() >= ENOUGH:
-            return space, False
-        try:
+    if engine.derives([rule], wide.draw(rng, TRIALS)).sum() < ENOUGH:
+        with contextlib.suppress(LimitError):
             return of_projection(engine.projection(rule), relation), True
-        except LimitError:
-            return space, False
-    return of_projection(engine.projection(rule), relation), True
+    return rectangle(wide.left, relation, wide.right), False
 
 
 def _connected(engine: Engine, rule: Rule) -> bool:
@@ -275,9 +256,7 @@ def _connected(engine: Engine, rule: Rule) -> bool:
     return separate(bound, (bound.head.subject, bound.head.object)) is None
 
 
-def _origins(
-    engine: Engine, parts: Sequence[Part], triples: Triples
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+def _first_part(engine: Engine, parts: Sequence[Part], triples: Triples) -> tuple[Ids, Ids]:
     """Return for each triple the first sub-rule that concludes it: the rule's place and the mask."""
     rule = np.full(len(triples), -1, dtype=np.int32)
     kept = np.zeros(len(triples), dtype=np.int32)
@@ -288,7 +267,7 @@ def _origins(
     return rule, kept
 
 
-def _by_relation(parts: Sequence[Part], triples: Triples) -> list[tuple[Part, npt.NDArray[np.int64]]]:
+def _by_relation(parts: Sequence[Part], triples: Triples) -> list[tuple[Part, Ints]]:
     """Return with each part the places of the triples that have its relation."""
     order = np.argsort(triples[:, 1], kind="stable")
     relations = triples[order, 1]
@@ -297,8 +276,7 @@ def _by_relation(parts: Sequence[Part], triples: Triples) -> list[tuple[Part, np
     return [(part, order[begin:end]) for part, begin, end in zip(parts, begins, ends, strict=True)]
 
 
-Ints = npt.NDArray[np.int64]
-Keys = npt.NDArray[np.int64]
+# -- sound -------------------------------------------------------------------------------------------
 
 # All triples of a base with up to FEW of them are looked at, and of one with up to EASY times as many as will
 # be drawn from it on average, for that would take as long; but never of one with more than MANY.
@@ -387,7 +365,7 @@ class _Shares:
     """
 
     def __init__(self, context: Context, sources: Sequence[Source], pairs: int, few: int) -> None:
-        packing, negative, facts = context.kg.keys, context.truth.negative, Facts(context.kg)
+        packing, negative = context.kg.keys, context.truth.negative
         small: dict[int, list[Source]] = {}  # groups of one rule share their bases
         for source in sources:
             if len(source.base) <= few:
@@ -397,10 +375,11 @@ class _Shares:
         every = every[negative(packing.unpack(every))]
         self._taken = TakenKeys(every)
         order = hash_order(every, salt(context.recipe.seed, "negatives", "qg", "parts"))
-        self._listed = ListedPool(pairs, facts, self._taken, order, context.recipe.cuts)
+        self._listed = ListedPool(pairs, self._taken, order, context.recipe.cuts)
         for same, keys in zip(small.values(), packed, strict=True):
-            self._listed.add(context.engine, same, _places(every, keys))
-        self._drawn = DrawnPool(context.engine, pairs, facts, negative, self._taken)
+            there, places = places_of(every, keys)
+            self._listed.add(context.engine, same, places[there])
+        self._drawn = DrawnPool(context.engine, pairs, negative, self._taken)
         self._drawn.add([source for source in sources if len(source.base) > few])
         self.candidates = np.where(self._drawn.open, _UNCOUNTED, self._listed.finish())
 
@@ -460,9 +439,3 @@ class _Shares:
             done.append((pairs, keys))
             self._counts = self._listed.refresh(part)
         return done
-
-
-def _places(ascending: Keys, keys: Keys) -> Ints:
-    """Return the places in a sorted list of those keys that are in it."""
-    found, places = places_of(ascending, keys)
-    return places[found]

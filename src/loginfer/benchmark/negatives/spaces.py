@@ -1,27 +1,17 @@
-"""Exactly uniform draws from sets never written down.
-
-Exactly uniform draws, without repetition, of the triples of a space that a test accepts.
-
-Rectangles of one relation that may overlap, rewritten as rectangles that do not.
-
-Which pairs of a large rectangle lie in one of many smaller ones that overlap in too many ways.
-
-Each subject and each object has a bit for every small rectangle that it lies in. A pair lies in one of them
-if its subject and its object have a bit in common.
-
-Candidate spaces: sets of triples that are never written down.
+"""Candidate spaces: sets of triples that are never written down, and exactly uniform draws from them.
 
 A space is a value with an exact size, a membership test and places: each place is a triple, and a random
 place is a random triple. It is made of rectangles, subjects × objects of one relation, and of listed
 triples. A union of spaces is brought into a form in which no triple has two places, so that its size is a
 sum and a uniform place a uniform triple. Some places may not count, such as the diagonal of a product whose
-two values must differ.
+two values must differ. Where rectangles overlap in too many ways to be rewritten as rectangles that do not, a
+sieve says what counts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias, TypeVar
 
@@ -33,9 +23,22 @@ from loginfer.errors import LimitError
 from loginfer.kg import Triples
 from loginfer.kg.graph import TripleKeys, distinct_keys, member, merged_keys, places_of
 
-Ints = npt.NDArray[np.int64]
-Accept = Callable[[Triples], npt.NDArray[np.bool_]]
+Bits: TypeAlias = npt.NDArray[np.uint64]
+Ids: TypeAlias = npt.NDArray[np.int32]
+Ints: TypeAlias = npt.NDArray[np.int64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+Accept = Callable[[Triples], Mask]
+N = TypeVar("N", npt.NDArray[np.int32], npt.NDArray[np.int64])
 
+# Subjects and objects, both sorted and unique, neither empty.
+Rectangle: TypeAlias = tuple[Ids, Ids]
+
+# Rectangles that overlap in every way would need an entry for each of their triples; this many take 1 GB.
+MOST_COLUMNS = 2**27
+# So many entries are collected before repeated ones are dropped.
+_WAITING = 2**22
+# So many pairs of classes are compared in one go.
+_COMPARED = 2**24
 # Up to this many places, all of them are put into a random order, unless few are wanted.
 _FEW = 2**22
 _MANY = 16
@@ -48,10 +51,13 @@ _LEAST, _MOST = 2**10, 2**22
 LIMIT, FOR_EACH = 200_000_000, 4
 
 
+# -- draws -------------------------------------------------------------------------------------------
+
+
 class Known(Protocol):
     """A set of triples of which only membership is asked."""
 
-    def contains(self, triples: Triples) -> npt.NDArray[np.bool_]:
+    def contains(self, triples: Triples) -> Mask:
         """Return bool[n]: which of these triples are in it."""
 
 
@@ -171,16 +177,7 @@ def draw(space: Space, count: int, rng: np.random.Generator, accept: Accept, *, 
     return Sampler(space, rng, accept, taken=taken, limit=limit).take(count)
 
 
-Ids = npt.NDArray[np.int32]
-N = TypeVar("N", npt.NDArray[np.int32], npt.NDArray[np.int64])
-
-# Subjects and objects, both sorted and unique, neither empty.
-Rectangle: TypeAlias = tuple[Ids, Ids]
-
-# Rectangles that overlap in every way would need an entry for each of their triples; this many take 1 GB.
-MOST_COLUMNS = 2**27
-# So many entries are collected before repeated ones are dropped.
-_WAITING = 2**22
+# -- rectangles that overlap, rewritten as rectangles that do not ------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,10 +205,11 @@ class Grid:
     column_counts: Ints
 
     @classmethod
-    def around(cls, rows: Ids, columns: Ids) -> Grid:
-        """Return a grid of one block."""
-        counts = (np.array([len(side)], dtype=np.int64) for side in (rows, columns))
-        return cls(False, rows, next(counts), columns, next(counts))
+    def of(cls, *blocks: Rectangle) -> Grid:
+        """Return a grid of a few blocks."""
+        rows, columns = ([block[side] for block in blocks] for side in (0, 1))
+        counts = [np.array([len(side) for side in sides], dtype=np.int64) for sides in (rows, columns)]
+        return cls(False, np.concatenate(rows), counts[0], np.concatenate(columns), counts[1])
 
 
 def disjoint(rectangles: Sequence[Rectangle]) -> Grid | None:
@@ -222,19 +220,19 @@ def disjoint(rectangles: Sequence[Rectangle]) -> Grid | None:
     many columns to write down.
     """
     if len(rectangles) == 1:
-        return Grid.around(*rectangles[0])
+        return Grid.of(rectangles[0])
     if len(rectangles) == 2:
         return _of_two(*rectangles)
-    divided = min((_Divided(rectangles, turned) for turned in (False, True)), key=lambda side: side.cost)
-    if divided.cost[0] > MOST_COLUMNS:
+    rows = min((_Classes(rectangles, turned) for turned in (False, True)), key=lambda side: side.cost)
+    if rows.cost[0] > MOST_COLUMNS:
         return None
-    columns = divided.columns()
+    columns = rows.columns()
     return Grid(
-        divided.turned,
-        divided.names[np.argsort(divided.classes, kind="stable")],
-        np.bincount(divided.classes, minlength=divided.count),
+        rows.turned,
+        rows.names[np.argsort(rows.classes, kind="stable")],
+        np.bincount(rows.classes, minlength=rows.count),
         lower(columns),
-        np.bincount(upper(columns), minlength=divided.count),
+        np.bincount(upper(columns), minlength=rows.count),
     )
 
 
@@ -246,14 +244,7 @@ def _of_two(first: Rectangle, second: Rectangle) -> Grid:
         (np.setdiff1d(second[0], common, assume_unique=True), second[1]),
         (common, distinct(np.concatenate([first[1], second[1]]))),
     ]
-    blocks = [(rows, columns) for rows, columns in blocks if len(rows)]
-    return Grid(
-        False,
-        np.concatenate([rows for rows, _ in blocks]),
-        np.array([len(rows) for rows, _ in blocks], dtype=np.int64),
-        np.concatenate([columns for _, columns in blocks]),
-        np.array([len(columns) for _, columns in blocks], dtype=np.int64),
-    )
+    return Grid.of(*((rows, columns) for rows, columns in blocks if len(rows)))
 
 
 def merged(rectangles: list[Rectangle]) -> list[Rectangle]:
@@ -276,7 +267,7 @@ def merged(rectangles: list[Rectangle]) -> list[Rectangle]:
             return rectangles
 
 
-class _Divided:
+class _Classes:
     """The rows of rectangles, divided into classes of those that lie in the same ones.
 
     Parameters
@@ -289,19 +280,16 @@ class _Divided:
 
     def __init__(self, rectangles: Sequence[Rectangle], turned: bool) -> None:
         self.turned = turned
-        rows = [objects if turned else subjects for subjects, objects in rectangles]
-        self._columns = [subjects if turned else objects for subjects, objects in rectangles]
+        rows = [sides[turned] for sides in rectangles]
+        self._columns = [sides[not turned] for sides in rectangles]
         self.names, self.classes = _classes(rows)
         self.count = int(self.classes.max()) + 1
         # For each rectangle the classes that its rows make up.
-        self._members = [distinct(self.classes[np.searchsorted(self.names, found)]) for found in rows]
-
-    @property
-    def cost(self) -> tuple[int, int]:
-        """How many columns will be written down at most, and how many classes there are."""
+        self._members = [distinct(self.classes[np.searchsorted(self.names, own)]) for own in rows]
         written = sum(len(m) * len(c) for m, c in zip(self._members, self._columns, strict=True))
         different = len(distinct(np.concatenate(self._columns)))
-        return min(written, self.count * different), self.count
+        # How many columns will be written down at most, and how many classes there are.
+        self.cost = min(written, self.count * different), self.count
 
     def columns(self) -> Ints:
         """Return the columns of all classes, each joined to its class, sorted."""
@@ -354,14 +342,11 @@ def lower(joined: Ints) -> Ids:
     return (joined & 0xFFFFFFFF).astype(np.int32)
 
 
-Bits: TypeAlias = npt.NDArray[np.uint64]
-
-# So many pairs of classes are compared in one go.
-_MOST_sieves = 2**24
-
-
 class Sieve:
     """The union of rectangles of one relation, as a part of subjects × objects.
+
+    Each subject and each object has a bit for every rectangle that it lies in. A pair lies in one of them if
+    its subject and its object have a bit in common.
 
     Parameters
     ----------
@@ -374,11 +359,11 @@ class Sieve:
         self.subjects, self._subject_bits = _bits([subjects for subjects, _ in rectangles])
         self.objects, self._object_bits = _bits([objects for _, objects in rectangles])
 
-    def surrounds(self, subjects: Ids, objects: Ids) -> npt.NDArray[np.bool_]:
+    def surrounds(self, subjects: Ids, objects: Ids) -> Mask:
         """Return bool[n]: which of these pairs are among subjects × objects."""
-        return _known(self.subjects, subjects) & _known(self.objects, objects)
+        return _among(self.subjects, subjects) & _among(self.objects, objects)
 
-    def passes(self, subjects: Ids, objects: Ids) -> npt.NDArray[np.bool_]:
+    def passes(self, subjects: Ids, objects: Ids) -> Mask:
         """Return bool[n]: which of these pairs, all among subjects × objects, lie in a rectangle."""
         left = np.searchsorted(self.subjects, subjects)
         right = np.searchsorted(self.objects, objects)
@@ -392,7 +377,7 @@ class Sieve:
         """How many pairs lie in a rectangle."""
         lefts, left_counts = np.unique(self._subject_bits, axis=0, return_counts=True)
         rights, right_counts = np.unique(self._object_bits, axis=0, return_counts=True)
-        step = max(_MOST_sieves // len(rights), 1)
+        step = max(_COMPARED // len(rights), 1)
         total = 0
         for start in range(0, len(lefts), step):
             part = lefts[start : start + step]
@@ -404,7 +389,7 @@ class Sieve:
         return total
 
 
-def _known(names: Ids, wanted: Ids) -> npt.NDArray[np.bool_]:
+def _among(names: Ids, wanted: Ids) -> Mask:
     places = np.searchsorted(names, wanted)
     places[places == len(names)] = 0
     return np.asarray(names[places] == wanted)
@@ -419,7 +404,7 @@ def _bits(sets: Sequence[Ids]) -> tuple[Ids, Bits]:
     return names, bits
 
 
-Mask: TypeAlias = npt.NDArray[np.bool_]
+# -- spaces ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -512,7 +497,9 @@ class Space:
         rest = np.flatnonzero(found)
         found[rest] = ~self._in_holes(triples[rest])
         if len(self.triples):
-            found |= self._listed.contains(triples)
+            keys, packed = self._listed
+            sizes = (keys.entities, keys.relations, keys.entities)
+            found |= member(packed, keys.pack(triples)) & ((triples >= 0) & (triples < sizes)).all(axis=1)
         return found
 
     def leaves_out(self, places: Ints, triples: Triples) -> Mask:
@@ -567,26 +554,36 @@ class Space:
         return keys[order], block[order], turned
 
     @cached_property
-    def _listed(self) -> _Listed:
-        return _Listed(self.triples)
+    def _listed(self) -> tuple[TripleKeys, Ints]:
+        """Keys that are wide enough for the listed triples, and these packed."""
+        keys = _keys_of(self.triples)
+        return keys, keys.pack(self.triples)
 
     def __repr__(self) -> str:
         return f"Space({self.places:,} places, {len(self.relation):,} blocks, {len(self.triples):,} listed)"
 
 
-class _Listed:
-    """Membership in a sorted list of triples."""
-
-    def __init__(self, triples: Triples) -> None:
-        self._sizes = tuple(int(column.max()) + 1 for column in triples.T)
-        self._keys = TripleKeys(max(self._sizes[0], self._sizes[2]), self._sizes[1])
-        self._packed = self._keys.pack(triples)
-
-    def contains(self, triples: Triples) -> Mask:
-        found, _ = places_of(self._packed, self._keys.pack(triples))
-        for column, size in enumerate(self._sizes):
-            found &= (triples[:, column] >= 0) & (triples[:, column] < size)
-        return found
+def _space(
+    grids: Sequence[tuple[int, Grid]],
+    holes: Ints | None = None,
+    triples: Triples | None = None,
+    sieves: Mapping[int, Sieve] | None = None,
+) -> Space:
+    """Return the space of blocks, by relation, and of listed triples."""
+    blocks = [len(grid.row_counts) for _, grid in grids]
+    column_starts = _starts([grid.column_counts for _, grid in grids])
+    columns = _concatenated([grid.columns for _, grid in grids], np.int32)
+    return Space(
+        relation=np.repeat(np.array([relation for relation, _ in grids], dtype=np.int32), blocks),
+        turned=np.repeat(np.array([grid.turned for _, grid in grids], dtype=bool), blocks),
+        rows=_concatenated([grid.rows for _, grid in grids], np.int32),
+        row_starts=_starts([grid.row_counts for _, grid in grids]),
+        columns=join(np.repeat(np.arange(len(column_starts) - 1), np.diff(column_starts)), columns),
+        column_starts=column_starts,
+        holes=np.empty(0, dtype=np.int64) if holes is None else holes,
+        triples=np.empty((0, 3), dtype=np.int32) if triples is None else triples,
+        sieves=sieves or {},
+    )
 
 
 def rectangle(subjects: npt.ArrayLike, relation: int, objects: npt.ArrayLike, *, unequal: bool = False) -> Space:
@@ -603,19 +600,10 @@ def rectangle(subjects: npt.ArrayLike, relation: int, objects: npt.ArrayLike, *,
     """
     rows = distinct(np.array(subjects, dtype=np.int32))
     columns = distinct(np.array(objects, dtype=np.int32))
-    blocks = min(len(rows), len(columns), 1)
-    rows, columns = rows[: blocks * len(rows)], columns[: blocks * len(columns)]
+    if not len(rows) or not len(columns):
+        return _space([])
     holes = np.intersect1d(rows, columns, assume_unique=True) if unequal else rows[:0]
-    return Space(
-        relation=np.full(blocks, relation, dtype=np.int32),
-        turned=np.zeros(blocks, dtype=bool),
-        rows=rows,
-        row_starts=np.array([0, len(rows)][: blocks + 1], dtype=np.int64),
-        columns=columns.astype(np.int64),
-        column_starts=np.array([0, len(columns)][: blocks + 1], dtype=np.int64),
-        holes=join(np.full(len(holes), relation, dtype=np.int32), holes),
-        triples=np.empty((0, 3), dtype=np.int32),
-    )
+    return _space([(relation, Grid.of((rows, columns)))], join(np.full(len(holes), relation, dtype=np.int32), holes))
 
 
 def listed(triples: Triples, keys: TripleKeys) -> Space:
@@ -631,9 +619,7 @@ def listed(triples: Triples, keys: TripleKeys) -> Space:
     packed = keys.pack(triples)
     if not (packed[1:] > packed[:-1]).all():
         triples = keys.unpack(distinct_keys(packed))
-    nothing, start = np.empty(0, dtype=np.int64), np.zeros(1, dtype=np.int64)
-    ids = np.empty(0, dtype=np.int32)
-    return Space(ids, np.empty(0, dtype=bool), ids, start, nothing, start, nothing, triples)
+    return _space([], triples=triples)
 
 
 def of_projection(projection: Projection, relation: int) -> Space:
@@ -667,18 +653,7 @@ def union(spaces: Iterable[Space]) -> Space:
     blocks = _disjoint_blocks(parts)
     triples = np.vstack([np.empty((0, 3), dtype=np.int32), *(part.triples for part in parts)])
     whole = listed(triples, _keys_of(triples)).triples
-    outside = whole[~blocks.contains(whole)]
-    return Space(
-        blocks.relation,
-        blocks.turned,
-        blocks.rows,
-        blocks.row_starts,
-        blocks.columns,
-        blocks.column_starts,
-        _common_holes(parts),
-        outside,
-        blocks.sieves,
-    )
+    return replace(blocks, holes=_common_holes(parts), triples=whole[~blocks.contains(whole)])
 
 
 def _common_holes(spaces: Sequence[Space]) -> Ints:
@@ -710,26 +685,9 @@ def _disjoint_blocks(spaces: Sequence[Space]) -> Space:
         grid = disjoint(rectangles)
         if grid is None:
             sieves[relation] = sieve = Sieve(rectangles)
-            grid = Grid.around(sieve.subjects, sieve.objects)
+            grid = Grid.of((sieve.subjects, sieve.objects))
         grids.append((relation, grid))
-    relations = [np.full(len(grid.row_counts), relation, dtype=np.int32) for relation, grid in grids]
-    turned = [np.full(len(grid.row_counts), grid.turned, dtype=bool) for _, grid in grids]
-    row_starts = _starts([grid.row_counts for _, grid in grids])
-    column_counts = [grid.column_counts for _, grid in grids]
-    column_starts = _starts(column_counts)
-    columns = _concatenated([grid.columns for _, grid in grids], np.int32)
-    block = np.repeat(np.arange(len(row_starts) - 1), np.diff(column_starts))
-    return Space(
-        _concatenated(relations, np.int32),
-        _concatenated(turned, np.bool_),
-        _concatenated([grid.rows for _, grid in grids], np.int32),
-        row_starts,
-        join(block, columns),
-        column_starts,
-        np.empty(0, dtype=np.int64),
-        np.empty((0, 3), dtype=np.int32),
-        sieves,
-    )
+    return _space(grids, sieves=sieves)
 
 
 def _sides(space: Space, block: int) -> Rectangle:
