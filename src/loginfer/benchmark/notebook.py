@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any
 
 from loginfer.benchmark.auditing.findings import Audit, Example, Finding
 from loginfer.benchmark.benchmark import SPLITS, Benchmark, BenchmarkRule, Splits
@@ -112,13 +111,14 @@ _KINDS = {"error": "bad", "warning": "middling", "note": "quiet"}
 
 def audit_fragment(audit: Audit) -> str:
     """Return what a notebook shows for an audit."""
+    skipped = [f"{', '.join(checks)}: {why}" for why, checks in audit.skipped_by_reason().items()]
     return fragment(
         element("div", f"{audit.name or 'a benchmark'}: ", _verdict(audit), kind="title"),
         element("div", _counts(audit), kind="quiet"),
         _findings(audit.findings),
         _shortcuts(audit),
         _checks("passed", audit.passed),
-        folded(f"skipped ({len(audit.skipped)})", listing(_skipped(audit))) if audit.skipped else "",
+        folded(f"skipped ({len(audit.skipped)})", listing(skipped)) if audit.skipped else "",
     )
 
 
@@ -162,25 +162,12 @@ def _shortcuts(audit: Audit) -> Markup:
     methods = list(audit.shortcuts)
     if not methods:
         return Markup("")
-    names = list(dict.fromkeys(name for method in methods for name in audit.shortcuts[method]))
-    rows = [[name, *(_accuracy(audit.shortcuts[m].get(name)) for m in methods)] for name in names]
+    rows = [[name, *map(percent, row)] for name, row in audit.accuracies().items()]
     if audit.oracle:
-        cells = [_accuracy(audit.oracle.get(method)) for method in methods]
-        rows.append([element("b", "oracle"), *(element("b", cell) for cell in cells)])
+        rows[-1] = [element("b", cell) for cell in rows[-1]]
     columns = ("accuracy on test, %", *methods)
     return table(columns, rows, numbers=columns[1:])
 
 
-def _accuracy(figures: Mapping[str, Any] | None) -> str:
-    return percent(None if figures is None else figures.get("accuracy"))
-
-
 def _checks(word: str, names: tuple[str, ...]) -> Markup:
     return folded(f"{word} ({len(names)})", element("div", ", ".join(names))) if names else Markup("")
-
-
-def _skipped(audit: Audit) -> Iterable[str]:
-    reasons: dict[str, list[str]] = {}
-    for check, why in audit.skipped.items():
-        reasons.setdefault(why, []).append(check)
-    return [f"{', '.join(checks)}: {why}" for why, checks in reasons.items()]

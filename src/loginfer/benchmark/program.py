@@ -1,36 +1,28 @@
-"""What R says: steps K_i, negation, R- and complements.
+"""What the rules R of a benchmark say: negation, conclusions of several steps, sub-rules R⁻, and complements.
 
-What negation in rules asks of a benchmark: conclusions must not stop following when others are added.
-
-P_train holds K and conclusions. If a rule negates a predicate that another one concludes, what followed from
-K need not follow from P_train, or from P_all. So under `sound` no selected rule negates what a selected rule
-concludes: then negated predicates have the same triples in K, P_train and P_all, and everything is as without
-negation. Given rules may do so, as long as they are stratified; a note says so.
-
-What a negation is for must show, too: a rule with a negation that excludes next to nothing can be learned
+Negation: conclusions must not stop following when others are added. P_train holds K and conclusions. If a rule negates
+a predicate that another one concludes, what followed from K need not follow from P_train, or from P_all. So under
+`sound` no selected rule negates what a selected rule concludes: then negated predicates have the same triples in K,
+P_train and P_all, and everything is as without negation. Given rules may do so, as long as they are stratified; a note
+says so. What a negation is for must show, too: a rule with a negation that excludes next to nothing can be learned
 without it. So each negation of a selected rule excludes at least `min_new` new conclusions.
 
-What follows from K step by step: K_0 = K, and K_i = K_{i-1} ∪ T_R(K_{i-1}).
+Steps: K_0 = K, and K_i = K_{i-1} ∪ T_R(K_{i-1}). A triple has the depth d if it is in K_d and not in K_{d-1}. A rule
+derives it at depth d if it derives it from K_{d-1}: so T_r(K_{d-1}) ∖ K_{d-1} are the conclusions of a rule r at depth
+d, and K_0 ⊆ K_1 ⊆ … ends in the materialisation M_R(K).
 
-A triple has the depth d if it is in K_d and not in K_{d-1}. A rule derives it at depth d if it derives it
-from K_{d-1}: so T_r(K_{d-1}) ∖ K_{d-1} are the conclusions of a rule r at depth d, and K_0 ⊆ K_1 ⊆ … ends in
-the materialisation M_R(K).
+Sub-rules R⁻ are what a system should not learn although it is simpler than R. A sub-rule is written down as a rule's
+place in R and a bit mask: bit i is set if part i of that rule's body is kept. That is how the origins of negatives are
+stored, too.
 
-R⁻ with the rules it came from: what a system should not learn although it is simpler than R.
-
-A sub-rule is written down as a rule's place in R and a bit mask: bit i is set if part i of that rule's body
-is kept. That is how the origins of negatives are stored, too.
-
-Rules whose only near miss is their complement, such as symmetry: what can be done about their shortcuts.
-
-Let p be the share of a rule's conclusions whose ends another relation connects in the body's direction as
-well, and q the share of negatives of which that holds. Negatives are not connected by the rule's own
-relation, or they would be true. Two shortcuts name no relation but the conclusion's own: "connected by any
-relation" is right for all conclusions and for 1 - q of the negatives; "connected by another one" is right,
-turned round, for 1 - p of the conclusions and for q of the negatives. With as many negatives as conclusions
-their accuracies are 1 - q / 2 and (1 + q - p) / 2. Whatever negatives are chosen, the better of the two
-reaches (3 - p) / 4 at least, and no more than that at q = (1 + p) / 2. It is 60 % or less only where p is
-at least 3 / 5: where that is wanted, conclusions must be chosen, too.
+Complements: some rules, such as symmetry, have no near miss but their complement. Let p be the share of a rule's
+conclusions whose ends another relation connects in the body's direction as well, and q the share of negatives of which
+that holds. Negatives are not connected by the rule's own relation, or they would be true. Two shortcuts name no
+relation but the conclusion's own: "connected by any relation" is right for all conclusions and for 1 - q of negatives;
+"connected by another one" is right, turned round, for 1 - p of the conclusions and for q of the negatives. With as many
+negatives as conclusions their accuracies are 1 - q / 2 and (1 + q - p) / 2. Whatever negatives are chosen, the better
+of the two reaches (3 - p) / 4 at least, and no more than that at q = (1 + p) / 2. It is 60 % or less only where p is at
+least 3 / 5: where that is wanted, conclusions must be chosen, too.
 """
 
 from __future__ import annotations
@@ -52,6 +44,8 @@ from loginfer.logic.stratification import Predicate, negated_predicates, predica
 from loginfer.logic.subrules import is_own_complement, kept_parts
 from loginfer.progress import Progress
 from loginfer.randomness import hash_order, salt
+
+# -- negation ---------------------------------------------------------------------------------------
 
 
 def has_negations(rules: Sequence[Rule]) -> bool:
@@ -144,6 +138,9 @@ def refuse_negations(rules: Sequence[Rule | Pattern]) -> None:
                 where=str(rule),
                 hint="leave out `depth`, or the rule",
             )
+
+
+# -- conclusions of several steps -------------------------------------------------------------------
 
 
 def everything_entailed(
@@ -261,6 +258,8 @@ class Rounds:
         return Derivations(joined[:, 0], joined[:, 1])
 
 
+# -- sub-rules --------------------------------------------------------------------------------------
+
 # Masks are stored in int32.
 _MOST_PARTS = 31
 
@@ -312,6 +311,8 @@ def minimal(masks: Iterable[int]) -> list[int]:
             found.append(mask)
     return [mask for mask in ordered if mask in found]
 
+
+# -- complements ------------------------------------------------------------------------------------
 
 # The share of conclusions that another relation must connect: then no shortcut is right for more than 60 %.
 CONNECTED = Fraction(3, 5)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -91,10 +91,7 @@ def _print_findings(found: Audit, verbose: bool) -> None:
         for example in finding.examples if verbose or finding.severity != "note" else ():
             if example.text != finding.message:
                 plain.print(f"           {example}")
-    reasons: dict[str, list[str]] = {}
-    for check, why in found.skipped.items():
-        reasons.setdefault(why, []).append(check)
-    for why, checks in reasons.items():
+    for why, checks in found.skipped_by_reason().items():
         plain.print(f"{'skipped':<8} {', '.join(checks)}: {why}")
     errors = sum(finding.severity == "error" for finding in found.findings)
     warnings = sum(finding.severity == "warning" for finding in found.findings)
@@ -109,12 +106,9 @@ def _print_shortcuts(found: Audit) -> None:
     methods = list(found.shortcuts)
     if not methods:
         return
-    baselines = list(dict.fromkeys(name for method in methods for name in found.shortcuts[method]))
     shown = table("accuracy on test", *methods, numbers=tuple(methods))
-    for baseline in baselines:
-        shown.add_row(baseline, *(_percent(found.shortcuts[method].get(baseline)) for method in methods))
-    if found.oracle:
-        shown.add_row("oracle", *(_percent(found.oracle.get(method)) for method in methods))
+    for name, row in found.accuracies().items():
+        shown.add_row(name, *map(_percent, row))
     console().print()
     console().print(shown)
 
@@ -124,12 +118,11 @@ def _print_rules_of_shortcuts(found: Audit) -> None:
     for method, baselines in found.shortcuts.items():
         for name, outcome in baselines.items():
             if outcome.get("rules") and outcome["accuracy"] > 0.5:
-                rules = ", ".join(f"rule {r['rule']} ({_percent(r)})" for r in outcome["rules"])
-                console().print(f"{method}, {name}: {_percent(outcome)}, most for {rules}")
+                rules = ", ".join(f"rule {r['rule']} ({_percent(r['accuracy'])})" for r in outcome["rules"])
+                console().print(f"{method}, {name}: {_percent(outcome['accuracy'])}, most for {rules}")
 
 
-def _percent(outcome: dict[str, Any] | None) -> str:
-    accuracy = None if outcome is None else outcome.get("accuracy")
+def _percent(accuracy: float | None) -> str:
     return "-" if accuracy is None else f"{100 * accuracy:.1f} %"
 
 

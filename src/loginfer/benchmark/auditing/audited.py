@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.auditing.findings import EXAMPLES, CannotCheckError, Example, Finding, error
-from loginfer.benchmark.benchmark import Benchmark, BenchmarkRule, NegativeSet, Provenance
+from loginfer.benchmark.benchmark import SPLITS, Benchmark, BenchmarkRule, NegativeSet, Provenance
 from loginfer.benchmark.folder.manifest import RULES, Role, file_of
 from loginfer.benchmark.folder.reading import BenchmarkFolder, TripleFile
 from loginfer.benchmark.program import Rounds
@@ -31,6 +31,11 @@ def set_name(split: str, method: str | None = None, *, full: bool = False) -> st
     if method is None:
         return f"P_{split}"
     return f"N_{split} of `{method}`" if full else f"N_{split}"
+
+
+def rule_place(number: int) -> str:
+    """Return where a rule is, counted from 0 as in all files of a benchmark."""
+    return f"{RULES}, rule {number}"
 
 
 @dataclass(frozen=True)
@@ -188,6 +193,28 @@ class AuditedBenchmark:
     def packed(self) -> dict[tuple[str, str | None], Keys]:
         """The sets as sorted keys."""
         return {(split, method): self.graph.keys.pack(triples) for split, method, triples in self.sets()}
+
+    def counts_by_rule(
+        self, certain: npt.NDArray[np.bool_] | None = None
+    ) -> Iterator[tuple[BenchmarkRule, Keys, Keys]]:
+        """Yield for each rule its conclusions in each split, and those that no other rule derives: int64[3] each.
+
+        Parameters
+        ----------
+        certain
+            bool[n], conclusions of the provenance that count for the latter; by default all.
+        """
+        provenance = self.provenance
+        fitting = (provenance.rule >= 0) & (provenance.rule < len(self.rules))
+        rule, triple = provenance.rule[fitting], provenance.conclusion[fitting]
+        split = provenance.split[triple]
+        alone = np.bincount(triple, minlength=len(provenance))[triple] == 1
+        if certain is not None:
+            alone &= certain[triple]
+        for number, known in enumerate(self.benchmark.rules):
+            own = rule == number
+            every, only = (np.bincount(split[mask], minlength=len(SPLITS)) for mask in (own, own & alone))
+            yield known, every, only
 
     # -- files and examples -------------------------------------------------------------------------
 

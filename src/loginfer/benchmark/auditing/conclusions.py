@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.benchmark.auditing.audited import AuditedBenchmark, Keys, set_name
+from loginfer.benchmark.auditing.audited import AuditedBenchmark, Keys, rule_place, set_name
 from loginfer.benchmark.auditing.findings import EXAMPLES, Example, Finding, error, errors
 from loginfer.benchmark.auditing.variants import inductive_shares
 from loginfer.benchmark.benchmark import SPLITS, Signature
@@ -221,22 +221,13 @@ def split_shares(audited: AuditedBenchmark) -> Iterator[Finding]:
     if audited.benchmark.context is not None:
         yield from inductive_shares(audited)
         return
-    fitting = (provenance.rule >= 0) & (provenance.rule < len(audited.rules))
-    pair_rule, pair_triple = provenance.rule[fitting], provenance.conclusion[fitting]
-    split = provenance.split[pair_triple]
-    alone = np.bincount(pair_triple, minlength=len(provenance))[pair_triple] == 1
-    alone &= (split > 0) | Signature(audited.kg).covers(provenance.triples)[pair_triple]
+    moved = ~Signature(audited.kg).covers(provenance.triples) & (provenance.split == 0)
     wrong: list[Example] = []
-    for number, known in enumerate(audited.benchmark.rules):
+    for number, (known, every, only) in enumerate(audited.counts_by_rule(~moved)):
         first, second = recipe.cuts(known.sampled)
         shares = np.array([first, second - first, known.sampled - second])
-        own = pair_rule == number
-        any_, only = (np.bincount(split[mask], minlength=len(SPLITS)) for mask in (own, own & alone))
-        if (np.cumsum(any_) < np.cumsum(shares)).any() or (only > shares).any():
-            wrong.append(_shares(number, known.rule, any_, shares))
+        if (np.cumsum(every) < np.cumsum(shares)).any() or (only > shares).any():
+            has, wanted = (" / ".join(f"{n:,}" for n in counts.tolist()) for counts in (every, shares))
+            text = f"`{known.rule}` has {has} in train, valid and test; its shares are {wanted}"
+            wrong.append(Example(text, rule_place(number)))
     yield from errors(wrong, f"the conclusions of {{}} rules are not split by {recipe.ratio}")
-
-
-def _shares(number: int, rule: object, found: Keys, shares: Keys) -> Example:
-    has, wanted = (" / ".join(f"{n:,}" for n in part.tolist()) for part in (found, shares))
-    return Example(f"`{rule}` has {has} in train, valid and test; its shares are {wanted}", f"rules.txt, rule {number}")

@@ -115,6 +115,21 @@ class Audit:
         """Return the findings of one check."""
         return tuple(finding for finding in self.findings if finding.check == check)
 
+    def skipped_by_reason(self) -> dict[str, list[str]]:
+        """Return the checks that could not be made, by the reason."""
+        reasons: dict[str, list[str]] = {}
+        for check, why in self.skipped.items():
+            reasons.setdefault(why, []).append(check)
+        return reasons
+
+    def accuracies(self) -> dict[str, list[float | None]]:
+        """Return the accuracy on test of each shortcut, and of the oracle, for one method after the other."""
+        found = dict.fromkeys(name for figures in self.shortcuts.values() for name in figures)
+        rows = {name: [figures.get(name, {}).get("accuracy") for figures in self.shortcuts.values()] for name in found}
+        if self.oracle:
+            rows["oracle"] = [self.oracle.get(method, {}).get("accuracy") for method in self.shortcuts]
+        return rows
+
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain values, ready for JSON."""
         return {

@@ -7,7 +7,7 @@ from math import isclose
 
 import numpy as np
 
-from loginfer.benchmark.auditing.audited import AuditedBenchmark
+from loginfer.benchmark.auditing.audited import AuditedBenchmark, rule_place
 from loginfer.benchmark.auditing.conclusions import new_conclusions
 from loginfer.benchmark.auditing.findings import CannotCheckError, Example, Finding, error, errors, note, warning
 from loginfer.benchmark.auditing.variants import inductive_sample_size
@@ -36,11 +36,6 @@ def rules_readable(audited: AuditedBenchmark) -> Iterator[Finding]:
         raise CannotCheckError("the rules are not known (no rules.txt)")
 
 
-def _where(number: int) -> str:
-    """Return where a rule is, counted from 0 as in all files of a benchmark."""
-    return f"{RULES}, rule {number}"
-
-
 def rule_shapes(audited: AuditedBenchmark) -> Iterator[Finding]:
     """Each rule is represented by its pattern, and its pattern is one of the recipe's."""
     rules = audited.known_rules
@@ -55,7 +50,7 @@ def rule_shapes(audited: AuditedBenchmark) -> Iterator[Finding]:
         except InputError:
             fits = False
         if not fits:
-            wrong.append(Example(f"`{known.rule}` is not of the shape `{known.pattern}`", _where(number)))
+            wrong.append(Example(f"`{known.rule}` is not of the shape `{known.pattern}`", rule_place(number)))
     yield from errors(wrong, "{} rules are not represented by their pattern")
     yield from _patterns_asked(audited)
 
@@ -92,7 +87,7 @@ def equal_rules(audited: AuditedBenchmark) -> Iterator[Finding]:
     for number, rule in enumerate(audited.rules):
         other = first.setdefault(canonical_text(rule), number)
         if other != number:
-            again.append(Example(f"`{rule}` is the same as rule {other}", _where(number)))
+            again.append(Example(f"`{rule}` is the same as rule {other}", rule_place(number)))
     yield from errors(again, "{} rules are there more than once")
 
 
@@ -107,16 +102,16 @@ def rule_counts(audited: AuditedBenchmark) -> Iterator[Finding]:
     for number, known in enumerate(rules):
         support = supports[number] if number in supports else audited.over_kg.support(known.rule)
         if support != known.support:
-            wrong.append(Example(f"`{known.rule}` has support {support:,}, not {known.support:,}", _where(number)))
+            wrong.append(Example(f"`{known.rule}` has support {support:,}, not {known.support:,}", rule_place(number)))
             continue
         conclusions = audited.over_kg.conclusions(known.rule, new=True)
         new = len(conclusions) if audited.depth == 1 else new_conclusions(audited, number)
         if new != known.new:
             text = f"`{known.rule}` has {new:,} new conclusions, not {known.new:,}"
-            wrong.append(Example(text, _where(number)))
+            wrong.append(Example(text, rule_place(number)))
         elif recipe is not None and known.sampled != (asked := _sample_size(audited, known, conclusions)):
             text = f"of `{known.rule}` {known.sampled:,} conclusions were sampled, not {asked:,}"
-            wrong.append(Example(text, _where(number)))
+            wrong.append(Example(text, rule_place(number)))
     yield from errors(wrong, "the counts of {} rules are wrong")
     yield from _wrong_measures(audited)
 
@@ -170,7 +165,7 @@ def rare_rules(audited: AuditedBenchmark) -> Iterator[Finding]:
     np.add.at(table, (provenance.rule[there], provenance.split[provenance.conclusion[there]]), 1)
     if recipe is not None and recipe.protocol == "sound" and recipe.patterns and not recipe.inductive:
         known = enumerate(audited.benchmark.rules)
-        few = [Example(f"`{rule.rule}`", _where(i)) for i, rule in known if 0 <= rule.new < recipe.min_new]
+        few = [Example(f"`{rule.rule}`", rule_place(i)) for i, rule in known if 0 <= rule.new < recipe.min_new]
         yield from errors(few, f"{{}} rules have fewer than {recipe.min_new} new conclusions, against the recipe")
     # Given rules stay whatever they conclude, and a rule's share of test may be other rules' share of train.
     say = warning if recipe is None or (recipe.protocol != "sound" and recipe.patterns) else note
@@ -182,7 +177,7 @@ def rare_rules(audited: AuditedBenchmark) -> Iterator[Finding]:
             yield say(
                 len(none),
                 f"{len(none):,} of {len(rules):,} rules have no conclusion in P_{split}",
-                [Example(f"`{rules[i]}`", _where(i)) for i in none],
+                [Example(f"`{rules[i]}`", rule_place(i)) for i in none],
             )
 
 
@@ -204,7 +199,7 @@ def _wrong_measures(audited: AuditedBenchmark) -> Iterator[Finding]:
             if value is not None and not low <= value <= high:
                 text = f"has the {recipe.select_by} {value:,.4g}, outside {recipe.interval}"
         if text is not None:
-            wrong.append(Example(f"`{known.rule}` {text}", _where(number)))
+            wrong.append(Example(f"`{known.rule}` {text}", rule_place(number)))
     yield from errors(wrong, "the measures of {} rules are wrong")
 
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from loginfer.benchmark.auditing.audited import AuditedBenchmark, Keys, set_name
+from loginfer.benchmark.auditing.audited import AuditedBenchmark, Keys, rule_place, set_name
 from loginfer.benchmark.auditing.findings import Example, Finding, error, errors, note
-from loginfer.benchmark.benchmark import SPLITS, BenchmarkRule, Signature
+from loginfer.benchmark.benchmark import BenchmarkRule, Signature
 from loginfer.benchmark.construction.inductive import refuse_rules, shares, side_of_test, train_share
 from loginfer.benchmark.construction.noise import KINDS, Noise, premises, reached
 from loginfer.benchmark.folder.manifest import CONTEXT, NOISE
@@ -98,23 +98,15 @@ def inductive_shares(audited: AuditedBenchmark) -> Iterator[Finding]:
     A conclusion of several rules may have come from any of them, so what is certain are bounds: what no other
     rule derives is not more than its share.
     """
-    provenance, recipe = audited.provenance, audited.recipe
-    fitting = (provenance.rule >= 0) & (provenance.rule < len(audited.rules))
-    pair_rule, pair_triple = provenance.rule[fitting], provenance.conclusion[fitting]
-    split = provenance.split[pair_triple]
-    alone = np.bincount(pair_triple, minlength=len(provenance))[pair_triple] == 1
-    most = shares(recipe)
+    recipe = audited.recipe
+    on_train, on_test = shares(recipe)
     wrong: list[Example] = []
-    for number, known in enumerate(audited.benchmark.rules):
-        only = np.bincount(split[(pair_rule == number) & alone], minlength=len(SPLITS))
-        own = np.bincount(split[pair_rule == number], minlength=len(SPLITS))
-        test = min(known.sampled, most[1])
-        train_side = min(known.sampled, most[0])
-        valid = train_side - train_share(recipe, train_side) + 1
-        if only[2] > test or only[1] > valid or own.sum() < known.sampled - _lost(audited):
-            wrong.append(
-                Example(f"`{known.rule}` has {' / '.join(map(str, own.tolist()))}", f"rules.txt, rule {number}")
-            )
+    for number, (known, every, only) in enumerate(audited.counts_by_rule()):
+        train_side = min(known.sampled, on_train)
+        valid, test = train_side - train_share(recipe, train_side) + 1, min(known.sampled, on_test)
+        if only[2] > test or only[1] > valid or every.sum() < known.sampled - _lost(audited):
+            has = " / ".join(map(str, every.tolist()))
+            wrong.append(Example(f"`{known.rule}` has {has}", rule_place(number)))
     yield from errors(wrong, f"the conclusions of {{}} rules are not split by {recipe.ratio}")
 
 

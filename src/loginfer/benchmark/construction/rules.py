@@ -1,12 +1,9 @@
-"""Step 1.
+"""Step 1, rule generation (section 3.1): per pattern k1 candidates, by default with the largest support.
 
-The head's predicate of a candidate, where the body does not determine it.
-
-The candidates R_cand of a pattern, in the order in which they are looked at: by support, or at random.
-
-A random order is that of a seeded hash of the bodies' texts, so it depends on nothing but the seed and the
-bodies: not on the engine, and not on how many rules are asked for. Since the rules with the largest support
-are the easiest to learn, that order is the one to take when others are wanted.
+Candidates R_cand of a pattern are looked at by support, or at random. A random order is that of a seeded hash of the
+bodies' texts, so it depends on nothing but the seed and the bodies: not on the engine, and not on how many rules are
+asked for. Since the rules with the largest support are the easiest to learn, that order is the one to take when
+others are wanted.
 
 A pattern such as the diamond may have far more bodies than can be listed. Then predicates are drawn uniformly
 from all tuples, and those without a witness are thrown away: each tuple with a witness is as likely as every
@@ -14,7 +11,7 @@ other. So is each body, unless the pattern has symmetries: then a body that repe
 tuples than others, and is less likely. Most tuples are recognised as empty by two of their atoms, which is
 looked up in a table.
 
-How hard a rule is to learn: its confidence, and how much of it an easier rule gives away.
+Two measures tell how hard a rule is to learn.
 
 confidence
     |T_r(K) ∩ K| / |T_r(K)|: the share of a rule's conclusions that the graph has already. Where the head is
@@ -25,8 +22,6 @@ overlap
     lack nothing but inequalities do not count, since they hardly ever conclude anything else. Where no atom
     can be left out (one atom, or a composition) it is the share of the conclusions (x, P, y) whose x and y
     the graph connects by a relation that the body does not have.
-
-Step 1, rule generation (section 3.1): per pattern k1 candidates, by default with the largest support.
 """
 
 from __future__ import annotations
@@ -63,6 +58,8 @@ from loginfer.logic.rule_files import read_rules
 from loginfer.logic.stratification import stratified
 from loginfer.progress import Progress
 from loginfer.randomness import generator, salt
+
+# -- heads ------------------------------------------------------------------------------------------
 
 
 class Heads:
@@ -148,6 +145,8 @@ def _holds(pairs: Projection, triples: Triples, entities: int) -> npt.NDArray[np
     inside = member(left, subject) & member(right, object_)
     return np.asarray(inside & (subject != object_)) if pairs.unequal else inside
 
+
+# -- candidates -------------------------------------------------------------------------------------
 
 # Candidates beyond k1 are ranked in steps that grow: under `sound` some are passed over.
 _GROWTH = 4
@@ -311,6 +310,9 @@ def _pairs(engine: Engine, pattern: Pattern, domains: Sequence[Ids]) -> list[tup
     return found
 
 
+# -- measures ---------------------------------------------------------------------------------------
+
+
 def concluded(engine: Engine, rule: Rule) -> int:
     """Return |T_r(K)|."""
     try:
@@ -376,6 +378,8 @@ def _connected_otherwise(engine: Engine, rule: Rule) -> float:
         total += len(part)
     return found / total
 
+
+# -- selection --------------------------------------------------------------------------------------
 
 # So many candidates are measured at most where they must lie in an interval of confidence or overlap.
 TRIES = 2_000

@@ -1,9 +1,4 @@
-"""Files and manifest.
-
-Which files a benchmark's folder holds, and which file of somebody else's folder is what.
-
-The manifest: how a benchmark was made, what it holds, and the sums of its files.
-"""
+"""Which files a benchmark's folder holds, and the manifest: how it was made, what it holds, and sums of its files."""
 
 from __future__ import annotations
 
