@@ -13,7 +13,7 @@ from loginfer.benchmark import Recipe, audit, build, explain_triple, load_benchm
 from loginfer.benchmark.benchmark import SPLITS, Benchmark
 from loginfer.benchmark.negatives import SOURCES
 from loginfer.benchmark.program import Interplay, least_excluded, negation_notes, sub_rule
-from loginfer.benchmark.shortcuts import Oracle, oracle_accuracy
+from loginfer.benchmark.shortcuts import OracleScorer, oracle_accuracy
 from loginfer.engine import open_engine
 from loginfer.errors import InputError
 from loginfer.evaluation.breakdown import negative_kinds
@@ -60,7 +60,7 @@ def test_no_negative_follows_from_less_or_more(benchmark):
 
 
 def test_the_oracle_is_right_about_every_test_triple(benchmark):
-    oracle = Oracle(open_engine(benchmark.seen), benchmark.program)
+    oracle = OracleScorer(open_engine(benchmark.seen), benchmark.program)
     for method in METHODS:
         assert oracle_accuracy(oracle, benchmark, method)["accuracy"] == 1
 

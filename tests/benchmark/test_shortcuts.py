@@ -18,11 +18,11 @@ from loginfer.benchmark.shortcuts import (
     SHORTCUTS,
     Adjacent,
     Cut,
-    Oracle,
+    OracleScorer,
     OtherRelation,
     Popularity,
     RelationName,
-    SimpBL,
+    SimpBLScorer,
     fit_cut,
     oracle_accuracy,
     shortcut,
@@ -64,7 +64,7 @@ def test_scores_are_those_of_the_definitions(triples):
     }
     for baseline, score in expected.items():
         assert baseline(graph).score(EVERY).tolist() == [float(score(*row)) for row in EVERY.tolist()]
-    simpbl = SimpBL(graph.triples, RELATIONS).score(EVERY)
+    simpbl = SimpBLScorer(graph.triples, RELATIONS).score(EVERY)
     assert simpbl.tolist() == [float((s, r) in involved and (o, r) in involved) for s, r, o in EVERY.tolist()]
 
 
@@ -163,7 +163,7 @@ def test_adjacency_looks_into_the_graph_and_not_at_conclusions():
 def test_the_oracle_predicts_what_the_rules_derive_from_training():
     graph = graph_of([(0, 0, 1), (1, 0, 2), (2, 0, 3)])
     rule = parse_rule("(x,rel0,y), (y,rel0,z) -> (x,rel1,z)")
-    oracle = Oracle(open_engine(graph), [rule])
+    oracle = OracleScorer(open_engine(graph), [rule])
     positives = Splits(graph.triples, rows(), rows((0, 1, 2), (0, 1, 3)))
     made = Benchmark(
         "made up", graph, positives, {"given": NegativeSet("given", Splits(rows(), rows(), rows((1, 1, 3))))}

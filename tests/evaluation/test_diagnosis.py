@@ -15,7 +15,7 @@ from tests.support.made_up_benchmarks import family
 from loginfer.benchmark.benchmark import Benchmark, Splits
 from loginfer.benchmark.construction.pipeline import build
 from loginfer.benchmark.recipe import Recipe
-from loginfer.benchmark.shortcuts import SHORTCUTS, Oracle, shortcut
+from loginfer.benchmark.shortcuts import SHORTCUTS, OracleScorer, shortcut
 from loginfer.engine import open_engine
 from loginfer.evaluation.diagnosis import Diagnosis, diagnose
 from loginfer.evaluation.predictions import LabelledScores, Predictions
@@ -66,7 +66,7 @@ def scored(made: Benchmark, score) -> Predictions:
 
 
 def oracle(made: Benchmark):
-    return Oracle(open_engine(made.graph), made.program).score
+    return OracleScorer(open_engine(made.graph), made.program).score
 
 
 def holds(made: Benchmark, *relations: str):

@@ -128,7 +128,7 @@ class OtherRelation:
         return (relations > self._kg.contains(triples)).astype(np.float64)
 
 
-class SimpBL:
+class SimpBLScorer:
     """The paper's SimpBL: 1 for (a, b, c) iff there are a triple involving a and b and one involving b and c.
 
     A constant is involved as subject or as object.
@@ -187,7 +187,7 @@ def _simpbl(benchmark: Benchmark, _: str, index: Index) -> ShortcutScorer:
     known = benchmark.seen.triples
     if index == "train+valid":
         known = np.vstack([known, benchmark.positives.valid])
-    return SimpBL(known, len(benchmark.graph.relations))
+    return SimpBLScorer(known, len(benchmark.graph.relations))
 
 
 def visible_graph(benchmark: Benchmark) -> KnowledgeGraph:
@@ -335,7 +335,7 @@ def _accuracy(scorer: ShortcutScorer, cut: Cut, positives: Triples, negatives: T
 # -- the oracle ------------------------------------------------------------------------------------
 
 
-class Oracle:
+class OracleScorer:
     """Scores 1 for triples of T_R(P_train), 0 for others; with several steps, for triples of M_R(P_train).
 
     Parameters
@@ -401,7 +401,7 @@ class Oracle:
         return keys
 
 
-def oracle_of(benchmark: Benchmark, engine: Engine, rules: Sequence[Rule]) -> Oracle:
+def oracle_of(benchmark: Benchmark, engine: Engine, rules: Sequence[Rule]) -> OracleScorer:
     """Return the oracle of a benchmark: where conclusions follow in several steps, it takes them all.
 
     Parameters
@@ -412,10 +412,10 @@ def oracle_of(benchmark: Benchmark, engine: Engine, rules: Sequence[Rule]) -> Or
         As for `Oracle`.
     """
     recipe = benchmark.recipe
-    return Oracle(engine, rules, None if recipe is None or benchmark.depth == 1 else recipe.max_triples)
+    return OracleScorer(engine, rules, None if recipe is None or benchmark.depth == 1 else recipe.max_triples)
 
 
-def oracle_accuracy(oracle: Oracle, benchmark: Benchmark, method: str) -> dict[str, Any]:
+def oracle_accuracy(oracle: OracleScorer, benchmark: Benchmark, method: str) -> dict[str, Any]:
     """Return how well the oracle does on test with one method's negatives.
 
     Returns

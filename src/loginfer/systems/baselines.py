@@ -92,7 +92,7 @@ class Oracle:
 
     sees_everything: ClassVar[bool] = True
 
-    def fit(self, benchmark: Benchmark) -> shortcuts.Oracle:
+    def fit(self, benchmark: Benchmark) -> shortcuts.OracleScorer:
         """Apply the rules.
 
         Raises

@@ -24,7 +24,7 @@ from loginfer.benchmark.negatives.context import (
     origins_from,
     shortfall,
 )
-from loginfer.benchmark.negatives.spaces import Known, Space, draw, rectangle, union
+from loginfer.benchmark.negatives.spaces import Space, TripleSet, draw, rectangle, union
 from loginfer.engine.binding import relation_of
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.kg.graph import member, merged_keys, sorted_unique
@@ -145,7 +145,7 @@ def position_aware(context: Context) -> NegativeSet:
 
 
 def draw_corruptions(
-    context: Context, split: Split, count: int, rng: np.random.Generator, before: Known
+    context: Context, split: Split, count: int, rng: np.random.Generator, before: TripleSet
 ) -> SplitNegatives:
     """Draw negatives for a split by position-aware corruption.
 

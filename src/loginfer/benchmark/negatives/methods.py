@@ -170,66 +170,60 @@ def sample_negatives(context: Context, method: str) -> NegativeSet:
     return method_named(method).sample(context)
 
 
-RELEVANCE = register_negatives(
-    NegativeMethod(
-        name="rb",
-        title="relevance-based",
-        phrase="relevance-based negatives",
-        description="Any constants of the rules' support, with the predicate of a head.",
-        draw="loginfer.benchmark.negatives.corruption:relevance_based",
-        sources=("relevance",),
-        rank=1,
-    )
+_FOLDER = "loginfer.benchmark.negatives"
+
+RELEVANCE = NegativeMethod(
+    name="rb",
+    title="relevance-based",
+    phrase="relevance-based negatives",
+    description="Any constants of the rules' support, with the predicate of a head.",
+    draw=f"{_FOLDER}.corruption:relevance_based",
+    sources=("relevance",),
+    rank=1,
 )
-POSITION = register_negatives(
-    NegativeMethod(
-        name="pa",
-        title="position-aware",
-        phrase="position-aware negatives",
-        description="A conclusion with a constant replaced by one that is seen in the same position.",
-        draw="loginfer.benchmark.negatives.corruption:position_aware",
-        sources=("position",),
-        rank=2,
-        hard=True,
-    )
+POSITION = NegativeMethod(
+    name="pa",
+    title="position-aware",
+    phrase="position-aware negatives",
+    description="A conclusion with a constant replaced by one that is seen in the same position.",
+    draw=f"{_FOLDER}.corruption:position_aware",
+    sources=("position",),
+    rank=2,
+    hard=True,
 )
-QUERY = register_negatives(
-    NegativeMethod(
-        name="qg",
-        title="query-guided",
-        phrase="query-guided negatives",
-        description="Conclusions of sub-rules, so that what is simpler than the rules is not learned.",
-        draw="loginfer.benchmark.negatives.query_guided:query_guided",
-        sources=("sub-rule", "position"),
-        rank=3,
-        hard=True,
-        covers_sub_rules=True,
-    )
+QUERY = NegativeMethod(
+    name="qg",
+    title="query-guided",
+    phrase="query-guided negatives",
+    description="Conclusions of sub-rules, so that what is simpler than the rules is not learned.",
+    draw=f"{_FOLDER}.query_guided:query_guided",
+    sources=("sub-rule", "position"),
+    rank=3,
+    hard=True,
+    covers_sub_rules=True,
 )
-RANDOM_OBJECT = register_negatives(
-    NegativeMethod(
-        name="rc",
-        title="random object corruption",
-        phrase="random corruption",
-        description="Each positive once more, with any other object.",
-        draw="loginfer.benchmark.negatives.corruption:random_object",
-        sources=("object",),
-        rank=0,
-        in_memory=True,
-    )
+RANDOM_OBJECT = NegativeMethod(
+    name="rc",
+    title="random object corruption",
+    phrase="random corruption",
+    description="Each positive once more, with any other object.",
+    draw=f"{_FOLDER}.corruption:random_object",
+    sources=("object",),
+    rank=0,
+    in_memory=True,
 )
-NEAR_MISSES = register_negatives(
-    NegativeMethod(
-        name="nm",
-        title="near misses",
-        description="Conclusions of a rule with one part of its body changed.",
-        draw="loginfer.benchmark.negatives.near_misses:near_misses",
-        sources=("near-miss", "position"),
-        rank=4,
-        hard=True,
-        protocols=("sound",),
-        in_memory=True,
-        matchable=True,
-        size_of="conclusions",
-    )
+NEAR_MISSES = NegativeMethod(
+    name="nm",
+    title="near misses",
+    description="Conclusions of a rule with one part of its body changed.",
+    draw=f"{_FOLDER}.near_misses:near_misses",
+    sources=("near-miss", "position"),
+    rank=4,
+    hard=True,
+    protocols=("sound",),
+    in_memory=True,
+    matchable=True,
+    size_of="conclusions",
 )
+for _method in (RELEVANCE, POSITION, QUERY, RANDOM_OBJECT, NEAR_MISSES):
+    register_negatives(_method)

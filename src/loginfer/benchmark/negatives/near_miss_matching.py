@@ -32,7 +32,7 @@ from loginfer.benchmark.negatives.near_misses import (
     first_served,
     shuffled_candidates,
 )
-from loginfer.benchmark.shortcuts import Adjacent, OtherRelation, Popularity, ShortcutScorer, SimpBL
+from loginfer.benchmark.shortcuts import Adjacent, OtherRelation, Popularity, ShortcutScorer, SimpBLScorer
 from loginfer.kg import Triples
 from loginfer.kg.graph import grouped, member
 from loginfer.randomness import generator, mixed_numbers
@@ -179,7 +179,7 @@ class Matching:
         self._adjacent: list[ShortcutScorer] = []
         if "adjacency" in match:
             self._adjacent = [Adjacent(context.base), OtherRelation(context.base)]
-        self._simpbl = SimpBL(context.seen.triples, len(context.kg.relations)) if "simpbl" in match else None
+        self._simpbl = SimpBLScorer(context.seen.triples, len(context.kg.relations)) if "simpbl" in match else None
         self._unmatched: dict[tuple[int, ...], Triples] = {}
 
     def chosen(self, group: tuple[int, ...], count: int, keys: Ints, way: Ints) -> Ints:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from loginfer.benchmark.negatives.context import Context
 from loginfer.benchmark.negatives.near_miss_kernels import ANY, NONE_OF, RELATION, every_end, first_witness, propose
-from loginfer.benchmark.shortcuts import SimpBL
+from loginfer.benchmark.shortcuts import SimpBLScorer
 from loginfer.engine.binding import ABSENT, relation_of
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.kg.graph import distinct_keys, grouped, member, places_of
@@ -384,8 +384,8 @@ class NearMissSearch:
         return np.asarray(self._complements[triples[:, 1]])
 
     @cached_property
-    def _simpbl(self) -> SimpBL:
-        return SimpBL(self.context.seen.triples, len(self.context.kg.relations))
+    def _simpbl(self) -> SimpBLScorer:
+        return SimpBLScorer(self.context.seen.triples, len(self.context.kg.relations))
 
     @cached_property
     def _complements(self) -> Mask:

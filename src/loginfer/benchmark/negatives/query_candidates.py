@@ -48,7 +48,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Group:
+class SubRuleGroup:
     """The sub-rules of one rule that keep the same atoms, negated ones included.
 
     Parameters
@@ -118,7 +118,7 @@ def _may_hold(graph: KnowledgeGraph, merged: Mapping[Term, Term], parts: Sequenc
 
 
 @dataclass(frozen=True, slots=True)
-class Members:
+class GroupConclusions:
     """Which sub-rules of a group conclude which triples.
 
     Parameters
@@ -142,7 +142,7 @@ class Members:
         return found
 
 
-def groups_of(place: int, rule: Rule, masks: Sequence[int]) -> list[Group]:
+def groups_of(place: int, rule: Rule, masks: Sequence[int]) -> list[SubRuleGroup]:
     """Return the sub-rules of a rule by the atoms they keep, fewest atoms first.
 
     Parameters
@@ -155,9 +155,7 @@ def groups_of(place: int, rule: Rule, masks: Sequence[int]) -> list[Group]:
         Its sub-rules in R⁻.
     """
     atoms = sum(1 << i for i, part in enumerate(rule.body) if not isinstance(part, Inequality))
-    return [
-        Group(place, rule, kept, inequalities, group) for kept, inequalities, group in _by_atoms(atoms, tuple(masks))
-    ]
+    return [SubRuleGroup(place, rule, *group) for group in _by_atoms(atoms, tuple(masks))]
 
 
 @lru_cache(maxsize=64)
@@ -208,7 +206,7 @@ def _merge(equalities: Sequence[Inequality]) -> dict[Term, Term] | None:
     return names
 
 
-def members(engine: Engine, groups: Sequence[Group], triples: Triples) -> list[Members]:
+def members(engine: Engine, groups: Sequence[SubRuleGroup], triples: Triples) -> list[GroupConclusions]:
     """Say for groups of one rule which of their sub-rules conclude which triples.
 
     Parameters
@@ -223,7 +221,7 @@ def members(engine: Engine, groups: Sequence[Group], triples: Triples) -> list[M
     every = _strict(engine, groups, triples)
     # What the base of a group does not conclude, no group with more atoms does.
     outside: list[tuple[int, Mask]] = []
-    found: list[Members] = []
+    found: list[GroupConclusions] = []
     for group, known in zip(groups, every, strict=True):
         unknown = ~known
         for atoms, beyond in outside:
@@ -239,7 +237,7 @@ def members(engine: Engine, groups: Sequence[Group], triples: Triples) -> list[M
     return found
 
 
-def _strict(engine: Engine, groups: Sequence[Group], triples: Triples) -> list[Mask]:
+def _strict(engine: Engine, groups: Sequence[SubRuleGroup], triples: Triples) -> list[Mask]:
     """Return for each group which triples its strictest sub-rule concludes."""
     found: list[Mask] = []
     for group in reversed(groups):
@@ -253,7 +251,7 @@ def _strict(engine: Engine, groups: Sequence[Group], triples: Triples) -> list[M
     return found[::-1]
 
 
-def _loose(engine: Engine, group: Group, triples: Triples, every: Mask, rest: Ints) -> Members:
+def _loose(engine: Engine, group: SubRuleGroup, triples: Triples, every: Mask, rest: Ints) -> GroupConclusions:
     """Find out which sub-rules conclude the rest, which the base concludes and the strictest does not."""
     by = np.zeros((len(rest), len(group.masks)), dtype=bool)
     if len(rest):
@@ -265,7 +263,7 @@ def _loose(engine: Engine, group: Group, triples: Triples, every: Mask, rest: In
         broken = np.array([mask for mask, _ in tests], dtype=np.int64)[:, None]
         by = violates @ (broken & np.array(group.masks) == 0).astype(np.float32) > 0
     some = by.any(axis=1)
-    return Members(every, rest[some], by[some])
+    return GroupConclusions(every, rest[some], by[some])
 
 
 # -- bases ---------------------------------------------------------------------------------------------
@@ -276,7 +274,7 @@ ENOUGH = TRIALS // 16
 
 
 @dataclass(frozen=True, slots=True)
-class Base:
+class CandidateBase:
     """A set of triples of one relation to draw from.
 
     Parameters
@@ -318,17 +316,17 @@ class Base:
         return triples
 
 
-def rectangle_of(engine: Engine, rule: Rule) -> Base:
+def rectangle_of(engine: Engine, rule: Rule) -> CandidateBase:
     """Return the product of a rule's subjects and objects; its head has two variables."""
     head = rule.head
     left, right = (
         engine.projection(Rule.known_safe(rule.body, Atom(term, head.relation, term))).left
         for term in (head.subject, head.object)
     )
-    return Base(left, right, relation_of(head, engine.graph), True)
+    return CandidateBase(left, right, relation_of(head, engine.graph), True)
 
 
-class Bases:
+class CandidateBases:
     """The bases of one rule's sub-rules.
 
     Parameters
@@ -350,9 +348,9 @@ class Bases:
         self._rng = rng
         self._relation = relation_of(rule.head, engine.graph)
         self._bindings = _bindings(rule)
-        self._made: dict[int, Base] = {}
+        self._made: dict[int, CandidateBase] = {}
 
-    def of(self, group: Group) -> Base:
+    def of(self, group: SubRuleGroup) -> CandidateBase:
         """Return a base of a group; a small one, if that is not much work."""
         found = [self._binding(mask) for mask in self._bindings if mask & group.atoms == mask]
         base = min(found, key=len)
@@ -367,13 +365,13 @@ class Bases:
                     return narrow
         return replace(base, rate=(useful + 1) / (TRIALS + 1))
 
-    def _useful(self, group: Group, base: Base) -> int:
+    def _useful(self, group: SubRuleGroup, base: CandidateBase) -> int:
         """Return how many of some random triples of a base a group concludes, but not the whole rule."""
         triples = base.draw(self._rng, TRIALS)
         triples = triples[self._engine.derives([group.base], triples)]
         return len(triples) - int(self._engine.derives([self._rule], triples).sum())
 
-    def _binding(self, mask: int) -> Base:
+    def _binding(self, mask: int) -> CandidateBase:
         """Return the base of as few atoms as bind the head's variables."""
         if mask not in self._made:
             atoms = tuple(part for i, part in enumerate(self._rule.body) if mask >> i & 1)
@@ -381,17 +379,17 @@ class Bases:
             self._made[mask] = self._listed(rule) if len(atoms) < 2 else rectangle_of(self._engine, rule)
         return self._made[mask]
 
-    def _listed(self, rule: Rule) -> Base:
+    def _listed(self, rule: Rule) -> CandidateBase:
         """Return the conclusions of a rule, without those of the whole rule."""
         base = self._conclusions(rule)
         if base.product:
             return base
         fresh = ~member(self._own, self._engine.graph.keys.pack(base.every()))
-        return Base(base.left[fresh], base.right[fresh], self._relation, False)
+        return CandidateBase(base.left[fresh], base.right[fresh], self._relation, False)
 
-    def _conclusions(self, rule: Rule) -> Base:
+    def _conclusions(self, rule: Rule) -> CandidateBase:
         found = self._engine.projection(rule)
-        return Base(found.left, found.right, self._relation, found.product)
+        return CandidateBase(found.left, found.right, self._relation, found.product)
 
     @cached_property
     def _own(self) -> Keys:
@@ -424,11 +422,11 @@ _RARE = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SubRuleSource:
     """A group of sub-rules with its base; its pairs are numbered from `first` on, as its masks are."""
 
-    group: Group
-    base: Base
+    group: SubRuleGroup
+    base: CandidateBase
     first: int
 
 
@@ -489,7 +487,7 @@ class ListedPool:
         self._segments: list[Ints] = []
         self._entries: list[tuple[Ints, Ints]] = []
 
-    def add(self, engine: Engine, sources: Sequence[Source], places: Ints) -> None:
+    def add(self, engine: Engine, sources: Sequence[SubRuleSource], places: Ints) -> None:
         """Add the pairs of groups of one rule that have the same base.
 
         Parameters
@@ -616,14 +614,14 @@ class DrawnPool:
         self._engine = engine
         self._negative = negative
         self._taken = taken
-        self._sources: list[Source] = []
+        self._sources: list[SubRuleSource] = []
         self._tried = np.zeros(0)
         self._hits = np.zeros(0)
         self.open = np.zeros(pairs, dtype=bool)
         self.found = np.zeros(pairs, dtype=np.int64)
         self._queue = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 
-    def add(self, sources: Sequence[Source]) -> None:
+    def add(self, sources: Sequence[SubRuleSource]) -> None:
         """Add the pairs of groups."""
         self._sources += sources
         self._tried = np.ones(len(self._sources))

@@ -47,11 +47,11 @@ from loginfer.benchmark.negatives.corruption import draw_corruptions
 from loginfer.benchmark.negatives.query_candidates import (
     ENOUGH,
     TRIALS,
-    Bases,
+    CandidateBases,
     DrawnPool,
-    Group,
     ListedPool,
-    Source,
+    SubRuleGroup,
+    SubRuleSource,
     TakenKeys,
     groups_of,
     rectangle_of,
@@ -116,7 +116,7 @@ LARGE = 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SubRuleSpace:
     """The conclusions of one minimal sub-rule.
 
     Parameters
@@ -190,7 +190,7 @@ def paper_share(
     return found, notes
 
 
-def _drawn(context: Context, parts: Sequence[Part], wanted: Mapping[Split, int]) -> Draw:
+def _drawn(context: Context, parts: Sequence[SubRuleSpace], wanted: Mapping[Split, int]) -> Draw:
     """Draw from C⁻ so many that each split's part of them is as large as what is wanted from it, if there are."""
     space = union([part.space for part in parts])
     engine, negative = context.engine, context.truth.negative
@@ -207,12 +207,12 @@ def _drawn(context: Context, parts: Sequence[Part], wanted: Mapping[Split, int])
     return Sampler(space, rng, accept if tested else negative).take(enough)
 
 
-def undesired_parts(context: Context, masks: Sequence[Sequence[int]] | None = None) -> list[Part]:
+def undesired_parts(context: Context, masks: Sequence[Sequence[int]] | None = None) -> list[SubRuleSpace]:
     """Return what the minimal sub-rules of each rule conclude; together that is T_{R⁻}(K)."""
     masks = kept_masks(context.rules) if masks is None else masks
     rng = generator(context.recipe.seed, "negatives", "qg", "trials")
     chosen: dict[tuple[int, ...], list[int]] = {}  # rules of one shape share their sub-rules
-    parts: list[Part] = []
+    parts: list[SubRuleSpace] = []
     for place, rule in enumerate(context.rules):
         if context.progress:
             context.progress("evaluating sub-rules", place, len(context.rules))
@@ -223,11 +223,11 @@ def undesired_parts(context: Context, masks: Sequence[Sequence[int]] | None = No
         for kept in chosen[own]:
             smaller = sub_rule(rule, kept)
             space, exact = _conclusions(context.engine, smaller, rng)
-            parts.append(Part(place, kept, relation, space, None if exact else smaller))
+            parts.append(SubRuleSpace(place, kept, relation, space, None if exact else smaller))
     return parts
 
 
-def concluded(engine: Engine, parts: Sequence[Part], triples: Triples) -> Mask:
+def concluded(engine: Engine, parts: Sequence[SubRuleSpace], triples: Triples) -> Mask:
     """Return bool[n]: which triples are in T_{R⁻}(K)."""
     found = np.zeros(len(triples), dtype=bool)
     for part, places in _by_relation(parts, triples):
@@ -256,7 +256,7 @@ def _connected(engine: Engine, rule: Rule) -> bool:
     return separate(bound, (bound.head.subject, bound.head.object)) is None
 
 
-def _first_part(engine: Engine, parts: Sequence[Part], triples: Triples) -> tuple[Ids, Ids]:
+def _first_part(engine: Engine, parts: Sequence[SubRuleSpace], triples: Triples) -> tuple[Ids, Ids]:
     """Return for each triple the first sub-rule that concludes it: the rule's place and the mask."""
     rule = np.full(len(triples), -1, dtype=np.int32)
     kept = np.zeros(len(triples), dtype=np.int32)
@@ -267,7 +267,7 @@ def _first_part(engine: Engine, parts: Sequence[Part], triples: Triples) -> tupl
     return rule, kept
 
 
-def _by_relation(parts: Sequence[Part], triples: Triples) -> list[tuple[Part, Ints]]:
+def _by_relation(parts: Sequence[SubRuleSpace], triples: Triples) -> list[tuple[SubRuleSpace, Ints]]:
     """Return with each part the places of the triples that have its relation."""
     order = np.argsort(triples[:, 1], kind="stable")
     relations = triples[order, 1]
@@ -334,17 +334,17 @@ def sound_share(
     return found, notes
 
 
-def _sources(context: Context, groups: Sequence[Sequence[Group]], few: int) -> list[Source]:
+def _sources(context: Context, groups: Sequence[Sequence[SubRuleGroup]], few: int) -> list[SubRuleSource]:
     """Return the groups of all rules with their bases; their pairs are numbered in this order."""
     rng = generator(context.recipe.seed, "negatives", "qg", "trials")
-    sources: list[Source] = []
+    sources: list[SubRuleSource] = []
     first = 0
     for place, rule in enumerate(context.rules):
         if context.progress:
             context.progress("evaluating sub-rules", place, len(context.rules))
-        bases = Bases(context.engine, rule, few, rng)
+        bases = CandidateBases(context.engine, rule, few, rng)
         for group in groups[place]:
-            sources.append(Source(group, bases.of(group), first))
+            sources.append(SubRuleSource(group, bases.of(group), first))
             first += len(group.masks)
     return sources
 
@@ -364,9 +364,9 @@ class _Shares:
         Of bases with up to this many triples, all are looked at.
     """
 
-    def __init__(self, context: Context, sources: Sequence[Source], pairs: int, few: int) -> None:
+    def __init__(self, context: Context, sources: Sequence[SubRuleSource], pairs: int, few: int) -> None:
         packing, negative = context.kg.keys, context.truth.negative
-        small: dict[int, list[Source]] = {}  # groups of one rule share their bases
+        small: dict[int, list[SubRuleSource]] = {}  # groups of one rule share their bases
         for source in sources:
             if len(source.base) <= few:
                 small.setdefault(id(source.base), []).append(source)

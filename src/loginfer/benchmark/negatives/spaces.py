@@ -54,7 +54,7 @@ LIMIT, FOR_EACH = 200_000_000, 4
 # -- draws -------------------------------------------------------------------------------------------
 
 
-class Known(Protocol):
+class TripleSet(Protocol):
     """A set of triples of which only membership is asked."""
 
     def contains(self, triples: Triples) -> Mask:
@@ -102,7 +102,13 @@ class Sampler:
     """
 
     def __init__(
-        self, space: Space, rng: np.random.Generator, accept: Accept, *, taken: Known | None = None, limit: int = LIMIT
+        self,
+        space: Space,
+        rng: np.random.Generator,
+        accept: Accept,
+        *,
+        taken: TripleSet | None = None,
+        limit: int = LIMIT,
     ) -> None:
         self._space = space
         self._rng = rng
@@ -171,7 +177,7 @@ class Sampler:
         return self._rng.permutation(np.flatnonzero(unseen))
 
 
-def draw(space: Space, count: int, rng: np.random.Generator, accept: Accept, *, taken: Known | None = None) -> Draw:
+def draw(space: Space, count: int, rng: np.random.Generator, accept: Accept, *, taken: TripleSet | None = None) -> Draw:
     """Draw once: up to `count` of the triples that are accepted, each set of that size equally likely."""
     limit = max(LIMIT, FOR_EACH * count)
     return Sampler(space, rng, accept, taken=taken, limit=limit).take(count)
@@ -181,7 +187,7 @@ def draw(space: Space, count: int, rng: np.random.Generator, accept: Accept, *, 
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class DisjointBlocks:
     """Disjoint rectangles of one relation, called blocks.
 
     Parameters
@@ -205,14 +211,14 @@ class Grid:
     column_counts: Ints
 
     @classmethod
-    def of(cls, *blocks: Rectangle) -> Grid:
-        """Return a grid of a few blocks."""
+    def of(cls, *blocks: Rectangle) -> DisjointBlocks:
+        """Return a few rectangles that do not overlap as blocks."""
         rows, columns = ([block[side] for block in blocks] for side in (0, 1))
         counts = [np.array([len(side) for side in sides], dtype=np.int64) for sides in (rows, columns)]
         return cls(False, np.concatenate(rows), counts[0], np.concatenate(columns), counts[1])
 
 
-def disjoint(rectangles: Sequence[Rectangle]) -> Grid | None:
+def disjoint(rectangles: Sequence[Rectangle]) -> DisjointBlocks | None:
     """Return the union of rectangles as blocks: rows that lie in the same rectangles share a block.
 
     There are never more blocks than rows, however many rectangles there are. A block's columns are the union
@@ -220,14 +226,14 @@ def disjoint(rectangles: Sequence[Rectangle]) -> Grid | None:
     many columns to write down.
     """
     if len(rectangles) == 1:
-        return Grid.of(rectangles[0])
+        return DisjointBlocks.of(rectangles[0])
     if len(rectangles) == 2:
         return _of_two(*rectangles)
     rows = min((_Classes(rectangles, turned) for turned in (False, True)), key=lambda side: side.cost)
     if rows.cost[0] > MOST_COLUMNS:
         return None
     columns = rows.columns()
-    return Grid(
+    return DisjointBlocks(
         rows.turned,
         rows.names[np.argsort(rows.classes, kind="stable")],
         np.bincount(rows.classes, minlength=rows.count),
@@ -236,7 +242,7 @@ def disjoint(rectangles: Sequence[Rectangle]) -> Grid | None:
     )
 
 
-def _of_two(first: Rectangle, second: Rectangle) -> Grid:
+def _of_two(first: Rectangle, second: Rectangle) -> DisjointBlocks:
     """Return the union of two rectangles: by far the most frequent case, done without classes."""
     common = np.intersect1d(first[0], second[0], assume_unique=True)
     blocks = [
@@ -244,7 +250,7 @@ def _of_two(first: Rectangle, second: Rectangle) -> Grid:
         (np.setdiff1d(second[0], common, assume_unique=True), second[1]),
         (common, distinct(np.concatenate([first[1], second[1]]))),
     ]
-    return Grid.of(*((rows, columns) for rows, columns in blocks if len(rows)))
+    return DisjointBlocks.of(*((rows, columns) for rows, columns in blocks if len(rows)))
 
 
 def merged(rectangles: list[Rectangle]) -> list[Rectangle]:
@@ -564,7 +570,7 @@ class Space:
 
 
 def _space(
-    grids: Sequence[tuple[int, Grid]],
+    grids: Sequence[tuple[int, DisjointBlocks]],
     holes: Ints | None = None,
     triples: Triples | None = None,
     sieves: Mapping[int, Sieve] | None = None,
@@ -603,7 +609,8 @@ def rectangle(subjects: npt.ArrayLike, relation: int, objects: npt.ArrayLike, *,
     if not len(rows) or not len(columns):
         return _space([])
     holes = np.intersect1d(rows, columns, assume_unique=True) if unequal else rows[:0]
-    return _space([(relation, Grid.of((rows, columns)))], join(np.full(len(holes), relation, dtype=np.int32), holes))
+    joined = join(np.full(len(holes), relation, dtype=np.int32), holes)
+    return _space([(relation, DisjointBlocks.of((rows, columns)))], joined)
 
 
 def listed(triples: Triples, keys: TripleKeys) -> Space:
@@ -678,14 +685,14 @@ def _disjoint_blocks(spaces: Sequence[Space]) -> Space:
             known = space.sieves.get(relation)
             rectangles = known.rectangles if known else [_sides(space, place)]
             by_relation.setdefault(relation, []).extend(rectangles)
-    grids: list[tuple[int, Grid]] = []
+    grids: list[tuple[int, DisjointBlocks]] = []
     sieves: dict[int, Sieve] = {}
     for relation in sorted(by_relation):
         rectangles = merged(by_relation[relation])
         grid = disjoint(rectangles)
         if grid is None:
             sieves[relation] = sieve = Sieve(rectangles)
-            grid = Grid.of((sieve.subjects, sieve.objects))
+            grid = DisjointBlocks.of((sieve.subjects, sieve.objects))
         grids.append((relation, grid))
     return _space(grids, sieves=sieves)
 
