@@ -16,7 +16,7 @@ from loginfer.benchmark.benchmark import POSITIONS, Benchmark
 from loginfer.benchmark.construction.pipeline import build
 from loginfer.benchmark.negatives import SOURCES
 from loginfer.benchmark.recipe import Recipe
-from loginfer.evaluation.breakdown import GIVEN, Rows, breakdown, group_metrics
+from loginfer.evaluation.breakdown import GIVEN, LabelledRows, breakdown, group_metrics
 from loginfer.evaluation.metric_table import metric_titles
 from loginfer.evaluation.metrics import classification
 from loginfer.evaluation.predictions import LabelledScores, Predictions
@@ -28,7 +28,7 @@ METRICS = tuple(metric_titles("classification"))
 COUNTS = ("tp", "fp", "tn", "fn")
 
 
-def one_group(rows: Rows, chosen: list[int]) -> dict:
+def one_group(rows: LabelledRows, chosen: list[int]) -> dict:
     """The metrics of some rows, by `classification`."""
     own = np.array(sorted(chosen), dtype=np.int64)
     true = rows.true[own]
@@ -59,7 +59,7 @@ def test_the_metrics_of_groups_are_those_of_their_rows(positive, negative):
         return np.array([s for s, _, _ in part], dtype=float), np.array([said for _, said, _ in part], dtype=bool)
 
     (p, said_p), (n, said_n) = columns(positive), columns(negative)
-    rows = Rows(p, n, said_p, said_n)
+    rows = LabelledRows(p, n, said_p, said_n)
     pairs = [(g, i) for i, (_, _, groups) in enumerate([*positive, *negative]) for g in groups]
     group, place = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     found = group_metrics(rows, group, place, 5)
@@ -70,7 +70,7 @@ def test_the_metrics_of_groups_are_those_of_their_rows(positive, negative):
 
 def test_many_groups_with_many_scores_agree_with_scikit_learn():
     rng = np.random.default_rng(3)
-    rows = Rows(rng.normal(1, 1, 900), rng.normal(0, 1, 800), rng.random(900) < 0.7, rng.random(800) < 0.4)
+    rows = LabelledRows(rng.normal(1, 1, 900), rng.normal(0, 1, 800), rng.random(900) < 0.7, rng.random(800) < 0.4)
     group = rng.integers(0, 12, 1700)
     found = group_metrics(rows, group, np.arange(1700), 12)
     for number in range(12):
@@ -112,10 +112,10 @@ def random_predictions(made: Benchmark, method: str) -> Predictions:
     return Predictions(method, drawn("valid"), drawn("test"))
 
 
-def all_rows(made: Benchmark, predictions: Predictions, thresholds: Thresholds) -> Rows:
+def all_rows(made: Benchmark, predictions: Predictions, thresholds: Thresholds) -> LabelledRows:
     test = predictions.test
     value = thresholds.value
-    return Rows(test.positive, test.negative, test.positive >= value, test.negative >= value)
+    return LabelledRows(test.positive, test.negative, test.positive >= value, test.negative >= value)
 
 
 def rows_of_rule(made: Benchmark, method: str, place: int) -> set[int]:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loginfer.evaluation.breakdown import Rows, group_metrics
+from loginfer.evaluation.breakdown import LabelledRows, group_metrics
 from loginfer.evaluation.metric_table import metric_titles
 from loginfer.evaluation.metrics import classification
 
@@ -48,7 +48,7 @@ def test_metrics_are_those_of_the_definitions(positive, negative, threshold):
     expected, counts = by_loops(positive, negative, threshold)
     assert list(found) == list(METRICS)
     assert found == pytest.approx(expected, abs=1e-12)
-    rows = Rows(p, n, p >= threshold, n >= threshold)
+    rows = LabelledRows(p, n, p >= threshold, n >= threshold)
     (all_of_them,) = group_metrics(rows, np.zeros(len(rows), dtype=np.int64), np.arange(len(rows)), 1)
     assert {name: all_of_them[name] for name in counts} == counts
 

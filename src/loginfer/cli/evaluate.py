@@ -468,16 +468,10 @@ def _about(entry: SystemEntry) -> dict[str, Any]:
 def _setting(known: Setting) -> dict[str, Any]:
     required = known.default is Parameter.empty
     plain = known.default is None or isinstance(known.default, bool | int | float | str)
-    return {
-        "name": known.name,
-        "type": known.kind,
-        "default": None if required else known.default if plain else str(known.default),
-        "required": required,
-        "meaning": known.meaning,
-        "choices": list(known.choices),
-        "least": known.least,
-        "most": known.most,
-    }
+    default = None if required else known.default if plain else str(known.default)
+    about = {"name": known.name, "type": known.kind, "default": default, "required": required}
+    bounds = {"choices": list(known.choices), "least": known.least, "most": known.most}
+    return {**about, "meaning": known.meaning, **bounds}
 
 
 def _default(known: Setting) -> str:

@@ -58,7 +58,7 @@ def breakdown(benchmark: Benchmark, predictions: Predictions, thresholds: Thresh
     scores = predictions.test
     triples = labelled_triples(benchmark, predictions.method, "test")
     predicted = map(thresholds.predict, triples, (scores.positive, scores.negative))
-    rows = Rows(scores.positive, scores.negative, *predicted)
+    rows = LabelledRows(scores.positive, scores.negative, *predicted)
 
     relation_ids, relation = np.unique(np.vstack(triples)[:, 1], return_inverse=True)
     by_relation = group_metrics(rows, relation.ravel(), np.arange(len(rows)), len(relation_ids))
@@ -78,14 +78,14 @@ def breakdown(benchmark: Benchmark, predictions: Predictions, thresholds: Thresh
     }
 
 
-def _by_pattern(rows: Rows, patterns: Sequence[str], rule: Counts, row: Counts) -> dict[str, dict[str, Any]]:
+def _by_pattern(rows: LabelledRows, patterns: Sequence[str], rule: Counts, row: Counts) -> dict[str, dict[str, Any]]:
     names, of_rule = np.unique(np.array(patterns, dtype=str), return_inverse=True)
     each_once = np.unique(of_rule.ravel()[rule] * len(rows) + row)
     group, row = np.divmod(each_once, max(len(rows), 1))
     return dict(zip(names.tolist(), group_metrics(rows, group, row, len(names)), strict=True))
 
 
-def _by_kind(benchmark: Benchmark, method: str | None, rows: Rows) -> dict[str, dict[str, Any]]:
+def _by_kind(benchmark: Benchmark, method: str | None, rows: LabelledRows) -> dict[str, dict[str, Any]]:
     kinds = negative_kinds(benchmark, method)
     if kinds is None:
         return {}
@@ -98,7 +98,7 @@ def _by_kind(benchmark: Benchmark, method: str | None, rows: Rows) -> dict[str, 
     }
 
 
-def _by_depth(benchmark: Benchmark, rows: Rows) -> dict[str, dict[str, Any]]:
+def _by_depth(benchmark: Benchmark, rows: LabelledRows) -> dict[str, dict[str, Any]]:
     """Return the metrics of the positives of each depth against all negatives; none for a single step."""
     known = benchmark.provenance
     if known is None or not known.deep:
@@ -145,7 +145,7 @@ def _kind(benchmark: Benchmark, source: int, position: int, rule: int, kept: int
 # -- metrics of many groups at once ----------------------------------------------------------------
 
 
-class Rows:
+class LabelledRows:
     """Labelled triples with scores and predictions: the positives first, then the negatives.
 
     Parameters
@@ -168,7 +168,7 @@ class Rows:
         return len(self.scores)
 
 
-def group_metrics(rows: Rows, group: Counts, row: Counts, size: int) -> list[dict[str, Any]]:
+def group_metrics(rows: LabelledRows, group: Counts, row: Counts, size: int) -> list[dict[str, Any]]:
     """Return the metrics and counts of each group.
 
     Parameters

@@ -168,17 +168,9 @@ class RuleDiagnosis:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON values, without shortcuts that have no witness unless they had to be tested."""
-        return {
-            "rule": self.rule,
-            "pattern": self.pattern,
-            "verdict": self.verdict,
-            "text": self.text,
-            "conclusions": self.conclusions,
-            "predicted": self.predicted,
-            "recall": self.recall,
-            "sub_rules": self.sub_rules,
-            "shortcuts": [known.as_dict() for known in self.shortcuts if known.witnesses or known.needed],
-        }
+        names = ("rule", "pattern", "verdict", "text", "conclusions", "predicted", "recall", "sub_rules")
+        shortcuts = [known.as_dict() for known in self.shortcuts if known.witnesses or known.needed]
+        return {**{name: getattr(self, name) for name in names}, "shortcuts": shortcuts}
 
 
 def diagnose_rule(

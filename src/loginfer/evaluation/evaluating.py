@@ -44,7 +44,7 @@ from loginfer.systems.registry import SystemEntry, find_system, tuned_settings
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SystemOutcome:
     """What a system said about a benchmark, before any metric.
 
     Parameters
@@ -94,7 +94,7 @@ class Evaluation:
     benchmark: Benchmark
     method: str | None
     options: MetricOptions
-    outcome: Outcome
+    outcome: SystemOutcome
     measures: Measures
 
     @property
@@ -288,7 +288,7 @@ def evaluate_system(
     with _timed(seconds, "measure"):
         measures = measure(benchmark, predictions, ranks, options, notes=notes)
     cpu_seconds = time.process_time() - started
-    outcome = Outcome(predictions, ranks, monitor.curve, weights, seconds, cpu_seconds, notes)
+    outcome = SystemOutcome(predictions, ranks, monitor.curve, weights, seconds, cpu_seconds, notes)
     return Evaluation(configured, benchmark, method, options, outcome, measures)
 
 
@@ -329,7 +329,7 @@ def evaluate_scores(
     ranks = rank(scorer, benchmark, method=predictions.method, protocols=protocols, predictions=predictions)
     measures = measure(benchmark, predictions, ranks, options, notes=notes)
     configured = ConfiguredSystem(name, None, settings or {})
-    outcome = Outcome(predictions, ranks, notes=tuple(notes))
+    outcome = SystemOutcome(predictions, ranks, notes=tuple(notes))
     return Evaluation(configured, benchmark, predictions.method, options, outcome, measures)
 
 

@@ -4,7 +4,7 @@ Three protocols say who these are (see `loginfer.evaluation.predictions.Protocol
 section 2.2: the given negatives. `filtered` and `unfiltered` rank against all candidates; they share one pass over
 the scores, which are asked for block by block, within a limit of memory.
 
-Test triples that differ in the position in question only, such as (s, R, o₁) and (s, R, o₂) for the object, ask one
+Test triples that differ only in the position that is ranked, such as (s, R, o₁) and (s, R, o₂) for the object, ask one
 query: (s, R, ?). Its scores are computed once.
 """
 
@@ -100,23 +100,23 @@ def rank(
     """
     _check_names("ranking protocol", protocols, PROTOCOLS)
     _check_names("position", positions, POSITIONS)
-    wanted = [protocol for protocol in protocols if protocol not in left_out(benchmark, protocols)]
+    possible = [protocol for protocol in protocols if protocol not in left_out(benchmark, protocols)]
     blocks = None if scorer is None else BlockScorer(scorer, memory_limit)
-    made: list[Ranks] = []
-    if "given" in wanted:
+    ranks: list[Ranks] = []
+    if "given" in possible:
         if method is None and predictions is not None:
             method = predictions.method
         method = choose_method(benchmark, method) or ""  # there are some, or `given` were left out
         scores = _labelled(blocks, benchmark, method, predictions)
-        made += [given_ranks(benchmark, method, scores, position) for position in positions]
-    if set(wanted) & set(OPEN):
+        ranks += [given_ranks(benchmark, method, scores, position) for position in positions]
+    if set(possible) & set(OPEN):
         if blocks is None:
             raise InputError(
                 "scores of the test triples alone do not rank them against all candidates",
                 hint="ask for the protocol `given`",
             )
-        made += ranks_among_candidates(blocks, benchmark, positions, progress)
-    return [ranks for protocol in wanted for ranks in made if ranks.protocol == protocol]
+        ranks += ranks_among_candidates(blocks, benchmark, positions, progress)
+    return [each for protocol in possible for each in ranks if each.protocol == protocol]
 
 
 def left_out(benchmark: Benchmark, protocols: Sequence[Protocol] = PROTOCOLS) -> dict[Protocol, str]:
@@ -241,21 +241,21 @@ def ranks_among_candidates(
     progress
         Called with what is being done, the queries that are answered, and how many there are.
     """
-    asked = {position: questions(benchmark, position) for position in positions}
-    total = sum(len(question.queries) for several in asked.values() for question in several)
+    asked = {position: query_groups(benchmark, position) for position in positions}
+    total = sum(len(group.queries) for several in asked.values() for group in several)
     done = 0
     ranks: list[Ranks] = []
     for position, several in asked.items():
         places = [np.empty(0, dtype=np.int64)]
         competitors = [np.empty((2, 0), dtype=np.int64)]
         counts = [np.empty((2, 2, 0), dtype=np.int64)]
-        for question in several:
-            size = len(question.candidates)
-            known = np.diff(question.known_starts)[question.rows]
-            places.append(question.places)
-            competitors.append(np.stack([size - (question.own < size), size - known]))
-            counts.append(np.zeros((2, 2, len(question.places)), dtype=np.int64))
-            for answered in _count(blocks, benchmark.graph, question, counts[-1]):
+        for group in several:
+            size = len(group.candidates)
+            known = np.diff(group.known_starts)[group.rows]
+            places.append(group.places)
+            competitors.append(np.stack([size - (group.own < size), size - known]))
+            counts.append(np.zeros((2, 2, len(group.places)), dtype=np.int64))
+            for answered in _count(blocks, benchmark.graph, group, counts[-1]):
                 done += answered
                 if progress is not None:
                     progress("ranking", done, total)
@@ -269,18 +269,18 @@ def ranks_among_candidates(
     return ranks
 
 
-def _count(blocks: BlockScorer, graph: KnowledgeGraph, question: Question, counts: Counts) -> Iterator[int]:
+def _count(blocks: BlockScorer, graph: KnowledgeGraph, group: QueryGroup, counts: Counts) -> Iterator[int]:
     """Count competitors block by block; yield how many queries each block answers.
 
     Counts are int64[2, 2, m]: those above (0) and tied (1), for each protocol of `OPEN`, of each test triple of the
-    question.
+    group.
     """
-    rows, columns = blocks.shape(len(question.queries), len(question.asked))
-    for some in slices(len(question.queries), rows):
-        part = question.part(some)
-        mine = slice(int(question.starts[some.start]), int(question.starts[some.stop]))
+    rows, columns = blocks.shape(len(group.queries), len(group.asked))
+    for some in slices(len(group.queries), rows):
+        part = group.part(some)
+        mine = slice(int(group.starts[some.start]), int(group.starts[some.stop]))
         counted = counts[:, :, mine].copy()
-        if columns >= len(question.asked):
+        if columns >= len(group.asked):
             # All in one block, so that whoever ties does so bit by bit.
             scores = blocks.scores(part.queries, part.position, part.asked)
             own = scores[part.rows, part.own]
@@ -296,7 +296,7 @@ def _count(blocks: BlockScorer, graph: KnowledgeGraph, question: Question, count
         yield len(part.queries)
 
 
-def _own_scores(blocks: BlockScorer, part: Question, columns: int) -> BlockScores:
+def _own_scores(blocks: BlockScorer, part: QueryGroup, columns: int) -> BlockScores:
     """Return float[m], the scores of the test triples themselves, asked for as candidates."""
     values, place = np.unique(part.own, return_inverse=True)
     own: BlockScores = np.zeros(len(part.own))
@@ -308,14 +308,14 @@ def _own_scores(blocks: BlockScorer, part: Question, columns: int) -> BlockScore
     return own
 
 
-def _check_own(graph: KnowledgeGraph, part: Question, own: BlockScores) -> None:
+def _check_own(graph: KnowledgeGraph, part: QueryGroup, own: BlockScores) -> None:
     if np.isnan(own).any():
         first = int(np.isnan(own).argmax())
         raise no_number(graph, part.triple(part.rows[first], part.asked[part.own[first]]))
 
 
 def _compare(
-    graph: KnowledgeGraph, part: Question, scores: BlockScores, candidates: slice, own: BlockScores, counts: Counts
+    graph: KnowledgeGraph, part: QueryGroup, scores: BlockScores, candidates: slice, own: BlockScores, counts: Counts
 ) -> None:
     """Add to counts, int64[2, 2, m], who of some candidates is above a test triple, and who ties with it."""
     bad = count(
@@ -400,7 +400,7 @@ def count(
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class QueryGroup:
     """Test triples that are ranked in one position against the same candidates, as queries.
 
     Parameters
@@ -443,8 +443,8 @@ class Question:
         """int64[m]: the query of each entry of `places`."""
         return np.repeat(np.arange(len(self.queries)), np.diff(self.starts))
 
-    def part(self, some: slice) -> Question:
-        """Return the question with some consecutive queries only."""
+    def part(self, some: slice) -> QueryGroup:
+        """Return the group with some consecutive queries only."""
         starts, known_starts = (s[some.start : some.stop + 1] for s in (self.starts, self.known_starts))
         mine, known = (slice(int(s[0]), int(s[-1])) for s in (starts, known_starts))
         return replace(
@@ -464,8 +464,8 @@ class Question:
         return triple
 
 
-def questions(benchmark: Benchmark, position: Position) -> list[Question]:
-    """Return what has to be asked to rank P_test in one position, without questions that nobody asks.
+def query_groups(benchmark: Benchmark, position: Position) -> list[QueryGroup]:
+    """Return what has to be asked to rank P_test in one position, without groups that no test triple is in.
 
     Subjects are ranked against Consts(P_train), relations against Rels(P_train), objects against
     Consts(P_train), or Types(P_train) in a type triple. A type triple has no relation to corrupt. Of an
@@ -488,7 +488,7 @@ def questions(benchmark: Benchmark, position: Position) -> list[Question]:
     keys *= _size(everything, position)
     keys += everything.triples[:, POSITIONS.index(position)]
     keys.sort()
-    return [_question(benchmark, position, places, candidates, keys) for places, candidates in chosen if len(places)]
+    return [_query_group(benchmark, position, places, candidates, keys) for places, candidates in chosen if len(places)]
 
 
 def query_keys(triples: Triples, position: Position, graph: KnowledgeGraph) -> Counts:
@@ -504,7 +504,9 @@ def _size(graph: KnowledgeGraph, position: Position) -> int:
     return len(graph.relations if position == "relation" else graph.entities)
 
 
-def _question(benchmark: Benchmark, position: Position, places: Counts, candidates: Ids, positives: Counts) -> Question:
+def _query_group(
+    benchmark: Benchmark, position: Position, places: Counts, candidates: Ids, positives: Counts
+) -> QueryGroup:
     """Group test triples into queries; `positives` are the triples of P_all as sorted keys, position last."""
     size = _size(benchmark.graph, position)
     test = benchmark.positives.test[places]
@@ -519,7 +521,7 @@ def _question(benchmark: Benchmark, position: Position, places: Counts, candidat
     known, known_starts = _among(positives, wanted, size, column)
     unseen = np.unique(values[column[values] < 0])
     column[unseen] = np.arange(len(candidates), len(candidates) + len(unseen), dtype=np.int32)
-    return Question(
+    return QueryGroup(
         position, candidates, unseen, test[first], starts, places[order], column[values], known_starts, known
     )
 

@@ -103,13 +103,10 @@ class RecoveredRule:
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
+        names = ("status", "found", "entailed", "single_step", "random_heads")
         return {
             "rule": str(self.rule),
-            "status": self.status,
-            "found": self.found,
-            "entailed": self.entailed,
-            "single_step": self.single_step,
-            "random_heads": self.random_heads,
+            **{name: getattr(self, name) for name in names},
             "derivation": [
                 {"rule": str(s.rule), "premises": [*map(str, s.premises)], "conclusion": str(s.conclusion)}
                 for s in self.derivation
