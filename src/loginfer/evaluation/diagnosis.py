@@ -35,8 +35,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.benchmark.auditing.coverage import SubRules, by_atoms, concluded
 from loginfer.benchmark.benchmark import Benchmark
+from loginfer.benchmark.negatives.query_candidates import SubRuleGroup, groups_of, members
 from loginfer.benchmark.program import kept_masks, sub_rule
 from loginfer.benchmark.shortcut_gate import fits_head, negatives_of, own_conclusions
 from loginfer.benchmark.shortcuts import BINARY, SHORTCUTS, shortcut, shortcut_accuracies
@@ -407,7 +407,7 @@ def sub_rule_shortcuts(engine: Engine, rule: Rule, masks: Sequence[int], negativ
     """
     found: list[Shortcut] = []
     simpler: list[int] = []
-    for group in by_atoms(rule, masks):  # fewest atoms first
+    for group in groups_of(0, rule, masks):  # fewest atoms first
         atoms = group.atoms.bit_count()
         fewer = atoms < len(rule.body) - len(rule.inequalities)
         minimal = fewer and not any(group.atoms & few == few for few in simpler)
@@ -420,17 +420,17 @@ def sub_rule_shortcuts(engine: Engine, rule: Rule, masks: Sequence[int], negativ
     return found
 
 
-def _apart(engine: Engine, group: SubRules, triples: Triples) -> Iterator[tuple[int, int, Mask]]:
+def _apart(engine: Engine, group: SubRuleGroup, triples: Triples) -> Iterator[tuple[int, int, Mask]]:
     """Yield the sub-rules that the triples tell apart: one, how many are like it, and its witnesses."""
-    known = concluded(engine, group, triples)
+    (known,) = members(engine, [group], triples)
     columns, same = np.zeros((1, 0), dtype=bool), np.zeros(len(group.masks), dtype=np.int64)
-    if len(known.others):
+    if len(known.loose):
         columns, same = np.unique(known.by.T, axis=0, return_inverse=True)
         same = same.ravel()
     for place, column in enumerate(columns):
         alike = [group.masks[i] for i in np.flatnonzero(same == place).tolist()]
         derived = known.every.copy()
-        derived[known.others[column]] = True
+        derived[known.loose[column]] = True
         yield min(alike, key=_shortest), len(alike), derived
 
 

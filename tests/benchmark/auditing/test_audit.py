@@ -15,10 +15,11 @@ from tests.support.faults import TRIANGLE, lines, put, random_graph, stamp
 
 from loginfer.benchmark.auditing.audit import audit
 from loginfer.benchmark.auditing.audited import AuditedBenchmark
-from loginfer.benchmark.auditing.coverage import by_atoms, concluded, coverage
+from loginfer.benchmark.auditing.coverage import coverage
 from loginfer.benchmark.auditing.rules import predicates, represents
 from loginfer.benchmark.construction.pipeline import build
 from loginfer.benchmark.folder.writing import graph_sum, write_benchmark
+from loginfer.benchmark.negatives.query_candidates import groups_of, members
 from loginfer.benchmark.program import kept_masks, sub_rule
 from loginfer.benchmark.recipe import Recipe
 from loginfer.engine import extend, open_engine
@@ -235,13 +236,15 @@ def test_sub_rules_conclude_what_their_definition_says(case):
     asked = asked.reshape(-1, 3)
     engine = open_engine(graph)
     seen = []
-    for group in by_atoms(rule, masks):
-        found = concluded(engine, group, asked)
+    for group in groups_of(0, rule, masks):
+        (found,) = members(engine, [group], asked)
         for column, mask in enumerate(group.masks):
             owners = np.full(len(asked), column)
-            got = {tuple(row) for row in asked[found.by_owner(owners)].tolist()}
+            got = {tuple(row) for row in asked[found.of(owners)].tolist()}
             assert got == expected[mask]
-            assert bool(found.any_of()[column]) == bool(expected[mask] & set(map(tuple, asked.tolist())))
+            assert bool(found.every.any() or found.by[:, column].any()) == bool(
+                expected[mask] & set(map(tuple, asked.tolist()))
+            )
             seen.append(mask)
     assert sorted(seen) == sorted(masks)
 
@@ -252,7 +255,7 @@ def test_coverage_is_that_of_the_definition():
     benchmark = build(recipe, graph)
     audited = AuditedBenchmark(benchmark)
     masks = kept_masks(audited.rules)
-    groups = [by_atoms(rule, masks[i]) for i, rule in enumerate(audited.rules)]
+    groups = [groups_of(i, rule, masks[i]) for i, rule in enumerate(audited.rules)]
     concluding = {
         (i, mask): set(brute_force.conclusions(sub_rule(rule, mask), benchmark.kg))
         for i, rule in enumerate(audited.rules)
@@ -273,8 +276,8 @@ def test_coverage_is_that_of_the_definition():
 def reachable(audited: AuditedBenchmark, pair: tuple[int, int]) -> bool:
     """Whether the atoms of a sub-rule have a witness at all."""
     rule = audited.rules[pair[0]]
-    (group,) = by_atoms(rule, [pair[1]])
-    return brute_force.support(group.weakest, audited.kg) > 0
+    (group,) = groups_of(pair[0], rule, [pair[1]])
+    return brute_force.support(group.base, audited.kg) > 0
 
 
 @pytest.mark.data

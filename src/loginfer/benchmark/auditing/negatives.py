@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.auditing.audited import AuditedBenchmark, set_name
-from loginfer.benchmark.auditing.coverage import by_atoms, concluded
 from loginfer.benchmark.auditing.findings import CannotCheckError, Finding, error, note, warning
 from loginfer.benchmark.benchmark import POSITIONS, Origins, Split
 from loginfer.benchmark.folder.manifest import NEGATIVES
 from loginfer.benchmark.folder.tables import is_type_part
 from loginfer.benchmark.negatives.context import heads_of
 from loginfer.benchmark.negatives.methods import SOURCES, method_or_unknown
+from loginfer.benchmark.negatives.query_candidates import groups_of, members
 from loginfer.benchmark.program import has_negations, kept_masks, sub_rule
 from loginfer.engine import Engine
 from loginfer.engine.binding import relation_named
@@ -372,12 +372,13 @@ def _not_concluded(
         kept = kept_by[places]
         known = set(undesired[number])
         masks = [m for m in np.unique(kept).tolist() if m in known or _is_sub_rule(rule, m)]
-        for group in by_atoms(rule, masks):
+        for group in groups_of(number, rule, masks):
             columns = {mask: column for column, mask in enumerate(group.masks)}
             mine = np.flatnonzero(np.isin(kept, group.masks))
             owners = np.array([columns[mask] for mask in kept[mine].tolist()], dtype=np.int64)
             asked = places[mine]
-            wrong[asked] = ~concluded(audited.over_premises, group, triples[asked]).by_owner(owners)
+            (found,) = members(audited.over_premises, [group], triples[asked])
+            wrong[asked] = ~found.of(owners)
     return wrong
 
 

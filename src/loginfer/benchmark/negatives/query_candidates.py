@@ -206,7 +206,9 @@ def _merge(equalities: Sequence[Inequality]) -> dict[Term, Term] | None:
     return names
 
 
-def members(engine: Engine, groups: Sequence[SubRuleGroup], triples: Triples) -> list[GroupConclusions]:
+def members(
+    engine: Engine, groups: Sequence[SubRuleGroup], triples: Triples, *, within: bool = False
+) -> list[GroupConclusions]:
     """Say for groups of one rule which of their sub-rules conclude which triples.
 
     Parameters
@@ -217,6 +219,8 @@ def members(engine: Engine, groups: Sequence[SubRuleGroup], triples: Triples) ->
         The groups, fewest atoms first.
     triples
         int32[n, 3].
+    within
+        Whether it is known that the bases of all groups conclude all of them.
     """
     every = _strict(engine, groups, triples)
     # What the base of a group does not conclude, no group with more atoms does.
@@ -228,7 +232,7 @@ def members(engine: Engine, groups: Sequence[SubRuleGroup], triples: Triples) ->
             if atoms & group.atoms == atoms:
                 unknown &= ~beyond
         rest = np.flatnonzero(unknown & bool(group.inequalities))  # without any, the base is the strict one
-        if len(rest):
+        if len(rest) and not within:
             rest = rest[engine.derives([group.base], triples[rest])]
         inside = known.copy()
         inside[rest] = True
