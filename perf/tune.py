@@ -30,7 +30,7 @@ from loginfer.evaluation.ranking import rank
 from loginfer.files import atomic_write
 from loginfer.randomness import hash_order
 from loginfer.systems import configure, find_system, settings_of, training_view
-from loginfer.systems.embedding.scorer import best_accuracy
+from loginfer.systems.fitting import best_accuracy
 
 # What may be tried: (least, most, on a logarithmic scale).
 SPACE: dict[str, tuple[float, float, bool]] = {

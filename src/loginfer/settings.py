@@ -142,7 +142,7 @@ def settings_of(system: type[Any]) -> dict[str, Setting]:
     if dataclasses.is_dataclass(system):
         declared = {field.name: field.metadata for field in dataclasses.fields(system)}
     parts = {field.name for field in dataclasses.fields(Setting)}
-    hints = _hints(system)
+    hints = type_hints_of(system)
     found = {}
     for name, parameter in inspect.signature(system).parameters.items():
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
@@ -181,7 +181,8 @@ def check_settings(system: Any) -> None:
         wanted.check(getattr(system, name))
 
 
-def _hints(system: type[Any]) -> dict[str, Any]:
+def type_hints_of(system: type[Any]) -> dict[str, Any]:
+    """Return the types of a class's keyword arguments, as far as they can be told."""
     target = system if dataclasses.is_dataclass(system) else system.__init__
     try:
         return typing.get_type_hints(target)

@@ -1,33 +1,18 @@
-"""The bridge to PyKEEN: benchmarks as its data sets, its models as scorers, known negatives in its training.
+"""The bridge to PyKEEN: benchmarks as its data sets, its models as systems and scorers, known negatives.
 
-Any model of PyKEEN is also a system: see `loginfer.systems.pykeen`. Needs PyKEEN:
-`pip install 'loginfer[pykeen]'`.
-
-Nothing of PyKEEN is imported before a name is used: PyKEEN itself looks into this module while it is being
-imported, for the class that its entry point names.
+Needs PyKEEN: `pip install 'loginfer[pykeen]'`. Nothing of it is imported before a name is used: PyKEEN itself
+looks into this module while it is being imported, for the class that its entry point names.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from loginfer.pykeen.datasets import LogInfer, LogInferInductive, dataset
-    from loginfer.pykeen.negatives import ExplicitNegativeSampler
-    from loginfer.pykeen.scorer import Trained, scorer
+import lazy_loader
 
-__all__ = ["ExplicitNegativeSampler", "LogInfer", "LogInferInductive", "Trained", "dataset", "scorer"]
+from loginfer.pykeen.versions import import_pykeen
 
-
-_HOMES = {
-    "ExplicitNegativeSampler": "loginfer.pykeen.negatives",
-    "LogInfer": "loginfer.pykeen.datasets",
-    "LogInferInductive": "loginfer.pykeen.datasets",
-    "Trained": "loginfer.pykeen.scorer",
-    "dataset": "loginfer.pykeen.datasets",
-    "scorer": "loginfer.pykeen.scorer",
-}
+_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 # What a name needs of PyKEEN besides its data sets.
 _NEEDS = {"Trained": ("pykeen.models",), "scorer": ("pykeen.models",)}
@@ -35,16 +20,15 @@ _NEEDS = {"Trained": ("pykeen.models",), "scorer": ("pykeen.models",)}
 
 def __getattr__(name: str) -> Any:
     """Import a name when it is first used."""
-    if name not in _HOMES:
-        raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
-    from loginfer.pykeen.versions import import_pykeen
-
-    # PyKEEN first: its entry points then find the modules of this package unimported, not half imported.
-    import_pykeen(*_NEEDS.get(name, ()))
-    value = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
+    if name in __all__:
+        # PyKEEN first: its entry points then find the modules of this package unimported, not half imported.
+        import_pykeen(*_NEEDS.get(name, ()))
+    return _load(name)
 
 
-def __dir__() -> list[str]:
-    return sorted(__all__)
+def model_system(name: str) -> type[Any]:
+    """Return the system of a model of PyKEEN, by the model's name in any case: `pykeen:NAME` in the registry."""
+    import_pykeen("pykeen.training")
+    from loginfer.pykeen.system import system_class
+
+    return system_class(name)

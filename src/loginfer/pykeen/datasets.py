@@ -1,11 +1,4 @@
-"""Benchmarks as data sets.
-
-Benchmarks as PyKEEN's data sets.
-
-Triples with names as PyKEEN has them; the ids are ours.
-
-Inductive benchmarks as PyKEEN's inductive data sets.
-"""
+"""Benchmarks as PyKEEN's data sets: triples with names, by our ids, and the negatives beside them."""
 
 from __future__ import annotations
 
@@ -23,16 +16,13 @@ from pykeen.datasets.base import Dataset
 from pykeen.datasets.inductive.base import InductiveDataset
 from pykeen.triples import TriplesFactory
 
-from loginfer.benchmark.benchmark import Benchmark
 from loginfer.errors import InputError
+from loginfer.files import atomic_write
 from loginfer.kg import Triples
 from loginfer.pykeen.versions import check_version
 
-if TYPE_CHECKING:
-    import torch
-
+if TYPE_CHECKING:  # PyKEEN imports this module for its entry point, and should not have to wait for more
     from loginfer.benchmark.benchmark import Benchmark
-
 
 # What a cache of PyKEEN's holds of a benchmark: where it is.
 _REFERENCE = "loginfer.json"
@@ -91,26 +81,22 @@ class LogInfer(Dataset):
     def __init__(
         self, path: str | Path | Benchmark | None = None, *, create_inverse_triples: bool = False, verify: bool = True
     ) -> None:
-        from loginfer.benchmark.benchmark import Benchmark
-        from loginfer.pykeen.versions import check_version
-
         check_version()
         if path is None:
             raise InputError("LogInfer needs a benchmark's folder", hint='dataset_kwargs={"path": "FOLDER"}')
-        self.given = None if isinstance(path, Benchmark) else str(path)
+        self.given = str(path) if isinstance(path, str | Path) else None
         self.verify = verify
-        self.benchmark = path if isinstance(path, Benchmark) else Benchmark.load(path, verify=verify)
+        self.benchmark = _loaded(path, verify)
         if self.benchmark.context is not None:
             raise InputError(
                 f"{self.benchmark.name} is inductive, and PyKEEN keeps inductive data sets apart",
                 hint="loginfer.pykeen.dataset(path) makes one",
             )
-        sets = self.benchmark.positives
-        made = triples_factories(
-            self.benchmark, sets.train, sets.valid, sets.test, create_inverse_triples=create_inverse_triples
+        sets = [triples for _, triples in self.benchmark.positives.items()]
+        self.training, valid, self.testing = triples_factories(
+            self.benchmark, *sets, create_inverse_triples=create_inverse_triples
         )
-        self.training, self.testing = made[0], made[2]
-        self.validation = made[1] if len(sets.valid) else None
+        self.validation = valid if valid.num_triples else None
         self.negatives = negatives_of(self.benchmark)
         self.metadata = facts_of(self.benchmark)
 
@@ -135,8 +121,6 @@ class LogInfer(Dataset):
             if PYKEEN_DATASETS not in Path(path).parents:
                 super().to_directory_binary(path)
             return
-        from loginfer.files import atomic_write
-
         folder = Path(path)
         folder.mkdir(parents=True, exist_ok=True)
         with atomic_write(folder / _REFERENCE, force=True) as stream:
@@ -148,8 +132,8 @@ class LogInfer(Dataset):
         file = Path(path) / _REFERENCE
         if not file.exists():
             return super().from_directory_binary(path)
-        found = json.loads(file.read_text(encoding="utf-8"))
-        return cls(found["path"], verify=found["verify"])
+        reference = json.loads(file.read_text(encoding="utf-8"))
+        return cls(reference["path"], verify=reference["verify"])
 
 
 def dataset(
@@ -170,19 +154,23 @@ def dataset(
     LogInfer or LogInferInductive
         The latter for an inductive benchmark.
     """
+    value = _loaded(benchmark)
+    if value.context is not None:
+        return LogInferInductive(value, create_inverse_triples=create_inverse_triples is not False)
+    return LogInfer(value, create_inverse_triples=bool(create_inverse_triples))
+
+
+def _loaded(benchmark: str | Path | Benchmark, verify: bool = True) -> Benchmark:
     from loginfer.benchmark.benchmark import Benchmark
 
-    found = benchmark if isinstance(benchmark, Benchmark) else Benchmark.load(benchmark)
-    if found.context is not None:
-        return LogInferInductive(found, create_inverse_triples=create_inverse_triples is not False)
-    return LogInfer(found, create_inverse_triples=bool(create_inverse_triples))
+    return benchmark if isinstance(benchmark, Benchmark) else Benchmark.load(benchmark, verify=verify)
 
 
 def negatives_of(benchmark: Benchmark) -> dict[str, MappedNegatives]:
     """Return a benchmark's negatives by method."""
     return {
-        method: MappedNegatives(*(as_mapped(triples) for _, triples in made.splits.items()))
-        for method, made in benchmark.negatives.items()
+        method: MappedNegatives(*(as_mapped(triples) for _, triples in negatives.splits.items()))
+        for method, negatives in benchmark.negatives.items()
     }
 
 
@@ -256,12 +244,12 @@ class LogInferInductive(InductiveDataset):
         sets, inverse = benchmark.positives, create_inverse_triples
         self.benchmark = benchmark
         self.create_inverse_triples = inverse
-        train, valid = triples_factories(benchmark, sets.train, sets.valid, create_inverse_triples=inverse)
-        context, test = triples_factories(
+        self.transductive_training, self.transductive_validation = triples_factories(
+            benchmark, sets.train, sets.valid, create_inverse_triples=inverse
+        )
+        self.inductive_inference, self.inductive_testing = triples_factories(
             benchmark, benchmark.context.triples, sets.test, create_inverse_triples=inverse
         )
-        self.transductive_training, self.transductive_validation = train, valid
-        self.inductive_inference, self.inductive_testing = context, test
         self.inductive_validation = None
         self.negatives = negatives_of(benchmark)
         self.metadata = facts_of(benchmark)

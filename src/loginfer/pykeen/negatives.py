@@ -1,9 +1,4 @@
-"""Known negatives.
-
-Known negatives, looked up by what they have in common with a positive.
-
-A negative sampler for PyKEEN that hands out negatives that are known.
-"""
+"""A negative sampler for PyKEEN that hands out negatives that are known to be false."""
 
 from __future__ import annotations
 
@@ -18,9 +13,12 @@ from pykeen.triples import CoreTriplesFactory, TriplesFactory
 from loginfer.errors import InputError, UnknownNameError
 from loginfer.pykeen.versions import check_version
 
+# The columns of a triple's ends.
+_COLUMNS = {"head": 0, "tail": 2}
+
 
 class KnownNegatives(torch.nn.Module):
-    """Known negatives in three orders, so that those of a relation, or of a relation and an end, are a slice.
+    """Known negatives in two orders, so that those of a relation, or of a relation and an end, are a slice.
 
     Parameters
     ----------
@@ -33,38 +31,36 @@ class KnownNegatives(torch.nn.Module):
     def __init__(self, triples: torch.Tensor, num_entities: int) -> None:
         super().__init__()
         self._entities = num_entities
-        heads, relations, tails = triples.unbind(dim=1)
         # The rows by relation and head, by relation and tail, and what they are ordered by.
-        for name, keys in (("head", relations * num_entities + heads), ("tail", relations * num_entities + tails)):
-            ordered, order = torch.sort(keys, stable=True)
-            self.register_buffer(f"_{name}_keys", ordered, persistent=False)
-            self.register_buffer(f"_{name}_rows", triples[order], persistent=False)
+        for end, column in _COLUMNS.items():
+            ordered, order = torch.sort(triples[:, 1] * num_entities + triples[:, column], stable=True)
+            self.register_buffer(f"_{end}_keys", ordered, persistent=False)
+            self.register_buffer(f"_{end}_rows", triples[order], persistent=False)
 
     def __len__(self) -> int:
-        return len(self._buffer("head_rows"))
+        return len(self.get_buffer("_head_rows"))
 
     def of_relation(self, positives: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return int64[n] each: where the negatives with each positive's relation begin, and how many."""
-        keys, first = self._buffer("head_keys"), positives[:, 1] * self._entities
-        begin = torch.searchsorted(keys, first)
-        return begin, torch.searchsorted(keys, first + self._entities) - begin
+        first = positives[:, 1] * self._entities
+        return self._between("head", first, first + self._entities)
 
     def of_end(self, positives: torch.Tensor, end: str) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the same for the negatives with the relation and the head (or the tail) of each positive."""
-        keys = self._buffer(f"{end}_keys")
-        wanted = positives[:, 1] * self._entities + positives[:, 0 if end == "head" else 2]
-        begin = torch.searchsorted(keys, wanted)
-        return begin, torch.searchsorted(keys, wanted, right=True) - begin
+        first = positives[:, 1] * self._entities + positives[:, _COLUMNS[end]]
+        return self._between(end, first, first + 1)
 
     def rows(self, places: torch.Tensor, end: str = "head") -> torch.Tensor:
         """Return the negatives at some places of one order."""
-        return self._buffer(f"{end}_rows")[places]
+        return self.get_buffer(f"_{end}_rows")[places]
 
-    def _buffer(self, name: str) -> torch.Tensor:
-        return self.get_buffer(f"_{name}")
+    def _between(self, end: str, first: torch.Tensor, limit: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        keys = self.get_buffer(f"_{end}_keys")
+        begin = torch.searchsorted(keys, first)
+        return begin, torch.searchsorted(keys, limit) - begin
 
 
-def mapped(negatives: Any, factory: CoreTriplesFactory | None) -> torch.Tensor:
+def mapped_negatives(negatives: Any, factory: CoreTriplesFactory | None) -> torch.Tensor:
     """Return known negatives as int64[m, 3], whatever form they were given in.
 
     Parameters
@@ -82,11 +78,11 @@ def mapped(negatives: Any, factory: CoreTriplesFactory | None) -> torch.Tensor:
     """
     if isinstance(negatives, CoreTriplesFactory):
         negatives = _of_factory(negatives, factory)
-    found = np.asarray(negatives.cpu() if isinstance(negatives, torch.Tensor) else negatives)
-    if found.ndim != 2 or found.shape[1] != 3:
-        raise InputError(f"known negatives are rows of head, relation and tail, not an array of shape {found.shape}")
-    numbers = found.dtype.kind in "iu"
-    ids = torch.from_numpy(found.astype(np.int64)) if numbers else _ids(found.tolist(), factory)
+    rows = np.asarray(negatives.cpu() if isinstance(negatives, torch.Tensor) else negatives)
+    if rows.ndim != 2 or rows.shape[1] != 3:
+        raise InputError(f"known negatives are rows of head, relation and tail, not an array of shape {rows.shape}")
+    numbers = rows.dtype.kind in "iu"
+    ids = torch.from_numpy(rows.astype(np.int64)) if numbers else _ids(rows.tolist(), factory)
     if factory is not None and factory.create_inverse_triples:
         ids = factory._add_inverse_triples_if_necessary(mapped_triples=ids)
     return ids
@@ -116,17 +112,13 @@ def _ids(names: Sequence[Sequence[Any]], factory: CoreTriplesFactory | None) -> 
             "known negatives were given by name, and no factory that knows the names",
             hint="triples_factory=dataset.training",
         )
-    entities, relations = factory.entity_to_id, factory.relation_to_id
+    entity, relation = (factory.entity_to_id, "entity"), (factory.relation_to_id, "relation")
     rows = []
-    for head, relation, tail in names:
-        for name, known, kind in (
-            (head, entities, "entity"),
-            (relation, relations, "relation"),
-            (tail, entities, "entity"),
-        ):
-            if name not in known:
+    for triple in names:
+        for name, (ids, kind) in zip(triple, (entity, relation, entity), strict=True):
+            if name not in ids:
                 raise InputError(f"a known negative has the {kind} `{name}`, which the factory does not know")
-        rows.append((entities[head], relations[relation], entities[tail]))
+            rows.append(ids[name])
     return torch.tensor(rows, dtype=torch.long).reshape(-1, 3)
 
 
@@ -189,23 +181,23 @@ class ExplicitNegativeSampler(NegativeSampler):
         for kind, value, known in (("match", match, Match), ("fallback", fallback, Fallback)):
             if value not in get_args(known):
                 raise UnknownNameError(kind, str(value), get_args(known))
-        wanted = self.num_negs_per_pos if num_explicit is None else num_explicit
-        if not 0 <= wanted <= self.num_negs_per_pos:
-            raise InputError(f"{wanted} of {self.num_negs_per_pos} negatives of each positive cannot be known ones")
-        self.match, self.fallback, self.num_explicit = match, fallback, wanted
+        explicit = self.num_negs_per_pos if num_explicit is None else num_explicit
+        if not 0 <= explicit <= self.num_negs_per_pos:
+            raise InputError(f"{explicit} of {self.num_negs_per_pos} negatives of each positive cannot be known ones")
+        self.match, self.fallback, self.num_explicit = match, fallback, explicit
         if triples_factory is None and with_inverse(mapped_triples, self.num_relations):
             raise InputError(
                 "training has inverse triples, in which a relation has another id than in the negatives",
                 hint="triples_factory=dataset.training",
             )
-        found = mapped(negatives, triples_factory)
-        self._check_ids(found)
-        self.known = KnownNegatives(found, self.num_entities)
+        ids = mapped_negatives(negatives, triples_factory)
+        self._check_ids(ids)
+        self.known = KnownNegatives(ids, self.num_entities)
         counts: dict[str, Any] = {"num_entities": self.num_entities, "num_relations": self.num_relations}
         self._basic = BasicNegativeSampler(mapped_triples=mapped_triples, num_negs_per_pos=1, **counts)
         # Places of known negatives that are still to be dealt out.
         self._left: torch.Tensor = torch.empty(0, dtype=torch.long)
-        if wanted and fallback == "refuse":
+        if explicit and fallback == "refuse":
             self._refuse(mapped_triples)
 
     def corrupt_batch(self, positive_batch: torch.Tensor) -> torch.Tensor:
@@ -216,8 +208,7 @@ class ExplicitNegativeSampler(NegativeSampler):
             parts.append(self._explicit(positives))
         if self.num_explicit < self.num_negs_per_pos:
             parts.append(self._corrupted(positives, self.num_negs_per_pos - self.num_explicit))
-        made = torch.cat(parts, dim=1)
-        return made.view(*positive_batch.shape[:-1], self.num_negs_per_pos, 3)
+        return torch.cat(parts, dim=1).view(*positive_batch.shape[:-1], self.num_negs_per_pos, 3)
 
     # -- drawing known negatives --------------------------------------------------------------------
 
@@ -226,13 +217,15 @@ class ExplicitNegativeSampler(NegativeSampler):
         if self.match == "any":
             return self._any(len(positives), positives.device)
         begin, count = self.known.of_relation(positives)
-        made = self.known.rows(self._draw(begin, count))
+        negatives = self.known.rows(self._draw(begin, count))
         if self.match == "end":
-            made = self._sharing_an_end(positives, made)
+            negatives = self._sharing_an_end(positives, negatives)
         bare = count == 0
-        if bare.any():
-            made[bare] = self._without(positives[bare])
-        return made
+        if bare.any() and self.fallback == "any":
+            negatives[bare] = self._any(int(bare.sum()), positives.device)
+        elif bare.any():
+            negatives[bare] = self._corrupted(positives[bare], self.num_explicit)
+        return negatives
 
     def _sharing_an_end(self, positives: torch.Tensor, otherwise: torch.Tensor) -> torch.Tensor:
         """Draw among the known negatives that share an end as well, where there are any."""
@@ -241,15 +234,11 @@ class ExplicitNegativeSampler(NegativeSampler):
         # One draw over both kinds; the first places are those that share the head.
         drawn = self._draw(torch.zeros_like(by_head), by_head + by_tail)
         with_head = drawn < by_head[:, None]
-        least = len(self.known) - 1
-        places = {
-            "head": (heads[:, None] + drawn).clamp(0, least),
-            "tail": (tails[:, None] + drawn - by_head[:, None]).clamp(0, least),
-        }
-        found = torch.where(
-            with_head[:, :, None], self.known.rows(places["head"]), self.known.rows(places["tail"], "tail")
-        )
-        return torch.where((by_head + by_tail > 0)[:, None, None], found, otherwise)
+        last = len(self.known) - 1
+        of_head = self.known.rows((heads[:, None] + drawn).clamp(0, last))
+        of_tail = self.known.rows((tails[:, None] + drawn - by_head[:, None]).clamp(0, last), "tail")
+        sharing = torch.where(with_head[:, :, None], of_head, of_tail)
+        return torch.where((by_head + by_tail > 0)[:, None, None], sharing, otherwise)
 
     def _draw(self, begin: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
         """Return int64[n, num_explicit]: places from `begin` on, evenly; any valid place where count is 0."""
@@ -260,21 +249,15 @@ class ExplicitNegativeSampler(NegativeSampler):
 
     def _any(self, count: int, device: torch.device) -> torch.Tensor:
         """Deal out known negatives."""
-        wanted = count * self.num_explicit
-        while len(self._left) < wanted:
+        total = count * self.num_explicit
+        while len(self._left) < total:
             self._left = torch.cat([self._left, torch.randperm(len(self.known))])
-        places, self._left = self._left[:wanted], self._left[wanted:]
+        places, self._left = self._left[:total], self._left[total:]
         return self.known.rows(places.to(device).view(count, self.num_explicit))
 
     def shuffle(self) -> None:
         """Deal all known negatives out anew, whatever is left of the last round."""
         self._left = torch.empty(0, dtype=torch.long)
-
-    def _without(self, positives: torch.Tensor) -> torch.Tensor:
-        """Return negatives for positives that have no known ones."""
-        if self.fallback == "any":
-            return self._any(len(positives), positives.device)
-        return self._corrupted(positives, self.num_explicit)
 
     def _corrupted(self, positives: torch.Tensor, count: int) -> torch.Tensor:
         """Return int64[n, count, 3]: corruptions, half of them of each positive's head, half of its tail.
@@ -282,18 +265,17 @@ class ExplicitNegativeSampler(NegativeSampler):
         PyKEEN's sampler corrupts the heads of the first half of what it gets, and the tails of the second.
         Given all positives of a batch in turn, not each of them several times in a row, it does so for each.
         """
-        made = self._basic.corrupt_batch(positives.repeat(count, 1))
-        return made.view(count, -1, 3).transpose(0, 1)
+        return self._basic.corrupt_batch(positives.repeat(count, 1)).view(count, -1, 3).transpose(0, 1)
 
     # -- complaints ---------------------------------------------------------------------------------
 
-    def _check_ids(self, found: torch.Tensor) -> None:
-        if self.num_explicit and not len(found):
+    def _check_ids(self, ids: torch.Tensor) -> None:
+        if self.num_explicit and not len(ids):
             raise InputError("no negatives are known", hint="use PyKEEN's own sampler, or num_explicit=0")
         sizes = torch.tensor([self.num_entities, self.num_relations, self.num_entities])
-        wrong = ((found < 0) | (found >= sizes)).any(dim=1)
+        wrong = ((ids < 0) | (ids >= sizes)).any(dim=1)
         if wrong.any():
-            first = tuple(found[wrong][0].tolist())
+            first = tuple(ids[wrong][0].tolist())
             raise InputError(
                 f"{int(wrong.sum())} known negatives have ids that training has not, the first: {first}",
                 hint="ids must be those of the training triples' factory",

@@ -1,18 +1,7 @@
-"""Any model as a system.
+"""Any model of PyKEEN as a system: `pykeen:TuckER` is `loginfer.pykeen.system:TuckER`.
 
-What all models of PyKEEN have in common as systems: how they are trained, and how to get one back.
-
-Parts of PyKEEN's models that a setting must not choose.
-
-Names that are not known, with those that are.
-
-The arguments of PyKEEN's models as settings.
-
-Defaults of some models' settings that differ from those of all others.
-
-The models of PyKEEN by name, and which of them cannot learn from a benchmark.
-
-The class of a model's system: the settings of training, and the model's own.
+Each model's class is made when it is asked for. Its settings are those of training, which all models share, and the
+arguments that PyKEEN's own class has.
 """
 
 from __future__ import annotations
@@ -22,24 +11,14 @@ import inspect
 import json
 import re
 import types
-import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Union, get_args, get_origin
 
 from class_resolver import BaseResolver, ClassResolver, normalize_string
 from class_resolver.contrib.torch import activation_resolver
-from pykeen.models import (
-    CompGCN,
-    CooccurrenceFilteredModel,
-    FixedModel,
-    InductiveERModel,
-    LiteralModel,
-    Model,
-    NodePiece,
-    model_resolver,
-)
+from pykeen.models import Model, model_resolver
 from pykeen.nn import TextRepresentation, VisualRepresentation, representation_resolver
 from pykeen.nn.init import initializer_resolver
 from pykeen.nn.message_passing import decomposition_resolver
@@ -58,11 +37,19 @@ from pykeen.regularizers import regularizer_resolver
 
 from loginfer.benchmark.benchmark import Benchmark
 from loginfer.errors import InputError, UnknownNameError
-from loginfer.settings import check_settings, setting
-from loginfer.systems.interface import Arrays, Unwatched, Watch
+from loginfer.settings import Setting, check_settings, setting, type_hints_of
+from loginfer.systems.interface import Arrays, Unwatched, Watch, refuse_unseen
+from pykeen import models  # not its classes by name: a name of this module is a system
 
 if TYPE_CHECKING:
-    from loginfer.pykeen.scorer import PyKEENScorer
+    from loginfer.pykeen.scoring import PyKEENScorer
+
+
+def __getattr__(name: str) -> Any:
+    """Return the system of a model of PyKEEN."""
+    if name.startswith("_"):
+        raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
+    return system_class(name)
 
 
 # Ours, and PyTorch's.
@@ -137,7 +124,6 @@ class PyKEENSystem:
     def fit(self, benchmark: Benchmark, watch: Watch | None = None) -> PyKEENScorer:
         """Learn from a benchmark, starting from the watch's last checkpoint if it has one."""
         from loginfer.pykeen.training import train
-        from loginfer.systems.interface import refuse_unseen
 
         refuse_unseen(benchmark, f"PyKEEN's {self.model}")
         return train(self, benchmark, Unwatched() if watch is None else watch)
@@ -150,59 +136,113 @@ class PyKEENSystem:
 
 
 def _spelt(what: str, value: str, known: tuple[str, ...]) -> str:
-    wanted = value.casefold().removesuffix("loss")
-    found = next((name for name in known if name.casefold() == wanted), None)
-    if found is None:
-        raise UnknownNameError(f"value of `{what}`", value, known, where="--set")
-    return found
+    plain = value.casefold().removesuffix("loss")
+    for name in known:
+        if name.casefold() == plain:
+            return name
+    raise UnknownNameError(f"value of `{what}`", value, known, where="--set")
 
 
-_SEED = "what it draws does not follow the seed, so no two runs would be alike"
-_ELSEWHERE = "it needs texts or pictures, and a benchmark has none"
+# -- the models ------------------------------------------------------------------------------------
 
-# A run's folder holds settings, and may come from anybody: none of them may make PyKEEN read a pickled file.
-_REFUSED: tuple[tuple[ClassResolver[Any], type[Any], str], ...] = (
-    (tokenizer_resolver, PrecomputedPoolTokenizer, "it reads pickled files, which can run any program"),
-    (anchor_selection_resolver, RandomAnchorSelection, _SEED),
-    (anchor_searcher_resolver, ScipySparseAnchorSearcher, _SEED),
-    (representation_resolver, TextRepresentation, _ELSEWHERE),
-    (representation_resolver, VisualRepresentation, _ELSEWHERE),
+# Models whose score is minus a distance, and so never positive: with our loss they need a margin, the
+# distance at which a triple is as likely as not. The value is that of our own models with distances.
+_DISTANCES = (
+    "BoxE", "KG2E", "MuRE", "PairRE", "RotatE", "SE", "TorusE",
+    "TransD", "TransE", "TransF", "TransH", "TransR", "UM",
+)  # fmt: skip
+
+# Models that we have as well, whose score is a product. PyKEEN's DistMult keeps the vectors of entities at
+# length 1, with which our loss cannot make scores large: on WN18RR it then learns far less. They get our own
+# regularisation instead of PyKEEN's constraints and regularisers.
+_PRODUCTS: dict[str, dict[str, Any]] = {
+    "ComplEx": {"regularizer": None, "regularisation": 0.01},
+    "DistMult": {"entity_constrainer": None, "regularizer": None, "regularisation": 0.01},
+}
+
+DEFAULTS: dict[str, dict[str, Any]] = {name: {"margin": 6.0} for name in _DISTANCES} | _PRODUCTS
+
+
+# What some models need that a benchmark does not have.
+_UNFIT: tuple[tuple[type[Model], str], ...] = (
+    (models.LiteralModel, "it needs numbers that describe entities, and a benchmark has none"),
+    (models.InductiveERModel, "it needs a second graph to be asked about: it is for PyKEEN's inductive data sets"),
+    (models.CooccurrenceFilteredModel, "it is a filter around another model, which can be evaluated by itself"),
+    (models.FixedModel, "it learns nothing: PyKEEN has it for tests"),
 )
 
 
-def refuse_parts(setting: str, value: Any) -> None:
-    """Complain if a value, or anything inside a JSON value, is the name of a part that must not be chosen.
+def find_model(name: str) -> type[Model]:
+    """Return a model by name; case, hyphens and underscores do not count.
 
     Raises
     ------
+    UnknownNameError
+        With the nearest names.
     InputError
-        With the reason.
+        For a model that needs more than a benchmark.
     """
-    if isinstance(value, dict | list):
-        for inner in value.values() if isinstance(value, dict) else value:
-            refuse_parts(setting, inner)
-    elif isinstance(value, str):
-        for resolver, kind, why in _REFUSED:
-            found = resolver.lookup_dict.get(resolver.normalize(value))
-            if found is not None and issubclass(found, kind):
-                others = [name for name, other in resolver.lookup_dict.items() if not issubclass(other, kind)]
-                raise InputError(
-                    f"`{value}` cannot be chosen in `{setting}`: {why}",
-                    where="--set",
-                    hint="choose one of " + ", ".join(f"`{name}`" for name in sorted(others)),
-                )
+    if not name:
+        raise InputError(
+            "no model of PyKEEN is named",
+            where="--system",
+            hint=f"write pykeen:MODEL; models are {', '.join(model_names())}",
+        )
+    known = model_resolver.lookup_dict | dict(model_resolver.synonyms)
+    model = known.get(model_resolver.normalize(name))
+    if model is None:
+        raise _unknown_name("model of PyKEEN", name, model_names(), "--system")
+    why = _unfit(model)
+    if why is not None:
+        raise InputError(
+            f"PyKEEN's {model.__name__} cannot be trained on a benchmark: {why}",
+            where="--system",
+            hint="choose another model, or give a trained one to loginfer.pykeen.scorer",
+        )
+    return model
 
 
-def unknown_name(kind: str, name: str, known: Sequence[str], where: str) -> UnknownNameError:
-    """Return the complaint about a name: with the nearest ones, or all if none is near.
+def model_names() -> list[str]:
+    """Return the names of the models that can learn from a benchmark."""
+    names = (model.__name__ for model in model_resolver.lookup_dict.values() if _unfit(model) is None)
+    return sorted(names, key=str.casefold)
 
-    PyKEEN has no command that would list them.
-    """
-    error = UnknownNameError(kind, name, known, where=where)
-    if error.hint is None:
-        error.hint = "choose one of " + ", ".join(f"`{other}`" for other in known)
-    return error
 
+def needs_inverse(model: type[Model]) -> bool:
+    """Say whether a model can be trained with inverse triples only."""
+    return issubclass(model, models.CompGCN | models.NodePiece)
+
+
+def _unfit(model: type[Model]) -> str | None:
+    return next((why for kind, why in _UNFIT if issubclass(model, kind)), None)
+
+
+def system_class(name: str) -> type[PyKEENSystem]:
+    """Return the class of a model's system; see `find_model` for what may be wrong with the name."""
+    return _class(find_model(name))
+
+
+@cache
+def _class(model: type[Model]) -> type[PyKEENSystem]:
+    name = model.__name__
+    own = DEFAULTS.get(name, {})
+    fields: list[tuple[str, object, object]] = [
+        (a.name, a.type, setting(own.get(a.name, a.default), a.meaning, least=a.least, most=a.most))
+        for a in arguments(model)
+    ]
+    fields += [
+        (field.name, field.type, setting(own[field.name], **field.metadata))
+        for field in dataclasses.fields(PyKEENSystem)
+        if field.name in own
+    ]
+    # The module is that of the base class: names in its annotations are looked up there.
+    namespace = {"model": name, "__module__": __name__, "__doc__": f"PyKEEN's {name} as a system."}
+    return dataclasses.make_dataclass(
+        name, fields, bases=(PyKEENSystem,), frozen=True, kw_only=True, namespace=namespace
+    )
+
+
+# -- the arguments of a model as settings ----------------------------------------------------------
 
 # The value of a setting that leaves an argument to PyKEEN.
 DEFAULT = "default"
@@ -225,90 +265,66 @@ _CHOICES: dict[str, BaseResolver[Any, Any]] = {
 _MEANING = re.compile(r"^\s*:param (\w+):(.*?)(?=^\s*:|^\s*\.\.|\n\s*\n|\Z)", re.MULTILINE | re.DOTALL)
 
 
-@dataclass(frozen=True)
-class Argument:
-    """An argument of a model as a setting: name, type, default, meaning, bounds, and names to choose from."""
-
-    name: str
-    type: Any
-    default: Any
-    meaning: str
-    least: float | None = None
-    most: float | None = None
-    choices: tuple[str, ...] = ()
-
-
-def arguments(model: type[Model]) -> list[Argument]:
+def arguments(model: type[Model]) -> list[Setting]:
     """Return the arguments of a model that can be settings.
 
     Numbers, yes and no, and texts are what they are. Initialisers, constraints, regularisers and the like are
     chosen by PyKEEN's names. Arguments of such parts, whose names end in `kwargs`, are JSON objects. Other
     arguments, such as lists, cannot be set.
     """
-    meanings = _meanings(model)
-    found = []
-    for parameter in inspect.signature(model.__init__).parameters.values():
-        if parameter.kind is not parameter.KEYWORD_ONLY and parameter.kind is not parameter.POSITIONAL_OR_KEYWORD:
+    meanings, hints = _meanings(model), type_hints_of(model)
+    settings = []
+    for name, parameter in inspect.signature(model.__init__).parameters.items():
+        if parameter.kind not in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD):
             continue
-        if parameter.name in ("self", "triples_factory"):
+        if name in ("self", "triples_factory"):
             continue
-        name = parameter.name
-        kind = _kind(parameter, _hints(model).get(name, parameter.annotation))
+        kind = _kind(name, parameter.default, hints.get(name, parameter.annotation))
         if kind is not None:
             plain = parameter.default is None or isinstance(parameter.default, _PLAIN)
             default = parameter.default if plain else DEFAULT
-            bounds = _bounds(name, kind)
-            found.append(Argument(name, kind, default, meanings.get(name, ""), *bounds, _choices(name)))
-    return found
+            names = partial(_choices, name) if _choices(name) else None
+            settings.append(Setting(name, kind, default, meanings.get(name, ""), *_bounds(name, kind), names))
+    return settings
 
 
-def given_arguments(known: list[Argument], values: Mapping[str, Any]) -> dict[str, Any]:
+def given_arguments(known: list[Setting], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of settings as a model takes them; without those that are left to PyKEEN."""
-    made = {}
+    given = {}
     for argument in known:
-        value = values[argument.name]
+        name = argument.name
+        value = values[name]
         if value == DEFAULT:
             continue
-        if argument.name.endswith("_kwargs") and value is not None:
-            value = _object(argument.name, value)
-        if argument.choices and value is not None:
-            value = _chosen(argument, str(value))
-        refuse_parts(argument.name, value)
-        made[argument.name] = value
-    return made
+        if value is not None:
+            if name.endswith("_kwargs"):
+                value = _json_object(name, value)
+            if choices := argument.choices:
+                chosen = normalize_string(str(value))  # case, hyphens and underscores do not count
+                if chosen not in choices:
+                    raise _unknown_name(f"value of `{name}`", str(value), [DEFAULT, "none", *choices], "--set")
+                value = chosen
+        _refuse_parts(name, value)
+        given[name] = value
+    return given
 
 
-def _chosen(argument: Argument, value: str) -> str:
-    """Return a name as PyKEEN knows it; case, hyphens and underscores do not count."""
-    found = normalize_string(value)
-    if found not in argument.choices:
-        known = [DEFAULT, "none", *argument.choices]
-        raise unknown_name(f"value of `{argument.name}`", value, known, "--set")
-    return found
-
-
-def _object(name: str, text: Any) -> dict[str, Any]:
+def _json_object(name: str, text: Any) -> dict[str, Any]:
     try:
-        found = json.loads(text) if isinstance(text, str) else text
+        value = json.loads(text) if isinstance(text, str) else text
     except (ValueError, RecursionError) as error:
         raise InputError(f"`{name}` is no JSON: {error}", where="--set", hint=_EXAMPLE) from error
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise InputError(f"`{name}` must be a JSON object, not `{text}`", where="--set", hint=_EXAMPLE)
-    return found
+    return value
 
 
 _EXAMPLE = """for example '{"a": -0.1, "b": 0.1}'"""
 
 
-# -- reading a signature ----------------------------------------------------------------------------
-
-
-def _kind(parameter: inspect.Parameter, hint: Any) -> Any:
+def _kind(name: str, default: Any, hint: Any) -> Any:
     """Return the type of a setting, None if the argument cannot be one."""
-    name, default = parameter.name, parameter.default
-    if name.endswith("_kwargs"):
-        return str | None
-    if _choices(name):
+    if name.endswith("_kwargs") or _choices(name):
         return str | None
     kinds = _alternatives(hint)
     optional = default is None or type(None) in kinds
@@ -319,8 +335,8 @@ def _kind(parameter: inspect.Parameter, hint: Any) -> Any:
 
 
 def _choices(name: str) -> tuple[str, ...]:
-    found = (resolver.lookup_dict for ending, resolver in _CHOICES.items() if name.endswith(ending))
-    return tuple(sorted(next(found, {})))
+    lookups = (resolver.lookup_dict for ending, resolver in _CHOICES.items() if name.endswith(ending))
+    return tuple(sorted(next(lookups, {})))
 
 
 def _alternatives(hint: Any) -> tuple[Any, ...]:
@@ -328,13 +344,6 @@ def _alternatives(hint: Any) -> tuple[Any, ...]:
         words = {word.strip() for word in hint.split("|")}
         return tuple(kind for kind in (*_PLAIN, type(None)) if kind.__name__ in words or str(kind) in words)
     return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
-
-
-def _hints(model: type[Model]) -> dict[str, Any]:
-    try:
-        return typing.get_type_hints(model.__init__)
-    except (NameError, TypeError):  # names that are imported for type checkers only
-        return {}
 
 
 def _bounds(name: str, kind: Any) -> tuple[float | None, float | None]:
@@ -349,122 +358,58 @@ def _bounds(name: str, kind: Any) -> tuple[float | None, float | None]:
 def _meanings(model: type[Model]) -> dict[str, str]:
     """Return what PyKEEN's documentation says about each argument, its first sentence."""
     text = inspect.getdoc(model.__init__) or ""
-    found = {}
+    meanings = {}
     for match in _MEANING.finditer(text):
         words = re.sub(r"`([^`<]*?)\s*<[^>]*>`_|:\w+:`~?([^`]*)`|``?([^`]*)``?", r"\1\2\3", match[2])
         sentence = re.split(r"(?<=[.;])\s", " ".join(words.replace("$", "").split()))[0]
-        found[match[1]] = sentence.rstrip(".").removesuffix(", cf")
-    return found
+        meanings[match[1]] = sentence.rstrip(".").removesuffix(", cf")
+    return meanings
 
 
-# Models whose score is minus a distance, and so never positive: with our loss they need a margin, the
-# distance at which a triple is as likely as not. The value is that of our own models with distances.
-_DISTANCES = (
-    "BoxE", "KG2E", "MuRE", "PairRE", "RotatE", "SE", "TorusE",
-    "TransD", "TransE", "TransF", "TransH", "TransR", "UM",
-)  # fmt: skip
+def _unknown_name(kind: str, name: str, known: Sequence[str], where: str) -> UnknownNameError:
+    """Return the complaint about a name: with the nearest ones, or all if none is near.
 
-# Models that we have as well, whose score is a product. PyKEEN's DistMult keeps the vectors of entities at
-# length 1, with which our loss cannot make scores large: on WN18RR it then learns far less. They get our own
-# regularisation instead of PyKEEN's constraints and regularisers.
-_PRODUCTS: dict[str, dict[str, Any]] = {
-    "ComplEx": {"regularizer": None, "regularisation": 0.01},
-    "DistMult": {"entity_constrainer": None, "regularizer": None, "regularisation": 0.01},
-}
-
-DEFAULTS: dict[str, dict[str, Any]] = {name: {"margin": 6.0} for name in _DISTANCES} | _PRODUCTS
+    PyKEEN has no command that would list them.
+    """
+    error = UnknownNameError(kind, name, known, where=where)
+    if error.hint is None:
+        error.hint = "choose one of " + ", ".join(f"`{other}`" for other in known)
+    return error
 
 
-# What some models need that a benchmark does not have.
-_UNFIT: tuple[tuple[type[Model], str], ...] = (
-    (LiteralModel, "it needs numbers that describe entities, and a benchmark has none"),
-    (InductiveERModel, "it needs a second graph to be asked about: it is for PyKEEN's inductive data sets"),
-    (CooccurrenceFilteredModel, "it is a filter around another model, which can be evaluated by itself"),
-    (FixedModel, "it learns nothing: PyKEEN has it for tests"),
+# -- parts of models that a setting must not choose ------------------------------------------------
+
+_SEED = "what it draws does not follow the seed, so no two runs would be alike"
+_ELSEWHERE = "it needs texts or pictures, and a benchmark has none"
+
+# A run's folder holds settings, and may come from anybody: none of them may make PyKEEN read a pickled file.
+_REFUSED: tuple[tuple[ClassResolver[Any], type[Any], str], ...] = (
+    (tokenizer_resolver, PrecomputedPoolTokenizer, "it reads pickled files, which can run any program"),
+    (anchor_selection_resolver, RandomAnchorSelection, _SEED),
+    (anchor_searcher_resolver, ScipySparseAnchorSearcher, _SEED),
+    (representation_resolver, TextRepresentation, _ELSEWHERE),
+    (representation_resolver, VisualRepresentation, _ELSEWHERE),
 )
 
 
-def find_model(name: str) -> type[Model]:
-    """Return a model by name; case, hyphens and underscores do not count.
-
-    Raises
-    ------
-    UnknownNameError
-        With the nearest names.
-    InputError
-        For a model that needs more than a benchmark.
-    """
-    if not name:
-        raise InputError(
-            "no model of PyKEEN is named",
-            where="--system",
-            hint=f"write pykeen:MODEL; models are {', '.join(model_names())}",
-        )
-    known = model_resolver.lookup_dict | dict(model_resolver.synonyms)
-    found = known.get(model_resolver.normalize(name))
-    if found is None:
-        raise unknown_name("model of PyKEEN", name, model_names(), "--system")
-    why = _unfit(found)
-    if why is not None:
-        raise InputError(
-            f"PyKEEN's {found.__name__} cannot be trained on a benchmark: {why}",
-            where="--system",
-            hint="choose another model, or give a trained one to loginfer.pykeen.scorer",
-        )
-    return found
-
-
-def model_names() -> list[str]:
-    """Return the names of the models that can learn from a benchmark."""
-    return sorted(
-        (model.__name__ for model in model_resolver.lookup_dict.values() if _unfit(model) is None), key=str.casefold
-    )
-
-
-def needs_inverse(model: type[Model]) -> bool:
-    """Say whether a model can be trained with inverse triples only."""
-    return issubclass(model, CompGCN | NodePiece)
-
-
-def _unfit(model: type[Model]) -> str | None:
-    return next((why for kind, why in _UNFIT if issubclass(model, kind)), None)
-
-
-def system_class(name: str) -> type[PyKEENSystem]:
-    """Return the class of a model's system.
-
-    Parameters
-    ----------
-    name
-        The model, in any case.
+def _refuse_parts(setting: str, value: Any) -> None:
+    """Complain if a value, or anything inside a JSON value, is the name of a part that must not be chosen.
 
     Raises
     ------
     InputError
-        If PyKEEN has no such model, or it needs more than a benchmark.
+        With the reason.
     """
-    return _class(find_model(name).__name__)
-
-
-@cache
-def _class(name: str) -> type[PyKEENSystem]:
-    own = DEFAULTS.get(name, {})
-    fields: list[tuple[str, object, object]] = []
-    for found in arguments(find_model(name)):
-        default = own.get(found.name, found.default)
-        declared = setting(default, found.meaning, least=found.least, most=found.most)
-        fields.append((found.name, found.type, declared))
-    fields += [
-        (field.name, field.type, setting(own[field.name], **field.metadata))
-        for field in dataclasses.fields(PyKEENSystem)
-        if field.name in own
-    ]
-    return dataclasses.make_dataclass(
-        name, fields, bases=(PyKEENSystem,), frozen=True, kw_only=True,
-        # The module is that of the base class: names in its annotations are looked up there.
-        namespace={
-            "model": name,
-            "__module__": PyKEENSystem.__module__,
-            "__doc__": f"PyKEEN's {name} as a system.",
-        },
-    )  # fmt: skip
+    if isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            _refuse_parts(setting, inner)
+    elif isinstance(value, str):
+        for resolver, kind, why in _REFUSED:
+            part = resolver.lookup_dict.get(resolver.normalize(value))
+            if part is not None and issubclass(part, kind):
+                others = [name for name, other in resolver.lookup_dict.items() if not issubclass(other, kind)]
+                raise InputError(
+                    f"`{value}` cannot be chosen in `{setting}`: {why}",
+                    where="--set",
+                    hint="choose one of " + ", ".join(f"`{name}`" for name in sorted(others)),
+                )

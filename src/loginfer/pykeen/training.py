@@ -1,18 +1,7 @@
-"""Training in its loop.
+"""Training a model of PyKEEN on a benchmark, in PyKEEN's own loop.
 
-The state of PyKEEN's training loop between two epochs, as arrays and JSON values.
-
-What PyKEEN's code finds around it while it trains: its own randomness, threads, and quiet.
-
-What happens beside PyKEEN's training loop: rates, regularisation, the choice of the epoch, checkpoints.
-
-The loss of our own embeddings, for PyKEEN's training loop.
-
-Adam that leaves alone what a batch does not touch, as an optimiser of PyTorch's kind.
-
-What PyKEEN and torch complain about, in one line.
-
-Training a model of PyKEEN on a benchmark, in PyKEEN's own loop.
+PyKEEN's loop calls back after each step and epoch (`Learning`), where rates, regularisation, the choice of the
+epoch and checkpoints are done as for our own embeddings; so are the loss and the optimiser at the end.
 """
 
 from __future__ import annotations
@@ -24,7 +13,7 @@ import logging
 import math
 import tempfile
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, redirect_stderr
 from typing import TYPE_CHECKING, Any
 
@@ -41,86 +30,160 @@ from torch.optim import Optimizer
 
 from loginfer.benchmark.benchmark import Benchmark
 from loginfer.errors import InputError, LogInferError
-from loginfer.kg import KnowledgeGraph, Triples
+from loginfer.kg import KnowledgeGraph
 from loginfer.pykeen.datasets import as_mapped, triples_factories
 from loginfer.pykeen.negatives import ExplicitNegativeSampler
-from loginfer.pykeen.scorer import PyKEENScorer, arrays_of
+from loginfer.pykeen.scoring import PyKEENScorer, arrays_of
 from loginfer.pykeen.system import find_model, needs_inverse
 from loginfer.randomness import salt
-from loginfer.systems.embedding.scorer import Validation
+from loginfer.systems.fitting import (
+    BestEpoch,
+    Validation,
+    check_weights,
+    explicit_negatives,
+    torch_device,
+    torch_threads,
+)
 from loginfer.systems.interface import Arrays, Checkpoint, Watch
 
 if TYPE_CHECKING:
     from loginfer.pykeen.system import PyKEENSystem
 
 
-# What the names of arrays begin with.
-_NOW, _BEST, _OPTIMIZER = "model.", "best.", "optimizer."
+def train(system: PyKEENSystem, benchmark: Benchmark, watch: Watch) -> PyKEENScorer:
+    """Fit a model to a benchmark."""
+    negatives = explicit_negatives(benchmark, system.mode)
+    with surroundings(system.threads) as folder:
+        factory = _factory(system, benchmark)
+        model = _model(system, factory)
+        explicit = 0 if system.mode == "random" else system.num_explicit
+        random = 0 if system.mode == "explicit" else system.num_negatives
+        positives: torch.Tensor = factory._add_inverse_triples_if_necessary(factory.mapped_triples)
+        sampler = ExplicitNegativeSampler(  # negatives of N_train first, then random corruptions
+            mapped_triples=positives,
+            negatives=as_mapped(negatives),
+            triples_factory=factory,
+            num_negs_per_pos=explicit + random,
+            num_explicit=explicit,
+            match=system.match,
+            fallback="any",
+            num_entities=factory.num_entities,
+            num_relations=factory.num_relations,
+        )
+        loop = SLCWATrainingLoop(
+            model=model,
+            triples_factory=factory,
+            optimizer=LazyAdam if system.optimizer == "LazyAdam" else system.optimizer,
+            optimizer_kwargs={"lr": system.learning_rate},
+            negative_sampler=sampler,
+            automatic_memory_optimization=False,
+        )
+        learning = Learning(system, benchmark.graph, sampler, Validation.of(benchmark, system.seed), watch)
+        resumed = learning.begin(loop)
+        if not learning.finished:
+            with _explained(system):
+                loop.train(
+                    factory,
+                    num_epochs=system.epochs,
+                    # A model with batch normalisation drops the last batch, which must not be the only one.
+                    batch_size=min(system.batch_size, len(positives)),
+                    continue_training=resumed,
+                    use_tqdm=False,
+                    callbacks=learning,
+                    checkpoint_directory=folder,
+                    pin_memory=False,
+                )
+        load_weights(model, learning.best_weights)
+        return PyKEENScorer(model, benchmark.graph)
 
 
-def load_weights(model: Model, arrays: Arrays) -> None:
-    """Give a model these weights, which are those of its `state_dict`."""
-    model.load_state_dict({name: torch.from_numpy(np.array(value)) for name, value in arrays.items()})
+def restored(system: PyKEENSystem, benchmark: Benchmark, arrays: Arrays) -> PyKEENScorer:
+    """Return the scorer with these weights."""
+    with surroundings(system.threads):
+        model = _model(system, _factory(system, benchmark))
+        shapes = {name: tuple(value.shape) for name, value in model.state_dict().items()}
+        check_weights(arrays, shapes, f"{system.model} on {benchmark.name}")
+        load_weights(model, {name: arrays[name] for name in shapes})
+        return PyKEENScorer(model, benchmark.graph)
 
 
-def checkpoint_of(loop: TrainingLoop[Any], best: Arrays, facts: Mapping[str, Any]) -> Checkpoint:
-    """Return the state of a loop after an epoch, with the best weights so far and more facts."""
-    arrays: dict[str, npt.NDArray[Any]] = {}
-    arrays |= {f"{_NOW}{name}": value for name, value in arrays_of(loop.model).items()}
-    arrays |= {f"{_BEST}{name}": value for name, value in best.items()}
-    # Of each parameter the optimiser keeps some tensors (moments) and some plain values.
-    plain: dict[str, dict[str, Any]] = {}
-    for place, kept in loop.optimizer.state_dict()["state"].items():
-        plain[str(place)] = {}
-        for name, value in kept.items():
-            if isinstance(value, torch.Tensor):
-                arrays[f"{_OPTIMIZER}{place}.{name}"] = value.detach().cpu().numpy().copy()
-            else:
-                plain[str(place)][name] = value
-    return Checkpoint(arrays, {**facts, "optimizer": plain})
+def _factory(system: PyKEENSystem, benchmark: Benchmark) -> TriplesFactory:
+    inverse = needs_inverse(find_model(system.model))
+    return triples_factories(benchmark, benchmark.positives.train, create_inverse_triples=inverse)[0]
 
 
-def go_on(loop: TrainingLoop[Any], checkpoint: Checkpoint, epoch: int) -> Arrays:
-    """Put a loop back into a checkpoint's state, after so many epochs; returns the best weights."""
-    arrays = checkpoint.arrays
-    load_weights(loop.model, _part(arrays, _NOW))
-    kept: dict[int, dict[str, Any]] = {
-        int(place): dict(values) for place, values in checkpoint.facts["optimizer"].items()
-    }
-    for key, value in _part(arrays, _OPTIMIZER).items():
-        place, name = key.split(".", 1)
-        kept[int(place)][name] = torch.from_numpy(np.array(value))
-    groups = loop.optimizer.state_dict()["param_groups"]
-    loop.optimizer.load_state_dict({"state": kept, "param_groups": groups})
-    if not loop.optimizer.state:
-        # Some optimisers have nothing to keep, and PyKEEN takes that for a loop that was never started.
-        loop.optimizer.state[loop.optimizer.param_groups[0]["params"][0]] = {}
-    loop._epoch = epoch
-    return {name: np.array(value) for name, value in _part(arrays, _BEST).items()}
+def _model(system: PyKEENSystem, factory: TriplesFactory) -> Model:
+    kind = find_model(system.model)
+    seed_torch(system.seed, "start")
+    try:
+        with redirect_stderr(io.StringIO()):  # NodePiece draws progress bars of its own
+            model = kind(
+                triples_factory=factory,
+                loss=make_loss(system, kind),
+                # Seeded above; PyKEEN would seed Python and NumPy for everybody as well.
+                random_seed=NoRandomSeedNecessary,  # type: ignore[arg-type]
+                **system.model_arguments(),
+            )
+    except (LogInferError, MemoryError):
+        raise
+    except Exception as error:
+        raise InputError(
+            f"PyKEEN cannot make {system.model} with these settings: {_reason(error)}",
+            where="--set",
+            hint=f"see loginfer systems show pykeen:{system.model}",
+        ) from error
+    return model.to(torch_device(system.device))
 
 
-def _part(arrays: Arrays, beginning: str) -> dict[str, npt.NDArray[Any]]:
-    return {name.removeprefix(beginning): value for name, value in arrays.items() if name.startswith(beginning)}
+@contextmanager
+def _explained(system: PyKEENSystem) -> Iterator[None]:
+    """Turn what goes wrong in PyKEEN into one message."""
+    try:
+        yield
+    except NonFiniteLossError as error:
+        raise LogInferError(
+            "the loss is no longer a finite number: training ran away",
+            hint=f"try a smaller learning rate: --set learning_rate={system.learning_rate / 10:g}",
+        ) from error
+    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        raise LogInferError(
+            f"PyKEEN cannot train {system.model} with these settings: {_reason(error)}",
+            hint=f"see loginfer systems show pykeen:{system.model}",
+        ) from error
+
+
+def _reason(error: BaseException) -> str:
+    """Return the kind of an error and the first line of its message.
+
+    Below that line torch writes where in its own code the error was raised.
+    """
+    # The text of a KeyError is its message in quotation marks.
+    text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+    first = text.strip().partition("\n")[0]
+    return f"{type(error).__name__}: {first}" if first else type(error).__name__
 
 
 @contextmanager
 def surroundings(threads: int) -> Iterator[str]:
     """Give a folder for files that PyKEEN wants to write; leave torch's seed and threads as they were."""
-    before, logger = torch.get_num_threads(), logging.getLogger("pykeen")
+    logger = logging.getLogger("pykeen")
     level = logger.level
-    with torch.random.fork_rng(), warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
+    with (
+        torch.random.fork_rng(),
+        torch_threads(threads),
+        warnings.catch_warnings(),
+        tempfile.TemporaryDirectory() as folder,
+    ):
         # Warnings about arguments and tensors that PyKEEN's own code hands on.
         warnings.filterwarnings("ignore", "Training instances are always shuffled", DeprecationWarning)
         warnings.filterwarnings("ignore", "Sparse invariant checks are implicitly disabled", UserWarning)
         logger.setLevel(logging.ERROR)
-        torch.set_num_threads(threads)
         # PyKEEN collects garbage after each epoch; what is here already need not be looked through again.
         gc.freeze()
         try:
             yield folder
         finally:
             gc.unfreeze()
-            torch.set_num_threads(before)
             logger.setLevel(level)
 
 
@@ -129,15 +192,8 @@ def seed_torch(seed: int, *what: str | int) -> None:
     torch.manual_seed(int(salt(seed, "pykeen", *what)) >> 1)
 
 
-def device_of(wanted: str) -> torch.device:
-    """Return the device that a setting means."""
-    if wanted == "cuda" and not torch.cuda.is_available():
-        raise InputError("there is no CUDA device", where="--set device", hint="--set device=cpu")
-    return torch.device("cuda" if wanted != "cpu" and torch.cuda.is_available() else "cpu")
-
-
 class Learning(TrainingCallback):
-    """A callback of PyKEEN's training loop.
+    """What happens beside PyKEEN's loop.
 
     Each epoch begins with a seed of its own, so that it depends on its number and on the weights alone.
 
@@ -169,17 +225,14 @@ class Learning(TrainingCallback):
         self._sampler = sampler
         self._validation = validation
         self._watch = watch
-        self._step = 0
-        self._epoch = 0
-        self._best = math.nan
-        self._best_epoch = 0
-        self._stale = 0
+        self._step = self._epoch = 0
+        self._best = BestEpoch()
         self.best_weights: Arrays = {}
 
     @property
     def finished(self) -> bool:
         """Whether there is nothing left to learn."""
-        return self._epoch >= self._system.epochs or 0 < self._system.patience <= self._stale
+        return self._epoch >= self._system.epochs or self._best.enough(self._system.patience)
 
     def begin(self, loop: TrainingLoop[Any]) -> bool:
         """Take up the watch's last checkpoint; returns whether there was one."""
@@ -187,40 +240,29 @@ class Learning(TrainingCallback):
         checkpoint = self._watch.restore()
         if checkpoint is None:
             self.best_weights = arrays_of(loop.model)
-            self._be_ready()
-            return False
-        facts = checkpoint.facts
-        self._epoch, self._best_epoch = int(facts["epoch"]), int(facts["best_epoch"])
-        self._step, self._stale = int(facts["step"]), int(facts["stale"])
-        self._best = math.nan if facts["best"] is None else float(facts["best"])
-        self.best_weights = go_on(loop, checkpoint, self._epoch)
+        else:
+            facts = checkpoint.facts
+            self._epoch, self._step, self._best = int(facts["epoch"]), int(facts["step"]), BestEpoch.of(facts)
+            self.best_weights = _resume(loop, checkpoint, self._epoch)
         self._be_ready()
-        return True
+        return checkpoint is not None
 
     def _be_ready(self) -> None:
         """Let the next epoch depend on nothing random that came before it."""
         seed_torch(self._system.seed, "epoch", self._epoch)
         self._sampler.shuffle()
 
-    # -- steps --------------------------------------------------------------------------------------
-
     def pre_batch(self, **_: Any) -> None:
         """Set the learning rate of a step."""
         rate = self._system.learning_rate
         if self._system.schedule == "linear":
-            rate *= 1 - self._step / (self._system.epochs * self._steps)
+            # A step that a model with batch normalisation drops counts as well.
+            triples = len(self._graph) * (2 if self.model.use_inverse_triples else 1)
+            steps = max(1, math.ceil(triples / self._system.batch_size))
+            rate *= 1 - self._step / (self._system.epochs * steps)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self._step += 1
-
-    @property
-    def _steps(self) -> int:
-        """Steps in an epoch; one that a model with batch normalisation drops counts as well."""
-        return max(1, math.ceil(len(self._graph) * self._doubled / self._system.batch_size))
-
-    @property
-    def _doubled(self) -> int:
-        return 2 if self.model.use_inverse_triples else 1
 
     def on_batch(self, epoch: int, batch: Any, batch_loss: float, **_: Any) -> None:
         """Add the gradient of the N3 regularisation: λ · the mean of Σ|s|³ + Σ|r|³ + Σ|o|³ over positives."""
@@ -238,52 +280,75 @@ class Learning(TrainingCallback):
         # Looking at vectors must not count for PyKEEN's regularisers.
         model.collect_regularization_term()  # type: ignore[no-untyped-call]
 
-    # -- epochs -------------------------------------------------------------------------------------
-
     def post_epoch(self, epoch: int, epoch_loss: float, **_: Any) -> None:
         """Compare the epoch with earlier ones, tell the watch, and be ready for the next one."""
         self._epoch = epoch
-        row: dict[str, float | int] = {
-            "epoch": epoch,
-            "loss": epoch_loss,
-            "learning_rate": float(self.optimizer.param_groups[0]["lr"]),
-        }
-        if self._validation is None:
-            self._take()
-        else:
-            figure = self._validation.accuracy(PyKEENScorer(self.model, self._graph))
-            row["valid_accuracy"] = figure
-            self._compare(figure)
+        rate = float(self.optimizer.param_groups[0]["lr"])
+        row: dict[str, float | int] = {"epoch": epoch, "loss": epoch_loss, "learning_rate": rate}
+        accuracy: float | None = None
+        if self._validation is not None:
+            accuracy = row["valid_accuracy"] = self._validation.accuracy(PyKEENScorer(self.model, self._graph))
+        if self._best.judge(epoch, accuracy) or self._system.keep == "last":
+            self.best_weights = arrays_of(self.model)
         self._watch.record(row)
         self._watch.progress("epochs", epoch, self._system.epochs)
         if self._watch.due():
-            self._watch.save(self._checkpoint())
+            facts = {"epoch": epoch, "step": self._step, **self._best.facts()}
+            self._watch.save(_checkpoint(self.training_loop, self.best_weights, facts))
         if self.finished:
             self.training_loop._should_stop = True
         self._be_ready()
 
-    def _compare(self, figure: float) -> None:
-        """Keep an epoch's weights if none was better; among equals the last one has learned most."""
-        better = not figure <= self._best
-        self._stale = 0 if better else self._stale + 1
-        if self._system.keep == "last" or not figure < self._best:
-            self._take()
-        if better:
-            self._best = figure
 
-    def _take(self) -> None:
-        self._best_epoch = self._epoch
-        self.best_weights = arrays_of(self.model)
+# -- the state of PyKEEN's loop between two epochs, as arrays and JSON values ------------------------
 
-    def _checkpoint(self) -> Checkpoint:
-        facts = {
-            "epoch": self._epoch,
-            "step": self._step,
-            "best": None if math.isnan(self._best) else self._best,
-            "best_epoch": self._best_epoch,
-            "stale": self._stale,
-        }
-        return checkpoint_of(self.training_loop, self.best_weights, facts)
+# What the names of arrays begin with.
+_NOW, _BEST, _OPTIMIZER = "model.", "best.", "optimizer."
+
+
+def load_weights(model: Model, arrays: Arrays) -> None:
+    """Give a model these weights, which are those of its `state_dict`."""
+    model.load_state_dict({name: torch.from_numpy(np.array(value)) for name, value in arrays.items()})
+
+
+def _checkpoint(loop: TrainingLoop[Any], best: Arrays, facts: dict[str, Any]) -> Checkpoint:
+    """Return the state of a loop after an epoch, with the best weights so far and more facts."""
+    arrays: dict[str, npt.NDArray[Any]] = {f"{_NOW}{name}": value for name, value in arrays_of(loop.model).items()}
+    arrays |= {f"{_BEST}{name}": value for name, value in best.items()}
+    # Of each parameter the optimiser keeps some tensors (moments) and some plain values.
+    plain: dict[str, dict[str, Any]] = {}
+    for place, kept in loop.optimizer.state_dict()["state"].items():
+        plain[str(place)] = {}
+        for name, value in kept.items():
+            if isinstance(value, torch.Tensor):
+                arrays[f"{_OPTIMIZER}{place}.{name}"] = value.detach().cpu().numpy().copy()
+            else:
+                plain[str(place)][name] = value
+    return Checkpoint(arrays, {**facts, "optimizer": plain})
+
+
+def _resume(loop: TrainingLoop[Any], checkpoint: Checkpoint, epoch: int) -> Arrays:
+    """Put a loop back into a checkpoint's state, after so many epochs; returns the best weights."""
+    arrays = checkpoint.arrays
+    load_weights(loop.model, _part(arrays, _NOW))
+    kept = {int(place): dict(values) for place, values in checkpoint.facts["optimizer"].items()}
+    for key, value in _part(arrays, _OPTIMIZER).items():
+        place, name = key.split(".", 1)
+        kept[int(place)][name] = torch.from_numpy(np.array(value))
+    groups = loop.optimizer.state_dict()["param_groups"]
+    loop.optimizer.load_state_dict({"state": kept, "param_groups": groups})
+    if not loop.optimizer.state:
+        # Some optimisers have nothing to keep, and PyKEEN takes that for a loop that was never started.
+        loop.optimizer.state[loop.optimizer.param_groups[0]["params"][0]] = {}
+    loop._epoch = epoch
+    return {name: np.array(value) for name, value in _part(arrays, _BEST).items()}
+
+
+def _part(arrays: Arrays, beginning: str) -> dict[str, npt.NDArray[Any]]:
+    return {name.removeprefix(beginning): value for name, value in arrays.items() if name.startswith(beginning)}
+
+
+# -- the loss and the optimiser of our own embeddings ----------------------------------------------
 
 
 class ExplicitAndRandomLoss(SetwiseLoss):
@@ -313,21 +378,14 @@ class ExplicitAndRandomLoss(SetwiseLoss):
         self.margin = margin
 
     def process_slcwa_scores(
-        self,
-        positive_scores: torch.Tensor,
-        negative_scores: torch.Tensor,
-        label_smoothing: float | None = None,
-        batch_filter: torch.Tensor | None = None,
-        num_entities: int | None = None,
-        pos_weights: torch.Tensor | None = None,
-        neg_weights: torch.Tensor | None = None,
+        self, positive_scores: torch.Tensor, negative_scores: torch.Tensor, *_: Any, **__: Any
     ) -> torch.Tensor:
         """Return the mean loss of a batch: float[n, 1] positives with float[n, m + k] negatives."""
         loss = softplus(-positive_scores - self.margin).mean()
         shifted = negative_scores + self.margin
-        known, drawn = shifted[:, : self.explicit], shifted[:, self.explicit :]
-        if known.shape[1]:
-            loss = loss + self.explicit_weight * softplus(known).mean()
+        explicit, drawn = shifted[:, : self.explicit], shifted[:, self.explicit :]
+        if explicit.shape[1]:
+            loss = loss + self.explicit_weight * softplus(explicit).mean()
         if drawn.shape[1]:
             weights = (self.adversarial * drawn.detach()).softmax(dim=1)
             loss = loss + (weights * softplus(drawn)).sum(dim=1).mean()
@@ -345,14 +403,14 @@ def make_loss(system: PyKEENSystem, model: type[Model]) -> Loss:
         return ExplicitAndRandomLoss(explicit, system.explicit_weight, system.adversarial, system.margin)
     if system.loss == "model":
         return model.loss_default(**(model.loss_default_kwargs or {}))
-    found = loss_resolver.lookup(system.loss)
-    known = inspect.signature(found).parameters
+    kind = loss_resolver.lookup(system.loss)
+    parameters = inspect.signature(kind).parameters
     settings: dict[str, Any] = {
         "margin": system.margin,
         "adversarial_temperature": system.adversarial,
         "inverse_softmax_temperature": system.adversarial,
     }
-    return found(**{name: value for name, value in settings.items() if name in known})
+    return kind(**{name: value for name, value in settings.items() if name in parameters})
 
 
 class LazyAdam(Optimizer):
@@ -415,148 +473,3 @@ class LazyAdam(Optimizer):
         square = state["exp_avg_sq"][touched].mul_(second).addcmul_(g, g, value=1 - second)
         state["exp_avg"][touched], state["exp_avg_sq"][touched] = mean, square
         parameter[touched] -= rate * mean / (square.sqrt() + tiny)
-
-
-def reason(error: BaseException) -> str:
-    """Return the kind of an error and the first line of its message.
-
-    Below that line torch writes where in its own code the error was raised.
-    """
-    # The text of a KeyError is its message in quotation marks.
-    text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
-    first = text.strip().partition("\n")[0]
-    return f"{type(error).__name__}: {first}" if first else type(error).__name__
-
-
-def train(system: PyKEENSystem, benchmark: Benchmark, watch: Watch) -> PyKEENScorer:
-    """Fit a model to a benchmark."""
-    if not len(benchmark.graph):
-        raise InputError(f"{benchmark.name} has no training triples to learn from")
-    negatives = _negatives(system, benchmark)
-    with surroundings(system.threads) as folder:
-        factory = _factory(system, benchmark)
-        model = _model(system, factory)
-        sampler = _sampler(system, factory, negatives)
-        loop = SLCWATrainingLoop(
-            model=model,
-            triples_factory=factory,
-            optimizer=LazyAdam if system.optimizer == "LazyAdam" else system.optimizer,
-            optimizer_kwargs={"lr": system.learning_rate},
-            negative_sampler=sampler,
-            automatic_memory_optimization=False,
-        )
-        validation = Validation.of(benchmark, system.seed)
-        learning = Learning(system, benchmark.graph, sampler, validation, watch)
-        resumed = learning.begin(loop)
-        if not learning.finished:
-            with _explained(system):
-                loop.train(
-                    factory,
-                    num_epochs=system.epochs,
-                    # A model with batch normalisation drops the last batch, which must not be the only one.
-                    batch_size=min(system.batch_size, _instances(factory)),
-                    continue_training=resumed,
-                    use_tqdm=False,
-                    callbacks=learning,
-                    checkpoint_directory=folder,
-                    pin_memory=False,
-                )
-        load_weights(model, learning.best_weights)
-        return PyKEENScorer(model, benchmark.graph)
-
-
-def restored(system: PyKEENSystem, benchmark: Benchmark, arrays: Arrays) -> PyKEENScorer:
-    """Return the scorer with these weights."""
-    with surroundings(system.threads):
-        model = _model(system, _factory(system, benchmark))
-        wanted = {name: tuple(value.shape) for name, value in model.state_dict().items()}
-        for name, shape in wanted.items():
-            if name not in arrays or arrays[name].shape != shape:
-                found = f"have the shape {arrays[name].shape}" if name in arrays else "are missing"
-                raise InputError(
-                    f"the weights `{name}` {found}; {system.model} on {benchmark.name} needs {shape}",
-                    hint="use the settings and the benchmark that the system was fitted with",
-                )
-        load_weights(model, {name: arrays[name] for name in wanted})
-        return PyKEENScorer(model, benchmark.graph)
-
-
-def _factory(system: PyKEENSystem, benchmark: Benchmark) -> TriplesFactory:
-    inverse = needs_inverse(find_model(system.model))
-    return triples_factories(benchmark, benchmark.positives.train, create_inverse_triples=inverse)[0]
-
-
-def _instances(factory: TriplesFactory) -> int:
-    return factory.num_triples * (2 if factory.create_inverse_triples else 1)
-
-
-def _model(system: PyKEENSystem, factory: TriplesFactory) -> Model:
-    kind = find_model(system.model)
-    seed_torch(system.seed, "start")
-    try:
-        with redirect_stderr(io.StringIO()):  # NodePiece draws progress bars of its own
-            made = kind(
-                triples_factory=factory,
-                loss=make_loss(system, kind),
-                # Seeded above; PyKEEN would seed Python and NumPy for everybody as well.
-                random_seed=NoRandomSeedNecessary,  # type: ignore[arg-type]
-                **system.model_arguments(),
-            )
-    except (LogInferError, MemoryError):
-        raise
-    except Exception as error:
-        raise InputError(
-            f"PyKEEN cannot make {system.model} with these settings: {reason(error)}",
-            where="--set",
-            hint=f"see loginfer systems show pykeen:{system.model}",
-        ) from error
-    return made.to(device_of(system.device))
-
-
-# -- negatives --------------------------------------------------------------------------------------
-
-
-def _negatives(system: PyKEENSystem, benchmark: Benchmark) -> Triples:
-    made = [found.splits.train for found in benchmark.negatives.values()]
-    negatives: Triples = np.vstack([np.empty((0, 3), dtype=np.int32), *made])
-    if system.mode != "random" and not len(negatives):
-        raise InputError(
-            f"{benchmark.name} has no negative training triples, and mode `{system.mode}` needs them",
-            hint="train with random negatives only: --mode random",
-        )
-    return negatives
-
-
-def _sampler(system: PyKEENSystem, factory: TriplesFactory, negatives: Triples) -> ExplicitNegativeSampler:
-    """Return the sampler: N_train first, then random corruptions."""
-    counts: dict[str, Any] = {"num_entities": factory.num_entities, "num_relations": factory.num_relations}
-    positives: torch.Tensor = factory._add_inverse_triples_if_necessary(factory.mapped_triples)
-    known = 0 if system.mode == "random" else system.num_explicit
-    drawn = 0 if system.mode == "explicit" else system.num_negatives
-    return ExplicitNegativeSampler(
-        mapped_triples=positives,
-        negatives=as_mapped(negatives),
-        triples_factory=factory,
-        num_negs_per_pos=known + drawn,
-        num_explicit=known,
-        match=system.match,
-        fallback="any",
-        **counts,
-    )
-
-
-@contextmanager
-def _explained(system: PyKEENSystem) -> Iterator[None]:
-    """Turn what goes wrong in PyKEEN into one message."""
-    try:
-        yield
-    except NonFiniteLossError as error:
-        raise LogInferError(
-            "the loss is no longer a finite number: training ran away",
-            hint=f"try a smaller learning rate: --set learning_rate={system.learning_rate / 10:g}",
-        ) from error
-    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
-        raise LogInferError(
-            f"PyKEEN cannot train {system.model} with these settings: {reason(error)}",
-            hint=f"see loginfer systems show pykeen:{system.model}",
-        ) from error

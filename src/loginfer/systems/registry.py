@@ -143,16 +143,12 @@ def _plugged_in() -> list[SystemEntry]:
 
 def _of_pykeen(name: str) -> SystemEntry:
     """Return the system of a model of PyKEEN."""
-    from loginfer.pykeen.versions import import_pykeen
-
-    import_pykeen("pykeen.training")
-    from loginfer.pykeen.system import find_model
-
-    model = find_model(name).__name__
+    # The bridge uses this room, so this room knows it by name only.
+    model = importlib.import_module("loginfer.pykeen").model_system(name).__name__
     ours = _built_in().get(model.casefold(), SystemEntry("", "", "", ""))
     return SystemEntry(
         f"{_PYKEEN}{model}",
-        f"loginfer.systems.pykeen:{model}",
+        f"loginfer.pykeen.system:{model}",
         f"{model} (PyKEEN)",
         "PyKEEN model",
         "A model of PyKEEN, trained in PyKEEN's loop with the benchmark's negatives.",

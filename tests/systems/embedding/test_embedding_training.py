@@ -13,8 +13,8 @@ from loginfer.errors import InputError, LogInferError, UnknownNameError
 from loginfer.systems import configure, find_system, training_view
 from loginfer.systems.embedding.distmult import DistMult
 from loginfer.systems.embedding.rotate import RotatE
-from loginfer.systems.embedding.scorer import best_accuracy
 from loginfer.systems.embedding.transe import TransE
+from loginfer.systems.fitting import best_accuracy
 from loginfer.systems.interface import Unwatched, WatchedSystem
 
 SMALL = {"dimension": 16, "epochs": 6, "batch": 32}

@@ -1,17 +1,14 @@
 """Training of many entities: in files, in parts, by several workers; the same bytes."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from tests.support.embedding_models import MODELS, benchmark, circle
 from tests.support.large_training import SMALL, learned, typed
 
-from loginfer.systems.embedding import large as mapped
-from loginfer.systems.embedding import large as places
-from loginfer.systems.embedding import large as shelf
-from loginfer.systems.embedding import parallel as crew
-from loginfer.systems.embedding import training
+from loginfer.systems.embedding import large, parallel, training
 from loginfer.systems.embedding.large import Partition
 from loginfer.systems.embedding.rotate import RotatE
 from loginfer.systems.embedding.transe import TransE
@@ -21,8 +18,8 @@ from loginfer.systems.interface import Unwatched
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
     """Let checkpoints and signs of life come as often as they can, and do not wait for the disk."""
-    monkeypatch.setattr(mapped, "PATIENCE", 0)
-    monkeypatch.setattr(shelf, "sync", lambda path: None)
+    monkeypatch.setattr(large, "PATIENCE", 0)
+    monkeypatch.setattr(large, "sync", lambda path: None)
     monkeypatch.setattr(training, "_BETWEEN", 2)
 
 
@@ -50,7 +47,7 @@ def test_more_workers_than_positives_in_a_batch_do_no_harm():
     assert learned(replace(system, workers=5), circle(12)) == learned(system, circle(12))
 
 
-@pytest.mark.parametrize("failing", ["look", "add", "step"])
+@pytest.mark.parametrize("failing", ["score_positives", "add_own_rows", "update_own_rows"])
 def test_an_error_in_one_worker_ends_the_others(failing, monkeypatch):
     calls = []
 
@@ -59,14 +56,15 @@ def test_an_error_in_one_worker_ends_the_others(failing, monkeypatch):
         if len(calls) == 3:
             raise MemoryError("too much")
 
-    monkeypatch.setattr(crew, failing, fail)
+    kernels = vars(parallel.worker_kernels(TransE().functions))
+    monkeypatch.setattr(parallel, "worker_kernels", lambda _: SimpleNamespace(**{**kernels, failing: fail}))
     with pytest.raises(MemoryError, match="too much"):
         TransE(**SMALL, workers=2).fit(circle())
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError("can't start new thread")])
 def test_whatever_happens_while_workers_are_started_nobody_waits_for_ever(error, monkeypatch):
-    class Interrupted(crew.ThreadPoolExecutor):
+    class Interrupted(parallel.ThreadPoolExecutor):
         started = 0
 
         def submit(self, *arguments):
@@ -75,7 +73,7 @@ def test_whatever_happens_while_workers_are_started_nobody_waits_for_ever(error,
                 raise error
             return super().submit(*arguments)
 
-    monkeypatch.setattr(crew, "ThreadPoolExecutor", Interrupted)
+    monkeypatch.setattr(parallel, "ThreadPoolExecutor", Interrupted)
     with pytest.raises(error if isinstance(error, type) else type(error)):
         TransE(**SMALL, workers=2).fit(circle())
 
@@ -121,14 +119,14 @@ def test_more_parts_than_entities_are_as_many_as_there_are():
 
 
 def test_small_graphs_stay_whole_and_in_memory(monkeypatch):
-    monkeypatch.setattr(places, "MappedStore", None)
+    monkeypatch.setattr(large, "open_store", None)
     TransE(**SMALL).fit(circle())
     assert Partition.of(TransE(), 100_000).parts == 1
 
 
 def test_large_weights_go_to_files_of_their_own_accord(monkeypatch):
-    monkeypatch.setattr(places, "MAPPED_FROM", 1000)
-    monkeypatch.setattr(places, "MemoryStore", None)
+    monkeypatch.setattr(training, "MAPPED_FROM", 1000)
+    monkeypatch.setattr(training, "MemoryStore", None)
     assert isinstance(TransE(**SMALL).fit(circle()).arrays()["entities"].base, np.memmap)
 
 

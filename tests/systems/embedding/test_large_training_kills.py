@@ -15,11 +15,8 @@ from tests.support.embedding_models import Cut, circle
 from tests.support.large_training import SMALL, Folder, learned, typed
 
 from loginfer.errors import InputError, OutputError
-from loginfer.systems.embedding import large as mapped
-from loginfer.systems.embedding import large as places
-from loginfer.systems.embedding import large as shelf
-from loginfer.systems.embedding import training
-from loginfer.systems.embedding.large import PassingFolder
+from loginfer.systems.embedding import large, training
+from loginfer.systems.embedding.large import TemporaryFolder, WeightFiles
 from loginfer.systems.embedding.transe import TransE
 from loginfer.systems.interface import Checkpoint
 
@@ -27,8 +24,8 @@ from loginfer.systems.interface import Checkpoint
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
     """Let checkpoints and signs of life come as often as they can, and do not wait for the disk."""
-    monkeypatch.setattr(mapped, "PATIENCE", 0)
-    monkeypatch.setattr(shelf, "sync", lambda path: None)
+    monkeypatch.setattr(large, "PATIENCE", 0)
+    monkeypatch.setattr(large, "sync", lambda path: None)
     monkeypatch.setattr(training, "_BETWEEN", 2)
 
 
@@ -55,7 +52,7 @@ def test_a_run_in_files_that_was_killed_and_resumed_gives_the_same_bytes(partiti
 
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_whichever_checkpoint_is_lost_the_one_before_still_has_all_its_files(partitions, tmp_path, monkeypatch):
-    monkeypatch.setattr(training._Training, "_accuracy", lambda self: self._progress.epoch / 10)
+    monkeypatch.setattr(training._Training, "_accuracy", lambda self: self._state.epoch / 10)
     system = TransE(**SMALL, partitions=partitions, storage="mapped")
     whole = Folder(tmp_path / "whole", stop_after=1000)
     expected = learned(system, typed(), whole)[0]
@@ -91,25 +88,25 @@ def test_files_that_nobody_needs_are_removed(tmp_path):
 def test_files_never_need_more_than_was_checked_before(partitions, keep, tmp_path, monkeypatch):
     """Checkpoints and best rows come at moments that have nothing to do with each other."""
     random = np.random.default_rng(partitions)
-    monkeypatch.setattr(training._Training, "_accuracy", lambda self: random.random() + self._progress.epoch / 9)
+    monkeypatch.setattr(training._Training, "_accuracy", lambda self: random.random() + self._state.epoch / 9)
     needed, used = [], []
-    clear, forget = shelf.Shelf.clear, shelf.Shelf.forget
+    clear, remove = WeightFiles.clear, WeightFiles.remove_all_but
 
     def clearing(self, count):
         needed.append(count)
         clear(self, count)
 
-    def forgetting(self, names):
+    def removing(self, names):
         used.append(sum(file.stat().st_size for file in tmp_path.iterdir() if file.suffix != ".json"))
-        forget(self, names)
+        remove(self, names)
 
-    monkeypatch.setattr(shelf.Shelf, "clear", clearing)
-    monkeypatch.setattr(shelf.Shelf, "forget", forgetting)
+    monkeypatch.setattr(WeightFiles, "clear", clearing)
+    monkeypatch.setattr(WeightFiles, "remove_all_but", removing)
     watch = Folder(tmp_path)
     monkeypatch.setattr(watch, "due", lambda: random.random() < 0.2)
     system = TransE(**{**SMALL, "epochs": 12}, partitions=partitions, storage="mapped", keep=keep)
     weights = system.fit(typed(), watch).arrays()["entities"]
-    forgetting(shelf.Shelf(tmp_path, {}), ["nothing"])
+    removing(WeightFiles(tmp_path, {}), ["nothing"])
     # What was learned is written down twice more: beside the run while it is unfinished, and in the run.
     used[-1] += 2 * weights.nbytes
     assert max(used) <= needed[0]
@@ -135,12 +132,12 @@ def test_a_scorer_holds_weights_and_nothing_else_of_the_training(storage, tmp_pa
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     made = []
 
-    class Watched(places.Place):
+    class Watched(training._Training):
         def __init__(self, *arguments):
             super().__init__(*arguments)
-            made.append((weakref.ref(self.store), weakref.ref(self.store.moments)))
+            made.append((weakref.ref(self._store), weakref.ref(self._store.moments)))
 
-    monkeypatch.setattr(training, "Place", Watched)
+    monkeypatch.setattr(training, "_Training", Watched)
     scorer = TransE(**SMALL, storage=storage).fit(circle())
     gc.collect()
     ((store, moments),) = made
@@ -155,16 +152,16 @@ def test_what_a_killed_process_left_among_the_temporary_files_is_removed_by_the_
     script = (
         "import os, tempfile\n"
         f"tempfile.tempdir = {str(tmp_path)!r}\n"
-        "from loginfer.systems.embedding.large import PassingFolder\n"
-        "folder = PassingFolder()\n"
+        "from loginfer.systems.embedding.large import TemporaryFolder\n"
+        "folder = TemporaryFolder()\n"
         "(folder.path / 'entities-0.1').write_bytes(bytes(100))\n"
         "os.kill(os.getpid(), 9)\n"
     )
-    mine = PassingFolder()
+    mine = TemporaryFolder()
     (tmp_path / "loginfer-weights-foreign").mkdir()
     subprocess.run([sys.executable, "-c", script], check=False)
     assert len(list(tmp_path.iterdir())) == 3
-    PassingFolder().remove()
+    TemporaryFolder().remove()
     assert {path.name for path in tmp_path.iterdir()} == {mine.path.name, "loginfer-weights-foreign"}
     mine.remove()
 

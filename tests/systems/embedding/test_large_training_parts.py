@@ -47,7 +47,7 @@ def test_every_triple_is_in_one_bucket_and_its_places_are_those_of_its_ends(made
     entity_of = np.argsort(split.rows)
     found, wrong = [], []
     for pair in split.tour(0, 0):
-        here = buckets.data(pair)
+        here = buckets.placed(pair)
         assert buckets.count(pair) == len(here.positives)
         rows = np.concatenate([np.arange(*split.bounds(part)) for part in pair])
         places = np.concatenate([p * split.size + np.arange(np.diff(split.bounds(x))[0]) for p, x in enumerate(pair)])
@@ -56,6 +56,10 @@ def test_every_triple_is_in_one_bucket_and_its_places_are_those_of_its_ends(made
         wrong += [(entity_at[s], r, entity_at[o]) for s, r, o in here.negatives.tolist()]
         assert sorted(entity_at[p] for p in here.constants.tolist()) == sorted(entity_at.values())
         assert {entity_at[p] for p in here.types.tolist()} == set(entity_at.values()) & set(types.tolist())
+        by_rows = buckets.data(pair)
+        for column in (0, 2):
+            assert entity_of[by_rows.positives[:, column]].tolist() == [entity_at[p] for p in here.positives[:, column]]
+        assert entity_of[by_rows.constants].tolist() == [entity_at[p] for p in here.constants.tolist()]
     assert sorted(found) == sorted(map(tuple, triples.tolist()))
     assert sorted(wrong) == sorted(map(tuple, triples[::2].tolist()))
 

@@ -65,8 +65,8 @@ sys.path[:0] = {path!r}
 from pathlib import Path
 from tests.systems.embedding.test_large_training_runs import run
 from loginfer.evaluation.resuming import UnfinishedRun
-from loginfer.systems.embedding import large as mapped
-mapped.PATIENCE = 0
+from loginfer.systems.embedding import large
+large.PATIENCE = 0
 keep, kept = UnfinishedRun.keep_checkpoint, []
 
 def keeping(self, *arguments):

@@ -11,14 +11,14 @@ from loginfer.benchmark.benchmark import Benchmark, NegativeSet, Splits
 from loginfer.errors import InputError, LogInferError, UnknownNameError
 from loginfer.kg import KnowledgeGraph
 from loginfer.systems.interface import Checkpoint, StoredScorer, Unwatched, WatchedSystem, training_view
-from loginfer.systems.rgcn.rgcn import RGCN
+from loginfer.systems.rgcn import RGCN
 
 torch = pytest.importorskip("torch")
 
-from loginfer.systems.rgcn.rgcn import (  # noqa: E402
-    Candidates,
+from loginfer.systems.rgcn.model import (  # noqa: E402
     Portions,
     Questions,
+    RandomEnds,
     Training,
     as_tensor,
     choose,
@@ -149,7 +149,7 @@ def test_a_scorer_scores_as_the_decoder_does():
     training = Training(dataclasses.replace(SMALL, steps=1), benchmark)
     training.step(0)
     with torch.no_grad():
-        nodes = encode(training.parameters, training.shape, training.graph, training.everything)
+        nodes = encode(training.settings, training.parameters, training.graph, training.everything)
         expected = decode(training.parameters, nodes, torch.from_numpy(benchmark.graph.triples.astype(np.int64)))
     assert np.allclose(scorer.score(benchmark.graph.triples), expected.numpy(), atol=1e-5)
     again = SMALL.restore(benchmark, scorer.arrays())
@@ -172,9 +172,9 @@ def test_the_loss_does_not_see_the_edges_held_out():
         ),
     )
     with torch.no_grad():
-        seen = encode(training.parameters, training.shape, training.graph, training.graph.weights(held))
-        expected = encode(without.parameters, without.shape, without.graph, without.everything)
-        everything = encode(training.parameters, training.shape, training.graph, training.everything)
+        seen = encode(training.settings, training.parameters, training.graph, training.graph.weights(held))
+        expected = encode(without.settings, without.parameters, without.graph, without.everything)
+        everything = encode(training.settings, training.parameters, training.graph, training.everything)
     torch.testing.assert_close(seen, expected)
     assert not torch.allclose(seen, everything)
 
@@ -220,7 +220,7 @@ def test_naming_the_relation_is_the_cross_entropy_of_the_decoders_scores():
 
 def test_a_type_is_no_relation_that_could_be_named():
     graph = KnowledgeGraph.from_names([("a", "likes", "b"), ("a", "rdf:type", "C")], type_predicate="rdf:type")
-    kept = Candidates(graph).untyped(as_tensor(graph.triples))
+    kept = RandomEnds(graph).untyped(as_tensor(graph.triples))
     assert [graph.relations[int(r)] for r in kept[:, 1]] == ["likes"]
 
 
@@ -237,7 +237,7 @@ def test_portions_take_turns():
 def test_types_are_replaced_by_types_and_constants_by_constants():
     graph = small_family().graph
     triples = torch.from_numpy(graph.triples.astype(np.int64)).repeat(40, 1)
-    candidates = Candidates(graph)
+    candidates = RandomEnds(graph)
     types, constants = set(graph.types.tolist()), set(graph.consts.tolist())
     is_type = triples[:, 1] == graph.type_relation
     assert is_type.any()
@@ -333,7 +333,7 @@ def test_weights_of_another_benchmark_are_refused():
     scorer = dataclasses.replace(SMALL, steps=1).fit(small_family())
     with pytest.raises(InputError, match="`entities` have the shape"):
         SMALL.restore(circle(), scorer.arrays())
-    with pytest.raises(InputError, match="`relations` have the shape"):
+    with pytest.raises(InputError, match="`relations` are missing"):
         SMALL.restore(small_family(), {"entities": scorer.arrays()["entities"]})
 
 

@@ -1,46 +1,40 @@
-"""Settings, fit, restore.
+"""What all embedding models share: their settings, how they are fitted, and the functions that a model consists of.
 
-The numbers by which compiled kernels know a model, its comparison and the end that a query lacks.
-
-A kernel that takes functions as arguments cannot be kept on disk, so the kernels switch over these instead.
-
-What all embedding systems have in common: settings, how to fit them, how to get a fitted one back.
+A model scores a triple in two steps. One end and the relation make a *query*, which is compared with the other
+end; all corruptions of that end share the query. So a model is a dataclass with settings and a few plain
+functions on rows of numbers (`ModelFunctions`), from which kernels are compiled for that model alone. To add
+one, write a file like `distmult.py` and name its class in `systems.toml`, or offer it from another package.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.benchmark import Benchmark
-from loginfer.errors import InputError
 from loginfer.settings import check_settings, setting
-from loginfer.systems.interface import Arrays, Watch
+from loginfer.systems.fitting import check_weights
+from loginfer.systems.interface import Arrays, Watch, refuse_unseen
 
 if TYPE_CHECKING:
     from loginfer.systems.embedding.scorer import EmbeddingScorer
 
-
-# How the known end of a triple and its relation make a query.
-TRANSE, ROTATE, COMPLEX, DISTMULT, BOXE = range(5)
-
-# How a query is compared with a candidate for the end that it lacks.
-#   L1      −Σ|q − c|
-#   L2      −√Σ(q − c)²
-#   MODULI  −Σ|q − c| of complex numbers
-#   DOT     Σ q·c
-#   BOX     −Σ of BoxE's distances of points to boxes
-L1, L2, MODULI, DOT, BOX = range(5)
+Floats: TypeAlias = npt.NDArray[np.float32]
 
 # The end that a query lacks.
 OBJECT, SUBJECT = range(2)
 
+# Candidates that are scored side by side when queries are ranked.
+TILE = 64
 
-Floats: TypeAlias = npt.NDArray[np.float32]
+_ZERO = np.float32(0)
+_THREE = np.float32(3)
+_TINY = np.float32(1e-12)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,10 +71,12 @@ class EmbeddingSystem(ABC):
     )
     seed: int = setting(0, "seed of all that is random", least=0)
 
-    # The model's number; how many times `dimension` the row of an entity and of a relation is wide.
-    code: ClassVar[int]
-    parts: ClassVar[int] = 1
+    # How many times `dimension` a row is wide: of an entity, of a relation, of what queries need of a
+    # relation (as a relation's row unless said), of a query (as an entity's row unless said).
+    entity_parts: ClassVar[int] = 1
     relation_parts: ClassVar[int] = 1
+    derived_parts: ClassVar[int | None] = None
+    query_parts: ClassVar[int | None] = None
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -88,7 +84,7 @@ class EmbeddingSystem(ABC):
     @property
     def entity_width(self) -> int:
         """Numbers in the row of a constant or type."""
-        return self.parts * self.dimension
+        return self.entity_parts * self.dimension
 
     @property
     def relation_width(self) -> int:
@@ -98,40 +94,47 @@ class EmbeddingSystem(ABC):
     @property
     def derived_width(self) -> int:
         """Numbers in what queries need of a relation."""
-        return self.relation_width
+        return (self.derived_parts or self.relation_parts) * self.dimension
 
     @property
     def query_width(self) -> int:
         """Numbers in a query."""
-        return self.entity_width
+        return (self.query_parts or self.entity_parts) * self.dimension
 
     @property
     @abstractmethod
-    def comparison(self) -> int:
-        """How queries and candidates are compared."""
+    def functions(self) -> ModelFunctions:
+        """The functions that the model consists of."""
 
     @property
-    @abstractmethod
     def offset(self) -> float:
-        """What is added to the comparison to make a score: γ, or nothing."""
+        """What is added to a comparison to make a score."""
+        return 0.0
 
     @property
     def cubic(self) -> float:
         """The weight of the N3 regularisation."""
         return 0.0
 
+    @property
     @abstractmethod
-    def initial_entities(self, entities: int, random: np.random.Generator) -> Floats:
-        """Return the rows of constants and types at the start."""
+    def initial_bound(self) -> float:
+        """All numbers start between minus this and this, unless a model draws them in another way."""
 
-    @abstractmethod
+    def initial_entities(self, entities: int, random: np.random.Generator) -> Floats:
+        """Draw the rows of constants and types at the start."""
+        return self._drawn((entities, self.entity_width), random)
+
     def initial_relations(self, relations: int, random: np.random.Generator) -> Floats:
-        """Return the rows of relations at the start."""
+        """Draw the rows of relations at the start."""
+        return self._drawn((relations, self.relation_width), random)
+
+    def _drawn(self, shape: tuple[int, int], random: np.random.Generator) -> Floats:
+        return random.uniform(-self.initial_bound, self.initial_bound, shape).astype(np.float32)
 
     def fit(self, benchmark: Benchmark, watch: Watch | None = None) -> EmbeddingScorer:
         """Learn from a benchmark, starting from the watch's last checkpoint if it has one."""
         from loginfer.systems.embedding.training import train
-        from loginfer.systems.interface import refuse_unseen
 
         refuse_unseen(benchmark, type(self).__name__)
         return train(self, benchmark, watch)
@@ -140,17 +143,12 @@ class EmbeddingSystem(ABC):
         """Return the scorer whose `arrays()` these are."""
         from loginfer.systems.embedding.scorer import EmbeddingScorer
 
-        wanted = {
-            "entities": (len(benchmark.graph.entities), self.entity_width),
-            "relations": (len(benchmark.graph.relations), self.relation_width),
+        graph = benchmark.graph
+        shapes = {
+            "entities": (len(graph.entities), self.entity_width),
+            "relations": (len(graph.relations), self.relation_width),
         }
-        for name, shape in wanted.items():
-            if name not in arrays or arrays[name].shape != shape:
-                found = f"have the shape {arrays[name].shape}" if name in arrays else "are missing"
-                raise InputError(
-                    f"the weights `{name}` {found}; {type(self).__name__} on {benchmark.name} needs {shape}",
-                    hint="use the settings and the benchmark that the system was fitted with",
-                )
+        check_weights(arrays, shapes, f"{type(self).__name__} on {benchmark.name}")
         return EmbeddingScorer.of(self, arrays["entities"], arrays["relations"])
 
 
@@ -165,15 +163,10 @@ class DistanceSystem(EmbeddingSystem):
         """γ."""
         return self.margin
 
-    def initial_entities(self, entities: int, random: np.random.Generator) -> Floats:
-        """Draw evenly from ±(γ + 2) / d."""
-        bound = (self.margin + 2) / self.dimension
-        return random.uniform(-bound, bound, (entities, self.entity_width)).astype(np.float32)
-
-    def initial_relations(self, relations: int, random: np.random.Generator) -> Floats:
-        """Draw as for entities."""
-        bound = (self.margin + 2) / self.dimension
-        return random.uniform(-bound, bound, (relations, self.relation_width)).astype(np.float32)
+    @property
+    def initial_bound(self) -> float:
+        """(γ + 2) / d."""
+        return (self.margin + 2) / self.dimension
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,24 +181,181 @@ class ProductSystem(EmbeddingSystem):
     spread: float = setting(0.02, "all numbers start between minus this and this", least=0)
 
     @property
-    def comparison(self) -> int:
-        """The dot product."""
-        return DOT
-
-    @property
-    def offset(self) -> float:
-        """Nothing."""
-        return 0.0
-
-    @property
     def cubic(self) -> float:
         """λ."""
         return self.regularisation
 
-    def initial_entities(self, entities: int, random: np.random.Generator) -> Floats:
-        """Draw evenly from ±spread."""
-        return random.uniform(-self.spread, self.spread, (entities, self.entity_width)).astype(np.float32)
+    @property
+    def initial_bound(self) -> float:
+        """The spread."""
+        return self.spread
 
-    def initial_relations(self, relations: int, random: np.random.Generator) -> Floats:
-        """Draw as for entities."""
-        return random.uniform(-self.spread, self.spread, (relations, self.relation_width)).astype(np.float32)
+
+# -- the functions of a model ----------------------------------------------------------------------
+#
+# They work on rows, float32[width], write into the last arguments, and are compiled: into training with sums
+# in any order, into scoring with sums strictly one after the other. Slices instead of sums of indices: an
+# index that might be negative would keep loops out of vector registers. `backward` means as in PyTorch: from
+# the derivative of the loss by a result, `g_…`, to those by the arguments, which are added up.
+
+
+class ComparisonFunctions(NamedTuple):
+    """How a query is compared with a candidate for the end that it lacks; higher is more alike.
+
+    Parameters
+    ----------
+    compare
+        (query, candidate) → number.
+    backward_compare
+        (weight, comparison, query, candidate, g_query, g_candidate): adds weight · ∂comparison.
+    compare_tile
+        (query, tile, sums): the same numbers for each column of float32[width, TILE]; sums are 0 before.
+    """
+
+    compare: Callable[..., Any]
+    backward_compare: Callable[..., None]
+    compare_tile: Callable[..., None]
+
+
+def copy_row(parameters: Floats, derived: Floats) -> None:
+    """Use the parameters of a relation as they are."""
+    for j in range(len(parameters)):
+        derived[j] = parameters[j]
+
+
+def copy_gradient(derived: Floats, g_derived: Floats, g_parameters: Floats) -> None:
+    """Use the gradient as it is."""
+    for j in range(len(g_derived)):
+        g_parameters[j] = g_derived[j]
+
+
+def backward_cubic(weight: Any, row: Floats, gradient: Floats) -> None:
+    """Add weight · ∂Σ|x|³."""
+    for j in range(len(row)):
+        gradient[j] += _THREE * weight * abs(row[j]) * row[j]
+
+
+class ModelFunctions(NamedTuple):
+    """The functions of a model.
+
+    Parameters
+    ----------
+    make_query
+        (side, entity, relation, query): the query of the known end and what is derived from the relation.
+    backward_query
+        (side, entity, relation, g_query, g_entity, g_relation).
+    compare, backward_compare, compare_tile
+        See `ComparisonFunctions`.
+    derive, backward_derive
+        (parameters, derived), (derived, g_derived, g_parameters): what queries need of a relation's row.
+        The latter sets the gradient.
+    backward_cubic
+        (weight, row, gradient): the N3 regularisation of a row.
+    """
+
+    make_query: Callable[..., None]
+    backward_query: Callable[..., None]
+    compare: Callable[..., Any]
+    backward_compare: Callable[..., None]
+    compare_tile: Callable[..., None]
+    derive: Callable[..., None] = copy_row
+    backward_derive: Callable[..., None] = copy_gradient
+    backward_cubic: Callable[..., None] = backward_cubic
+
+
+# -- comparisons that several models use -----------------------------------------------------------
+
+
+def _compare_l1(query: Floats, candidate: Floats) -> Any:
+    total = _ZERO
+    for j in range(len(candidate)):
+        total += abs(query[j] - candidate[j])
+    return -total
+
+
+def _backward_l1(
+    weight: Any, comparison: Any, query: Floats, candidate: Floats, g_query: Floats, g_candidate: Floats
+) -> None:
+    # The derivative of |0| is 0.
+    for j in range(len(candidate)):
+        difference = query[j] - candidate[j]
+        up = (weight if difference > _ZERO else _ZERO) - (weight if difference < _ZERO else _ZERO)
+        g_query[j] -= up
+        g_candidate[j] += up
+
+
+def _compare_tile_l1(query: Floats, tile: Floats, sums: Floats) -> None:
+    whole = len(tile) - len(tile) % 4
+    for j in range(0, whole, 4):
+        q0, q1, q2, q3 = query[j], query[j + 1], query[j + 2], query[j + 3]
+        for c in range(TILE):
+            sums[c] = (
+                sums[c]
+                - abs(q0 - tile[j, c])
+                - abs(q1 - tile[j + 1, c])
+                - abs(q2 - tile[j + 2, c])
+                - abs(q3 - tile[j + 3, c])
+            )
+    for j in range(whole, len(tile)):
+        for c in range(TILE):
+            sums[c] -= abs(query[j] - tile[j, c])
+
+
+def _compare_l2(query: Floats, candidate: Floats) -> Any:
+    total = _ZERO
+    for j in range(len(candidate)):
+        difference = query[j] - candidate[j]
+        total += difference * difference
+    return -np.sqrt(total)
+
+
+def _backward_l2(
+    weight: Any, comparison: Any, query: Floats, candidate: Floats, g_query: Floats, g_candidate: Floats
+) -> None:
+    # The derivative at 0 is 0.
+    scale = weight / max(-comparison, _TINY)
+    for j in range(len(candidate)):
+        up = scale * (query[j] - candidate[j])
+        g_query[j] -= up
+        g_candidate[j] += up
+
+
+def _compare_tile_l2(query: Floats, tile: Floats, sums: Floats) -> None:
+    for j in range(len(tile)):
+        for c in range(TILE):
+            difference = query[j] - tile[j, c]
+            sums[c] += difference * difference
+    for c in range(TILE):
+        sums[c] = -np.sqrt(sums[c])
+
+
+def _compare_dot(query: Floats, candidate: Floats) -> Any:
+    total = _ZERO
+    for j in range(len(candidate)):
+        total += query[j] * candidate[j]
+    return total
+
+
+def _backward_dot(
+    weight: Any, comparison: Any, query: Floats, candidate: Floats, g_query: Floats, g_candidate: Floats
+) -> None:
+    for j in range(len(candidate)):
+        g_query[j] += weight * candidate[j]
+        g_candidate[j] += weight * query[j]
+
+
+def _compare_tile_dot(query: Floats, tile: Floats, sums: Floats) -> None:
+    whole = len(tile) - len(tile) % 4
+    for j in range(0, whole, 4):
+        q0, q1, q2, q3 = query[j], query[j + 1], query[j + 2], query[j + 3]
+        for c in range(TILE):
+            sums[c] = sums[c] + q0 * tile[j, c] + q1 * tile[j + 1, c] + q2 * tile[j + 2, c] + q3 * tile[j + 3, c]
+    for j in range(whole, len(tile)):
+        for c in range(TILE):
+            sums[c] += query[j] * tile[j, c]
+
+
+# −Σ|q − c|, −√Σ(q − c)² and Σ q·c.
+L1 = ComparisonFunctions(_compare_l1, _backward_l1, _compare_tile_l1)
+L2 = ComparisonFunctions(_compare_l2, _backward_l2, _compare_tile_l2)
+DOT = ComparisonFunctions(_compare_dot, _backward_dot, _compare_tile_dot)

@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from loginfer.kernels import fast_inlined
 from loginfer.settings import setting
-from loginfer.systems.embedding.base import BOX, BOXE, OBJECT, DistanceSystem, Floats
+from loginfer.systems.embedding.base import OBJECT, TILE, ComparisonFunctions, DistanceSystem, Floats, ModelFunctions
 
 _ZERO = np.float32(0)
 _HALF = np.float32(0.5)
@@ -32,37 +31,27 @@ class BoxE(DistanceSystem):
     spread: float = setting(0.5, "positions, bumps and centres start between minus this and this", least=0)
     log_width: float = setting(-1.0, "the logarithm of all boxes' widths at the start")
 
-    code: ClassVar[int] = BOXE
-    parts: ClassVar[int] = 2
+    entity_parts: ClassVar[int] = 2
     relation_parts: ClassVar[int] = 4
+    query_parts: ClassVar[int] = 4  # a point, and the widths of the box around it
 
     @property
-    def comparison(self) -> int:
-        """How queries and candidates are compared."""
-        return BOX
+    def functions(self) -> ModelFunctions:
+        """Where the other end would have to be, and how far from there it is."""
+        return ModelFunctions(aim, backward_aim, *BOX, derive_boxes, backward_boxes)
 
     @property
-    def query_width(self) -> int:
-        """Numbers in a query: a point, and the widths of the box around it."""
-        return 4 * self.dimension
-
-    def initial_entities(self, entities: int, random: np.random.Generator) -> Floats:
-        """Draw positions and bumps evenly."""
-        shape = (entities, 2 * self.dimension)
-        return random.uniform(-self.spread, self.spread, shape).astype(np.float32)
+    def initial_bound(self) -> float:
+        """The spread."""
+        return self.spread
 
     def initial_relations(self, relations: int, random: np.random.Generator) -> Floats:
         """Draw centres evenly; all boxes start equally wide."""
-        made = np.full((relations, 4 * self.dimension), self.log_width, dtype=np.float32)
-        made[:, : 2 * self.dimension] = random.uniform(-self.spread, self.spread, (relations, 2 * self.dimension))
-        return made
+        centres = self._drawn((relations, 2 * self.dimension), random)
+        return np.hstack([centres, np.full_like(centres, self.log_width)])
 
 
-# Slices, not sums of indices: an index that might be negative would keep loops out of vector registers.
-
-
-@fast_inlined
-def to_boxes(parameters: Floats, boxes: Floats) -> None:
+def derive_boxes(parameters: Floats, boxes: Floats) -> None:
     """Derive centres, then widths, from centres and logarithms of widths."""
     half = len(parameters) // 2
     log_widths, widths = parameters[half:], boxes[half:]
@@ -71,8 +60,7 @@ def to_boxes(parameters: Floats, boxes: Floats) -> None:
         widths[j] = np.exp(log_widths[j])
 
 
-@fast_inlined
-def pull_back_boxes(boxes: Floats, g_boxes: Floats, g_parameters: Floats) -> None:
+def backward_boxes(boxes: Floats, g_boxes: Floats, g_parameters: Floats) -> None:
     """Set the parameters' gradient from that of centres and widths."""
     half = len(boxes) // 2
     widths, g_widths, g_log_widths = boxes[half:], g_boxes[half:], g_parameters[half:]
@@ -81,7 +69,6 @@ def pull_back_boxes(boxes: Floats, g_boxes: Floats, g_parameters: Floats) -> Non
         g_log_widths[j] = g_widths[j] * widths[j]
 
 
-@fast_inlined
 def aim(side: int, entity: Floats, boxes: Floats, query: Floats) -> None:
     """Query: where the other constant's position and bump would have to be, then the widths around there.
 
@@ -99,8 +86,7 @@ def aim(side: int, entity: Floats, boxes: Floats, query: Floats) -> None:
         bump_width[j] = my_width[j]
 
 
-@fast_inlined
-def pull_back_aim(side: int, g_query: Floats, g_entity: Floats, g_boxes: Floats) -> None:
+def backward_aim(side: int, entity: Floats, boxes: Floats, g_query: Floats, g_entity: Floats, g_boxes: Floats) -> None:
     """Add the query's gradient to those of what it was made of."""
     d = len(g_entity) // 2
     mine, other = (0, d) if side == OBJECT else (d, 0)
@@ -118,9 +104,7 @@ def pull_back_aim(side: int, g_query: Floats, g_entity: Floats, g_boxes: Floats)
         g_my_width[j] += g_bump_width[j]
 
 
-@fast_inlined
-def box_distance(query: Floats, candidate: Floats) -> Any:
-    """Σ dist(candidate, box around the query)."""
+def _compare_box(query: Floats, candidate: Floats) -> Any:
     widths = query[len(candidate) :]
     total = _ZERO
     for j in range(len(candidate)):
@@ -130,12 +114,13 @@ def box_distance(query: Floats, candidate: Floats) -> Any:
         narrower = _ONE / wider
         outside = u * wider - _HALF * width * (wider - narrower)
         total += u * narrower if u <= _HALF * width else outside
-    return total
+    return -total
 
 
-@fast_inlined
-def add_box_gradient(weight: Any, query: Floats, candidate: Floats, g_query: Floats, g_candidate: Floats) -> None:
-    """Add weight · ∂(−Σ dist(candidate, box around the query)); the derivative of |0| is 0."""
+def _backward_box(
+    weight: Any, comparison: Any, query: Floats, candidate: Floats, g_query: Floats, g_candidate: Floats
+) -> None:
+    # The derivative of |0| is 0.
     widths, g_widths = query[len(candidate) :], g_query[len(candidate) :]
     for j in range(len(candidate)):
         difference = candidate[j] - query[j]
@@ -151,3 +136,20 @@ def add_box_gradient(weight: Any, query: Floats, candidate: Floats, g_query: Flo
         g_candidate[j] -= up
         g_query[j] += up
         g_widths[j] -= weight * by_width
+
+
+def _compare_tile_box(query: Floats, tile: Floats, sums: Floats) -> None:
+    d = len(tile)
+    for j in range(d):
+        point, half = query[j], _HALF * query[d + j]
+        wider = query[d + j] + _ONE
+        narrower = _ONE / wider
+        beyond = half * (wider - narrower)
+        for c in range(TILE):
+            u = abs(tile[j, c] - point)
+            inside, outside = u * narrower, u * wider - beyond
+            sums[c] -= inside if u <= half else outside
+
+
+# −Σ dist(candidate, box around the query).
+BOX = ComparisonFunctions(_compare_box, _backward_box, _compare_tile_box)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from loginfer.kernels import fast_inlined
-from loginfer.systems.embedding.base import COMPLEX, OBJECT, Floats, ProductSystem
+from loginfer.systems.embedding.base import DOT, OBJECT, Floats, ModelFunctions, ProductSystem
 
 _ONE = np.float32(1)
+_THREE = np.float32(3)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,16 +23,18 @@ class ComplEx(ProductSystem):
     is s·r for the object and o·r̄ for the subject.
     """
 
-    code: ClassVar[int] = COMPLEX
-    parts: ClassVar[int] = 2
+    entity_parts: ClassVar[int] = 2
     relation_parts: ClassVar[int] = 2
 
+    @property
+    def functions(self) -> ModelFunctions:
+        """Products of complex numbers, and the dot product."""
+        return ModelFunctions(multiply, backward_multiply, *DOT, backward_cubic=backward_cubic_moduli)
 
-@fast_inlined
+
 def multiply(side: int, entity: Floats, relation: Floats, query: Floats) -> None:
     """Query: s·r for the object, o·r̄ for the subject."""
     d = len(entity) // 2
-    # Slices, not sums of indices: an index that might be negative would keep loops out of vector registers.
     imaginary, turn, query_imaginary = entity[d:], relation[d:], query[d:]
     sign = _ONE if side == OBJECT else -_ONE
     for j in range(d):
@@ -41,8 +43,7 @@ def multiply(side: int, entity: Floats, relation: Floats, query: Floats) -> None
         query_imaginary[j] = entity[j] * turned + imaginary[j] * relation[j]
 
 
-@fast_inlined
-def pull_back_product(
+def backward_multiply(
     side: int, entity: Floats, relation: Floats, g_query: Floats, g_entity: Floats, g_relation: Floats
 ) -> None:
     """Add the query's gradient to those of what it was made of."""
@@ -57,3 +58,13 @@ def pull_back_product(
     for j in range(d):
         g_relation[j] += g_query[j] * entity[j] + g_query_imaginary[j] * imaginary[j]
         g_turn[j] += sign * (g_query_imaginary[j] * entity[j] - g_query[j] * imaginary[j])
+
+
+def backward_cubic_moduli(weight: Any, row: Floats, gradient: Floats) -> None:
+    """Add weight · ∂Σ|x|³ of complex numbers."""
+    d = len(row) // 2
+    imaginary, g_imaginary = row[d:], gradient[d:]
+    for j in range(d):
+        modulus = np.sqrt(row[j] * row[j] + imaginary[j] * imaginary[j])
+        gradient[j] += _THREE * weight * modulus * row[j]
+        g_imaginary[j] += _THREE * weight * modulus * imaginary[j]

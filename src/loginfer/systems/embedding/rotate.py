@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from loginfer.kernels import fast_inlined
 from loginfer.settings import setting
-from loginfer.systems.embedding.base import L2, MODULI, ROTATE, DistanceSystem, Floats
+from loginfer.systems.embedding.base import L2, TILE, ComparisonFunctions, DistanceSystem, Floats, ModelFunctions
+from loginfer.systems.embedding.complex import backward_multiply, multiply
 
 _ZERO = np.float32(0)
 _TINY = np.float32(1e-24)
@@ -28,26 +28,21 @@ class RotatE(DistanceSystem):
 
     norm: int = setting(1, "1 for sums of moduli, 2 for Euclidean distances", least=1, most=2)
 
-    code: ClassVar[int] = ROTATE
-    parts: ClassVar[int] = 2
+    entity_parts: ClassVar[int] = 2
+    derived_parts: ClassVar[int] = 2  # cosines and sines
 
     @property
-    def derived_width(self) -> int:
-        """Numbers in a rotation: cosines and sines."""
-        return 2 * self.dimension
-
-    @property
-    def comparison(self) -> int:
-        """How queries and candidates are compared."""
-        return MODULI if self.norm == 1 else L2
+    def functions(self) -> ModelFunctions:
+        """Products of complex numbers, the norm that was chosen, and rotations from angles."""
+        norm = MODULI if self.norm == 1 else L2
+        return ModelFunctions(multiply, backward_multiply, *norm, derive_rotation, backward_rotation)
 
     def initial_relations(self, relations: int, random: np.random.Generator) -> Floats:
         """Draw angles from the whole circle."""
         return random.uniform(-np.pi, np.pi, (relations, self.dimension)).astype(np.float32)
 
 
-@fast_inlined
-def to_rotation(angles: Floats, rotation: Floats) -> None:
+def derive_rotation(angles: Floats, rotation: Floats) -> None:
     """Derive cosines, then sines, from angles."""
     sines = rotation[len(angles) :]
     for j in range(len(angles)):
@@ -55,17 +50,14 @@ def to_rotation(angles: Floats, rotation: Floats) -> None:
         sines[j] = np.sin(angles[j])
 
 
-@fast_inlined
-def pull_back_rotation(rotation: Floats, g_rotation: Floats, g_angles: Floats) -> None:
+def backward_rotation(rotation: Floats, g_rotation: Floats, g_angles: Floats) -> None:
     """Set the angles' gradient from that of cosines and sines."""
     sines, g_sines = rotation[len(g_angles) :], g_rotation[len(g_angles) :]
     for j in range(len(g_angles)):
         g_angles[j] = g_sines[j] * rotation[j] - g_rotation[j] * sines[j]
 
 
-@fast_inlined
-def moduli_distance(query: Floats, candidate: Floats) -> Any:
-    """Σ|q − c| of complex numbers."""
+def _compare_moduli(query: Floats, candidate: Floats) -> Any:
     d = len(candidate) // 2
     query_imaginary, candidate_imaginary = query[d:], candidate[d:]
     total = _ZERO
@@ -73,12 +65,13 @@ def moduli_distance(query: Floats, candidate: Floats) -> Any:
         real = query[j] - candidate[j]
         imaginary = query_imaginary[j] - candidate_imaginary[j]
         total += np.sqrt(real * real + imaginary * imaginary)
-    return total
+    return -total
 
 
-@fast_inlined
-def add_moduli_gradient(weight: Any, query: Floats, candidate: Floats, g_query: Floats, g_candidate: Floats) -> None:
-    """Add weight · ∂(−Σ|q − c|); the derivative of |0| is 0."""
+def _backward_moduli(
+    weight: Any, comparison: Any, query: Floats, candidate: Floats, g_query: Floats, g_candidate: Floats
+) -> None:
+    # The derivative of |0| is 0.
     d = len(candidate) // 2
     query_imaginary, candidate_imaginary = query[d:], candidate[d:]
     g_query_imaginary, g_candidate_imaginary = g_query[d:], g_candidate[d:]
@@ -90,3 +83,15 @@ def add_moduli_gradient(weight: Any, query: Floats, candidate: Floats, g_query: 
         g_query_imaginary[j] -= scale * imaginary
         g_candidate[j] += scale * real
         g_candidate_imaginary[j] += scale * imaginary
+
+
+def _compare_tile_moduli(query: Floats, tile: Floats, sums: Floats) -> None:
+    d = len(tile) // 2
+    for j in range(d):
+        for c in range(TILE):
+            real, imaginary = query[j] - tile[j, c], query[d + j] - tile[d + j, c]
+            sums[c] -= np.sqrt(real * real + imaginary * imaginary)
+
+
+# −Σ|q − c| of complex numbers.
+MODULI = ComparisonFunctions(_compare_moduli, _backward_moduli, _compare_tile_moduli)

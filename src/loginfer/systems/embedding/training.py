@@ -1,258 +1,251 @@
-"""Epochs, best on valid, checkpoints.
+"""How an embedding model is trained: epochs of batches, the choice of the best epoch on valid, checkpoints.
 
-How far a training is, and which epoch was the best.
-
-The training loop: epochs, the choice among them on valid, checkpoints.
+Weights are in memory and one thread learns. `large` is for entities in parts and weights in files, `parallel` for
+several threads; neither is imported unless settings or millions of entities ask for it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from loginfer.benchmark.benchmark import Benchmark
 from loginfer.errors import InputError, LogInferError
 from loginfer.randomness import generator, salt
 from loginfer.systems.embedding.base import EmbeddingSystem, Floats
-from loginfer.systems.embedding.kernels import Weights, apart, derive_all, zeros
-from loginfer.systems.embedding.large import Buckets, Partition, Place, Store
-from loginfer.systems.embedding.parallel import Crew, Lesson
-from loginfer.systems.embedding.scorer import EmbeddingScorer, Validation, training_data
-from loginfer.systems.interface import Checkpoint, Unwatched, Watch
+from loginfer.systems.embedding.kernels import (
+    Bucket,
+    Data,
+    Ids,
+    Loss,
+    Weights,
+    Workspace,
+    padded,
+    training_kernels,
+    zeros,
+)
+from loginfer.systems.embedding.scorer import EmbeddingScorer
+from loginfer.systems.fitting import BestEpoch, Validation, explicit_negatives
+from loginfer.systems.interface import Arrays, Checkpoint, Unwatched, Watch
 
+# Weights and moments up to so many bytes are not split, and two parts of larger ones have no more.
+MEMORY = 8 * 2**30
 
-@dataclass
-class Progress:
-    """What is known after some epochs, and in the middle of one.
-
-    Parameters
-    ----------
-    epoch, lesson, batch
-        How many are done: epochs, lessons of the next epoch, batches of its next lesson.
-    total
-        The sum of the losses of that epoch so far.
-    best
-        The best figure on valid; NaN before the first.
-    best_epoch
-        The last epoch that reached it, counted from 1.
-    stale
-        Epochs since it was improved.
-    """
-
-    epoch: int = 0
-    lesson: int = 0
-    batch: int = 0
-    total: float = 0.0
-    best: float = math.nan
-    best_epoch: int = 0
-    stale: int = 0
-
-    @classmethod
-    def of(cls, facts: Mapping[str, Any]) -> Progress:
-        """Return what `facts` wrote down."""
-        known = {field.name: facts[field.name] for field in fields(cls) if field.name in facts}
-        return cls(**{**known, "best": math.nan if facts["best"] is None else float(facts["best"])})
-
-    def facts(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        known: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {**known, "best": None if math.isnan(self.best) else self.best}
-
-    def end_lesson(self) -> None:
-        """Take note that all batches of a lesson are done."""
-        self.lesson += 1
-        self.batch = 0
-
-    def end_epoch(self) -> None:
-        """Take note that all lessons of an epoch are done."""
-        self.epoch += 1
-        self.lesson, self.batch, self.total = 0, 0, 0.0
-
-    def judge(self, figure: float | None) -> bool:
-        """Compare an epoch's figure on valid; among equals the last one has learned most.
-
-        Returns whether none was better.
-        """
-        better = figure is None or not figure <= self.best
-        if figure is not None:
-            self.stale = 0 if better else self.stale + 1
-            if figure < self.best:
-                return False
-            if better:
-                self.best = figure
-        self.best_epoch = self.epoch
-        return True
-
-    def enough(self, patience: int) -> bool:
-        """Say whether there was no improvement for so many epochs; 0: never."""
-        return 0 < patience <= self.stale
-
+# From so many bytes of weights and moments on, the storage `auto` means files.
+MAPPED_FROM = 2 * 2**30
 
 # So many batches are learned from between two signs of life; in epochs of more than `_LONG` they are shown.
 _BETWEEN = 128
 _LONG = 1024
 
+# Rows that are worked on at a time where the whole would need memory for a copy.
+_BLOCK = 2**16
+
 
 def train(system: EmbeddingSystem, benchmark: Benchmark, watch: Watch | None) -> EmbeddingScorer:
     """Fit an embedding system to a benchmark."""
     watch = Unwatched() if watch is None else watch
-    partition = Partition.of(system, len(benchmark.graph.entities))
-    # Sorted before there are weights: it needs memory for a while.
-    buckets = Buckets(training_data(system, benchmark), partition, system.seed)
-    place = Place(system, partition, watch)
+    entities = len(benchmark.graph.entities)
+    if count_parts(system, entities) == 1 and in_memory(system, entities):
+        store = MemoryStore(system, training_data(system, benchmark), entities)
+    else:
+        from loginfer.systems.embedding.large import open_store
+
+        store = open_store(system, training_data(system, benchmark), entities, watch)
     try:
-        scorer = _Training(system, benchmark, place.store, partition, watch).run(buckets)
+        scorer = _Training(system, benchmark, store, watch).run()
     except BaseException:
-        place.clear()
+        store.close()
         raise
-    place.clear_after(scorer)
+    store.close_after(scorer)
     return scorer
+
+
+def row_bytes(system: EmbeddingSystem) -> int:
+    """Return the bytes of an entity's weights and both moments."""
+    return 3 * 4 * system.entity_width
+
+
+def count_parts(system: EmbeddingSystem, entities: int) -> int:
+    """Return into how many parts entities are split, by the settings; what the machine has does not matter."""
+    size = entities * row_bytes(system)
+    parts = system.partitions or (1 if size <= MEMORY else max(3, -(-2 * size // MEMORY)))
+    return max(1, min(parts, entities))
+
+
+def in_memory(system: EmbeddingSystem, entities: int) -> bool:
+    """Say whether weights are in memory and not in files."""
+    return system.storage == "memory" or (system.storage == "auto" and entities * row_bytes(system) <= MAPPED_FROM)
+
+
+def training_data(system: EmbeddingSystem, benchmark: Benchmark) -> Data:
+    """Return P_train, N_train and what random negatives are made of."""
+    graph = benchmark.graph
+    negatives = explicit_negatives(benchmark, system.mode)
+    return Data(
+        positives=np.array(benchmark.positives.train, dtype=np.int32, order="C"),
+        negatives=np.require(negatives[:0] if system.mode == "random" else negatives, np.int32, ["C", "W"]),
+        constants=np.array(graph.consts, dtype=np.int32),
+        types=np.array(graph.types, dtype=np.int32),
+        relations=np.array(graph.rels, dtype=np.int32),
+        type_relation=-1 if graph.type_relation is None else graph.type_relation,
+    )
+
+
+@dataclass
+class TrainingState:
+    """How far a training is.
+
+    Parameters
+    ----------
+    epoch, bucket, batch
+        How many are done: epochs, buckets of the next epoch, batches of its next bucket.
+    total
+        The sum of the losses of that epoch so far.
+    best
+        Which epoch was the best.
+    """
+
+    epoch: int = 0
+    bucket: int = 0
+    batch: int = 0
+    total: float = 0.0
+    best: BestEpoch = field(default_factory=BestEpoch)
+
+    @classmethod
+    def of(cls, facts: Mapping[str, Any]) -> TrainingState:
+        """Return what `facts` wrote into a checkpoint."""
+        bucket, batch, total = (facts.get(name, 0) for name in ("lesson", "batch", "total"))
+        return cls(facts["epoch"], bucket, batch, float(total), BestEpoch.of(facts))
+
+    def facts(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        done = {"epoch": self.epoch, "lesson": self.bucket, "batch": self.batch, "total": self.total}
+        return done | self.best.facts()
 
 
 class _Training:
     """One training: weights, how far it is, and who watches."""
 
-    def __init__(
-        self, system: EmbeddingSystem, benchmark: Benchmark, store: Store, partition: Partition, watch: Watch
-    ) -> None:
+    def __init__(self, system: EmbeddingSystem, benchmark: Benchmark, store: MemoryStore, watch: Watch) -> None:
         self._system = system
         self._watch = watch
         self._store = store
-        self._partition = partition
-        self._progress = Progress()
-        self._valid = self._valid_rows = None
+        self._state = TrainingState()
         validation = Validation.of(benchmark, system.seed)
-        if validation is not None:
-            entities, self._valid = validation.compact()
-            rows = partition.rows_of(entities)
-            self._valid_order = np.argsort(rows)
-            self._valid_rows = rows[self._valid_order]
-        relations = len(benchmark.graph.relations)
+        # The entities of valid, and its triples by places among them.
+        self._valid = None if validation is None else validation.compact()
+        self._best_counts = validation is not None and system.keep == "best"
         checkpoint = watch.restore()
         if checkpoint is None:
             random = generator(system.seed, "embedding", "start")
             store.begin(random)
-            start = system.initial_relations(relations, random)
-            self._weights = self._weights_of(start, zeros(relations, 2, start.shape[1]))
-            self._best_relations = start.copy()
+            relations = system.initial_relations(len(benchmark.graph.relations), random)
+            moments = zeros(len(relations), 2, system.relation_width)
+            self._best_relations = relations.copy()
         else:
-            self._take_up(checkpoint)
-        self._crew = Crew(system, self._weights)
+            arrays, facts = checkpoint.arrays, checkpoint.facts
+            store.resume(arrays, facts.get("mapped"))
+            relations, moments = (np.asarray(arrays[name]) for name in ("relations", "relation_moments"))
+            self._best_relations = np.array(arrays["best_relations"], dtype=np.float32)
+            self._state = TrainingState.of(facts)
+        relations, derived = padded(relations), zeros(len(relations), system.derived_width)
+        self._kernels = training_kernels(system.functions)
+        self._kernels.derive_all(relations, derived)
+        self._weights = Weights(store.entities, relations, derived, store.moments, padded(moments))
+        if system.workers > 1:
+            from loginfer.systems.embedding.parallel import Workers
 
-    @property
-    def _best_counts(self) -> bool:
-        """Whether the best epoch may be another one than the last."""
-        return self._valid is not None and self._system.keep == "best"
+            self._run_batches: Callable[..., float] = Workers(system, self._weights).run_batches
+        else:
+            self._loss, self._workspace = Loss.of(system), Workspace.of(system, self._weights)
+            self._run_batches = self._run_alone
 
-    def run(self, buckets: Buckets) -> EmbeddingScorer:
+    def run(self) -> EmbeddingScorer:
         """Learn until it is enough; returns what was learned."""
-        system, progress, watch = self._system, self._progress, self._watch
-        while progress.epoch < system.epochs and not progress.enough(system.patience):
-            watch.progress("epochs", progress.epoch, system.epochs)
-            loss, rate = self._epoch(buckets)
-            progress.end_epoch()
-            row: dict[str, float | int] = {"epoch": progress.epoch, "loss": loss, "learning_rate": rate}
-            figure = self._accuracy()
-            if figure is not None:
-                row["valid_accuracy"] = figure
-            if progress.judge(figure) and self._best_counts:
+        system, state, watch = self._system, self._state, self._watch
+        while state.epoch < system.epochs and not state.best.enough(system.patience):
+            watch.progress("epochs", state.epoch, system.epochs)
+            loss, rate = self._epoch()
+            state.epoch += 1
+            state.bucket, state.batch, state.total = 0, 0, 0.0
+            row: dict[str, float | int] = {"epoch": state.epoch, "loss": loss, "learning_rate": rate}
+            accuracy = self._accuracy()
+            if accuracy is not None:
+                row["valid_accuracy"] = accuracy
+            if state.best.judge(state.epoch, accuracy) and self._best_counts:
                 self._store.keep()
                 np.copyto(self._best_relations, self._weights.relations)
             watch.record(row)
             self._maybe_save(within=False)
-        watch.progress("epochs", progress.epoch, system.epochs)
+        watch.progress("epochs", state.epoch, system.epochs)
         relations = self._best_relations if self._best_counts else self._weights.relations
         return EmbeddingScorer.of(system, self._store.result(self._best_counts), relations)
 
-    # -- one epoch ---------------------------------------------------------------------------------
-
-    def _epoch(self, buckets: Buckets) -> tuple[float, float]:
+    def _epoch(self) -> tuple[float, float]:
         """Learn from all positives once; returns their mean loss and the learning rate at the start."""
-        system, progress, epoch = self._system, self._progress, self._progress.epoch
-        tour = [pair for pair in self._partition.tour(system.seed, epoch) if buckets.count(pair)]
-        counts = [buckets.count(pair) for pair in tour]
-        batches = [math.ceil(count / system.batch) for count in counts]
+        system, state, epoch = self._system, self._state, self._state.epoch
+        buckets = self._store.buckets(epoch)
+        batches = [math.ceil(count / system.batch) for _, count in buckets]
         whole = sum(batches)
-        steps = np.arange(epoch * whole, (epoch + 1) * whole)
-        rates = system.learning_rate * (1 - steps / (system.epochs * whole))
-        while progress.lesson < len(tour):
-            number, first = progress.lesson, sum(batches[: progress.lesson])
-            self._store.load(tour[number])
-            if number + 1 < len(tour):
-                self._store.expect(tour[number + 1])
-            data = buckets.data(tour[number])
-            name = () if self._partition.parts == 1 else (min(tour[number]), max(tour[number]))
+        rates = system.learning_rate * (1 - np.arange(epoch * whole, (epoch + 1) * whole) / (system.epochs * whole))
+        while state.bucket < len(buckets):
+            number, first = state.bucket, sum(batches[: state.bucket])
+            pair, count = buckets[number]
+            data = self._store.load(*(pair for pair, _ in buckets[number : number + 2]))
+            name = sorted(pair) if len(pair) > 1 else ()
             random = generator(system.seed, "embedding", "order", epoch, *name)
-            order = random.permutation(counts[number])
-            there = len(data.negatives)
-            pairing = np.resize(random.permutation(there), len(order)) if there else order
+            order = random.permutation(count)
+            explicit = len(data.negatives)
+            pairing = np.resize(random.permutation(explicit), count) if explicit else order
             bits = np.uint64(salt(system.seed, "embedding", "negatives", epoch, *name))
             here = rates[first : first + batches[number]]
-            self._learn(Lesson(data, order, pairing, bits, epoch * whole + first + 1, here), whole)
-            progress.end_lesson()
-            if progress.lesson < len(tour):
+            self._learn(Bucket(data, order, pairing, bits, epoch * whole + first + 1, here), system.epochs * whole)
+            state.bucket, state.batch = number + 1, 0
+            if state.bucket < len(buckets):
                 self._maybe_save(within=True)
-        return progress.total / sum(counts), float(rates[0])
+        return state.total / sum(count for _, count in buckets), float(rates[0])
 
-    def _learn(self, lesson: Lesson, whole: int) -> None:
-        """Learn from the batches of a lesson that are left; `whole` is how many an epoch has."""
-        progress, batches = self._progress, len(lesson.rates)
-        for start in range(progress.batch, batches, _BETWEEN):
+    def _learn(self, bucket: Bucket, steps: int) -> None:
+        """Learn from the batches of a bucket that are left; `steps` is how many batches all epochs have."""
+        state, batches = self._state, len(bucket.rates)
+        for start in range(state.batch, batches, _BETWEEN):
             self._store.changing()
             end = min(start + _BETWEEN, batches)
-            progress.total += self._crew.learn(lesson, self._weights, start, end)
-            progress.batch = end
-            if whole > _LONG:
-                done = lesson.first_step - 1 + end
-                self._watch.progress("batches", done, self._system.epochs * whole)
-            if not math.isfinite(progress.total):
-                raise self._ran_away(f"the loss became {progress.total}")
+            state.total += self._run_batches(bucket, self._weights, start, end)
+            state.batch = end
+            if steps > _LONG * self._system.epochs:
+                self._watch.progress("batches", bucket.first_step - 1 + end, steps)
+            if not math.isfinite(state.total):
+                raise self._ran_away(f"the loss became {state.total}")
             if end < batches:
                 self._maybe_save(within=True)
         if not (self._store.finite() and np.isfinite(self._weights.relations).all()):
             raise self._ran_away("a weight is no longer a finite number")
 
+    def _run_alone(self, bucket: Bucket, weights: Weights, first: int, last: int) -> float:
+        size = self._system.batch
+        return float(self._kernels.run_batches(self._loss, weights, bucket, self._workspace, size, first, last))
+
     def _ran_away(self, what: str) -> LogInferError:
         rate = self._system.learning_rate / 10
         return LogInferError(
-            f"{what} in epoch {self._progress.epoch + 1}: training ran away",
+            f"{what} in epoch {self._state.epoch + 1}: training ran away",
             hint=f"try a smaller learning rate: --set learning_rate={rate:g}",
         )
 
     def _accuracy(self) -> float | None:
         """Return how good the weights are on valid, if there is one."""
-        if self._valid is None or self._valid_rows is None:
+        if self._valid is None:
             return None
-        found = self._store.rows(self._valid_rows)
-        entities = np.empty_like(found)
-        entities[self._valid_order] = found
-        return self._valid.accuracy(EmbeddingScorer.of(self._system, entities, self._weights.relations))
-
-    # -- start and checkpoints ---------------------------------------------------------------------
-
-    def _weights_of(self, relations: Floats, moments: Floats) -> Weights:
-        mine, derived = apart(relations), zeros(len(relations), self._system.derived_width)
-        derive_all(self._system.code, mine, derived)
-        return Weights(self._store.entities, mine, derived, self._store.moments, apart(moments))
-
-    def _take_up(self, checkpoint: Checkpoint) -> None:
-        arrays, facts = checkpoint.arrays, checkpoint.facts
-        if facts.get("mapped") is not None and not self._store.in_files:
-            raise InputError(
-                "the unfinished run kept its weights in files, not in memory",
-                hint="go on with --set storage=mapped, or start over",
-            )
-        self._store.resume(arrays, facts.get("mapped"))
-        relations, moments, self._best_relations = (
-            np.array(arrays[name], dtype=np.float32, order="C")
-            for name in ("relations", "relation_moments", "best_relations")
-        )
-        self._weights = self._weights_of(relations, moments)
-        self._progress = Progress.of(facts)
+        entities, triples = self._valid
+        rows, relations = self._store.rows(entities), self._weights.relations
+        return triples.accuracy(EmbeddingScorer.of(self._system, rows, relations))
 
     def _maybe_save(self, within: bool) -> None:
         """Keep a checkpoint, if it is time for one."""
@@ -264,6 +257,109 @@ class _Training:
             "relation_moments": self._weights.relation_moments,
             "best_relations": self._best_relations,
         }
-        facts: dict[str, Any] = self._progress.facts()
+        facts = self._state.facts()
         self._watch.save(Checkpoint(arrays, facts if mapped is None else {**facts, "mapped": mapped}))
         self._store.saved()
+
+
+class MemoryStore:
+    """The rows of all entities, in memory, and what is learned from.
+
+    Stores for many entities (`large`) keep rows elsewhere and give out P_train in several buckets.
+
+    Parameters
+    ----------
+    system
+        Its settings.
+    data
+        What is learned from.
+    entities
+        How many entities there are.
+
+    Attributes
+    ----------
+    entities, moments
+        float32[n, width] and float32[n, 2, width], the rows in memory.
+    """
+
+    def __init__(self, system: EmbeddingSystem, data: Data, entities: int) -> None:
+        self._system = system
+        self._data = data
+        self._best: Floats | None = None
+        self.entities = zeros(entities, system.entity_width)
+        self.moments = zeros(entities, 2, system.entity_width)
+
+    def begin(self, random: np.random.Generator) -> None:
+        """Draw the rows at the start."""
+        draw_rows(self._system, self.entities, random)
+
+    def buckets(self, epoch: int) -> list[tuple[tuple[int, ...], int]]:
+        """Return what an epoch consists of: the parts of a bucket, and how many positives it has."""
+        return [((), len(self._data.positives))]
+
+    def load(self, pair: tuple[int, ...], following: tuple[int, ...] | None = None) -> Data:
+        """Bring the rows of a bucket into memory and return its data, by places of rows; say which is next."""
+        return self._data
+
+    def rows(self, ids: Ids) -> Floats:
+        """Return copies of the rows of some entities."""
+        return self.entities[ids]
+
+    def finite(self) -> bool:
+        """Say whether all weights in memory are finite numbers."""
+        return all(bool(np.isfinite(self.entities[block]).all()) for block in blocks(len(self.entities)))
+
+    def keep(self) -> None:
+        """Keep the rows as they are now, as the best ones so far."""
+        if self._best is None:
+            self._best = np.empty_like(self.entities)
+        np.copyto(self._best, self.entities)
+
+    def result(self, best: bool) -> Floats:
+        """Return the rows that were kept as the best, or the last ones, in the order of entities."""
+        return self._best if best and self._best is not None else self.entities
+
+    def resume(self, arrays: Arrays, mapped: Any) -> None:
+        """Take rows up from what `save` gave."""
+        if mapped is not None:
+            raise InputError(
+                "the unfinished run kept its weights in files, not in memory",
+                hint="go on with --set storage=mapped, or start over",
+            )
+        self.entities[:] = arrays["entities"]
+        self.moments[:] = arrays["entity_moments"]
+        if "best_entities" in arrays:
+            self._best = np.array(arrays["best_entities"], dtype=np.float32)
+
+    def save(self) -> tuple[dict[str, npt.NDArray[Any]], Any]:
+        """Return arrays and facts for a checkpoint; what is not in them is safe when this returns."""
+        best = {} if self._best is None else {"best_entities": self._best}
+        return {"entities": self.entities, "entity_moments": self.moments, **best}, None
+
+    def ready(self, within: bool) -> bool:
+        """Say whether now is the time for a checkpoint; `within` an epoch, or between two."""
+        return not within
+
+    def saved(self) -> None:
+        """Take note that the checkpoint is kept: what only the last one needed may go."""
+
+    def changing(self) -> None:
+        """Take note that rows in memory will be changed."""
+
+    def close(self) -> None:
+        """Remove what was only for the time being."""
+
+    def close_after(self, scorer: EmbeddingScorer) -> None:
+        """Close once a scorer is gone."""
+
+
+def blocks(rows: int) -> Iterator[slice]:
+    """Yield slices that cover so many rows."""
+    for first in range(0, rows, _BLOCK):
+        yield slice(first, min(first + _BLOCK, rows))
+
+
+def draw_rows(system: EmbeddingSystem, rows: Floats, random: np.random.Generator) -> None:
+    """Draw rows at the start, block by block: the same numbers as all at once."""
+    for block in blocks(len(rows)):
+        rows[block] = system.initial_entities(block.stop - block.start, random)

@@ -1,6 +1,4 @@
-"""Message passing.
-
-The messages of a layer as sparse matrices.
+"""A layer of an R-GCN (equation 2 of Schlichtkrull and others) as one differentiable function.
 
 A layer computes Σ_r A_r X W_r, where A_r takes, for each constant, the mean over its neighbours by r. Each
 relation has one of two orders of work: *aggregate* its neighbours first and multiply one row a target by W_r,
@@ -12,8 +10,6 @@ Then all relations together are
 with two sparse matrices whose structure never changes; only their values do, since in each step some edges
 are left out. A product of a sparse matrix is a weighted sum of rows for each row of the result, in a fixed
 order, so that it does not depend on the number of threads.
-
-A layer of an R-GCN (equation 2 of Schlichtkrull and others), as one differentiable function.
 """
 
 from __future__ import annotations
@@ -68,7 +64,7 @@ class SparseMatrix:
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class EdgeWeights:
     """The values of G, S and their transposes for one choice of edges."""
 
     gather: torch.Tensor
@@ -106,7 +102,8 @@ class MessageGraph:
 
         targets, of_target = np.unique(kind * nodes + target, return_inverse=True)
         sources = np.unique(kind * nodes + source)
-        first = self._aggregated(targets // nodes, sources // nodes)  # bool[2 R]
+        by_target, by_source = (np.bincount(ends // nodes, minlength=self.relations) for ends in (targets, sources))
+        first = by_target <= by_source  # bool[2 R]: neighbours are aggregated first
         aggregated = first[kind]
         # Rows of Z, sorted by relation: (relation, target) where neighbours are aggregated first, (relation,
         # source) where they are not.
@@ -136,12 +133,7 @@ class MessageGraph:
         self._degree = torch.from_numpy(np.bincount(of_target, minlength=len(targets))).to(device)
         self._device = device
 
-    def _aggregated(self, targets: Places, sources: Places) -> npt.NDArray[np.bool_]:
-        rows = (np.bincount(kinds, minlength=self.relations) for kinds in (targets, sources))
-        by_target, by_source = rows
-        return np.asarray(by_target <= by_source)
-
-    def weights(self, left_out: torch.Tensor | None = None, dtype: torch.dtype = torch.float32) -> Weights:
+    def weights(self, left_out: torch.Tensor | None = None, dtype: torch.dtype = torch.float32) -> EdgeWeights:
         """Return the values of the matrices: means over the edges that are not left out.
 
         Parameters
@@ -160,12 +152,8 @@ class MessageGraph:
             degree = degree.index_add(0, self._of_target[edges], gone)
         means = kept
         means[:-1] /= degree.clamp(min=1).index_select(0, self._of_target)
-        return Weights(
-            means.index_select(0, self.gather.edges),
-            means.index_select(0, self.gathered.edges),
-            means.index_select(0, self.scatter.edges),
-            means.index_select(0, self.scattered.edges),
-        )
+        matrices = (self.gather, self.gathered, self.scatter, self.scattered)
+        return EdgeWeights(*(means.index_select(0, matrix.edges) for matrix in matrices))
 
 
 def rgcn_layer(
@@ -174,7 +162,7 @@ def rgcn_layer(
     root: torch.Tensor,
     bias: torch.Tensor,
     graph: MessageGraph,
-    weights: Weights,
+    weights: EdgeWeights,
 ) -> torch.Tensor:
     """Return X W_0 + Σ_r A_r X W_r + b.
 
@@ -224,7 +212,7 @@ def block_weights(blocks: torch.Tensor) -> torch.Tensor:
     return whole.view(relations, count * size, count * size)
 
 
-def propagate(nodes: torch.Tensor, weight: torch.Tensor, graph: MessageGraph, weights: Weights) -> torch.Tensor:
+def propagate(nodes: torch.Tensor, weight: torch.Tensor, graph: MessageGraph, weights: EdgeWeights) -> torch.Tensor:
     """Return Σ_r A_r X W_r; of diagonal matrices W_r, `weight` may hold the diagonals."""
     messages: torch.Tensor = _Propagate.apply(nodes, weight, graph, weights)  # type: ignore[no-untyped-call]
     return messages
@@ -239,7 +227,7 @@ class _Propagate(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, nodes: torch.Tensor, weight: torch.Tensor, graph: MessageGraph, weights: Weights
+        ctx: Any, nodes: torch.Tensor, weight: torch.Tensor, graph: MessageGraph, weights: EdgeWeights
     ) -> torch.Tensor:
         rows = graph.gather.times(nodes, weights.gather)
         products = rows.new_empty((len(rows), weight.shape[-1]))
@@ -256,7 +244,7 @@ class _Propagate(torch.autograd.Function):
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, None, None]:
         rows, weight = ctx.saved_tensors
         graph: MessageGraph = ctx.graph
-        weights: Weights = ctx.weights
+        weights: EdgeWeights = ctx.weights
         of_products = graph.scattered.times(gradients[0].contiguous(), weights.scattered)
         of_rows = torch.empty_like(rows)
         of_weight = torch.zeros_like(weight)

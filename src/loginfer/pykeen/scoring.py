@@ -1,11 +1,4 @@
-"""Trained models as scorers.
-
-A trained model of PyKEEN made ready to be asked: vectors computed once, and in double precision.
-
-A trained model of PyKEEN as a scorer.
-
-A model that PyKEEN has trained, given as an object, in LogInfer's evaluation.
-"""
+"""A trained model of PyKEEN as a scorer, and as a system in LogInfer's evaluation."""
 
 from __future__ import annotations
 
@@ -25,7 +18,7 @@ from loginfer.benchmark.benchmark import Benchmark
 from loginfer.errors import InputError
 from loginfer.kg import KnowledgeGraph, Triples, Vocabulary
 from loginfer.pykeen.versions import check_version
-from loginfer.systems.interface import Arrays, Position
+from loginfer.systems.interface import POSITIONS, Arrays, Position
 
 
 class FrozenRepresentation(torch.nn.Module):
@@ -55,7 +48,7 @@ def frozen(model: Model) -> Model:
     model.eval()
     with torch.no_grad():
         tables = {
-            name: torch.nn.ModuleList(FrozenRepresentation(_double(found(None))) for found in getattr(model, name))
+            name: torch.nn.ModuleList(FrozenRepresentation(_double(part(None))) for part in getattr(model, name))
             for name in ("entity_representations", "relation_representations")
         }
     if isinstance(model.interaction, RotatEInteraction):
@@ -75,8 +68,7 @@ def _scores_its_own_way(kind: type[ERModel[Any, Any, Any]]) -> bool:
 
 
 def _double(table: torch.Tensor) -> torch.Tensor:
-    wide = table.to(torch.complex128 if table.is_complex() else torch.float64)
-    return wide.detach().clone()
+    return table.to(torch.complex128 if table.is_complex() else torch.float64).detach().clone()
 
 
 def _turn_exactly(tables: torch.nn.ModuleList) -> None:
@@ -85,13 +77,13 @@ def _turn_exactly(tables: torch.nn.ModuleList) -> None:
     RotatE turns the head forth or the tail back, whatever is less work. Both come to the same if nothing but
     the angle changes, for which single precision is not enough.
     """
-    for found in tables:
-        table = found.get_buffer("table")
+    for representation in tables:
+        table = representation.get_buffer("table")
         if table.is_complex() and ((table.abs() - 1).abs() < 1e-5).all():
             table /= table.abs()
 
 
-class _Counted(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class _CellCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Counts the numbers in all tensors that are computed."""
 
     def __init__(self) -> None:
@@ -99,11 +91,11 @@ class _Counted(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.cells = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        made = func(*args, **(kwargs or {}))
-        for tensor in made if isinstance(made, tuple | list) else (made,):
+        results = func(*args, **(kwargs or {}))
+        for tensor in results if isinstance(results, tuple | list) else (results,):
             if isinstance(tensor, torch.Tensor):
                 self.cells += tensor.numel() * (2 if tensor.is_complex() else 1)
-        return made
+        return results
 
 
 def cells_of(ask: Callable[[int], Any]) -> int:
@@ -116,7 +108,7 @@ def cells_of(ask: Callable[[int], Any]) -> int:
     """
     counts: list[int] = []
     for asked in (2, 3):
-        with _Counted() as counted:
+        with _CellCounter() as counted:
             ask(asked)
         counts.append(counted.cells)
     return max(1, counts[1] - counts[0])
@@ -126,6 +118,8 @@ Ids = npt.NDArray[np.int64]
 
 # Numbers that may be computed at once: half a gigabyte of them.
 _CELLS = 1 << 26
+
+_ALL_NAMES = "train it with loginfer.pykeen.dataset(path), which has all names of the benchmark"
 
 
 class PyKEENScorer:
@@ -170,18 +164,18 @@ class PyKEENScorer:
     ) -> npt.NDArray[np.float32]:
         """Return float32[n, c]: the scores of each triple with each candidate in that position."""
         rows = self._rows(triples, but=position)
-        wanted = self._ids(candidates, "relation" if position == "relation" else "entity")
-        scores = np.empty((len(rows), len(wanted)), dtype=np.float32)
+        ids = self._ids(candidates, "relation" if position == "relation" else "entity")
+        scores = np.empty((len(rows), len(ids)), dtype=np.float32)
         if not scores.size:
             return scores
-        most = self._most(position, lambda count: self._candidates(rows[:1], position, wanted[:1].repeat(count)))
-        width = min(len(wanted), most)
+        most = self._most(position, lambda count: self._candidates(rows[:1], position, ids[:1].repeat(count)))
+        width = min(len(ids), most)
         height = max(1, most // width)
         for top in range(0, len(rows), height):
             some = slice(top, top + height)
-            for left in range(0, len(wanted), width):
+            for left in range(0, len(ids), width):
                 part = slice(left, left + width)
-                scores[some, part] = self._candidates(rows[some], position, wanted[part])
+                scores[some, part] = self._candidates(rows[some], position, ids[part])
         return scores
 
     def arrays(self) -> Arrays:
@@ -199,14 +193,14 @@ class PyKEENScorer:
         there = candidates.to(model.device)
         with torch.inference_mode():
             if position == "subject":
-                found = model.predict_h(rows[:, 1:], heads=there)
+                scores = model.predict_h(rows[:, 1:], heads=there)
             elif position == "object":
-                found = model.predict_t(rows[:, :2], tails=there)
+                scores = model.predict_t(rows[:, :2], tails=there)
             else:
                 # PyKEEN counts inverse relations here: the relation r has the id 2r.
                 ids = there * 2 if model.use_inverse_triples else there
-                found = model.predict_r(rows[:, ::2], relations=ids)
-        return _rounded(found)
+                scores = model.predict_r(rows[:, ::2], relations=ids)
+        return _rounded(scores)
 
     def _most(self, what: str, ask: Any) -> int:
         """Return how many candidates, or triples, may be asked for at once."""
@@ -219,26 +213,23 @@ class PyKEENScorer:
     def _rows(self, triples: Triples, but: Position | None = None) -> torch.Tensor:
         """Return triples by the model's ids; what stands in one position may not matter."""
         given = np.asarray(triples).reshape(-1, 3)
-        columns = []
-        for column, position in enumerate(("subject", "relation", "object")):
-            if position == but:
-                columns.append(torch.zeros(len(given), dtype=torch.long))
-            else:
-                columns.append(self._ids(given[:, column], "relation" if column == 1 else "entity"))
+        columns = [
+            torch.zeros(len(given), dtype=torch.long)
+            if position == but
+            else self._ids(given[:, column], "relation" if position == "relation" else "entity")
+            for column, position in enumerate(POSITIONS)
+        ]
         return torch.stack(columns, dim=1)
 
     def _ids(self, ours: npt.NDArray[Any], kind: str) -> torch.Tensor:
         table, names = (
             (self._relations, self._graph.relations) if kind == "relation" else (self._entities, self._graph.entities)
         )
-        found = table[ours]
-        if len(found) and found.min() < 0:
-            name = names[int(ours[int(found.argmin())])]
-            raise InputError(
-                f"the model does not know the {kind} `{name}`",
-                hint="train it with loginfer.pykeen.dataset(path), which has all names of the benchmark",
-            )
-        return torch.from_numpy(found.astype(np.int64))
+        theirs = table[ours]
+        if len(theirs) and theirs.min() < 0:
+            name = names[int(ours[int(theirs.argmin())])]
+            raise InputError(f"the model does not know the {kind} `{name}`", hint=_ALL_NAMES)
+        return torch.from_numpy(theirs.astype(np.int64))
 
 
 def arrays_of(model: Model) -> dict[str, npt.NDArray[Any]]:
@@ -247,8 +238,8 @@ def arrays_of(model: Model) -> dict[str, npt.NDArray[Any]]:
 
 
 def _rounded(scores: torch.Tensor) -> npt.NDArray[np.float32]:
-    made: npt.NDArray[np.float32] = scores.to(torch.float32).cpu().numpy()
-    return made
+    single: npt.NDArray[np.float32] = scores.to(torch.float32).cpu().numpy()
+    return single
 
 
 def scorer(model: Model, benchmark: Benchmark, triples_factory: CoreTriplesFactory | None = None) -> PyKEENScorer:
@@ -280,18 +271,47 @@ def scorer(model: Model, benchmark: Benchmark, triples_factory: CoreTriplesFacto
             hint="loginfer.pykeen.dataset(path) is an inductive data set for it",
         )
     graph = benchmark.graph
+    model_sizes = (model.num_entities, model.num_real_relations)
     if triples_factory is None:
-        _same_sizes(model, benchmark)
+        if (len(graph.entities), len(graph.relations)) != model_sizes:
+            raise InputError(
+                f"the model has {model_sizes[0]:,} entities and {model_sizes[1]:,} relations, "
+                f"{benchmark.name} has {len(graph.entities):,} and {len(graph.relations):,}",
+                hint="give the factory of the triples it was trained with: triples_factory=…",
+            )
         return PyKEENScorer(model, graph)
     if not isinstance(triples_factory, TriplesFactory):
         raise InputError("the factory has no names", hint="give a TriplesFactory")
-    _fitting(model, triples_factory)
-    entities = _places(graph.entities, triples_factory.entity_to_id)
-    relations = _places(graph.relations, triples_factory.relation_to_id)
-    used = _used(benchmark)
-    _all_known(benchmark, "constants or types", graph.entities, entities, used[0])
-    _all_known(benchmark, "relations", graph.relations, relations, used[1])
+    factory_sizes = (triples_factory.num_entities, triples_factory.real_num_relations)
+    if factory_sizes != model_sizes:
+        raise InputError(
+            "the factory is not the one the model was trained with: it has "
+            f"{factory_sizes[0]:,} entities and {factory_sizes[1]:,} relations, "
+            f"the model {model_sizes[0]:,} and {model_sizes[1]:,}"
+        )
+    sets = [benchmark.positives, *(negatives.splits for negatives in benchmark.negatives.values())]
+    triples = np.vstack([part for splits in sets for _, part in splits.items()])
+    entities = _model_ids(
+        benchmark, "constants or types", graph.entities, triples_factory.entity_to_id, triples[:, ::2]
+    )
+    relations = _model_ids(benchmark, "relations", graph.relations, triples_factory.relation_to_id, triples[:, 1])
     return PyKEENScorer(model, graph, entities, relations)
+
+
+def _model_ids(
+    benchmark: Benchmark, kind: str, names: Vocabulary, theirs: Mapping[str, int], used: npt.NDArray[Any]
+) -> Ids:
+    """Return the model's id of each name, -1 where it has none; complain if a triple has one of these."""
+    ids = np.fromiter((theirs.get(name, -1) for name in names), dtype=np.int64, count=len(names))
+    places = np.unique(used)
+    missing = places[ids[places] < 0]
+    if len(missing):
+        first = ", ".join(f"`{names[i]}`" for i in missing[:3].tolist())
+        more = ", …" if len(missing) > 3 else ""
+        raise InputError(
+            f"the model does not know {len(missing):,} {kind} of {benchmark.name}: {first}{more}", hint=_ALL_NAMES
+        )
+    return ids
 
 
 class Trained:
@@ -310,50 +330,3 @@ class Trained:
     def fit(self, benchmark: Benchmark) -> PyKEENScorer:
         """Return the model as a scorer; nothing is learned."""
         return scorer(self._model, benchmark, self._factory)
-
-
-def _same_sizes(model: Model, benchmark: Benchmark) -> None:
-    graph = benchmark.graph
-    ours = (len(graph.entities), len(graph.relations))
-    theirs = (model.num_entities, model.num_real_relations)
-    if ours != theirs:
-        raise InputError(
-            f"the model has {theirs[0]:,} entities and {theirs[1]:,} relations, "
-            f"{benchmark.name} has {ours[0]:,} and {ours[1]:,}",
-            hint="give the factory of the triples it was trained with: triples_factory=…",
-        )
-
-
-def _fitting(model: Model, factory: TriplesFactory) -> None:
-    if (factory.num_entities, factory.real_num_relations) != (model.num_entities, model.num_real_relations):
-        raise InputError(
-            "the factory is not the one the model was trained with: it has "
-            f"{factory.num_entities:,} entities and {factory.real_num_relations:,} relations, "
-            f"the model {model.num_entities:,} and {model.num_real_relations:,}"
-        )
-
-
-def _places(names: Vocabulary, known: Mapping[str, int]) -> Ids:
-    return np.fromiter((known.get(name, -1) for name in names), dtype=np.int64, count=len(names))
-
-
-def _used(benchmark: Benchmark) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Return for each entity and for each relation whether a triple of the benchmark has it."""
-    graph = benchmark.graph
-    entities = np.zeros(len(graph.entities), dtype=bool)
-    relations = np.zeros(len(graph.relations), dtype=bool)
-    sets = [benchmark.positives, *(made.splits for made in benchmark.negatives.values())]
-    for triples in (triples for splits in sets for _, triples in splits.items()):
-        entities[triples[:, 0]] = entities[triples[:, 2]] = relations[triples[:, 1]] = True
-    return entities, relations
-
-
-def _all_known(benchmark: Benchmark, kind: str, names: Vocabulary, places: Ids, used: npt.NDArray[np.bool_]) -> None:
-    missing = np.flatnonzero((places < 0) & used)
-    if len(missing):
-        first = ", ".join(f"`{names[i]}`" for i in missing[:3].tolist())
-        more = ", …" if len(missing) > 3 else ""
-        raise InputError(
-            f"the model does not know {len(missing):,} {kind} of {benchmark.name}: {first}{more}",
-            hint="train it with loginfer.pykeen.dataset(path), which has all names of the benchmark",
-        )

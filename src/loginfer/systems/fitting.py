@@ -1,0 +1,183 @@
+"""What systems that learn weights share: explicit negatives, the best epoch on valid, weights, devices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from loginfer.benchmark.benchmark import Benchmark
+from loginfer.benchmark.shortcuts import counts_from
+from loginfer.errors import InputError
+from loginfer.kg import Triples
+from loginfer.randomness import generator
+from loginfer.systems.interface import Arrays, Scorer, Scores
+
+if TYPE_CHECKING:
+    import torch
+
+
+def explicit_negatives(benchmark: Benchmark, mode: str) -> Triples:
+    """Return N_train.
+
+    Raises
+    ------
+    InputError
+        If there is nothing to learn from, or no negatives and the mode needs them.
+    """
+    if not len(benchmark.graph):
+        raise InputError(f"{benchmark.name} has no training triples to learn from")
+    sets = [negatives.splits.train for negatives in benchmark.negatives.values()]
+    triples: Triples = np.vstack([np.empty((0, 3), dtype=np.int32), *sets])
+    if mode != "random" and not len(triples):
+        raise InputError(
+            f"{benchmark.name} has no negative training triples, and mode `{mode}` needs them",
+            hint="train with random negatives only: --mode random",
+        )
+    return triples
+
+
+# -- the best epoch --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What epochs are compared by: P_valid and N_valid."""
+
+    positives: Triples
+    negatives: Triples
+
+    @classmethod
+    def of(cls, benchmark: Benchmark, seed: int) -> Validation | None:
+        """Return a benchmark's triples; None if it has none to choose by.
+
+        For a benchmark without negatives each positive gets one with a random subject or object.
+        """
+        positives = benchmark.positives.valid
+        if not benchmark.negatives:
+            negatives = _corrupted(benchmark, seed)
+        else:
+            negatives = np.vstack([one.splits.valid for one in benchmark.negatives.values()])
+        return cls(positives, negatives) if len(positives) and len(negatives) else None
+
+    def compact(self) -> tuple[npt.NDArray[np.int32], Validation]:
+        """Return the entities that occur, sorted, and the same triples by places among them."""
+        both = np.vstack([self.positives, self.negatives])
+        entities, places = np.unique(both[:, [0, 2]], return_inverse=True)
+        triples = both.astype(np.int32)
+        triples[:, [0, 2]] = places.reshape(-1, 2)
+        cut = len(self.positives)
+        return entities.astype(np.int32), Validation(triples[:cut], triples[cut:])
+
+    def accuracy(self, scorer: Scorer) -> float:
+        """Return the accuracy at the best threshold."""
+        return best_accuracy(scorer.score(self.positives), scorer.score(self.negatives))
+
+
+def best_accuracy(positives: Scores, negatives: Scores) -> float:
+    """Return the highest accuracy that one threshold on the scores can have."""
+    _, true, false = counts_from(positives.astype(np.float64), negatives.astype(np.float64))
+    right = true + (len(negatives) - false)
+    return float(right.max() / (len(positives) + len(negatives)))
+
+
+def _corrupted(benchmark: Benchmark, seed: int) -> Triples:
+    """Return the positives of valid with a random subject or object."""
+    graph = benchmark.graph
+    triples = benchmark.positives.valid.copy()
+    random = generator(seed, "embedding", "valid")
+    in_object = random.random(len(triples)) < 0.5
+    others = graph.consts[random.integers(0, len(graph.consts), len(triples))]
+    if graph.type_relation is not None and len(graph.types):
+        of_type = in_object & (triples[:, 1] == graph.type_relation)
+        others[of_type] = graph.types[random.integers(0, len(graph.types), int(of_type.sum()))]
+    triples[in_object, 2] = others[in_object]
+    triples[~in_object, 0] = others[~in_object]
+    return triples
+
+
+@dataclass
+class BestEpoch:
+    """Which epoch was the best on valid.
+
+    Parameters
+    ----------
+    accuracy
+        The best accuracy; NaN before the first.
+    epoch
+        The last epoch that reached it, counted from 1.
+    stale
+        Epochs since it was improved.
+    """
+
+    accuracy: float = math.nan
+    epoch: int = 0
+    stale: int = 0
+
+    @classmethod
+    def of(cls, facts: Mapping[str, Any]) -> BestEpoch:
+        """Return what `facts` wrote into a checkpoint."""
+        accuracy = math.nan if facts["best"] is None else float(facts["best"])
+        return cls(accuracy, int(facts["best_epoch"]), int(facts["stale"]))
+
+    def facts(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        accuracy = None if math.isnan(self.accuracy) else self.accuracy
+        return {"best": accuracy, "best_epoch": self.epoch, "stale": self.stale}
+
+    def judge(self, epoch: int, accuracy: float | None) -> bool:
+        """Say whether no epoch was better than this one; among equals the last one has learned most."""
+        if accuracy is not None:
+            better = not accuracy <= self.accuracy
+            self.stale = 0 if better else self.stale + 1
+            if accuracy < self.accuracy:
+                return False
+            if better:
+                self.accuracy = accuracy
+        self.epoch = epoch
+        return True
+
+    def enough(self, patience: int) -> bool:
+        """Say whether there was no improvement for so many epochs; 0: never."""
+        return 0 < patience <= self.stale
+
+
+# -- weights and devices ---------------------------------------------------------------------------
+
+
+def check_weights(arrays: Arrays, shapes: Mapping[str, tuple[int, ...]], needing: str) -> None:
+    """Complain about weights that are missing, or have another shape than the system needs."""
+    for name, shape in shapes.items():
+        if name not in arrays or arrays[name].shape != shape:
+            problem = f"have the shape {arrays[name].shape}" if name in arrays else "are missing"
+            raise InputError(
+                f"the weights `{name}` {problem}; {needing} needs {shape}",
+                hint="use the settings and the benchmark that the system was fitted with",
+            )
+
+
+def torch_device(setting: str) -> torch.device:
+    """Return the device that the setting `device` means: auto, cpu or cuda."""
+    import torch
+
+    if setting == "cuda" and not torch.cuda.is_available():
+        raise InputError("there is no CUDA device", where="--set device", hint="--set device=cpu")
+    return torch.device("cuda" if setting != "cpu" and torch.cuda.is_available() else "cpu")
+
+
+@contextmanager
+def torch_threads(count: int) -> Iterator[None]:
+    """Let torch use so many threads: a matrix product that is cut into other pieces may have other last bits."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
