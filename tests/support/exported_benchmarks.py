@@ -10,7 +10,7 @@ from loginfer.benchmark.construction.noise import KINDS, Noise
 from loginfer.kg import RDF_TYPE, KnowledgeGraph
 from tests.support.made_up_benchmarks import family
 
-FORMATS = ("pykeen", "libkge", "openke", "rotate", "rdf", "parquet", "huggingface", "anyburl")
+FORMATS = ("anyburl", "huggingface", "libkge", "openke", "parquet", "pykeen", "rdf", "rotate")
 # Those that hold every name, even one with a tab.
 ANY_NAME = ("rdf", "parquet", "huggingface")
 

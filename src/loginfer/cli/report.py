@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pkgutil
 import signal
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import loginfer.benchmark.export as export_package
 from loginfer.cli.audit import FolderArgument
 from loginfer.cli.common import ForceOption, JsonOption, console, counted, note, print_json, progress_bar, table
 from loginfer.errors import InputError, UnknownNameError
@@ -31,6 +33,12 @@ if TYPE_CHECKING:
     from loginfer.report.collection import Cell, Collection
     from loginfer.report.facts import ReportOptions
     from loginfer.reproduction import CellOutcome, CellsDone, Plan
+
+
+# Each format of exports is a file of its own name.
+EXPORTS = sorted(
+    m.name for m in pkgutil.iter_modules(export_package.__path__) if m.name not in export_package.NO_FORMATS
+)
 
 
 class TableFormat(StrEnum):
@@ -199,12 +207,7 @@ def _known_metric(found: Collection, name: str, protocol: str) -> tuple[str, str
 
 def export(
     folder: FolderArgument,
-    to: Annotated[
-        str,
-        typer.Option(
-            "--to", help="pykeen, libkge, openke, rotate, rdf, parquet, huggingface or anyburl.", show_default=False
-        ),
-    ],
+    to: Annotated[str, typer.Option("--to", help=f"{', '.join(EXPORTS[:-1])} or {EXPORTS[-1]}.", show_default=False)],
     out: Annotated[Path, typer.Option("--out", help="The new folder.", show_default=False)],
     method: Annotated[
         list[str] | None,

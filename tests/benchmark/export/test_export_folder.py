@@ -368,3 +368,15 @@ def test_no_library_of_others_is_needed_to_export(tmp_path):
         [sys.executable, "-c", words, here, str(tmp_path)], capture_output=True, text=True, check=False
     )
     assert done.stdout.strip() == "True", done.stderr
+
+
+def test_a_format_from_outside_is_registered_by_the_same_door(tmp_path, monkeypatch):
+    from dataclasses import replace
+
+    from loginfer.benchmark.export import FORMATS as known
+    from loginfer.benchmark.export import register_export
+
+    monkeypatch.setitem(known, "mine", None)  # forgotten again afterwards
+    register_export(replace(known["rotate"], name="mine"))
+    export_benchmark(family(), "mine", tmp_path / "out")
+    assert read_export(tmp_path / "out").to == "mine"

@@ -1,12 +1,12 @@
 """Benchmarks in the formats of other programs, and the way back.
 
-`export_benchmark` writes a folder, `read_export` verifies it and gives every set of triples by name. One file a format;
-`export.FORMATS` lists them.
+`export_benchmark` writes a folder, `read_export` verifies it and gives every set of triples by name. A format is a file
+here, under its own name, with a value `FORMAT`.
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from loginfer.benchmark.export.base import Exported, NamedTriple
-from loginfer.benchmark.export.export import FORMATS, export_benchmark, read_export
+# Files of this folder that are no formats.
+NO_FORMATS = ("base", "export")
 
-__all__ = ["FORMATS", "Exported", "NamedTriple", "export_benchmark", "read_export"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

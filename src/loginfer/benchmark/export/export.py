@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pkgutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from importlib import import_module
@@ -11,6 +12,7 @@ from typing import Any
 
 from loginfer._version import __version__
 from loginfer.benchmark.benchmark import SPLITS, Benchmark
+from loginfer.benchmark.export import NO_FORMATS
 from loginfer.benchmark.export.base import EXPORT, Exported, ExportFormat, Job, NamedTriple, Written, write_readme
 from loginfer.benchmark.folder.manifest import MANIFEST, as_json, file_sum, folder_sums
 from loginfer.benchmark.folder.writing import check_graph
@@ -21,17 +23,18 @@ FORMAT = "loginfer-export"
 FORMAT_VERSION = 1
 _AGAIN = "export the benchmark again"
 
-# The name of each format, which is that of its module, and what it is in a few words.
-FORMATS = {
-    "pykeen": "PyKEEN: lines of names, with the ids as JSON",
-    "libkge": "LibKGE: dataset.yaml and .del files of ids",
-    "openke": "OpenKE: entity2id.txt, train2id.txt, …, type_constrain.txt",
-    "rotate": "RotatE's code and its descendants: entities.dict, lines of names",
-    "rdf": "RDF: N-Triples, one file for each set",
-    "parquet": "Parquet: one file for each set, with labels, rules and provenance",
-    "huggingface": "Hugging Face `datasets`: Parquet and a README with configs",
-    "anyburl": "AnyBURL: lines of names and its configuration files",
-}
+FORMATS: dict[str, ExportFormat] = {}
+
+
+def register_export(new: ExportFormat) -> ExportFormat:
+    """Let benchmarks be exported in one more format; the files of this folder do, and anybody may."""
+    FORMATS[new.name] = new
+    return new
+
+
+for _module in pkgutil.iter_modules([str(Path(__file__).parent)]):
+    if _module.name not in NO_FORMATS:
+        register_export(import_module(f"loginfer.benchmark.export.{_module.name}").FORMAT)
 
 
 def format_named(name: str) -> ExportFormat:
@@ -45,8 +48,7 @@ def format_named(name: str) -> ExportFormat:
     known = name.strip().casefold()
     if known not in FORMATS:
         raise UnknownNameError("format of exports", name, FORMATS)
-    found: ExportFormat = import_module(f"loginfer.benchmark.export.{known}").FORMAT
-    return found
+    return FORMATS[known]
 
 
 # -- writing ---------------------------------------------------------------------------------------
