@@ -14,7 +14,8 @@ from tests.support.made_up_benchmarks import family
 
 from loginfer.benchmark import load_benchmark, write_benchmark
 from loginfer.benchmark.benchmark import Benchmark
-from loginfer.benchmark.export.export import FORMATS as KNOWN
+from loginfer.benchmark.export import FORMATS as KNOWN
+from loginfer.benchmark.export import register_export
 from loginfer.benchmark.export.export import export_benchmark, read_export
 from loginfer.benchmark.folder.manifest import file_sum
 from loginfer.errors import InputError, OutputError, UnknownNameError
@@ -371,12 +372,7 @@ def test_no_library_of_others_is_needed_to_export(tmp_path):
 
 
 def test_a_format_from_outside_is_registered_by_the_same_door(tmp_path, monkeypatch):
-    from dataclasses import replace
-
-    from loginfer.benchmark.export import FORMATS as known
-    from loginfer.benchmark.export import register_export
-
-    monkeypatch.setitem(known, "mine", None)  # forgotten again afterwards
-    register_export(replace(known["rotate"], name="mine"))
+    monkeypatch.setitem(KNOWN, "mine", None)  # forgotten again afterwards
+    register_export(replace(KNOWN["rotate"], name="mine"))
     export_benchmark(family(), "mine", tmp_path / "out")
     assert read_export(tmp_path / "out").to == "mine"
