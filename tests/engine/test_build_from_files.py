@@ -136,7 +136,7 @@ def test_triples_and_derivations_of_a_large_file_are_those_of_one_in_memory(
 
 def test_a_cluster_that_is_to_read_a_large_file_needs_a_path_for_it(files, monkeypatch, loginfer, tmp_path):
     monkeypatch.setattr("loginfer.cli.common.OUT_OF_CORE_BYTES", 1)
-    monkeypatch.setattr("loginfer.cli.common.engine_running", lambda *given: contextlib.nullcontext())
+    monkeypatch.setattr("loginfer.cli.common.EngineChoice.running", lambda self: contextlib.nullcontext())
     asked = [*words(files, "graph.tsv", "pattern"), "--engine", "spark", "--master", "spark://far:7077"]
     code, out, err = loginfer(*asked, "--scratch", "hdfs://far/tmp", "--out", tmp_path / "out")
     assert (code, out) == (2, "")

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from tests.support.random_rules import cases
 
 from loginfer.engine import extend, open_engine
-from loginfer.engine.duckdb import DuckDBEngine, DuckDBSession, SlicedEngine, divided, hashed
+from loginfer.engine.duckdb import DuckDBEngine, DuckDBSession, SlicedEngine, divided
 from loginfer.engine.native.engine import first_of_parts
+from loginfer.engine.sql.queries import hashed
 from loginfer.engine.sql.session import StoredGraph
 from loginfer.kg.graph import TripleKeys
 from loginfer.randomness import hash_order, mixed
@@ -23,7 +24,9 @@ def test_duckdb_hashes_as_we_do(keys, salt):
     try:
         known = np.array(keys, dtype=np.int64)
         session.load("keys", {"k": known})
-        found = session.columns(f"SELECT k, h FROM ({hashed('SELECT k FROM keys', 'k', salt)}) ORDER BY h")
+        found = session.columns(
+            f"SELECT k, h FROM ({hashed('SELECT k FROM keys', 'k', salt, session.dialect)}) ORDER BY h"
+        )
     finally:
         session.close()
     assert np.array_equal(found[0], known[hash_order(known, salt)])

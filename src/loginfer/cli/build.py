@@ -19,8 +19,8 @@ from loginfer.benchmark.negatives.methods import METHODS, NEAR_MISSES
 from loginfer.benchmark.recipe import Recipe, read_settings, recipe_settings, refuse_unknown, settings_in_memory
 from loginfer.cli.common import (
     ENGINE_OPTIONS,
+    NATIVE,
     EngineChoice,
-    EngineName,
     EngineOption,
     ForceOption,
     JsonOption,
@@ -328,7 +328,7 @@ def build_suite(
     max_shortcut: MaxShortcutOption = None,
     strict: StrictOption = False,
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Processes; by default one per core.", min=1)] = None,
-    engine: EngineOption = EngineName.native,
+    engine: EngineOption = NATIVE,
     force: ForceOption = False,
     json: JsonOption = False,
 ) -> None:

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO
 
 import typer
 
+from loginfer.engine.registry import ENGINES, Flag, imported
 from loginfer.errors import InputError, UnknownNameError
 from loginfer.files import writing
 
@@ -261,47 +262,56 @@ def folder_of(path: Path) -> str:
 # -- engines ----------------------------------------------------------------------------------------
 
 
-class EngineName(StrEnum):
-    """The engines that the command line offers."""
-
-    native = "native"
-    duckdb = "duckdb"
-    spark = "spark"
-
+# The engines that the command line offers.
+EngineName = StrEnum("EngineName", list(ENGINES))  # type: ignore[misc]
 
 # From this size on a file is not loaded into memory for an engine that can do without.
 OUT_OF_CORE_BYTES = 256 * 2**20
 
 EngineOption = Annotated[
-    EngineName,
-    typer.Option(
-        "--engine",
-        help="native: in memory, compiled. duckdb: from disk, for graphs beyond memory. spark: on many machines.",
-    ),
+    EngineName, typer.Option("--engine", help=" ".join(f"{name}: {entry.help}." for name, entry in ENGINES.items()))
 ]
+
+
+NATIVE = EngineName("native")
+
+
+class EngineFlag(NamedTuple):
+    """An option that engines have on the command line: its name in Python, and the engines that have it."""
+
+    option: str
+    flag: Flag
+    engines: list[str]
+
+    @property
+    def annotation(self) -> Any:
+        """What tells typer about it."""
+        told = typer.Option(
+            self.flag.name,
+            metavar=self.flag.metavar,
+            help=f"With --engine {' or '.join(self.engines)}: {self.flag.help}",
+            show_default=False,
+        )
+        return Annotated[list[str] | None, told] if self.flag.repeatable else Annotated[str | None, told]
+
+
+def _engine_flags() -> dict[str, EngineFlag]:
+    flags: dict[str, EngineFlag] = {}
+    for engine, entry in ENGINES.items():
+        for option, flag in entry.flags.items():
+            parameter = flag.name.removeprefix("--").replace("-", "_")
+            flags.setdefault(parameter, EngineFlag(option, flag, [])).engines.append(engine)
+    # What several engines have comes last.
+    return dict(sorted(flags.items(), key=lambda item: len(item[1].engines)))
+
+
+ENGINE_FLAGS = _engine_flags()
+
 # The options of an engine, for `gather`; commands that never use DuckDB's memory leave out `memory_limit`.
 ENGINE_OPTIONS: dict[str, tuple[Any, Any]] = {
-    "engine": (EngineOption, EngineName.native),
-    **{
-        name: (Annotated[kind | None, typer.Option(metavar=metavar, help=f"With --engine {meaning}")], None)
-        for name, kind, metavar, meaning in (
-            ("memory_limit", str, None, "duckdb: memory it may use, e.g. 4GB."),
-            (
-                "master", str, "URL",
-                "spark: where it runs, e.g. spark://host:7077, or sc://host:15002 for Spark Connect; by default on all "
-                "cores of this machine.",
-            ),
-            (
-                "spark_conf", list[str], "KEY=VALUE",
-                "spark: a setting of Spark, e.g. spark.executor.memory=8g; repeatable.",
-            ),
-            (
-                "scratch", str, "DIR",
-                "duckdb or spark: folder for temporary files; for a cluster one that all its workers see.",
-            ),
-        )
-    },
-}  # fmt: skip
+    "engine": (EngineOption, NATIVE),
+    **{name: (flag.annotation, None) for name, flag in ENGINE_FLAGS.items()},
+}
 ENGINE_OPTIONS_WITHOUT_MEMORY = {name: option for name, option in ENGINE_OPTIONS.items() if name != "memory_limit"}
 
 
@@ -314,37 +324,24 @@ class EngineChoice:
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
-        """Let Spark, if that is the engine, run for all engines that a command opens, one after the other."""
-        if self.name != EngineName.spark:
-            yield
-            return
-        from loginfer.engine.spark.session import spark_application
-
-        with spark_application(**self.options):
+        """Let what the engine shares, such as Spark, run for all engines that a command opens one after the other."""
+        shared = ENGINES[self.name].running
+        with imported(shared)(**self.options) if shared else contextlib.nullcontext():
             yield
 
 
-def engine_choice(
-    engine: EngineName,
-    memory_limit: str | None = None,
-    master: str | None = None,
-    spark_conf: Sequence[str] | None = None,
-    scratch: str | None = None,
-) -> EngineChoice:
+def engine_choice(engine: Any, **given: Any) -> EngineChoice:
     """Return the engine that the command line asks for."""
-    for option, value, owners in (
-        ("--memory-limit", memory_limit, [EngineName.duckdb]),
-        ("--master", master, [EngineName.spark]),
-        ("--spark-conf", spark_conf, [EngineName.spark]),
-        ("--scratch", scratch, [EngineName.duckdb, EngineName.spark]),
-    ):
+    options = {}
+    for name, value in given.items():
+        option, flag, owners = ENGINE_FLAGS[name]
         if value and engine not in owners:
-            raise InputError(f"{option} is for --engine {' or '.join(owners)}", hint="add it, or leave the option out")
-    if engine is EngineName.spark:
-        spark = {"master": master, "settings": _spark_settings(spark_conf or ()), "directory": scratch}
-        return EngineChoice(engine.value, spark)
-    options = {"memory_limit": memory_limit, "directory": None if scratch is None else Path(scratch)}
-    return EngineChoice(engine.value, {name: value for name, value in options.items() if value is not None})
+            raise InputError(
+                f"{flag.name} is for --engine {' or '.join(owners)}", hint="add it, or leave the option out"
+            )
+        if value is not None:
+            options[option] = _spark_settings(value) if option == "settings" else value
+    return EngineChoice(engine.value, options)
 
 
 def _spark_settings(given: Sequence[str]) -> dict[str, str]:
@@ -409,14 +406,12 @@ def _open_stored(
     """Return an engine over a large file, or None for a graph that is to be loaded into memory."""
     path = Path(kg)
     known = path.suffix.casefold() in {".tsv", ".txt", ".parquet"}
-    if engine.name == EngineName.native or not (known and path.is_file()) or path.stat().st_size < OUT_OF_CORE_BYTES:
+    if not (known and path.is_file()) or path.stat().st_size < OUT_OF_CORE_BYTES:
+        return None
+    kind = ENGINES[engine.name].load()
+    if not hasattr(kind, "from_files"):
         return None
     from loginfer.engine.binding import head_names
-
-    if engine.name == EngineName.spark:
-        from loginfer.engine.spark.engine import SparkEngine as FileEngine
-    else:
-        from loginfer.engine.duckdb import DuckDBEngine as FileEngine  # type: ignore[assignment]
 
     scratch, master = engine.options.get("directory"), engine.options.get("master") or "local"
     if "://" in str(scratch) and not master.startswith("local"):
@@ -427,7 +422,7 @@ def _open_stored(
     entities, relations = head_names(rules)
     folder = stack.enter_context(_temporary_folder(scratch))
     stored: Engine = stack.enter_context(
-        FileEngine.from_files(
+        kind.from_files(
             [path],
             folder / "graph",
             type_predicate=type_predicate,

@@ -24,7 +24,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -35,8 +35,9 @@ import numpy.typing as npt
 from loginfer.engine.binding import ABSENT, relation_named, relation_of
 from loginfer.engine.interface import Derivations
 from loginfer.engine.native.engine import NativeEngine
-from loginfer.engine.sql.engine import MAX_CONCLUSIONS, Closing, SqlEngine
-from loginfer.engine.sql.queries import Dialect
+from loginfer.engine.registry import MAX_CONCLUSIONS, DuckDBOptions
+from loginfer.engine.sql.engine import DatabaseEngine, Names, SqlEngine
+from loginfer.engine.sql.queries import SqlDialect
 from loginfer.engine.sql.session import StoredGraph, fresh_name, vocabulary_of
 from loginfer.errors import InputError, LimitError, OutputError
 from loginfer.files import describe_os_error, refuse_to_overwrite
@@ -44,55 +45,6 @@ from loginfer.kg import TYPE_NAMES, KnowledgeGraph, Triples, Vocabulary
 from loginfer.kg.formats.parquet import COLUMN_NAMES
 from loginfer.logic.dialects.queries import quote_identifier, quote_text
 from loginfer.logic.rule import Atom, Rule
-from loginfer.randomness import INCREMENT, MULTIPLIERS
-
-_LOW = 2**32 - 1
-
-
-def hashed(query: str, key: str, salt: int) -> str:
-    """Return a query for the rows of another one and the hash of a key of theirs, UBIGINT, as `h`.
-
-    Every step of the hash is a query of its own, so that each of its values is written down once.
-
-    Parameters
-    ----------
-    query
-        The rows.
-    key
-        An expression over them, not negative.
-    salt
-        Chooses the order.
-    """
-    query = f"SELECT *, CAST({key} AS UBIGINT) AS h FROM ({query})"
-    query = _step(_mixed(query), f"xor(h, CAST({salt} AS UBIGINT))")
-    return _mixed(query)
-
-
-def _mixed(query: str) -> str:
-    """Apply the finaliser of SplitMix64 to h."""
-    query = _halves(query, INCREMENT & _LOW, INCREMENT >> 32, "+")
-    for shift, multiplier in zip((30, 27), MULTIPLIERS, strict=True):
-        query = _step(query, f"xor(h, h >> {shift})")
-        query = _halves(query, multiplier & _LOW, multiplier >> 32, "*")
-    return _step(query, "xor(h, h >> 31)")
-
-
-def _step(query: str, value: str) -> str:
-    return f"SELECT * REPLACE ({value} AS h) FROM ({query})"
-
-
-def _halves(query: str, low: int, high: int, operation: str) -> str:
-    """Add or multiply h by a constant modulo 2^64; UBIGINT refuses to overflow, so by halves of 32 bits."""
-    if operation == "+":
-        first = f"(h & {_LOW}) + {low}"
-        second = f"(h >> 32) + {high}"
-    else:
-        first = f"(h & {_LOW}) * {low}"
-        second = f"(((h >> 32) * {low}) & {_LOW}) + (((h & {_LOW}) * {high}) & {_LOW})"
-    query = f"SELECT *, {first} AS h_low, {second} AS h_high FROM ({query})"
-    joined = f"((((h_low >> 32) + h_high) & {_LOW}) << 32) | (h_low & {_LOW})"
-    return f"SELECT * EXCLUDE (h_low, h_high) REPLACE ({joined} AS h) FROM ({query})"
-
 
 # So many rows come at a time, where not all are fetched at once.
 STREAMED = 2**20
@@ -125,7 +77,16 @@ class DuckDBSession:
         How many triples an engine may bring into memory at a time, besides what DuckDB uses.
     """
 
-    dialect = Dialect(number="HUGEINT", materialised="MATERIALIZED")
+    dialect = SqlDialect(
+        number="HUGEINT",
+        bits="UBIGINT",
+        signed=False,
+        xor="xor({}, {})",
+        right="({} >> {})",
+        left="({} << {})",
+        replaced="SELECT * REPLACE ({value} AS h) FROM ({rows}) AS q",
+        materialised="MATERIALIZED",
+    )
 
     def __init__(
         self,
@@ -133,7 +94,7 @@ class DuckDBSession:
         *,
         memory_limit: str | None = None,
         threads: int | None = None,
-        directory: Path | None = None,
+        directory: str | Path | None = None,
         read_only: bool = False,
         slice_rows: int = 0,
     ) -> None:
@@ -142,7 +103,7 @@ class DuckDBSession:
         if memory_limit is not None:
             _check_memory_limit(memory_limit)
         self.slice_rows = slice_rows
-        self.folder = _make_folder(directory)
+        self.folder = _make_folder(None if directory is None else Path(directory))
         try:
             if database is None and directory is not None:
                 database = self.folder / "graph.duckdb"
@@ -207,9 +168,9 @@ class DuckDBSession:
         finally:
             self.rows("SET preserve_insertion_order = false")
 
-    def hashed(self, query: str, key: str, salt: int) -> str:
-        """Return a query for the rows of another one with a column h, by which `hash_order` orders them."""
-        return hashed(query, key, salt)
+    def engine_over(self, graph: StoredGraph) -> SlicedEngine:
+        """Return an engine over a graph in this database."""
+        return SlicedEngine(graph, self)
 
     def arrow_column(self, query: str) -> Any:
         """Return the only column of a query as an Arrow array."""
@@ -303,14 +264,7 @@ def _first_line(error: Exception) -> str:
 FORMAT = 1
 
 
-def ingest(
-    session: DuckDBSession,
-    paths: Sequence[Path],
-    *,
-    type_predicate: str | None = None,
-    entities: Iterable[str] = (),
-    relations: Iterable[str] = (),
-) -> None:
+def ingest(session: DuckDBSession, paths: Sequence[Path], names: Names) -> None:
     """Read files of names into the tables `entities`, `relations` and `triples` of a new database.
 
     Ids are places in the order of the names' UTF-8 bytes, which is how DuckDB compares texts: the same
@@ -322,27 +276,20 @@ def ingest(
         A database of its own.
     paths
         TSV/TXT (also .gz, .zst) or Parquet files; the graph is their union.
-    type_predicate
-        As for `KnowledgeGraph`.
-    entities, relations
-        Names that the vocabularies shall hold besides, such as those of rules' heads.
+    names
+        Names besides those in the files.
     """
-    names = [_names_query(session, path) for path in paths]
-    session.create("names", "\nUNION ALL\n".join(names) if names else "SELECT '' AS s, '' AS r, '' AS o LIMIT 0")
+    queries = [_names_query(session, path) for path in paths]
+    session.create("names", "\nUNION ALL\n".join(queries) or "SELECT '' AS s, '' AS r, '' AS o LIMIT 0")
     (empty,) = session.row("SELECT count(*) FROM names WHERE s IS NULL OR r IS NULL OR o IS NULL")
     if empty:
         listed = ", ".join(f"`{path}`" for path in paths)
         raise InputError(f"{empty:,} triples in {listed} have an empty subject, relation or object")
-    if type_predicate is None:
-        # As in a graph in memory: the data's own type predicate is not doubled by the rules' rdf:type.
-        wanted = ", ".join(quote_text(name) for name in TYPE_NAMES)
-        own = {name for (name,) in session.rows(f"SELECT DISTINCT r FROM names WHERE r IN ({wanted})")}
-        type_predicate = next((name for name in TYPE_NAMES if name in own), None)
-    if type_predicate:
-        relations = [name for name in relations if name not in TYPE_NAMES]
+    wanted = ", ".join(quote_text(name) for name in TYPE_NAMES)
+    names = names.settled({name for (name,) in session.rows(f"SELECT DISTINCT r FROM names WHERE r IN ({wanted})")})
     for table, query, more in (
-        ("entities", "SELECT s AS name FROM names UNION ALL SELECT o FROM names", entities),
-        ("relations", "SELECT r AS name FROM names", relations),
+        ("entities", "SELECT s AS name FROM names UNION ALL SELECT o FROM names", names.entities),
+        ("relations", "SELECT r AS name FROM names", names.relations),
     ):
         with session.arrow({"name": _texts(more)}) as extra:
             session.create(
@@ -360,7 +307,7 @@ def ingest(
         keep=True,
     )
     session.drop("names")
-    predicate = "NULL" if type_predicate is None else quote_text(type_predicate)
+    predicate = "NULL" if names.type_predicate is None else quote_text(names.type_predicate)
     session.create("about", f"SELECT {FORMAT} AS format, CAST({predicate} AS VARCHAR) AS type", keep=True)
 
 
@@ -460,6 +407,8 @@ class SlicedEngine(SqlEngine):
     slice_rows
         How many triples a slice may have; 0 leaves all to SQL. By default what the session has room for.
     """
+
+    _session: DuckDBSession
 
     def __init__(
         self,
@@ -617,144 +566,70 @@ def divided(memory_limit: str) -> tuple[str, int]:
 DEFAULT_MEMORY = "80%"
 
 
-class DuckDBEngine(Closing, SlicedEngine):
+class DuckDBEngine(DatabaseEngine, SlicedEngine):
     """Exact evaluation of rules in DuckDB, which spills to disk what does not fit into memory.
 
-    Made of a graph in memory, or, for graphs larger than that, by `from_files` and `open`: then `graph` is
-    a `StoredGraph`, whose vocabularies are in memory and whose triples stay in the database until somebody
-    asks for the array; compiled kernels then work on slices of it (see `slices`). Close it after use, or use
-    it in a `with` statement; what it put on disk goes then, or when it is collected.
-
-    Parameters
-    ----------
-    graph
-        The graph K.
-    memory_limit
-        How much memory may be used, such as "4GB"; most of the machine's by default. Half of it is for
-        slices, where there are any.
-    threads
-        How many threads DuckDB may use; one per core by default. Results do not depend on it.
-    directory
-        Where the database and what does not fit into memory shall be, in a folder that is removed at the
-        end. By default the database is in memory and spills to the system's folder for temporary files.
-    max_conclusions
-        The largest number of conclusions, or witnesses, of one rule that is written down.
+    Where its graph is in a database, compiled kernels work on slices of it (see `SlicedEngine`). Options are
+    those of `DuckDBOptions`.
     """
 
     name = "duckdb"
-
-    def __init__(
-        self,
-        graph: KnowledgeGraph,
-        *,
-        memory_limit: str | None = None,
-        threads: int | None = None,
-        directory: Path | None = None,
-        max_conclusions: int = MAX_CONCLUSIONS,
-    ) -> None:
-        session = DuckDBSession(memory_limit=memory_limit, threads=threads, directory=directory)
-        self._start(graph, session, max_conclusions)
-        try:
-            triples = graph.triples
-            with session.arrow({name: triples[:, i] for i, name in enumerate("sro")}) as arrays:
-                # Sorted by relation: a scan for one relation then skips the blocks of all others.
-                session.create("triples", f"SELECT s, r, o FROM {arrays} ORDER BY r, s, o", keep=True)
-        except BaseException:
-            self.close()
-            raise
-
-    def _start(self, graph: KnowledgeGraph, session: DuckDBSession, max_conclusions: int) -> None:
-        super().__init__(graph, session, max_conclusions=max_conclusions)
-        self._close_by(session.close)
+    Options = DuckDBOptions
 
     @classmethod
-    def open(
-        cls,
-        database: str | Path,
-        *,
-        memory_limit: str | None = None,
-        threads: int | None = None,
-        directory: Path | None = None,
-        max_conclusions: int = MAX_CONCLUSIONS,
-    ) -> DuckDBEngine:
-        """Open a database that `from_files` made; it is only read.
+    def _connect(cls, options: DuckDBOptions, triples: int) -> tuple[DuckDBSession, Callable[[], None]]:
+        session = DuckDBSession(memory_limit=options.memory_limit, threads=options.threads, directory=options.directory)
+        return session, session.close
 
-        Parameters
-        ----------
-        database
-            The file.
-        memory_limit, threads, directory, max_conclusions
-            As for the class.
-        """
-        path = Path(database)
-        if not path.is_file():
-            raise InputError(f"no file `{path}`", hint="check the path")
-        memory_limit, rows = divided(memory_limit or DEFAULT_MEMORY)
+    def _load(self, triples: Triples) -> None:
+        with self._session.arrow({name: triples[:, i] for i, name in enumerate("sro")}) as arrays:
+            # Sorted by relation: a scan for one relation then skips the blocks of all others.
+            self._session.create("triples", f"SELECT s, r, o FROM {arrays} ORDER BY r, s, o", keep=True)
+
+    @classmethod
+    def _read(cls, place: Path, options: DuckDBOptions) -> tuple[StoredGraph, DuckDBSession, Callable[[], None]]:
+        if not place.is_file():
+            raise InputError(f"no file `{place}`", hint="check the path")
+        memory_limit, rows = divided(options.memory_limit or DEFAULT_MEMORY)
         session = DuckDBSession(
-            path, memory_limit=memory_limit, threads=threads, directory=directory, read_only=True, slice_rows=rows
+            place,
+            memory_limit=memory_limit,
+            threads=options.threads,
+            directory=options.directory,
+            read_only=True,
+            slice_rows=rows,
         )
         try:
-            graph = read_stored_graph(session, path)
+            return read_stored_graph(session, place), session, session.close
         except BaseException:
             session.close()
             raise
-        engine = cls.__new__(cls)
-        engine._start(graph, session, max_conclusions)
-        return engine
 
     @classmethod
-    def from_files(
-        cls,
-        paths: Sequence[str | Path],
-        database: str | Path,
-        *,
-        type_predicate: str | None = None,
-        entities: Iterable[str] = (),
-        relations: Iterable[str] = (),
-        force: bool = False,
-        memory_limit: str | None = None,
-        threads: int | None = None,
-        directory: Path | None = None,
-        max_conclusions: int = MAX_CONCLUSIONS,
-    ) -> DuckDBEngine:
-        """Read TSV or Parquet files of names straight into a database on disk, and open it.
+    @contextlib.contextmanager
+    def _written(
+        cls, paths: Sequence[Path], place: Path, names: Names, force: bool, options: DuckDBOptions
+    ) -> Iterator[None]:
+        import duckdb
 
-        Neither the names nor the triples need to fit into memory while they are read; afterwards the
-        names do.
-
-        Parameters
-        ----------
-        paths
-            TSV/TXT files (also .gz, .zst) with three columns, or Parquet files with the columns that
-            `load_graph` knows; the graph is their union.
-        database
-            The file to make.
-        type_predicate
-            As for `KnowledgeGraph`.
-        entities, relations
-            Names that the vocabularies shall hold besides, such as those of the heads of rules.
-        force
-            Replace an existing file.
-        memory_limit, threads, directory, max_conclusions
-            As for the class.
-        """
-        target = Path(database)
-        refuse_to_overwrite(target, force)
-        part = target.with_name(f".{target.name}.part")
+        refuse_to_overwrite(place, force)
+        part = place.with_name(f".{place.name}.part")
         _remove_database(part)
-        session = DuckDBSession(
-            part, memory_limit=divided(memory_limit)[0] if memory_limit else None, threads=threads, directory=directory
-        )
+        limit = divided(options.memory_limit)[0] if options.memory_limit else None
+        session = DuckDBSession(part, memory_limit=limit, threads=options.threads, directory=options.directory)
         try:
-            _ingest(session, [Path(path) for path in paths], type_predicate, entities, relations)
+            ingest(session, paths, names)
             session.close()
-            part.replace(target)
+            part.replace(place)
+        except duckdb.InvalidInputException as error:
+            explained = bad_line(error)
+            if explained is None:
+                raise
+            raise explained from error
         finally:
             session.close()
             _remove_database(part)
-        return cls.open(
-            target, memory_limit=memory_limit, threads=threads, directory=directory, max_conclusions=max_conclusions
-        )
+        yield
 
 
 def _remove_database(path: Path) -> None:
@@ -765,21 +640,3 @@ def _remove_database(path: Path) -> None:
         path.with_name(f"{path.name}.wal").unlink(missing_ok=True)
     except OSError as error:
         raise OutputError(f"cannot write `{path}`: {describe_os_error(error)}", hint="choose another place") from error
-
-
-def _ingest(
-    session: DuckDBSession,
-    paths: Sequence[Path],
-    type_predicate: str | None,
-    entities: Iterable[str],
-    relations: Iterable[str],
-) -> None:
-    import duckdb
-
-    try:
-        ingest(session, paths, type_predicate=type_predicate, entities=entities, relations=relations)
-    except duckdb.InvalidInputException as error:
-        explained = bad_line(error)
-        if explained is None:
-            raise
-        raise explained from error

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from loginfer.engine.binding import BoundAtom
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.logic.rule import Pattern, Rule
-from loginfer.progress import Progress
+from loginfer.progress import Progress as Progress
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from tests.support.random_rules import cases, graphs
 from loginfer.engine import extend, open_engine
 from loginfer.engine.duckdb import DuckDBEngine
 from loginfer.engine.native.engine import NativeEngine
+from loginfer.engine.sql.queries import hashed
 from loginfer.errors import InputError, LimitError
 from loginfer.kg import KnowledgeGraph, generate_lubm, load_graph
 from loginfer.logic.dialects.arrow import parse_pattern, parse_rule
@@ -162,7 +163,7 @@ def test_samples_are_taken_in_the_order_of_the_hashes():
             assert keys.tolist() == expected[1].tolist()
         keys = np.array([0, 1, 2**32 - 1, 2**32, 2**62 + 12345, 2**63 - 1], dtype=np.int64)
         engine._session.load("keys", {"k": keys})
-        ordered = engine._session.hashed("SELECT k FROM keys", "k", 2**63 + 1)
+        ordered = hashed("SELECT k FROM keys", "k", 2**63 + 1, engine._session.dialect)
         (found,) = engine._session.columns(f"SELECT k FROM ({ordered}) AS q ORDER BY h")
         assert found.tolist() == keys[hash_order(keys, 2**63 + 1)].tolist()
 

@@ -15,16 +15,13 @@ from loginfer.engine.interface import BodyTable, Derivations, Materialisation, P
 from loginfer.engine.native import join
 from loginfer.engine.native.join_kernels import assemble
 from loginfer.engine.native.plan import substitute
+from loginfer.engine.registry import MAX_CONCLUSIONS
 from loginfer.kernels import kernel, mix64
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.kg.graph import TripleKeys
 from loginfer.logic.rule import Pattern, Rule
 from loginfer.progress import Progress
 from loginfer.randomness import hash_order, hashes
-
-# A rule with more conclusions than this is refused: as triples they take 12 bytes each, and as much
-# again while they are made.
-MAX_CONCLUSIONS = 200_000_000
 
 # About so many conclusions are in memory at a time, where parts are enough.
 PART = 2**22

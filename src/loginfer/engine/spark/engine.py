@@ -23,12 +23,13 @@ import contextlib
 import gzip
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, cast
 
 import numpy as np
 
+from loginfer.engine.registry import SparkOptions
 from loginfer.engine.spark.session import (
     SHUFFLES,
     Application,
@@ -40,11 +41,11 @@ from loginfer.engine.spark.session import (
     quote,
     translated_errors,
 )
-from loginfer.engine.sql.engine import MAX_CONCLUSIONS, Closing, SqlEngine
+from loginfer.engine.sql.engine import DatabaseEngine, Names
 from loginfer.engine.sql.session import StoredGraph, vocabulary_of
 from loginfer.errors import InputError, LimitError, OutputError
 from loginfer.files import atomic_folder, check_folder, reading
-from loginfer.kg import TYPE_NAMES, KnowledgeGraph, Vocabulary
+from loginfer.kg import Triples, Vocabulary
 from loginfer.kg.formats.parquet import COLUMN_NAMES
 
 BYTE_ORDER_MARK = "\ufeff"
@@ -167,15 +168,7 @@ FORMAT = 1
 MOST_NAMES = 2**31 - 1
 
 
-def write_store(
-    database: SparkDatabase,
-    paths: Sequence[Path],
-    folder: Path,
-    *,
-    type_predicate: str | None = None,
-    entities: Iterable[str] = (),
-    relations: Iterable[str] = (),
-) -> None:
+def write_store(database: SparkDatabase, paths: Sequence[Path], folder: Path, names: Names) -> None:
     """Read files of names into a folder.
 
     Parameters
@@ -186,27 +179,20 @@ def write_store(
         TSV/TXT (also .gz) or Parquet files that all workers see; the graph is their union.
     folder
         An empty folder that all workers see.
-    type_predicate
-        As for `KnowledgeGraph`.
-    entities, relations
-        Names that the vocabularies shall hold besides, such as those of rules' heads.
+    names
+        Names besides those in the files.
     """
     read_names(database, paths, "names")
-    if type_predicate is None:
-        # As in a graph in memory: the data's own type predicate is not doubled by the rules' rdf:type.
-        own = set(database.arrow("SELECT DISTINCT r FROM names").column(0).to_pylist())
-        type_predicate = next((name for name in TYPE_NAMES if name in own), None)
-    if type_predicate:
-        relations = [name for name in relations if name not in TYPE_NAMES]
+    names = names.settled(database.arrow("SELECT DISTINCT r FROM names").column(0).to_pylist())
     ends = "SELECT s AS name FROM names UNION ALL SELECT o FROM names"
     counts = {
-        "entities": _write_names(database, "entities", ends, entities, folder),
-        "relations": _write_names(database, "relations", "SELECT r AS name FROM names", relations, folder),
+        "entities": _write_names(database, "entities", ends, names.entities, folder),
+        "relations": _write_names(database, "relations", "SELECT r AS name FROM names", names.relations, folder),
     }
     _write_triples(database, folder)
     database.drop("names")
     counts["triples"] = _show_triples(database, folder)
-    about = {"format": FORMAT, "type": type_predicate, **counts}
+    about = {"format": FORMAT, "type": names.type_predicate, **counts}
     (folder / ABOUT).write_text(json.dumps(about, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
 
 
@@ -328,151 +314,59 @@ def _incomplete(folder: Path, what: str, found: int, wanted: int) -> InputError:
 BYTES_A_TRIPLE = 30
 
 
-class SparkEngine(Closing, SqlEngine):
+class SparkEngine(DatabaseEngine):
     """Exact evaluation of rules in Spark, on one machine or many.
 
-    Made of a graph in memory, or, for graphs larger than that, by `from_files` and `open`: then `graph` is a
-    `StoredGraph`, whose vocabularies are in memory and whose triples stay in files. Close it after use, or
-    use it in a `with` statement. Engines that are open at the same time share one Spark application, which
-    stops when the last one is closed.
-
-    Parameters
-    ----------
-    graph
-        The graph K.
-    master
-        Where Spark runs: `local[2]` for two threads of this machine, `spark://host:7077` for a cluster,
-        `sc://host:15002` for a server of Spark Connect. By default the Spark application of this process, if
-        there is one, and else `local[*]`, all cores of this machine.
-    settings
-        Settings of Spark, such as `{"spark.executor.memory": "8g"}`.
-    directory
-        A folder for temporary files; a folder is made in it and removed at the end. For a cluster it is
-        needed, and every worker must see it; it may be a URL that Spark understands.
-    spark
-        A Spark session to use, instead of a master and settings; it is not stopped.
-    max_conclusions
-        The largest number of conclusions, or witnesses, of one rule that is written down.
+    Files and what is made of them must be where all workers see them. Engines that are open at the same time
+    share one Spark application, which stops when the last one is closed. Options are those of `SparkOptions`.
     """
 
     name = "spark"
-
-    def __init__(
-        self,
-        graph: KnowledgeGraph,
-        *,
-        master: str | None = None,
-        settings: Mapping[str, str] | None = None,
-        directory: str | Path | None = None,
-        spark: Any = None,
-        max_conclusions: int = MAX_CONCLUSIONS,
-    ) -> None:
-        database, close = open_database(len(graph), master, settings, directory, spark)
-        self._start(graph, database, close, max_conclusions)
-        try:
-            triples = graph.triples
-            database.load("given", {name: triples[:, i] for i, name in enumerate("sro")})
-            check_arrived(database.create_partitioned("triples", "SELECT s, r, o FROM given"), len(triples))
-            database.drop("given")
-        except BaseException:
-            self.close()
-            raise
-
-    def _start(
-        self, graph: KnowledgeGraph, database: SparkDatabase, close: Callable[[], None], max_conclusions: int
-    ) -> None:
-        super().__init__(graph, database, max_conclusions=max_conclusions)
-        self._close_by(close)
+    Options = SparkOptions
+    _session: SparkDatabase
 
     @classmethod
-    def open(
-        cls,
-        store: str | Path,
-        *,
-        master: str | None = None,
-        settings: Mapping[str, str] | None = None,
-        directory: str | Path | None = None,
-        spark: Any = None,
-        max_conclusions: int = MAX_CONCLUSIONS,
-    ) -> SparkEngine:
-        """Open a folder that `from_files` made; it is only read.
+    def _connect(cls, options: SparkOptions, triples: int) -> tuple[SparkDatabase, Callable[[], None]]:
+        return open_database(options, triples)
 
-        Parameters
-        ----------
-        store
-            The folder; all workers must see it.
-        master, settings, directory, spark, max_conclusions
-            As for the class.
-        """
-        folder = Path(store).absolute()
-        size = int(read_about(folder)["triples"])
-        database, close = open_database(size, master, settings, directory, spark)
+    def _load(self, triples: Triples) -> None:
+        database = self._session
+        database.load("given", {name: triples[:, i] for i, name in enumerate("sro")})
+        check_arrived(database.create_partitioned("triples", "SELECT s, r, o FROM given"), len(triples))
+        database.drop("given")
+
+    @classmethod
+    def _read(cls, place: Path, options: SparkOptions) -> tuple[StoredGraph, SparkDatabase, Callable[[], None]]:
+        folder = place.absolute()
+        database, close = open_database(options, int(read_about(folder)["triples"]))
         try:
-            graph = read_store(database, folder)
+            return read_store(database, folder), database, close
         except BaseException:
             close()
             raise
-        engine = cls.__new__(cls)
-        engine._start(graph, database, close, max_conclusions)
-        return engine
 
     @classmethod
-    def from_files(
-        cls,
-        paths: Sequence[str | Path],
-        store: str | Path,
-        *,
-        type_predicate: str | None = None,
-        entities: Iterable[str] = (),
-        relations: Iterable[str] = (),
-        force: bool = False,
-        master: str | None = None,
-        settings: Mapping[str, str] | None = None,
-        directory: str | Path | None = None,
-        spark: Any = None,
-        max_conclusions: int = MAX_CONCLUSIONS,
-    ) -> SparkEngine:
-        """Let Spark read TSV or Parquet files of names into a folder, and open it.
-
-        The triples never come to this machine; the names do in the end.
-
-        Parameters
-        ----------
-        paths
-            TSV/TXT files (also .gz) with three columns, or Parquet files with the columns that `load_graph`
-            knows; the graph is their union. All workers must see them, and the store.
-        store
-            The folder to make.
-        type_predicate
-            As for `KnowledgeGraph`.
-        entities, relations
-            Names that the vocabularies shall hold besides, such as those of the heads of rules.
-        force
-            Replace an existing store.
-        master, settings, directory, spark, max_conclusions
-            As for the class.
-        """
-        files, target = [Path(path).absolute() for path in paths], Path(store).absolute()
+    @contextlib.contextmanager
+    def _written(
+        cls, paths: Sequence[Path], place: Path, names: Names, force: bool, options: SparkOptions
+    ) -> Iterator[None]:
+        files, target = [path.absolute() for path in paths], place.absolute()
         check_folder(target, force=force, may_replace=may_replace)
         size = sum(path.stat().st_size for path in files if path.is_file()) // BYTES_A_TRIPLE
-        database, close = open_database(size, master, settings, directory, spark)
+        database, close = open_database(options, size)
+        # What follows uses the same Spark, so that it need not start a second time.
         with contextlib.ExitStack() as stack:
-            # What follows uses the same Spark, so that it need not start a second time.
             stack.callback(close)
             with atomic_folder(target, force=force, may_replace=may_replace) as part:
-                write_store(
-                    database, files, part, type_predicate=type_predicate, entities=entities, relations=relations
-                )
-            return cls.open(target, master=master, directory=directory, spark=spark, max_conclusions=max_conclusions)
-        raise AssertionError  # the stack swallows nothing
+                write_store(database, files, part, names)
+            yield
 
 
-def open_database(
-    triples: int, master: str | None, settings: Mapping[str, str] | None, directory: str | Path | None, spark: Any
-) -> tuple[SparkDatabase, Callable[[], None]]:
-    """Return a database of Spark's, and what closes it."""
+def open_database(options: SparkOptions, triples: int) -> tuple[SparkDatabase, Callable[[], None]]:
+    """Return a database of Spark's for so many triples, and what closes it."""
+    directory = options.directory
     with contextlib.ExitStack() as stack:
-        application = Application.use(master, settings, directory, spark)
+        application = Application.use(options.master, options.settings, directory, options.spark)
         stack.callback(application.leave)
         if directory is not None and application.context is not None and "://" not in str(directory):
             make_folder(Path(directory))

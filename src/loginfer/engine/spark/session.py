@@ -43,100 +43,19 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.engine.sql.queries import Dialect
+from loginfer.engine.sql.queries import SqlDialect
 from loginfer.errors import InputError, LimitError, LogInferError, OutputError
 from loginfer.files import describe_os_error
-from loginfer.randomness import INCREMENT, MULTIPLIERS
 
-_LOW = 2**32 - 1
-
-
-def hashed(query: str, key: str, salt: int) -> str:
-    """Return a query for the rows of another one and a column h in the order of the hash of a key.
-
-    Spark's BIGINT has a sign and refuses to overflow, so sums and products are made of halves. What is
-    returned as h has the highest bit turned, which makes the order of numbers without a sign that of
-    numbers with one.
-
-    Each step reads h several times, so it is a query of its own; to take them apart costs Spark more than to
-    do them, hence few.
-
-    Parameters
-    ----------
-    query
-        The rows.
-    key
-        An expression over them, not negative.
-    salt
-        Chooses the order.
-    """
-    query = f"SELECT *, CAST({key} AS BIGINT) AS h FROM ({query}) AS q"
-    query = _mixed(_step(query, _sum("h", INCREMENT)))
-    query = _mixed(_step(query, _sum(f"({_folded('h', 31)} ^ {_signed(salt)})", INCREMENT)))
-    return _step(query, f"{_folded('h', 31)} ^ {_signed(2**63)}")
-
-
-def _step(query: str, value: str) -> str:
-    """Return the rows with another h."""
-    return f"SELECT * EXCEPT (h), {value} AS h FROM ({query}) AS q"
-
-
-def _mixed(query: str) -> str:
-    """Apply the two products of the finaliser of SplitMix64 to h."""
-    for shift, multiplier in zip((30, 27), MULTIPLIERS, strict=True):
-        query = _step(query, _product(_folded("h", shift), multiplier))
-    return query
-
-
-def _signed(number: int) -> str:
-    """Write 64 bits as a number with a sign."""
-    return f"CAST({number - 2**64 if number >= 2**63 else number} AS BIGINT)"
-
-
-def _folded(value: str, shift: int) -> str:
-    return f"({value} ^ shiftrightunsigned({value}, {shift}))"
-
-
-def _low(value: str) -> str:
-    return f"({value} & {_LOW})"
-
-
-def _high(value: str) -> str:
-    return f"shiftrightunsigned({value}, 32)"
-
-
-def _joined(low: str, high: str) -> str:
-    """Make 64 bits of two halves, the lower of which may carry."""
-    return f"shiftleft({_low(f'({high} + {_high(low)})')}, 32) | {_low(low)}"
-
-
-def _sum(value: str, number: int) -> str:
-    """Add modulo 2^64."""
-    return _joined(f"({_low(value)} + {number & _LOW})", f"({_high(value)} + {number >> 32})")
-
-
-def _product(value: str, multiplier: int) -> str:
-    """Multiply modulo 2^64; 16 bits of the multiplier at a time, so that nothing exceeds 63 bits."""
-    low, high = _low(value), _high(value)
-    one, two, upper = multiplier & 0xFFFF, multiplier >> 16 & 0xFFFF, multiplier >> 32
-
-    def lower(half: str, number: int) -> str:
-        """Write the lower 32 bits of a product of 32 bits with 32 bits."""
-        first = f"{half} * {number & 0xFFFF}"
-        second = f"shiftleft(({half} * {number >> 16}) & 65535, 16)"
-        return f"(({first} + {second}) & {_LOW})"
-
-    below = f"({low} * {one} + shiftleft(({low} * {two}) & 65535, 16))"
-    carried = f"shiftrightunsigned({low} * {two}, 16)"
-    above = f"({carried} + {lower(low, upper)} + {lower(high, multiplier & _LOW)})"
-    return _joined(below, above)
-
+if TYPE_CHECKING:
+    from loginfer.engine.sql.engine import SqlEngine
+    from loginfer.engine.sql.session import StoredGraph
 
 # How long a cluster may be without any worker, and how often we look, in seconds.
 PATIENCE = 60.0
@@ -348,7 +267,16 @@ class SparkDatabase:
         How many triples the graph has.
     """
 
-    dialect = Dialect(number="DECIMAL(38, 0)", costly=True)
+    dialect = SqlDialect(
+        number="DECIMAL(38, 0)",
+        bits="BIGINT",
+        signed=True,
+        xor="({} ^ {})",
+        right="shiftrightunsigned({}, {})",
+        left="shiftleft({}, {})",
+        replaced="SELECT * EXCEPT (h), {value} AS h FROM ({rows}) AS q",
+        costly=True,
+    )
 
     def __init__(self, spark: Any, folder: str, context: Any = None, triples: int = 0) -> None:
         self.spark = spark
@@ -409,6 +337,12 @@ class SparkDatabase:
 
     # -- what an SQL engine asks for --------------------------------------------------------------
 
+    def engine_over(self, graph: StoredGraph) -> SqlEngine:
+        """Return an engine over a graph in this database."""
+        from loginfer.engine.sql.engine import SqlEngine
+
+        return SqlEngine(graph, self)
+
     def arrow(self, query: str) -> Any:
         """Return the result of a query as an Arrow table."""
         with self.working():
@@ -439,10 +373,6 @@ class SparkDatabase:
                 for start in range(first, first + size, STREAMED):
                     here = f"place >= {start} AND place < {min(start + STREAMED, first + size)}"
                     yield self.columns(f"SELECT * EXCEPT (place) FROM {table} WHERE {here} ORDER BY place")
-
-    def hashed(self, query: str, key: str, salt: int) -> str:
-        """Return a query for the rows of another one with a column h, in the order of `hash_order`."""
-        return hashed(query, key, salt)
 
     def load(self, table: str, columns: Mapping[str, npt.NDArray[np.integer[Any]]]) -> None:
         """Make a table of some arrays."""

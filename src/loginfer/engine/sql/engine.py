@@ -16,12 +16,12 @@ Engines that own something which is to be given back: a database, temporary file
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from types import TracebackType
-from typing import Any, Self, TypeAlias
+from pathlib import Path
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -29,11 +29,13 @@ import numpy.typing as npt
 from loginfer.engine.binding import ABSENT, Part, bind, combine, relation_named, relation_of, separate
 from loginfer.engine.bodies import counted_templates, finish_table, rank_negated
 from loginfer.engine.interface import BodyTable, Derivations, Materialisation, Projection, Witnesses
+from loginfer.engine.registry import MAX_CONCLUSIONS
 from loginfer.engine.sql.materialise import materialise
 from loginfer.engine.sql.queries import (
     Among,
     ProjectionQuery,
     count_witnesses,
+    hashed,
     head_columns,
     head_conditions,
     head_rows,
@@ -56,7 +58,7 @@ from loginfer.engine.sql.session import (
     smallest_rows,
 )
 from loginfer.errors import LimitError
-from loginfer.kg import RDF_TYPE, KnowledgeGraph, Triples
+from loginfer.kg import RDF_TYPE, TYPE_NAMES, KnowledgeGraph, Triples
 from loginfer.kg.graph import TripleKeys
 from loginfer.logic.dialects.queries import Check, Exclusion, Layout, exclusions
 from loginfer.logic.rule import Atom, Constant, Inequality, Negation, Pattern, Rule, Template, Term, Variable
@@ -322,10 +324,6 @@ def _only(shape: Shape, members: Sequence[_Member], layout: Layout) -> dict[Atom
     return tables
 
 
-# A rule with more conclusions, or witnesses to list, than this is refused: the result is an array in memory.
-MAX_CONCLUSIONS = 200_000_000
-
-
 def id_layout(graph: KnowledgeGraph, table: str = "triples") -> Layout:
     """Return the layout of a table of ids; a name that the graph does not have is -1, like no id."""
 
@@ -471,7 +469,7 @@ class SqlEngine:
         )
         with self._table("concluded") as table:
             total = self._session.create(table, self._concluded(rule, new=True))
-            rows = self._session.hashed(f"SELECT s, o FROM {table}", key, salt)
+            rows = hashed(f"SELECT s, o FROM {table}", key, salt, self._session.dialect)
             subjects, objects = self._session.columns(
                 f"SELECT s, o FROM (\n{rows}\n) AS hashed ORDER BY h LIMIT {count}"
             )
@@ -657,14 +655,112 @@ class SqlEngine:
             self._session.drop(name)
 
 
-class Closing:
-    """Closes once: by `close`, at the end of a `with` statement, or when it is collected."""
+class DatabaseEngine(SqlEngine):
+    """An SQL engine with a database of its own, made of a graph in memory or, for larger ones, of files.
 
-    _finalizer: weakref.finalize[..., Any]
+    After `from_files` and `open`, `graph` is a `StoredGraph`, whose vocabularies are in memory and whose triples
+    stay in the database until somebody asks for the array. Close it after use, or use it in a `with` statement;
+    what it put on disk goes then, or when it is collected.
 
-    def _close_by(self, close: Callable[[], None]) -> None:
-        """Say what closes it."""
+    Parameters
+    ----------
+    graph
+        The graph K.
+    **options
+        As in `Options`.
+    """
+
+    Options: ClassVar[type[Any]]
+
+    def __init__(self, graph: KnowledgeGraph, **options: Any) -> None:
+        chosen = self.Options(**options)
+        self._start(graph, *self._connect(chosen, len(graph)), chosen)
+        try:
+            self._load(graph.triples)
+        except BaseException:
+            self.close()
+            raise
+
+    def _start(self, graph: KnowledgeGraph, session: Any, close: Callable[[], None], options: Any) -> None:
+        super().__init__(graph, session, max_conclusions=options.max_conclusions)
         self._finalizer = weakref.finalize(self, close)
+
+    @classmethod
+    def open(cls, place: str | Path, **options: Any) -> Self:
+        """Open what `from_files` made; it is only read.
+
+        Parameters
+        ----------
+        place
+            The file or folder.
+        **options
+            As for the class.
+        """
+        chosen = cls.Options(**options)
+        engine = cls.__new__(cls)
+        engine._start(*cls._read(Path(place), chosen), chosen)
+        return engine
+
+    @classmethod
+    def from_files(
+        cls,
+        paths: Sequence[str | Path],
+        place: str | Path,
+        *,
+        type_predicate: str | None = None,
+        entities: Iterable[str] = (),
+        relations: Iterable[str] = (),
+        force: bool = False,
+        **options: Any,
+    ) -> Self:
+        """Read TSV or Parquet files of names straight into a place on disk, and open it.
+
+        Neither the names nor the triples need to fit into memory while they are read; afterwards the names do.
+
+        Parameters
+        ----------
+        paths
+            TSV/TXT files (also compressed) with three columns, or Parquet files with the columns that
+            `load_graph` knows; the graph is their union.
+        place
+            What to make: a file for DuckDB, a folder for Spark.
+        type_predicate
+            As for `KnowledgeGraph`.
+        entities, relations
+            Names that the vocabularies shall hold besides, such as those of the heads of rules.
+        force
+            Replace what is there.
+        **options
+            As for the class.
+        """
+        names = Names(type_predicate, entities, relations)
+        with cls._written([Path(path) for path in paths], Path(place), names, force, cls.Options(**options)):
+            return cls.open(place, **options)
+
+    # -- what a database does in its own way -----------------------------------------------------
+
+    @classmethod
+    def _connect(cls, options: Any, triples: int) -> tuple[Session, Callable[[], None]]:
+        """Return an empty database for so many triples, and what closes it."""
+        raise NotImplementedError
+
+    def _load(self, triples: Triples) -> None:
+        """Make the table `triples`."""
+        raise NotImplementedError
+
+    @classmethod
+    def _read(cls, place: Path, options: Any) -> tuple[StoredGraph, Session, Callable[[], None]]:
+        """Return the graph that is kept in a place, its database, and what closes that."""
+        raise NotImplementedError
+
+    @classmethod
+    def _written(
+        cls, paths: Sequence[Path], place: Path, names: Names, force: bool, options: Any
+    ) -> AbstractContextManager[None]:
+        """Keep the triples of files in a place; inside, it is opened."""
+        raise NotImplementedError
+
+    # -- closing ----------------------------------------------------------------------------------
 
     def close(self) -> None:
         """Give back what it owns, and remove its temporary files. Closing twice is fine."""
@@ -673,7 +769,33 @@ class Closing:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What names a graph made of files has besides those in the files.
+
+    Parameters
+    ----------
+    type_predicate
+        As for `KnowledgeGraph`.
+    entities, relations
+        Names that the vocabularies shall hold, such as those of the heads of rules.
+    """
+
+    type_predicate: str | None
+    entities: Iterable[str]
+    relations: Iterable[str]
+
+    def settled(self, used: Collection[str]) -> Names:
+        """Choose the type predicate from the relations in use.
+
+        As in a graph in memory, the data's own type predicate is not doubled by the rules' rdf:type.
+        """
+        chosen = self.type_predicate
+        if chosen is None:
+            chosen = next((name for name in TYPE_NAMES if name in used), None)
+        more = [name for name in self.relations if not chosen or name not in TYPE_NAMES]
+        return Names(chosen, self.entities, more)

@@ -38,6 +38,7 @@ from loginfer.logic.dialects.queries import (
     join,
 )
 from loginfer.logic.rule import Atom, Constant, Inequality, Negation, Pattern, Rule, Template, Term, Variable
+from loginfer.randomness import INCREMENT, MULTIPLIERS
 
 # Inclusion–exclusion over crossing inequalities doubles the counts with each; beyond this many terms what
 # an inequality connects is joined instead.
@@ -45,7 +46,7 @@ MAX_TERMS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class SqlDialect:
     """Where databases differ.
 
     Parameters
@@ -57,9 +58,23 @@ class Dialect:
     costly
         Whether a query, and each join in it, has a price that does not depend on the data. Then rules are
         asked for together where that can be, and what restricts a join no further is left out.
+    bits
+        A type of whole numbers with 64 bits.
+    signed
+        Whether these have a sign.
+    xor, right, left
+        How to write the exclusive or of two of them, and one shifted by a number of bits, with zeros coming in.
+    replaced
+        How to write the rows `{rows}` with the value `{value}` as their column h.
     """
 
-    number: str = "DECIMAL(38, 0)"
+    number: str
+    bits: str
+    signed: bool
+    xor: str
+    right: str
+    left: str
+    replaced: str
     materialised: str = ""
     costly: bool = False
 
@@ -95,7 +110,7 @@ class Writer:
     """
 
     layout: Layout
-    dialect: Dialect
+    dialect: SqlDialect
     counting: bool
     order: Mapping[Column, int]
     steps: dict[str, str] = field(default_factory=dict)
@@ -247,7 +262,7 @@ def column_order(atoms: Iterable[Atom], first: Iterable[Column] = ()) -> dict[Co
     return {column: i for i, column in enumerate(dict.fromkeys(columns))}
 
 
-def count_witnesses(rule: Rule, layout: Layout, dialect: Dialect, estimate: Estimate | None = None) -> CountQuery:
+def count_witnesses(rule: Rule, layout: Layout, dialect: SqlDialect, estimate: Estimate | None = None) -> CountQuery:
     """Write a query for the support of a rule, by sum-product over its variables."""
     writer = Writer(layout, dialect, True, column_order(rule.atoms))
     values: list[str] = []
@@ -272,7 +287,7 @@ def count_witnesses(rule: Rule, layout: Layout, dialect: Dialect, estimate: Esti
 def rank_query(
     pattern: Pattern,
     layout: Layout,
-    dialect: Dialect,
+    dialect: SqlDialect,
     estimate: Estimate | None = None,
     violated: Sequence[Negation] = (),
 ) -> str:
@@ -345,7 +360,7 @@ def project(
     inequalities: Sequence[Check],
     keep: Sequence[Column],
     layout: Layout,
-    dialect: Dialect,
+    dialect: SqlDialect,
     *,
     estimate: Estimate | None = None,
     tables: Mapping[Atom, str] | None = None,
@@ -435,6 +450,71 @@ def refuse_product(sizes: Sequence[int], limit: int, what: str) -> None:
             f"{what} has {shown} rows, more than {limit:,}",
             hint="add an atom that connects the head's variables, or raise the engine's `max_conclusions`",
         )
+
+
+# -- random orders ----------------------------------------------------------------------------------------
+
+_LOW = 2**32 - 1
+
+
+def hashed(query: str, key: str, salt: int, dialect: SqlDialect) -> str:
+    """Return a query for the rows of another one with a column h.
+
+    Ordered by h, rows are in the order of `randomness.hash_order` of a key, an expression over them (BIGINT,
+    not negative), with this salt.
+
+    Databases refuse to overflow, so sums and products are made of parts that do not. Each step reads h several
+    times, so it is a query of its own; to take them apart costs Spark more than to do them, hence few.
+    """
+
+    def literal(number: int) -> str:
+        return f"CAST({number - 2**64 if dialect.signed and number >= 2**63 else number} AS {dialect.bits})"
+
+    def right(value: str, shift: int) -> str:
+        return dialect.right.format(value, shift)
+
+    def left(value: str, shift: int) -> str:
+        return dialect.left.format(value, shift)
+
+    def xor(one: str, other: str) -> str:
+        return dialect.xor.format(one, other)
+
+    def folded(shift: int) -> str:
+        return xor("h", right("h", shift))
+
+    def low(value: str) -> str:
+        return f"({value} & {_LOW})"
+
+    def joined(lower: str, upper: str) -> str:
+        """Make 64 bits of two halves, the lower of which may carry."""
+        return f"{left(low(f'({upper} + {right(lower, 32)})'), 32)} | {low(lower)}"
+
+    def added(value: str) -> str:
+        """Add the increment modulo 2^64."""
+        return joined(f"({low(value)} + {INCREMENT & _LOW})", f"({right(value, 32)} + {INCREMENT >> 32})")
+
+    def times(value: str, number: int) -> str:
+        """Multiply modulo 2^64; 16 bits of the number at a time, so that nothing exceeds 63 bits."""
+        half, upper = low(value), right(value, 32)
+
+        def lower(half: str, number: int) -> str:
+            """Write the lower 32 bits of a product of 32 bits with 32 bits."""
+            return low(f"({half} * {number & 0xFFFF} + {left(f'(({half} * {number >> 16}) & 65535)', 16)})")
+
+        one, two = number & 0xFFFF, number >> 16 & 0xFFFF
+        below = f"({half} * {one} + {left(f'(({half} * {two}) & 65535)', 16)})"
+        carried = right(f"({half} * {two})", 16)
+        return joined(below, f"({carried} + {lower(half, number >> 32)} + {lower(upper, number & _LOW)})")
+
+    values = [added("h"), *(times(folded(shift), number) for shift, number in zip((30, 27), MULTIPLIERS, strict=True))]
+    salted = added(f"({xor(folded(31), literal(salt))})")
+    last = folded(31)
+    if dialect.signed:  # with the highest bit turned, numbers with a sign have the order of those without
+        last = xor(last, literal(2**63))
+    query = f"SELECT *, CAST({key} AS {dialect.bits}) AS h FROM ({query}) AS q"
+    for value in (*values, salted, *values[1:], last):
+        query = dialect.replaced.format(rows=query, value=value)
+    return query
 
 
 def head_columns(rule: Rule, layout: Layout) -> tuple[str, str]:

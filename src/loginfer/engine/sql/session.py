@@ -28,7 +28,8 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.engine.binding import Bound, parts
-from loginfer.engine.sql.queries import Among, Dialect, ProjectionQuery
+from loginfer.engine.interface import Engine
+from loginfer.engine.sql.queries import Among, ProjectionQuery, SqlDialect
 from loginfer.kg import KnowledgeGraph, Triples, Vocabulary
 from loginfer.kg.graph import sorted_unique
 from loginfer.logic.rule import Atom, Rule, Template, Variable
@@ -41,7 +42,7 @@ class Session(Protocol):
     """
 
     @property
-    def dialect(self) -> Dialect:
+    def dialect(self) -> SqlDialect:
         """What the database speaks."""
         ...
 
@@ -60,12 +61,8 @@ class Session(Protocol):
         """
         ...
 
-    def hashed(self, query: str, key: str, salt: int) -> str:
-        """Return a query for the rows of another one with a column h.
-
-        Ordered by h, rows are in the order of `hashing.hash_order` of a key, an expression over them (BIGINT,
-        not negative), with this salt.
-        """
+    def engine_over(self, graph: StoredGraph) -> Engine:
+        """Return an engine over a graph in this database."""
         ...
 
     def load(self, table: str, columns: Mapping[str, npt.NDArray[np.integer[Any]]]) -> None:

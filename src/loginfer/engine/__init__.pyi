@@ -1,0 +1,11 @@
+from .binding import extend as extend
+from .interface import BodyTable as BodyTable
+from .interface import Derivations as Derivations
+from .interface import Engine as Engine
+from .interface import Materialisation as Materialisation
+from .interface import Progress as Progress
+from .interface import Projection as Projection
+from .interface import Witnesses as Witnesses
+from .registry import ENGINES as ENGINES
+from .registry import open_engine as open_engine
+from .registry import open_engine_in as open_engine_in
