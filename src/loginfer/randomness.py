@@ -1,17 +1,10 @@
-"""Seeded hash orders and generators by stage.
-
-Random orders that depend on a salt and on the things themselves, and on nothing else.
-
-Each key gets a number of 64 bits, and the smallest come first. That order does not depend on where or in
-which order keys are found, and can be computed anywhere: databases have the same function (`hashed` of an SQL
-engine's session).
-
-Randomness that depends on the recipe's seed and the name of a stage, and on nothing else.
+"""Randomness that depends on the recipe's seed and the name of a stage, and on nothing else.
 
 Two kinds are needed. A set that an engine has written down is sampled by *seeded hash order*: each triple
-gets a number from its key and a salt, and the smallest come first. That order does not depend on the order
-in which an engine finds the triples and can be computed anywhere, in SQL as well as here. Sets that are
-never written down are sampled with a `numpy.random.Generator` of their own.
+gets 64 bits from its key and a salt, and the smallest come first. That order does not depend on the order in
+which an engine finds the triples and can be computed anywhere: compiled (`kernels.mix64`), and in SQL
+(`hashed` of `engine.sql.queries`). Sets that are never written down are sampled with a
+`numpy.random.Generator` of their own.
 """
 
 from __future__ import annotations

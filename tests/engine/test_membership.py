@@ -13,8 +13,8 @@ from tests.support.random_rules import RELATIONS, TYPES, VARIABLES, cases, graph
 from loginfer.engine import extend
 from loginfer.engine.duckdb import DuckDBEngine, DuckDBSession
 from loginfer.engine.native.engine import NativeEngine
-from loginfer.engine.sql import engine as membership
-from loginfer.engine.sql.engine import Asked, shape_of
+from loginfer.engine.sql import membership
+from loginfer.engine.sql.membership import AskedTriples, shape_of
 from loginfer.kg import RDF_TYPE, KnowledgeGraph
 from loginfer.kg.graph import TripleKeys
 from loginfer.logic.dialects.arrow import parse_rule
@@ -116,7 +116,7 @@ def test_rules_that_would_not_begin_with_what_is_asked_have_no_shape(text):
 
 
 def test_places_of_repeated_triples_are_all_found():
-    asked = Asked([[1, 0, 2], [0, 0, 1], [1, 0, 2], [5, 0, 0], [0, -1, 0]], TripleKeys(3, 1))
+    asked = AskedTriples([[1, 0, 2], [0, 0, 1], [1, 0, 2], [5, 0, 0], [0, -1, 0]], TripleKeys(3, 1))
     assert asked.triples.tolist() == [[0, 0, 1], [1, 0, 2]]
     which, places = asked.places(np.array([[1, 0, 2], [2, 0, 2], [0, 0, 1]], dtype=np.int32))
     assert (which.tolist(), places.tolist()) == ([0, 0, 2], [0, 2, 1])

@@ -10,9 +10,9 @@ import pytest
 from loginfer.engine import extend
 from loginfer.engine.bodies import predicate_names
 from loginfer.engine.duckdb import DuckDBEngine
-from loginfer.engine.native import rank as product
+from loginfer.engine.native import factors
 from loginfer.engine.native.engine import NativeEngine
-from loginfer.engine.native.rank import Factor
+from loginfer.engine.native.factors import CountTable
 from loginfer.errors import InputError, LimitError
 from loginfer.kg import RDF_TYPE, KnowledgeGraph
 from loginfer.logic.canonical import canonical_text
@@ -101,11 +101,11 @@ def test_a_product_of_the_materialisation_is_refused_before_it_is_written_down()
 
 def test_the_largest_products_of_three_parts_are_the_largest_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first two parts are cut, the third is small: what is below the cut must not come back."""
-    monkeypatch.setattr(product, "PRODUCT_ROWS", 60)
+    monkeypatch.setattr(factors, "PRODUCT_ROWS", 60)
     counts = [np.arange(1, 11), np.arange(1, 11), np.array([1, 2, 30, 40])]
-    parts = [Factor({i: np.arange(len(c), dtype=np.int32)}, c.astype(np.int64)) for i, c in enumerate(counts)]
+    parts = [CountTable({i: np.arange(len(c), dtype=np.int32)}, c.astype(np.int64)) for i, c in enumerate(counts)]
     everything = sorted((int(a * b * c) for a in counts[0] for b in counts[1] for c in counts[2]), reverse=True)
-    found, complete = product.product(parts, 5)
+    found, complete = factors.product(parts, 5)
     assert not complete
     assert len(found) >= 5
     assert sorted(found.count.tolist(), reverse=True) == everything[: len(found)]

@@ -1,8 +1,4 @@
-"""Rules over ids; which parts depend on each other.
-
-From names to ids: rules as an engine sees them, over the vocabularies of one graph.
-
-Which variables of a body depend on each other, once some have their values.
+"""Rules as an engine sees them: names become ids of one graph, and bodies fall into independent parts.
 
 Atoms, inequalities and negations hold variables together; a variable whose value is given holds nothing
 together any more. The parts that remain have nothing to do with each other: a witness of the body is a
@@ -152,6 +148,29 @@ def bind(rule: Rule, graph: KnowledgeGraph) -> Bound:
     )
 
 
+def head_values(head: BoundAtom, conclusion: Sequence[int]) -> dict[int, int] | None:
+    """Return the values that a triple of ids gives to a head's variables, or None if it is no such conclusion."""
+    subject, relation, object_ = map(int, conclusion)
+    values: dict[int, int] = {}
+    for term, value in ((head.subject, subject), (head.object, object_)):
+        if (values.setdefault(term, value) if term >= 0 else ~term) != value:
+            return None
+    return values if relation == head.relation else None
+
+
+def fits_head(
+    head: BoundAtom, subjects: npt.NDArray[np.int32], objects: npt.NDArray[np.int32]
+) -> npt.NDArray[np.bool_]:
+    """Return bool[n]: which pairs have a head's constants, and the same value twice if the head has."""
+    fits = np.ones(len(subjects), dtype=bool)
+    for term, column in ((head.subject, subjects), (head.object, objects)):
+        if term < 0:
+            fits &= column == ~term
+    if head.subject == head.object:
+        fits &= subjects == objects
+    return fits
+
+
 def _bind_negation(negation: Negation, places: Mapping[Variable, int], graph: KnowledgeGraph) -> BoundNegation | None:
     """Look up a negated atom; None if it mentions what the graph does not have, so that it always holds."""
     relation = relation_of(negation.atom, graph)
@@ -221,7 +240,7 @@ Ids: TypeAlias = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BodyPart:
     """Variables that depend on each other.
 
     Parameters
@@ -238,10 +257,10 @@ class Part:
 
 # Given a part and int32[m, context], distinct values of its context that have a witness: int32[m, variables],
 # the smallest witness of each.
-Smallest: TypeAlias = Callable[[Part, Ids], Ids]
+Smallest: TypeAlias = Callable[[BodyPart, Ids], Ids]
 
 
-def parts(bound: Bound, given: Sequence[int] = ()) -> list[Part]:
+def parts(bound: Bound, given: Sequence[int] = ()) -> list[BodyPart]:
     """Return the parts of a body in the order of their first variables, without the given variables."""
     pairs = [(atom.subject, atom.object) for atom in bound.atoms] + list(bound.inequalities)
     edges = [{term for term in pair if term >= 0} for pair in pairs]
@@ -254,7 +273,7 @@ def parts(bound: Bound, given: Sequence[int] = ()) -> list[Part]:
             reached = grown
             inside = reached.difference(given)
             grown = reached.union(*(edge for edge in edges if edge & inside))
-        found.append(Part(tuple(v for v in rest if v in reached), tuple(v for v in given if v in reached)))
+        found.append(BodyPart(tuple(v for v in rest if v in reached), tuple(v for v in given if v in reached)))
         rest = [v for v in rest if v not in reached]
     return found
 

@@ -1,10 +1,7 @@
-"""Tables of bodies.
+"""From raw counts to the table of a pattern's bodies: one body a rule, in a fixed order.
 
-From raw counts to the table of a pattern's bodies: one body a rule, in a fixed order.
-
-The bodies of a pattern with negations, from counts of bodies without.
-
-Let B be the atoms and inequalities of a body and N1, …, Nk what it negates. The number of witnesses is
+The bodies of a pattern with negations come from counts of bodies without. Let B be the atoms and inequalities
+of a body and N1, …, Nk what it negates. The number of witnesses is
 
     #(B ∧ ¬N1 ∧ … ∧ ¬Nk) = Σ over subsets T of {1, …, k} of (-1)^|T| · #(B ∧ ⋀ of Ni, i ∈ T)
 
@@ -16,6 +13,7 @@ such a body is left out. So only bodies with witnesses that each Ni excludes are
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import TypeAlias
 
@@ -197,7 +195,8 @@ Count: TypeAlias = Callable[[tuple[Negation, ...]], tuple[Ints, Longs]]
 
 # More combinations of several negations than this are not written down.
 MOST_ROWS = 1 << 25
-_LARGEST = 2**62
+# Keys and counts stay below this, so that no sum of two overflows.
+LARGEST = 2**62
 
 
 def counted_templates(pattern: Pattern, violated: Sequence[Negation]) -> tuple[Template, ...]:
@@ -300,14 +299,42 @@ def _look_up(rows: Ints, predicates: Ints, found: Longs) -> Longs:
 
 def _codes(one: Sequence[Ints], two: Sequence[Ints], first: int, second: int) -> tuple[Longs, Longs]:
     """Return one number for each row of two tables, equal for equal rows only."""
-    codes = np.zeros(first + second, dtype=np.int64)
-    span = 1
-    for left, right in zip(one, two, strict=True):
-        column = np.concatenate([left, right]).astype(np.int64)
-        width = int(column.max(initial=0)) + 1
-        if span * width > _LARGEST:
-            values, codes = np.unique(codes, return_inverse=True)
-            codes, span = codes.astype(np.int64).ravel(), len(values)
-        codes = codes * width + column
-        span *= width
+    columns = [np.concatenate(both) for both in zip(one, two, strict=True)]
+    codes = pack_rows(columns, [int(column.max(initial=0)) + 1 for column in columns], first + second).keys
     return codes[:first], codes[first:]
+
+
+@dataclass(frozen=True, slots=True)
+class PackedRows:
+    """Rows of several columns as one int64 each, below `span`."""
+
+    keys: Longs
+    span: int
+    # Undone from the last to the first: split off a digit, or look up what a rank stood for.
+    steps: tuple[int | Longs, ...]
+
+    def unpack(self, keys: Longs) -> list[Ints]:
+        """Return the columns behind any keys of this packing."""
+        columns: list[Ints] = []
+        for step in reversed(self.steps):
+            if isinstance(step, int):
+                keys, digit = np.divmod(keys, step)
+                columns.append(digit.astype(np.int32))
+            else:
+                keys = step[keys]
+        return columns[::-1]
+
+    def ranked(self) -> PackedRows:
+        """Return a packing whose span is the number of distinct rows."""
+        distinct, ranks = np.unique(self.keys, return_inverse=True)
+        return PackedRows(ranks.ravel().astype(np.int64), max(len(distinct), 1), (*self.steps, distinct))
+
+
+def pack_rows(columns: Sequence[Ints], sizes: Sequence[int], length: int) -> PackedRows:
+    """Return one number for each row of some columns, equal for equal rows only."""
+    packed = PackedRows(np.zeros(length, dtype=np.int64), 1, ())
+    for column, size in zip(columns, sizes, strict=True):
+        if packed.span * size >= LARGEST:
+            packed = packed.ranked()
+        packed = PackedRows(packed.keys * size + column, packed.span * size, (*packed.steps, size))
+    return packed

@@ -1,20 +1,9 @@
-"""DuckDB: session, files, slices.
+"""The engine on DuckDB: from memory or disk, for graphs larger than memory.
 
-The hash of `loginfer.randomness` in DuckDB's SQL.
-
-A DuckDB connection as an SQL engine's session.
-
-How files become a graph in a DuckDB database, and how it is opened again.
-
-Rules over a graph in DuckDB, one slice at a time: the triples of the relations that they mention.
-
-What a rule derives depends on the triples of its body's relations alone. Of a graph that does not fit into
-memory those often do, and compiled kernels are several times as fast on them as SQL, without writing down
-conclusions by the billion. Where they do not fit either, SQL answers.
-
-The engine on DuckDB.
-
-Rules by DuckDB: from memory or disk, for graphs larger than memory.
+Files become a database, which is opened again without reading them. What a rule derives depends on the triples
+of its body's relations alone. Of a graph that does not fit into memory those often do, and compiled kernels are
+several times as fast on such a slice as SQL, without writing down conclusions by the billion. Where a slice does
+not fit either, SQL answers.
 """
 
 from __future__ import annotations
@@ -36,7 +25,7 @@ from loginfer.engine.binding import ABSENT, relation_named, relation_of
 from loginfer.engine.interface import Derivations
 from loginfer.engine.native.engine import NativeEngine
 from loginfer.engine.registry import MAX_CONCLUSIONS, DuckDBOptions
-from loginfer.engine.sql.engine import DatabaseEngine, Names, SqlEngine
+from loginfer.engine.sql.engine import DatabaseEngine, ExtraNames, SqlEngine
 from loginfer.engine.sql.queries import SqlDialect
 from loginfer.engine.sql.session import StoredGraph, fresh_name, vocabulary_of
 from loginfer.errors import InputError, LimitError, OutputError
@@ -264,7 +253,7 @@ def _first_line(error: Exception) -> str:
 FORMAT = 1
 
 
-def ingest(session: DuckDBSession, paths: Sequence[Path], names: Names) -> None:
+def ingest(session: DuckDBSession, paths: Sequence[Path], names: ExtraNames) -> None:
     """Read files of names into the tables `entities`, `relations` and `triples` of a new database.
 
     Ids are places in the order of the names' UTF-8 bytes, which is how DuckDB compares texts: the same
@@ -277,7 +266,7 @@ def ingest(session: DuckDBSession, paths: Sequence[Path], names: Names) -> None:
     paths
         TSV/TXT (also .gz, .zst) or Parquet files; the graph is their union.
     names
-        Names besides those in the files.
+        ExtraNames besides those in the files.
     """
     queries = [_names_query(session, path) for path in paths]
     session.create("names", "\nUNION ALL\n".join(queries) or "SELECT '' AS s, '' AS r, '' AS o LIMIT 0")
@@ -452,16 +441,13 @@ class SlicedEngine(SqlEngine):
 
     def derivations(self, rules: Sequence[Rule], triples: Triples) -> Derivations:
         """Return every pair of a triple and a rule that derives it in one step."""
-        places, by, before = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)], 0
+        pairs, before = [], 0
         for group in self._groups(rules):
             near = self._near(group)
             found = super().derivations(group, triples) if near is None else near.derivations(group, triples)
-            places.append(found.triple)
-            by.append(found.rule + before)
+            pairs.append((found.triple, found.rule + before))
             before += len(group)
-        triple, rule = np.concatenate(places), np.concatenate(by)
-        order = np.lexsort((rule, triple))
-        return Derivations(triple[order], rule[order])
+        return Derivations.of(pairs)
 
     def derived(self, rules: Sequence[Rule], graph: KnowledgeGraph) -> KnowledgeGraph:
         """Return the triples of another graph that are in T_R(K); those of one in the same database stay."""
@@ -608,7 +594,7 @@ class DuckDBEngine(DatabaseEngine, SlicedEngine):
     @classmethod
     @contextlib.contextmanager
     def _written(
-        cls, paths: Sequence[Path], place: Path, names: Names, force: bool, options: DuckDBOptions
+        cls, paths: Sequence[Path], place: Path, names: ExtraNames, force: bool, options: DuckDBOptions
     ) -> Iterator[None]:
         import duckdb
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -127,12 +127,20 @@ class Derivations:
     triple: npt.NDArray[np.int64]
     rule: npt.NDArray[np.int64]
 
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]) -> Derivations:
+        """Return some pairs of triples and rules, given as arrays side by side, in order."""
+        nothing = np.empty(0, dtype=np.int64)
+        triple, rule = (np.concatenate(side) for side in zip((nothing, nothing), *pairs, strict=True))
+        order = np.lexsort((rule, triple))
+        return cls(triple[order], rule[order])
+
 
 @dataclass(frozen=True, slots=True)
 class Materialisation:
     """The triples that a program adds to a graph, M_R(K) ∖ K.
 
-    With negation the rules are applied stratum by stratum (see `logic.stratified`), each until nothing new
+    With negation the rules are applied stratum by stratum (see `logic.stratification`), each until nothing new
     follows, and rounds are counted over all strata.
 
     Parameters
@@ -181,8 +189,8 @@ class Engine(Protocol):
     ) -> BodyTable:
         """Return the exact support of every body of a pattern, or of the `top` largest.
 
-        A body with a negation that excludes no witness is none: it has the witnesses of a shorter body, as
-        one with the same atom twice has. `complete` says whether the number of all bodies with a witness
+        Bodies with a negation that excludes no witness are left out: they have the witnesses of a shorter body,
+        as those with the same atom twice have. `complete` says whether the number of all bodies with a witness
         must be known too; by default it is as long as that is cheap.
         """
         ...
@@ -209,7 +217,7 @@ class Engine(Protocol):
     def sample_conclusions(self, rule: Rule, salt: int, count: int) -> tuple[int, npt.NDArray[np.int64]]:
         """Return |T_r(K) ∖ K|, and the keys of up to `count` of these triples in a random order.
 
-        The order is that of `hashing.hash_order` of their keys (see `TripleKeys`) with this salt, the first
+        The order is that of `randomness.hash_order` of their keys (see `TripleKeys`) with this salt, the first
         ones are returned.
         """
         ...

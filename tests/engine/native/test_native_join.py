@@ -15,7 +15,7 @@ from loginfer.engine.binding import Bound, bind
 from loginfer.engine.native import join
 from loginfer.engine.native.engine import NativeEngine
 from loginfer.engine.native.materialise import index_of_pairs
-from loginfer.engine.native.plan import Body, Plan, Scales, Shape, plan_projection
+from loginfer.engine.native.plan import Body, BodyShape, JoinPlan, Scales, plan_projection
 from loginfer.kg import KnowledgeGraph
 from loginfer.kg import graph as graph_module
 from loginfer.kg.graph import RelationIndex
@@ -200,11 +200,11 @@ def test_a_value_is_tried_again_where_what_lies_between_matters(
     assert found
 
 
-def _plan_from(end: int, index: RelationIndex, bound: Bound, body: Body, wanted: tuple[int, ...]) -> Plan:
+def _plan_from(end: int, index: RelationIndex, bound: Bound, body: Body, wanted: tuple[int, ...]) -> JoinPlan:
     return plan_projection(body.shape, body.scales, wanted)[end]
 
 
-def _first_inequality(shape: Shape, scales: Scales, cost: float) -> tuple[int, int] | None:
+def _first_inequality(shape: BodyShape, scales: Scales, cost: float) -> tuple[int, int] | None:
     between = [pair for pair in shape.inequalities if max(pair) < shape.variables]
     return between[0] if between else None
 

@@ -9,10 +9,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from loginfer.engine.native import rank as elimination
-from loginfer.engine.native import rank as product
+from loginfer.engine.native import factors
 from loginfer.engine.native import rank_diamond as diamond
-from loginfer.engine.native import rank_diamond as diamond_top
 from loginfer.engine.native.rank import rank_bodies, rank_general
 from loginfer.engine.native.rank_patterns import recognise
 from loginfer.errors import LimitError
@@ -185,7 +183,7 @@ def test_a_join_cut_into_blocks_has_the_same_result(graph, text, rows):
     pattern = parse_pattern(text)
     whole = rank_general(graph, pattern)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(elimination, "BLOCK_ROWS", rows)
+        patch.setattr(factors, "BLOCK_ROWS", rows)
         assert equal(rank_general(graph, pattern), whole)
 
 
@@ -238,8 +236,8 @@ def test_large_graphs_are_pruned_where_products_outnumber_two_paths(monkeypatch,
     graph, pattern = KnowledgeGraph.from_names(rows), parse_pattern("diamond")
     whole = rank_bodies(graph, pattern, 2)
     assert whole.nonzero == 4
-    monkeypatch.setattr(diamond_top, "MANY_TWO_PATHS", 1)
-    monkeypatch.setattr(diamond_top, "MANY_PRODUCTS", products)
+    monkeypatch.setattr(diamond, "MANY_TWO_PATHS", 1)
+    monkeypatch.setattr(diamond, "MANY_PRODUCTS", products)
     table = rank_bodies(graph, pattern, 2)
     assert equal(table, whole)
     assert (table.nonzero is None) == pruned
@@ -252,8 +250,8 @@ def test_the_largest_bodies_of_unconnected_parts_are_found_without_all_of_them(g
     pattern = parse_pattern("(x,_R,y), (z,_S,w), (w,_T,v), (u,type,_t) -> (x,_P,w)")
     whole = rank_bodies(graph, pattern)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(product, "PRODUCT_ROWS", rows)
-        patch.setattr(product, "check_rows", lambda rows: None)
+        patch.setattr(factors, "PRODUCT_ROWS", rows)
+        patch.setattr(factors, "check_rows", lambda rows: None)
         table = rank_bodies(graph, pattern, top)
     assert np.array_equal(table.predicates, whole.predicates[:top])
     assert np.array_equal(table.support, whole.support[:top])

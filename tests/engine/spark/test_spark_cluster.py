@@ -79,7 +79,7 @@ with spark_application(master, dict(word.split("=", 1) for word in small), f"{fo
     threading.Thread(target=lose_one, args=[running.context], daemon=True).start()
     code = run("--engine", "spark", "--out", f"{folder}/spark")
     print("built", code, "and lost a worker with a task", lost, flush=True)
-    application.Watch.__init__.__defaults__ = (5.0,)
+    application.WorkerWatch.__init__.__defaults__ = (5.0,)
     send(workers[1], signal.SIGKILL)
     print("ended with", run("--engine", "spark", "--out", f"{folder}/none"), flush=True)
 '''

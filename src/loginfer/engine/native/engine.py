@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.engine.binding import ABSENT, Bound, BoundAtom, bind, relation_of, separate
+from loginfer.engine.binding import ABSENT, Bound, bind, fits_head, head_values, relation_of, separate
 from loginfer.engine.interface import BodyTable, Derivations, Materialisation, Projection, Witnesses
 from loginfer.engine.native import join
 from loginfer.engine.native.join_kernels import assemble
@@ -153,14 +153,10 @@ class NativeEngine:
         bound = bind(rule, self.graph)
         if conclusion is None:
             return Witnesses(rule, join.witnesses(self.graph.index, bound, limit))
-        head = bound.head
-        values: dict[int, int] = {}
-        matches = head.relation == int(conclusion[1])
-        for term, value in ((head.subject, int(conclusion[0])), (head.object, int(conclusion[2]))):
-            matches &= 0 <= value < len(self.graph.entities)
-            matches &= (values.setdefault(term, value) if term >= 0 else ~term) == value
         rows = np.empty((0, len(bound.variables)), dtype=np.int32)
-        if matches:
+        values = head_values(bound.head, conclusion)
+        known = range(len(self.graph.entities))
+        if values is not None and int(conclusion[0]) in known and int(conclusion[2]) in known:
             found = join.witnesses(self.graph.index, substitute(bound, values), limit)
             rows = np.empty((len(found), len(bound.variables)), dtype=np.int32)
             for variable, value in values.items():
@@ -193,14 +189,10 @@ class NativeEngine:
 
     def derivations(self, rules: Sequence[Rule], triples: Triples) -> Derivations:
         """Return every pair of a triple and a rule that derives it in one step."""
-        triple = [np.empty(0, dtype=np.int64)]
-        rule = [np.empty(0, dtype=np.int64)]
-        for number, places, found in self._derivations(rules, triples, None):
-            triple.append(places[found])
-            rule.append(np.full(len(triple[-1]), number, dtype=np.int64))
-        all_triples, all_rules = np.concatenate(triple), np.concatenate(rule)
-        order = np.lexsort((all_rules, all_triples))
-        return Derivations(all_triples[order], all_rules[order])
+        return Derivations.of(
+            (places[found], np.full(np.count_nonzero(found), number, dtype=np.int64))
+            for number, places, found in self._derivations(rules, triples, None)
+        )
 
     def _derivations(
         self, rules: Sequence[Rule], triples: Triples, derived: npt.NDArray[np.bool_] | None
@@ -228,7 +220,7 @@ class NativeEngine:
                 pairs[head.relation] = np.ascontiguousarray(triples[places][:, ::2], dtype=np.int32)
             values = pairs[head.relation]
             if head.subject < 0 or head.object < 0 or head.subject == head.object:
-                matches = _matches(head, values)
+                matches = fits_head(head, *values.T)
                 places, values = places[matches], values[matches]
                 if not len(places):
                     continue
@@ -289,18 +281,6 @@ class NativeEngine:
             max_conclusions=self.max_conclusions,
             progress=progress,
         )
-
-
-def _matches(head: BoundAtom, values: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
-    """Return bool[n]: which pairs of subject and object a head with constants or a repetition fits."""
-    fits = np.ones(len(values), dtype=bool)
-    if head.subject < 0:
-        fits &= values[:, 0] == ~head.subject
-    if head.object < 0:
-        fits &= values[:, 1] == ~head.object
-    if head.subject == head.object:
-        fits &= values[:, 0] == values[:, 1]
-    return fits
 
 
 class _PlacesByRelation:

@@ -17,16 +17,16 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.engine.binding import Bound, Part, combine, separate
+from loginfer.engine.binding import BodyPart, Bound, combine, separate
 from loginfer.engine.interface import Projection
 from loginfer.engine.native import join_kernels as kernels
 from loginfer.engine.native.plan import (
     DOMAIN,
     VARIABLE,
     Body,
-    Plan,
+    BodyShape,
+    JoinPlan,
     Scales,
-    Shape,
     plan_check,
     plan_count,
     plan_first,
@@ -43,7 +43,7 @@ Int32 = npt.NDArray[np.int32]
 _NOTHING = np.empty(0, dtype=np.int32)
 
 
-class Search:
+class BodySearch:
     """A plan with a body's ids in it, and scratch memory: the arguments that all kernels share.
 
     Parameters
@@ -54,7 +54,7 @@ class Search:
         int32, ascending: the candidates of the first trunk variable, if not simply the domain of its plan.
     """
 
-    def __init__(self, index: RelationIndex, body: Body, plan: Plan, starts: Int32 | None = None) -> None:
+    def __init__(self, index: RelationIndex, body: Body, plan: JoinPlan, starts: Int32 | None = None) -> None:
         self.plan = plan
         relations = body.relations
         pointers, rows = index.rows([(relations[relation], direction) for relation, direction in plan.slots])
@@ -113,7 +113,7 @@ def support(index: RelationIndex, bound: Bound) -> int:
             rest = tuple(pair for pair in bound.inequalities if set(pair) != {a, b})
             without = replace(bound, inequalities=rest)
             return support(index, without) - support(index, rename(without, {b: a}))
-    search = Search(index, body, plan)
+    search = BodySearch(index, body, plan)
     counts = []
     for root in plan.free:
         found = int(kernels.count(root, False, search.arrays))
@@ -130,11 +130,11 @@ def exists(index: RelationIndex, bound: Bound) -> bool:
     body = Body.of(index, bound)
     if body is None:
         return False
-    return Search(index, body, plan_count(body.shape, body.scales)).free_parts_exist()
+    return BodySearch(index, body, plan_count(body.shape, body.scales)).free_parts_exist()
 
 
 @lru_cache(maxsize=4096)
-def _inequality_to_drop(shape: Shape, scales: Scales, cost: float) -> tuple[int, int] | None:
+def _inequality_to_drop(shape: BodyShape, scales: Scales, cost: float) -> tuple[int, int] | None:
     """Return the inequality a ≠ b for which B - B[a = b] promises much less work than B ∧ a ≠ b."""
     best = cost / 2
     found = None
@@ -309,13 +309,13 @@ def project_in_parts(
         begin = 1  # only a size above zero resumes the search
 
 
-def _prepare(index: RelationIndex, bound: Bound, wanted: tuple[int, ...]) -> Search | None:
-    """Plan a projection; None if the body has no witness, as can be seen at once."""
+def _prepare(index: RelationIndex, bound: Bound, wanted: tuple[int, ...]) -> BodySearch | None:
+    """JoinPlan a projection; None if the body has no witness, as can be seen at once."""
     body = Body.of(index, bound)
     if body is None:
         return None
     plan = _projection_plan(index, bound, body, wanted)
-    search = Search(index, body, plan, _starts(index, body, plan))
+    search = BodySearch(index, body, plan, _starts(index, body, plan))
     return search if search.free_parts_exist() else None
 
 
@@ -345,7 +345,7 @@ class _Room(threading.local):
 _room = _Room()
 
 
-def _marks(index: RelationIndex, plan: Plan) -> kernels.Marks:
+def _marks(index: RelationIndex, plan: JoinPlan) -> kernels.Marks:
     blocks = np.zeros(8 * (index.entities // 2048 + 1), dtype=np.uint8)
     return kernels.Marks(
         np.zeros(256 * len(blocks), dtype=np.uint8),
@@ -355,7 +355,7 @@ def _marks(index: RelationIndex, plan: Plan) -> kernels.Marks:
     )
 
 
-def _run_projection(index: RelationIndex, search: Search, limit: int) -> tuple[Int32, Int32]:
+def _run_projection(index: RelationIndex, search: BodySearch, limit: int) -> tuple[Int32, Int32]:
     """Run the projection kernel, giving it more room as often as it asks for it."""
     marks = _marks(index, search.plan)
     size, done = 0, False
@@ -370,8 +370,8 @@ def _run_projection(index: RelationIndex, search: Search, limit: int) -> tuple[I
         _room.leave()
 
 
-def _projection_plan(index: RelationIndex, bound: Bound, body: Body, wanted: tuple[int, ...]) -> Plan:
-    """Plan a projection from the end where the trunk meets less.
+def _projection_plan(index: RelationIndex, bound: Bound, body: Body, wanted: tuple[int, ...]) -> JoinPlan:
+    """JoinPlan a projection from the end where the trunk meets less.
 
     Averages say little about skewed relations, so where much is at stake the beginnings of both trunks are
     counted exactly.
@@ -383,7 +383,7 @@ def _projection_plan(index: RelationIndex, bound: Bound, body: Body, wanted: tup
     return min(plans, key=lambda plan: _steps(index, bound, body, plan))
 
 
-def _starts(index: RelationIndex, body: Body, plan: Plan) -> Int32 | None:
+def _starts(index: RelationIndex, body: Body, plan: JoinPlan) -> Int32 | None:
     """Return the values at which a plan's trunk starts; None if it starts with a list."""
     if plan.nodes[0, DOMAIN] < 0:
         return None
@@ -392,7 +392,7 @@ def _starts(index: RelationIndex, body: Body, plan: Plan) -> Int32 | None:
     return _reduced_starts(index, body, int(plan.nodes[0, VARIABLE]), starts)
 
 
-def _steps(index: RelationIndex, bound: Bound, body: Body, plan: Plan) -> int:
+def _steps(index: RelationIndex, bound: Bound, body: Body, plan: JoinPlan) -> int:
     """Return about how many values the trunk of a plan meets."""
     path = [int(v) for v in plan.nodes[: plan.trunk, VARIABLE]]
     first = _starts(index, body, plan)
@@ -444,7 +444,7 @@ def check(
     body = Body.of(index, bound)
     if body is None:
         return np.zeros(len(values), dtype=bool)
-    search = Search(index, body, plan_check(body.shape, body.scales, given))
+    search = BodySearch(index, body, plan_check(body.shape, body.scales, given))
     if not search.free_parts_exist():
         return np.zeros(len(values), dtype=bool)
     found = np.ones(len(values), dtype=bool) if asked is None else asked.copy()
@@ -470,7 +470,7 @@ def witnesses(index: RelationIndex, bound: Bound, limit: int | None = None) -> I
             f"a rule has {total:,} witnesses; at most {MAX_WITNESSES:,} can be listed", hint="give a limit"
         )
     ordered = total > max(wanted, _FEW_WITNESSES)
-    search = Search(index, body, plan_listing(body.shape, body.scales, ordered))
+    search = BodySearch(index, body, plan_listing(body.shape, body.scales, ordered))
     rows = np.empty((wanted if ordered else total, variables), dtype=np.int32)
     rows = rows[: kernels.listing(rows, search.arrays)]
     return rows if ordered else rows[np.lexsort(rows.T[::-1])][:wanted]
@@ -491,10 +491,10 @@ def first_witnesses(index: RelationIndex, bound: Bound, values: Int32) -> Int32:
         return np.full((len(values), len(bound.variables)), -1, dtype=np.int32)
     known = body
 
-    def smallest(part: Part, asked: Int32) -> Int32:
+    def smallest(part: BodyPart, asked: Int32) -> Int32:
         plan = plan_first(known.shape, known.scales, part.context, part.variables)
         rows = np.empty((len(asked), len(part.variables)), dtype=np.int32)
-        kernels.first(asked, rows, Search(index, known, plan).arrays)
+        kernels.first(asked, rows, BodySearch(index, known, plan).arrays)
         return rows
 
     return combine(bound, values, smallest)

@@ -1,21 +1,8 @@
-"""Semi-naive rounds.
-
-What the rules of one round conclude, until the round ends.
-
-The shape of a rule, which decides how its conclusions are found.
-
-Conclusions of a rule with any body, with one atom read from its delta, by the generic join.
-
-Conclusions of a rule whose body is a path, with one part of the body read from its delta.
-
-The delta is somewhere on the path. Going back from it gives, for each earlier node, the entities from which
-the delta can be reached; going forward from the first end is then confined to these.
-
-Materialisation: semi-naive evaluation of a program to its fixpoint.
+"""Materialisation: semi-naive evaluation of a program to its fixpoint.
 
 K_0 = K and K_{i+1} = T_R(K_i) ∪ K_i. A triple that is first in K_{i+1} has a witness with an atom that is
 first in K_i, so each round reads, for each rule, one atom after the other from what the last round added (its
-delta) and the other atoms from all of K_i.
+delta) and the other atoms from all of K_i. A body that is a path is walked; any other goes to the generic join.
 
 With negation there is one such sequence per stratum, each starting from all that the strata before it have
 derived; rounds are counted through.
@@ -31,12 +18,20 @@ import numpy as np
 
 from loginfer.engine.binding import Bound, BoundAtom, bind
 from loginfer.engine.interface import Materialisation, Projection
-from loginfer.engine.native import materialise_store as kernels
 from loginfer.engine.native.join import exists, project, too_many
-from loginfer.engine.native.materialise_store import LOW, NO_IDS, NO_KEYS, Members, Pairs, Store, pack
-from loginfer.engine.native.materialise_store import MaterialiseRelationsFlags as Flags
-from loginfer.engine.native.materialise_store import MaterialiseRelationsIds as Ids
-from loginfer.engine.native.materialise_store import MaterialiseRelationsKeys as Keys
+from loginfer.engine.native.materialise_store import (
+    LOW,
+    NO_IDS,
+    NO_KEYS,
+    Flags,
+    GrowingGraph,
+    GrowingPairs,
+    GrowingSet,
+    Ids,
+    Keys,
+    pack,
+    semijoin,
+)
 from loginfer.errors import LimitError
 from loginfer.kg import KnowledgeGraph
 from loginfer.kg.graph import RelationIndex
@@ -58,7 +53,7 @@ class Conclusions:
         Rounds before this one, and what they have added.
     """
 
-    def __init__(self, store: Store, limit: int | None, rounds: int = 0, total: int = 0) -> None:
+    def __init__(self, store: GrowingGraph, limit: int | None, rounds: int = 0, total: int = 0) -> None:
         self.store = store
         self.limit = limit
         self.total = total
@@ -109,7 +104,7 @@ class Conclusions:
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class PathEdge:
     """A binary atom on a path, from one variable to the next.
 
     Parameters
@@ -120,12 +115,12 @@ class Edge:
         Whether the atom is written the other way round.
     """
 
-    pairs: Pairs
+    pairs: GrowingPairs
     inverse: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class PathBody:
     """A body whose binary atoms form a path that starts at the head's (first) variable.
 
         (x0 E0 x1), (x1 E1 x2), …, with sets of entities that each xi must be in
@@ -148,24 +143,24 @@ class Path:
     """
 
     rule: Bound
-    edges: tuple[Edge, ...]
-    nodes: tuple[tuple[Members, ...], ...]
+    edges: tuple[PathEdge, ...]
+    nodes: tuple[tuple[GrowingSet, ...], ...]
     excluded: tuple[tuple[int, ...], ...]
     ends_differ: bool
 
     @property
-    def members(self) -> list[Members]:
+    def members(self) -> list[GrowingSet]:
         """The sets of all nodes, one after the other."""
         return [members for node in self.nodes for members in node]
 
     @property
-    def sources(self) -> list[Pairs | Members]:
+    def sources(self) -> list[GrowingPairs | GrowingSet]:
         """What the rule reads: the edges, then the sets."""
         return [*(edge.pairs for edge in self.edges), *self.members]
 
 
 @dataclass(frozen=True, slots=True)
-class Join:
+class JoinBody:
     """Any other body.
 
     Parameters
@@ -177,19 +172,19 @@ class Join:
     """
 
     rule: Bound
-    sources: list[Pairs | Members]
+    sources: list[GrowingPairs | GrowingSet]
 
 
-Shape: TypeAlias = Path | Join
+MaterialisedBody: TypeAlias = PathBody | JoinBody
 
 
-def shape_of(rule: Bound, store: Store) -> Shape:
+def shape_of(rule: Bound, store: GrowingGraph) -> MaterialisedBody:
     """Return a rule's body as a path if it is one."""
     path = None if rule.negations else _path(rule, store)
-    return path or Join(rule, [store.source(atom) for atom in rule.atoms])
+    return path or JoinBody(rule, [store.source(atom) for atom in rule.atoms])
 
 
-def _path(rule: Bound, store: Store) -> Path | None:
+def _path(rule: Bound, store: GrowingGraph) -> PathBody | None:
     edges = [atom for atom in rule.atoms if _is_edge(atom)]
     others = [atom for atom in rule.atoms if not _is_edge(atom)]
     head = list(dict.fromkeys(t for t in (rule.head.subject, rule.head.object) if t >= 0))
@@ -206,15 +201,15 @@ def _path(rule: Bound, store: Store) -> Path | None:
             ends_differ = True
         else:
             return None
-    nodes: list[list[Members]] = [[] for _ in order]
+    nodes: list[list[GrowingSet]] = [[] for _ in order]
     for atom in others:
         found = store.unary(atom)
         if found is None:
             return None
         nodes[order.index(max(atom.subject, atom.object))].append(found)
-    return Path(
+    return PathBody(
         rule,
-        tuple(Edge(store.pairs[atom.relation], inverse) for atom, inverse in steps),
+        tuple(PathEdge(store.pairs[atom.relation], inverse) for atom, inverse in steps),
         tuple(tuple(node) for node in nodes),
         tuple(tuple(node) for node in excluded),
         ends_differ,
@@ -274,7 +269,7 @@ class JoinRound:
         The graph before the first round.
     """
 
-    def __init__(self, joins: Iterable[Join], graph: KnowledgeGraph) -> None:
+    def __init__(self, joins: Iterable[JoinBody], graph: KnowledgeGraph) -> None:
         self._ids: dict[int, int] = {}
         self._negated: dict[int, int] = {}
         pairs: list[tuple[Ids, Ids]] = []
@@ -290,7 +285,7 @@ class JoinRound:
                     pairs.append(graph.index.pairs(negation.relation))
         self._index = index_of_pairs(pairs, len(graph.entities))
 
-    def _body(self, join: Join, part: int) -> Bound:
+    def _body(self, join: JoinBody, part: int) -> Bound:
         atoms = tuple(
             replace(atom, relation=self._ids[id(source)] + (i == part))
             for i, (atom, source) in enumerate(zip(join.rule.atoms, join.sources, strict=True))
@@ -298,15 +293,15 @@ class JoinRound:
         negations = tuple(replace(n, relation=self._negated[n.relation]) for n in join.rule.negations)
         return replace(join.rule, atoms=atoms, negations=negations)
 
-    def exists(self, join: Join, part: int) -> bool:
+    def exists(self, join: JoinBody, part: int) -> bool:
         """Say whether the body has a witness with one atom in its delta."""
         return exists(self._index, self._body(join, part))
 
-    def members(self, join: Join, part: int, variable: int) -> Ids:
+    def members(self, join: JoinBody, part: int, variable: int) -> Ids:
         """Return the values of a variable in such witnesses."""
         return project(self._index, self._body(join, part), (variable,), MOST).left
 
-    def pairs(self, join: Join, part: int, limit: int) -> Projection:
+    def pairs(self, join: JoinBody, part: int, limit: int) -> Projection:
         """Return the values of the head's two variables in such witnesses.
 
         Raises
@@ -325,12 +320,12 @@ def index_of_pairs(pairs: Sequence[tuple[Ids, Ids]], entities: int) -> RelationI
     return RelationIndex(np.column_stack([subjects, relations, objects]), entities, len(pairs))
 
 
-def _all_keys(source: Pairs | Members, constant: int) -> Keys:
-    return source.keys if isinstance(source, Pairs) else pack(source.members, constant)
+def _all_keys(source: GrowingPairs | GrowingSet, constant: int) -> Keys:
+    return source.keys if isinstance(source, GrowingPairs) else pack(source.members, constant)
 
 
-def _delta_keys(source: Pairs | Members, constant: int) -> Keys:
-    return source.delta if isinstance(source, Pairs) else pack(np.sort(source.delta), constant)
+def _delta_keys(source: GrowingPairs | GrowingSet, constant: int) -> Keys:
+    return source.delta if isinstance(source, GrowingPairs) else pack(np.sort(source.delta), constant)
 
 
 def _columns(keys: Keys) -> tuple[Ids, Ids]:
@@ -345,8 +340,11 @@ ROOM = 1 << 21
 Masks: TypeAlias = list[Flags | None]
 
 
-def path_pairs(path: Path, part: int, store: Store, known: Pairs) -> Iterator[Keys]:
+def path_pairs(path: PathBody, part: int, store: GrowingGraph, known: GrowingPairs) -> Iterator[Keys]:
     """Yield pairs (first end, last end) that follow, each at most once.
+
+    The delta is somewhere on the path. Going back from it gives, for each earlier node, the entities from which
+    the delta can be reached; going forward from the first end is then confined to these.
 
     Parameters
     ----------
@@ -357,7 +355,7 @@ def path_pairs(path: Path, part: int, store: Store, known: Pairs) -> Iterator[Ke
     store
         The triples.
     known
-        Pairs that need not be yielded.
+        GrowingPairs that need not be yielded.
     """
     masks = _masks(path, store)
     at, members, keys = _delta(path, part, masks)
@@ -370,7 +368,7 @@ def path_pairs(path: Path, part: int, store: Store, known: Pairs) -> Iterator[Ke
         yield found[found >> 32 != found & LOW] if path.ends_differ else found
 
 
-def path_members(path: Path, part: int, store: Store, known: Flags | None) -> Ids:
+def path_members(path: PathBody, part: int, store: GrowingGraph, known: Flags | None) -> Ids:
     """Return the first ends that follow.
 
     Parameters
@@ -395,11 +393,11 @@ def path_members(path: Path, part: int, store: Store, known: Flags | None) -> Id
         ahead = masks[at + 1]
         towards = path.edges[at].pairs.adjacency(path.edges[at].inverse)
         allowed = store.everything if ahead is None else ahead
-        members = kernels.semijoin(members, towards.pointers, towards.values, allowed)
+        members = semijoin(members, towards.pointers, towards.values, allowed)
     return _go_back(path, store, masks, members, at)
 
 
-def _masks(path: Path, store: Store) -> Masks:
+def _masks(path: PathBody, store: GrowingGraph) -> Masks:
     masks: Masks = []
     for node, excluded in zip(path.nodes, path.excluded, strict=True):
         mask = None
@@ -416,7 +414,7 @@ def _both(left: Flags | None, right: Flags) -> Flags:
     return right if left is None else left & right
 
 
-def _node(path: Path, part: int) -> int:
+def _node(path: PathBody, part: int) -> int:
     """Return the node that a part beyond the edges constrains."""
     part -= len(path.edges)
     for node, sets in enumerate(path.nodes):
@@ -426,7 +424,7 @@ def _node(path: Path, part: int) -> int:
     raise IndexError(part)
 
 
-def _delta(path: Path, part: int, masks: Masks) -> tuple[int, Ids, Keys]:
+def _delta(path: PathBody, part: int, masks: Masks) -> tuple[int, Ids, Keys]:
     """Return the node at which the delta stands, its entities there and, for an edge, its pairs."""
     if part >= len(path.edges):
         node = _node(path, part)
@@ -451,7 +449,7 @@ def _delta(path: Path, part: int, masks: Masks) -> tuple[int, Ids, Keys]:
     return part, subjects[first], keys
 
 
-def _able(path: Path, store: Store, ahead: Flags | None, node: int) -> Flags:
+def _able(path: PathBody, store: GrowingGraph, ahead: Flags | None, node: int) -> Flags:
     """Return bool[entities]: from where one step of the path leads to an entity that may be ahead."""
     edge = path.edges[node]
     keys = edge.pairs.keys
@@ -461,7 +459,7 @@ def _able(path: Path, store: Store, ahead: Flags | None, node: int) -> Flags:
     return able
 
 
-def _go_back(path: Path, store: Store, masks: Masks, members: Ids, at: int) -> Ids:
+def _go_back(path: PathBody, store: GrowingGraph, masks: Masks, members: Ids, at: int) -> Ids:
     """Return the first ends from which a node's `members` can be reached; confine the masks to the way."""
     for node in range(at - 1, -1, -1):
         if not len(members):
@@ -478,7 +476,7 @@ def _go_back(path: Path, store: Store, masks: Masks, members: Ids, at: int) -> I
 
 
 def _go_forward(
-    path: Path, part: int, store: Store, masks: Masks, known: Pairs, frontier: Keys, step: int
+    path: PathBody, part: int, store: GrowingGraph, masks: Masks, known: GrowingPairs, frontier: Keys, step: int
 ) -> Iterator[Keys]:
     """Yield the pairs (first end, last end) that a frontier leads to from one step on."""
     if step == len(path.edges):
@@ -554,7 +552,7 @@ def _materialise(
 ) -> Materialisation:
     """Apply the rules of one stratum to what the ones before it have left, until nothing new follows."""
     program = [bound for bound in dict.fromkeys(bind(rule, graph) for rule in rules) if not bound.empty]
-    store = Store(graph, program)
+    store = GrowingGraph(graph, program)
     shapes = [shape_of(rule, store) for rule in program if rule.atoms]
     earlier = before[-1].rounds if before else 0
     conclusions = Conclusions(store, max_triples, earlier, sum(map(len, before)))
@@ -577,14 +575,16 @@ def _materialise(
             progress(f"round {rounds}", conclusions.total, None)
 
 
-def _apply(shapes: Sequence[Shape], graph: KnowledgeGraph, conclusions: Conclusions, max_conclusions: int) -> None:
+def _apply(
+    shapes: Sequence[MaterialisedBody], graph: KnowledgeGraph, conclusions: Conclusions, max_conclusions: int
+) -> None:
     """Add what the rules conclude from the deltas."""
-    joins: list[tuple[Join, list[int]]] = []
+    joins: list[tuple[JoinBody, list[int]]] = []
     for shape in shapes:
         parts = _new_parts(shape)
-        if parts and isinstance(shape, Join):
+        if parts and isinstance(shape, JoinBody):
             joins.append((shape, parts))
-        elif isinstance(shape, Path):
+        elif isinstance(shape, PathBody):
             for part in parts:
                 _apply_path(shape, part, conclusions.store, conclusions)
     if joins:
@@ -594,7 +594,7 @@ def _apply(shapes: Sequence[Shape], graph: KnowledgeGraph, conclusions: Conclusi
                 _apply_join(join, part, layout, conclusions, max_conclusions)
 
 
-def _new_parts(shape: Shape) -> list[int]:
+def _new_parts(shape: MaterialisedBody) -> list[int]:
     """Return the places of a body at which a witness can have its first new triple.
 
     All triples before the first new one are old; where there are no old ones, it is no later.
@@ -610,7 +610,7 @@ def _new_parts(shape: Shape) -> list[int]:
     return parts
 
 
-def _apply_path(path: Path, part: int, store: Store, conclusions: Conclusions) -> None:
+def _apply_path(path: PathBody, part: int, store: GrowingGraph, conclusions: Conclusions) -> None:
     head = path.rule.head
     if not _has_two_variables(head):
         members = store.sets.get((head.relation, ~head.object))
@@ -625,7 +625,7 @@ def _apply_path(path: Path, part: int, store: Store, conclusions: Conclusions) -
             conclusions.check(new)
 
 
-def _apply_join(join: Join, part: int, layout: JoinRound, conclusions: Conclusions, max_conclusions: int) -> None:
+def _apply_join(join: JoinBody, part: int, layout: JoinRound, conclusions: Conclusions, max_conclusions: int) -> None:
     head = join.rule.head
     if _has_two_variables(head):
         known = len(conclusions.store.pairs[head.relation])

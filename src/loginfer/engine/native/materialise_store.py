@@ -1,21 +1,14 @@
-"""Growing relations.
-
-Compiled loops of the materialisation.
+"""The growing set of triples K_i during a materialisation, and the compiled loops over it.
 
 A pair (s, o) is one int64 key, `s << 32 | o`; the extension of a relation is a sorted array of distinct keys.
 An adjacency is (pointers, values): the neighbours of x are `values[pointers[x]:pointers[x + 1]]`.
 A frontier is an array of keys (start, reached), grouped by ascending start, distinct but in any order within
 one start.
-
-Extensions that grow during a materialisation: pairs of a relation, members of a type.
-
-The growing set of triples K_i during a materialisation.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -56,31 +49,6 @@ def split(triples: Ids, offsets: Keys, size: int) -> Keys:
             keys[place] = (np.int64(triples[i, 0]) << 32) | np.int64(triples[i, 2])
             offsets[relation] = place + 1
     return keys
-
-
-@kernel
-def adjacency(keys: Keys, entities: int, inverse: bool) -> tuple[Ids, Ids]:
-    """Return row pointers int32[entities + 1] and values of a relation or of its inverse, rows ascending."""
-    shift = 0 if inverse else 32
-    pointers = np.zeros(entities + 1, dtype=np.int32)
-    for key in keys:
-        pointers[((key >> shift) & LOW) + 1] += 1
-    for x in range(entities):
-        pointers[x + 1] += pointers[x]
-    values = np.empty(len(keys), dtype=np.int32)
-    if inverse:
-        # A stable counting sort: subjects stay ascending within each object.
-        for key in keys:
-            o = key & LOW
-            values[pointers[o]] = key >> 32
-            pointers[o] += 1
-        for x in range(entities, 0, -1):
-            pointers[x] = pointers[x - 1]
-        pointers[0] = 0
-    else:
-        for i in range(len(keys)):
-            values[i] = keys[i] & LOW
-    return pointers, values
 
 
 @kernel
@@ -352,22 +320,16 @@ def place(keys: Keys, depth: Ids, relation: int, ends: Keys, triples: Ids, depth
             ends[s] = at + 1
 
 
-MaterialiseRelationsKeys: TypeAlias = npt.NDArray[np.int64]
-MaterialiseRelationsIds: TypeAlias = npt.NDArray[np.int32]
-MaterialiseRelationsFlags: TypeAlias = npt.NDArray[np.bool_]
-MaterialiseRelationsWords: TypeAlias = npt.NDArray[np.uint64]
-
-
 # A relation's latest pairs wait in a small array of their own until they are this part of all its pairs:
 # thousands of rounds that add little must not copy what is known each time.
 RECENT_PART = 8
 
-NO_KEYS: MaterialiseRelationsKeys = np.empty(0, dtype=np.int64)
-NO_WORDS: MaterialiseRelationsWords = np.empty((0, 0), dtype=np.uint64)
-NO_IDS: MaterialiseRelationsIds = np.empty(0, dtype=np.int32)
+NO_KEYS: Keys = np.empty(0, dtype=np.int64)
+NO_WORDS: Words = np.empty((0, 0), dtype=np.uint64)
+NO_IDS: Ids = np.empty(0, dtype=np.int32)
 
 
-def pack(subjects: npt.ArrayLike, objects: npt.ArrayLike) -> MaterialiseRelationsKeys:
+def pack(subjects: npt.ArrayLike, objects: npt.ArrayLike) -> Keys:
     """Return the keys `s << 32 | o` of pairs."""
     keys = np.asarray(subjects).astype(np.int64)
     keys <<= 32
@@ -375,7 +337,7 @@ def pack(subjects: npt.ArrayLike, objects: npt.ArrayLike) -> MaterialiseRelation
     return keys
 
 
-def swap(keys: MaterialiseRelationsKeys, entities: int) -> MaterialiseRelationsKeys:
+def swap(keys: Keys, entities: int) -> Keys:
     """Return sorted pairs the other way round, sorted again."""
     if 8 * len(keys) >= entities:
         return swapped(keys, entities)
@@ -384,25 +346,29 @@ def swap(keys: MaterialiseRelationsKeys, entities: int) -> MaterialiseRelationsK
     return turned
 
 
-class Adjacency:
-    """The neighbours of each entity.
+class Neighbours:
+    """The neighbours of each entity: those of x are `values[pointers[x]:pointers[x + 1]]`, ascending.
 
     Parameters
     ----------
-    pointers, values
-        The neighbours of x are `values[pointers[x]:pointers[x + 1]]`, ascending.
+    keys
+        Sorted pairs.
+    entities
+        Size of the vocabulary.
     """
 
     __slots__ = ("_longest", "long_rows", "long_words", "pointers", "values")
 
-    def __init__(self, pointers: MaterialiseRelationsIds, values: MaterialiseRelationsIds) -> None:
-        self.pointers = pointers
-        self.values = values
+    def __init__(self, keys: Keys, entities: int) -> None:
+        degrees = np.bincount(keys >> 32, minlength=entities)
+        self.pointers: Ids = np.zeros(entities + 1, dtype=np.int32)
+        np.cumsum(degrees, out=self.pointers[1:])
+        self.values: Ids = (keys & LOW).astype(np.int32)
         self.long_rows = NO_IDS
         self.long_words = NO_WORDS
-        self._longest = int(np.diff(pointers).max(initial=0))
+        self._longest = int(degrees.max(initial=0))
 
-    def prepare(self, frontier: MaterialiseRelationsKeys) -> None:
+    def prepare(self, frontier: Keys) -> None:
         """Make bitmaps of long rows if a step from this frontier will use them often enough.
 
         A row is long if its bitmap takes no more memory than the row, so that adding up bitmaps is quicker,
@@ -415,7 +381,7 @@ class Adjacency:
             self.long_rows, self.long_words = bitmaps(self.pointers, self.values, least)
 
 
-class Pairs:
+class GrowingPairs:
     """The extension of one relation, with the round in which each pair appeared.
 
     Parameters
@@ -426,22 +392,22 @@ class Pairs:
         Size of the vocabulary.
     """
 
-    def __init__(self, keys: MaterialiseRelationsKeys, entities: int) -> None:
+    def __init__(self, keys: Keys, entities: int) -> None:
         self.entities = entities
         self.base = keys
-        self.base_depth: MaterialiseRelationsIds = np.zeros(len(keys), dtype=np.int32)
+        self.base_depth: Ids = np.zeros(len(keys), dtype=np.int32)
         self.recent = NO_KEYS
         self.recent_depth = NO_IDS
         self.delta = keys
-        self._adjacency: dict[bool, Adjacency] = {}
-        self._delta_adjacency: dict[bool, Adjacency] = {}
-        self._delta_swapped: MaterialiseRelationsKeys | None = None
+        self._adjacency: dict[bool, Neighbours] = {}
+        self._delta_adjacency: dict[bool, Neighbours] = {}
+        self._delta_swapped: Keys | None = None
 
     def __len__(self) -> int:
         return len(self.base) + len(self.recent)
 
     @property
-    def keys(self) -> MaterialiseRelationsKeys:
+    def keys(self) -> Keys:
         """All pairs, sorted."""
         self._settle()
         return self.base
@@ -456,7 +422,7 @@ class Pairs:
             self.base, self.base_depth = merge(self.base, self.base_depth, self.recent, self.recent_depth)
             self.recent, self.recent_depth = NO_KEYS, NO_IDS
 
-    def advance(self, delta: MaterialiseRelationsKeys, depth: int) -> None:
+    def advance(self, delta: Keys, depth: int) -> None:
         """Make these new, sorted pairs the delta."""
         self.delta = delta
         self._delta_adjacency.clear()
@@ -472,24 +438,25 @@ class Pairs:
         if len(self.recent) * RECENT_PART > len(self.base):
             self._settle()
 
-    def adjacency(self, inverse: bool) -> Adjacency:
+    def adjacency(self, inverse: bool) -> Neighbours:
         """Return the successors of each entity; predecessors with `inverse`."""
         found = self._adjacency.get(inverse)
         if found is None:
-            found = self._adjacency[inverse] = Adjacency(*adjacency(self.keys, self.entities, inverse))
+            found = self._adjacency[inverse] = Neighbours(
+                swap(self.keys, self.entities) if inverse else self.keys, self.entities
+            )
         return found
 
-    def delta_adjacency(self, inverse: bool) -> Adjacency:
+    def delta_adjacency(self, inverse: bool) -> Neighbours:
         """Return the same for the delta alone."""
         if not self.old:
             return self.adjacency(inverse)
         found = self._delta_adjacency.get(inverse)
         if found is None:
-            found = Adjacency(*adjacency(self.delta, self.entities, inverse))
-            self._delta_adjacency[inverse] = found
+            found = self._delta_adjacency[inverse] = Neighbours(self.delta_keys(inverse), self.entities)
         return found
 
-    def delta_keys(self, inverse: bool) -> MaterialiseRelationsKeys:
+    def delta_keys(self, inverse: bool) -> Keys:
         """Return the pairs of the delta, sorted; (object, subject) with `inverse`."""
         if not inverse:
             return self.delta
@@ -498,7 +465,7 @@ class Pairs:
         return self._delta_swapped
 
 
-class Members:
+class GrowingSet:
     """A set of entities with the round in which each entered: the extension of (x, type, t) for one t.
 
     Parameters
@@ -509,12 +476,12 @@ class Members:
         Size of the vocabulary.
     """
 
-    def __init__(self, members: MaterialiseRelationsIds, entities: int) -> None:
-        self.mask: MaterialiseRelationsFlags = np.zeros(entities, dtype=np.bool_)
+    def __init__(self, members: Ids, entities: int) -> None:
+        self.mask: Flags = np.zeros(entities, dtype=np.bool_)
         self.mask[members] = True
         self.size = len(members)
         self.delta = members
-        self.history: list[tuple[int, MaterialiseRelationsIds]] = []
+        self.history: list[tuple[int, Ids]] = []
 
     def __len__(self) -> int:
         return self.size
@@ -525,11 +492,11 @@ class Members:
         return self.size - len(self.delta)
 
     @property
-    def members(self) -> MaterialiseRelationsIds:
+    def members(self) -> Ids:
         """All members, ascending."""
         return np.flatnonzero(self.mask).astype(np.int32)
 
-    def advance(self, candidates: MaterialiseRelationsIds, depth: int) -> None:
+    def advance(self, candidates: Ids, depth: int) -> None:
         """Make those candidates that are not members yet the delta."""
         self.delta = absorb(self.mask, candidates) if len(candidates) else NO_IDS
         if len(self.delta):
@@ -539,11 +506,11 @@ class Members:
 
 # Sets of entities take one byte an entity each; beyond this much they are kept as pairs instead.
 MASK_BYTES = 512 * 2**20
-# The marks in `Store.seen` are int32.
+# The marks in `GrowingGraph.seen` are int32.
 LAST_STAMP = 2**31 - 1
 
 
-class Store:
+class GrowingGraph:
     """K_i, as far as a program can see it.
 
     A relation whose every atom in the program has a constant object, such as `type` in most programs, is
@@ -560,12 +527,12 @@ class Store:
 
     def __init__(self, graph: KnowledgeGraph, program: Sequence[Bound]) -> None:
         self.entities = len(graph.entities)
-        self.everything: MaterialiseRelationsFlags = np.ones(self.entities, dtype=np.bool_)
-        self.pairs: dict[int, Pairs] = {}
-        self.sets: dict[tuple[int, int], Members] = {}
-        self._views: dict[int, dict[tuple[int, int], Members]] = {}
+        self.everything: Flags = np.ones(self.entities, dtype=np.bool_)
+        self.pairs: dict[int, GrowingPairs] = {}
+        self.sets: dict[tuple[int, int], GrowingSet] = {}
+        self._views: dict[int, dict[tuple[int, int], GrowingSet]] = {}
         self._masks_left = MASK_BYTES // max(self.entities, 1)
-        self.seen: MaterialiseRelationsIds = np.zeros(self.entities, dtype=np.int32)
+        self.seen: Ids = np.zeros(self.entities, dtype=np.int32)
         self.stamp = 0
         self._load(graph, program)
 
@@ -589,21 +556,21 @@ class Store:
         keys = split(graph.triples, offsets, int(starts[-1]))
         parts = {r: keys[starts[i] : starts[i + 1]] for i, r in enumerate(wanted)}
         for relation in sorted(as_pairs):
-            self.pairs[relation] = Pairs(parts[relation], self.entities)
-        turned: dict[int, MaterialiseRelationsKeys] = {}
+            self.pairs[relation] = GrowingPairs(parts[relation], self.entities)
+        turned: dict[int, Keys] = {}
         for relation, constant in as_sets:
             if relation not in turned:
                 turned[relation] = swap(parts[relation], self.entities)
             row = _row(turned[relation], constant)
-            self.sets[relation, constant] = Members(row, self.entities)
+            self.sets[relation, constant] = GrowingSet(row, self.entities)
 
-    def source(self, atom: BoundAtom) -> Pairs | Members:
+    def source(self, atom: BoundAtom) -> GrowingPairs | GrowingSet:
         """Return where an atom's triples are."""
         if atom.relation in self.pairs:
             return self.pairs[atom.relation]
         return self.sets[atom.relation, ~atom.object]
 
-    def unary(self, atom: BoundAtom) -> Members | None:
+    def unary(self, atom: BoundAtom) -> GrowingSet | None:
         """Return the set that an atom with one variable stands for; None if it cannot be kept as a set."""
         if atom.relation not in self.pairs:
             return self.sets[atom.relation, ~atom.object]
@@ -613,19 +580,19 @@ class Store:
             if not self._masks_left:
                 return None
             self._masks_left -= 1
-            views[kind] = Members(_view(self.pairs[atom.relation].keys, kind), self.entities)
+            views[kind] = GrowingSet(_view(self.pairs[atom.relation].keys, kind), self.entities)
         return views[kind]
 
     def expand(
         self,
-        frontier: MaterialiseRelationsKeys,
+        frontier: Keys,
         first: int,
         room: int,
-        towards: Adjacency,
-        allowed: MaterialiseRelationsFlags | None,
-        known: Pairs | None = None,
-    ) -> tuple[MaterialiseRelationsKeys, int]:
-        """Go one step from a frontier; see `materialise_kernels.expand`."""
+        towards: Neighbours,
+        allowed: Flags | None,
+        known: GrowingPairs | None = None,
+    ) -> tuple[Keys, int]:
+        """Go one step from a frontier; see `expand`."""
         if self.stamp + len(frontier) >= LAST_STAMP:
             self.seen[:] = 0
             self.stamp = 0
@@ -646,12 +613,7 @@ class Store:
         )
         return found, first
 
-    def advance(
-        self,
-        depth: int,
-        keys: dict[int, list[MaterialiseRelationsKeys]],
-        members: dict[tuple[int, int], list[MaterialiseRelationsIds]],
-    ) -> int:
+    def advance(self, depth: int, keys: dict[int, list[Keys]], members: dict[tuple[int, int], list[Ids]]) -> int:
         """Add a round's conclusions and make those that are new the deltas; return how many are."""
         added = 0
         for relation, pairs in self.pairs.items():
@@ -674,7 +636,7 @@ class Store:
 
     def collect(self, rounds: int) -> Materialisation:
         """Return all triples that were added."""
-        parts: list[tuple[int, MaterialiseRelationsKeys, MaterialiseRelationsIds]] = []
+        parts: list[tuple[int, Keys, Ids]] = []
         for relation, pairs in self.pairs.items():
             parts.append((relation, pairs.keys, pairs.base_depth))
         for (relation, constant), extension in self.sets.items():
@@ -693,18 +655,18 @@ class Store:
         return Materialisation(triples, depths, rounds)
 
 
-def _row(keys: MaterialiseRelationsKeys, first: int) -> MaterialiseRelationsIds:
+def _row(keys: Keys, first: int) -> Ids:
     """Return the second parts of the sorted pairs that begin with `first`."""
     low, high = np.searchsorted(keys, pack([first, first + 1], 0))
-    row: MaterialiseRelationsIds = (keys[low:high] & LOW).astype(np.int32)
+    row: Ids = (keys[low:high] & LOW).astype(np.int32)
     return row
 
 
-def _view(keys: MaterialiseRelationsKeys, kind: tuple[int, int]) -> MaterialiseRelationsIds:
+def _view(keys: Keys, kind: tuple[int, int]) -> Ids:
     """Return the entities x for which (x, c), (c, x) or (x, x) is among the pairs; c is given as ~c."""
     subject, object_ = kind
     if subject < 0:
         return _row(keys, ~subject)
     wanted = (keys & LOW) == (~object_ if object_ < 0 else keys >> 32)
-    found: MaterialiseRelationsIds = (keys[wanted] >> 32).astype(np.int32)
+    found: Ids = (keys[wanted] >> 32).astype(np.int32)
     return found

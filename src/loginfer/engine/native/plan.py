@@ -1,6 +1,4 @@
-"""Variable order and checks.
-
-In which order to bind a body's variables, and what to check when: plans for the join kernels.
+"""In which order to bind a body's variables, and what to check when: plans for the join kernels.
 
 A plan is a forest over the variables of a body. Below a node stand only variables whose constraints with
 the rest of the body go through the node's variable or its ancestors'; so the subtrees of a node are
@@ -20,10 +18,6 @@ earlier level, a value already tried under the same earlier values is skipped (*
 
 Plans know neither ids nor relations: thousands of rules share one, so they are cached by shape and rough
 sizes. Terms are numbers: variables 0 … v - 1, then constants.
-
-Making plans: which variable next, and what hangs below it (see `plan`).
-
-Bodies over the ids of an index, and bodies made from them.
 """
 
 from __future__ import annotations
@@ -40,7 +34,7 @@ import numpy.typing as npt
 from loginfer.engine.binding import Bound, BoundAtom, BoundNegation
 from loginfer.kg.graph import FORWARD, INVERSE, RelationIndex
 
-# Columns of `Plan.nodes`. They are compiled into `join_kernels`, whose cache does not see changes here.
+# Columns of `JoinPlan.nodes`. They are compiled into `join_kernels`, whose cache does not see changes here.
 VARIABLE = 0  # which variable the node binds
 LISTS = 1  # constraints[LISTS:LOOPS]: adjacency lists whose intersection holds the candidates
 LOOPS = 2  # constraints[LOOPS:LOOPS_END]: the candidate must be in its own list of these rows
@@ -66,7 +60,7 @@ Scales = tuple[tuple[int, int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class BodyShape:
     """A body without ids: what a plan depends on.
 
     Parameters
@@ -98,7 +92,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class JoinPlan:
     """A plan as kernels read it.
 
     Parameters
@@ -136,7 +130,7 @@ class Plan:
     cost: float
 
 
-def abstract(bound: Bound) -> tuple[Shape, tuple[int, ...], tuple[int, ...], list[BoundAtom]]:
+def abstract(bound: Bound) -> tuple[BodyShape, tuple[int, ...], tuple[int, ...], list[BoundAtom]]:
     """Return a body's shape, its relations and constants in order, and its atoms without variables."""
     variables = len(bound.variables)
     relations: dict[int, int] = {}
@@ -163,21 +157,21 @@ def abstract(bound: Bound) -> tuple[Shape, tuple[int, ...], tuple[int, ...], lis
         for negation in bound.negations
         if negation.variables
     )
-    shape = Shape(variables, len(constants), tuple(atoms), inequalities, absent)
+    shape = BodyShape(variables, len(constants), tuple(atoms), inequalities, absent)
     return shape, tuple(relations), tuple(constants), ground
 
 
 @lru_cache(maxsize=4096)
-def plan_count(shape: Shape, scales: Scales) -> Plan:
-    """Plan the number of witnesses: one free subtree per component of the body."""
+def plan_count(shape: BodyShape, scales: Scales) -> JoinPlan:
+    """JoinPlan the number of witnesses: one free subtree per component of the body."""
     builder = _Builder(shape, scales)
     builder.hang_all(sorted(_used(shape)), [], recurring=False)
     return builder.finish()
 
 
 @lru_cache(maxsize=4096)
-def plan_check(shape: Shape, scales: Scales, given: tuple[int, ...]) -> Plan:
-    """Plan the question whether values of some variables (the trunk) extend to a witness."""
+def plan_check(shape: BodyShape, scales: Scales, given: tuple[int, ...]) -> JoinPlan:
+    """JoinPlan the question whether values of some variables (the trunk) extend to a witness."""
     builder = _Builder(shape, scales)
     for variable in given:
         builder.trunk_node(variable, given=True)
@@ -186,8 +180,8 @@ def plan_check(shape: Shape, scales: Scales, given: tuple[int, ...]) -> Plan:
 
 
 @lru_cache(maxsize=4096)
-def plan_projection(shape: Shape, scales: Scales, wanted: tuple[int, ...]) -> tuple[Plan, ...]:
-    """Plan the distinct values of one variable, or of a pair: then there are two plans.
+def plan_projection(shape: BodyShape, scales: Scales, wanted: tuple[int, ...]) -> tuple[JoinPlan, ...]:
+    """JoinPlan the distinct values of one variable, or of a pair: then there are two plans.
 
     The trunk leads from one to the other, from the first or from the second.
     """
@@ -206,8 +200,8 @@ def plan_projection(shape: Shape, scales: Scales, wanted: tuple[int, ...]) -> tu
 
 
 @lru_cache(maxsize=4096)
-def plan_listing(shape: Shape, scales: Scales, ordered: bool) -> Plan:
-    """Plan the list of all witnesses: every variable is on the trunk.
+def plan_listing(shape: BodyShape, scales: Scales, ordered: bool) -> JoinPlan:
+    """JoinPlan the list of all witnesses: every variable is on the trunk.
 
     Parameters
     ----------
@@ -232,8 +226,8 @@ def plan_listing(shape: Shape, scales: Scales, ordered: bool) -> Plan:
 
 
 @lru_cache(maxsize=4096)
-def plan_first(shape: Shape, scales: Scales, context: tuple[int, ...], part: tuple[int, ...]) -> Plan:
-    """Plan the smallest witness of a part of a body, given values of its context that have one.
+def plan_first(shape: BodyShape, scales: Scales, context: tuple[int, ...], part: tuple[int, ...]) -> JoinPlan:
+    """JoinPlan the smallest witness of a part of a body, given values of its context that have one.
 
     The trunk holds the context, then the part's variables in their order. Each level looks ahead, so that
     the first value that passes is the right one.
@@ -250,7 +244,7 @@ def plan_first(shape: Shape, scales: Scales, context: tuple[int, ...], part: tup
 class _Builder:
     """A plan in the making."""
 
-    def __init__(self, shape: Shape, scales: Scales) -> None:
+    def __init__(self, shape: BodyShape, scales: Scales) -> None:
         self.shape = shape
         self.scales = scales
         self.bound: set[int] = set(range(shape.variables, shape.variables + shape.constants))
@@ -505,10 +499,10 @@ class _Builder:
         lists = [term for _, term in self.constraints[row[LISTS] : row[ABSENT_END]]]
         return lists + self.differs[row[DIFFERS] : row[DIFFERS_END]]
 
-    def finish(self) -> Plan:
+    def finish(self) -> JoinPlan:
         """Return the plan."""
         widest = max((row[LOOPS] - row[LISTS] for row in self.nodes), default=0)
-        return Plan(
+        return JoinPlan(
             _array(self.nodes, NODE_FIELDS),
             _array(self.constraints, 2),
             np.array(self.differs, dtype=np.int64),
@@ -523,7 +517,7 @@ class _Builder:
         )
 
 
-def _used(shape: Shape) -> set[int]:
+def _used(shape: BodyShape) -> set[int]:
     return {t for s, _, o in shape.atoms for t in (s, o) if t < shape.variables}
 
 
@@ -531,7 +525,7 @@ def _array(rows: Sequence[Sequence[int]], width: int) -> npt.NDArray[np.int64]:
     return np.array(rows, dtype=np.int64).reshape(-1, width)
 
 
-def _path(shape: Shape, scales: Scales, source: int, target: int) -> tuple[int, ...]:
+def _path(shape: BodyShape, scales: Scales, source: int, target: int) -> tuple[int, ...]:
     """Return the chain of variables from one to another along which the fewest pairs are met.
 
     Without such a chain the two stand side by side.
@@ -558,7 +552,7 @@ def _path(shape: Shape, scales: Scales, source: int, target: int) -> tuple[int, 
 class Body:
     """A body as plans see it, with the ids they leave out."""
 
-    shape: Shape
+    shape: BodyShape
     scales: Scales
     relations: tuple[int, ...]
     constants: tuple[int, ...]

@@ -1,6 +1,4 @@
-"""Kernels for the diamond.
-
-Diamonds (x R y), (x S z), (y T w), (z P w) with x, y, z, w different: all supports.
+"""Diamonds (x R y), (x S z), (y T w), (z P w) with x, y, z, w different: all supports.
 
 On the graph without loops, D_RT(x, w) is the number of two-paths x R y T w, x ≠ w. Then
 
@@ -18,10 +16,9 @@ the pair {(R, T), (S, P)} once.
 A label pair (R, T) is written as R · labels + T. Entries of the table with (R, T) = (S, P) lie in a dense
 array of their own, the diagonal.
 
-The diamonds with the largest supports, on graphs too large for the complete table.
-
-Let D_RT here be restricted to the x and w that have several two-paths between them. A first pass over all
-two-paths gives the norms of D_RT for every label pair, the exact supports of the diagonal (R = S and T = P),
+On graphs too large for the complete table only the diamonds with the largest supports are counted. Let D_RT
+here be restricted to the x and w that have several two-paths between them. A first pass over all two-paths
+gives the norms of D_RT for every label pair, the exact supports of the diagonal (R = S and T = P),
 and those of all bodies made of the label pairs with the most two-paths, which tend to be the largest. The
 `top`-th largest of these supports is a threshold. As
 
@@ -38,7 +35,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.engine.native.rank_patterns import Edges, Lists, busiest_first, fork_table, lists
+from loginfer.engine.native.rank_patterns import LabelledEdges, LabelledLists, busiest_first, fork_table, lists
 from loginfer.kernels import add_count, counter_items, grown_counter, kernel, lower_bound, new_counter
 from loginfer.progress import Progress
 
@@ -53,21 +50,16 @@ BUCKET_SIZE = 1 << 24
 STEP = 100_000_000
 
 
-def diamond_table(edges: Edges, progress: Progress | None = None) -> tuple[Ints, Longs]:
-    """Return int32[m, 4], labels (R, S, T, P), and int64[m], their supports. Edges must have no loops."""
+def diamond_table(edges: LabelledEdges, progress: Progress | None = None) -> tuple[Ints, Longs]:
+    """Return int32[m, 4], labels (R, S, T, P), and int64[m], their supports. LabelledEdges must have no loops."""
     out, into = lists(busiest_first(edges))
     n = edges.labels
     number_of = np.arange(n * n, dtype=np.int32)
     limit = np.full(n * n, n * n, dtype=np.int32)
     slots, sums, _ = products(out, out, n, number_of, limit, progress)
     diagonal = sums[:, 0] + sums[:, 3]
-    slots = same_middle(*arrays(out), *arrays(into), n, number_of, limit, slots, diagonal)
+    slots = same_middle(out, into, n, number_of, limit, slots, diagonal)
     return unfold(slots, diagonal, number_of, n)
-
-
-def arrays(of: Lists) -> tuple[Longs, Ints, Ints]:
-    """Return the three arrays that kernels take."""
-    return of.start, of.neighbour, of.label
 
 
 def unfold(slots: Longs, diagonal: Longs, pair_of: Ints, labels: int) -> tuple[Ints, Longs]:
@@ -93,7 +85,12 @@ def unfold(slots: Longs, diagonal: Longs, pair_of: Ints, labels: int) -> tuple[I
 
 
 def products(
-    first: Lists, second: Lists, labels: int, number_of: Ints, limit: Ints, progress: Progress | None = None
+    first: LabelledLists,
+    second: LabelledLists,
+    labels: int,
+    number_of: Ints,
+    limit: Ints,
+    progress: Progress | None = None,
 ) -> tuple[Longs, Longs, int]:
     """Return ⟨D_RT, D_SP⟩: a table of pairs of different label pairs, and int64[labels², 4] for the diagonal.
 
@@ -114,21 +111,15 @@ def products(
     for begin, end in pairwise(bounds):
         if progress:
             progress("counting two-paths", int(two_paths[begin]), total)
-        slots, more = _add_products(
-            *arrays(first), *arrays(second), begin, end, labels, number_of, limit, BUCKET_SIZE, slots, diagonal
-        )
+        slots, more = _add_products(first, second, begin, end, labels, number_of, limit, BUCKET_SIZE, slots, diagonal)
         added += more
     return slots, diagonal, added
 
 
 @kernel
 def _add_products(
-    out_start: Longs,
-    out_neighbour: Ints,
-    out_label: Ints,
-    next_start: Longs,
-    next_neighbour: Ints,
-    next_label: Ints,
+    out: LabelledLists,
+    following: LabelledLists,
     begin: int,
     end: int,
     labels: int,
@@ -139,6 +130,8 @@ def _add_products(
     diagonal: Longs,
 ) -> tuple[Longs, int]:
     """Add the products of the x from `begin` to `end` to a table and its diagonal; return the table."""
+    out_start, out_neighbour, out_label = out
+    next_start, next_neighbour, next_label = following
     entities = len(out_start) - 1
     numbers = np.int64(len(limit))
     used = 0
@@ -242,19 +235,11 @@ def _add_products(
 
 @kernel
 def same_middle(
-    out_start: Longs,
-    out_neighbour: Ints,
-    out_label: Ints,
-    in_start: Longs,
-    in_neighbour: Ints,
-    in_label: Ints,
-    labels: int,
-    number_of: Ints,
-    limit: Ints,
-    slots: Longs,
-    diagonal: Longs,
+    out: LabelledLists, into: LabelledLists, labels: int, number_of: Ints, limit: Ints, slots: Longs, diagonal: Longs
 ) -> Longs:
     """Subtract Y(R, S, T, P) from the diagonal and from the table; return the table."""
+    out_start, out_neighbour, out_label = out
+    in_start, in_neighbour, in_label = into
     entities = len(out_start) - 1
     numbers = np.int64(len(limit))
     used = 0
@@ -350,7 +335,7 @@ FREQUENT = 512
 SLACK = 1 - 1e-9
 
 
-def worth_pruning(edges: Edges) -> bool:
+def worth_pruning(edges: LabelledEdges) -> bool:
     """Say whether the complete table would take long, and longer than two passes over the two-paths.
 
     Every two-path has to be seen in any case. What pruning saves is the products of label pairs; how many
@@ -372,7 +357,7 @@ def worth_pruning(edges: Edges) -> bool:
 
 
 def diamond_top(
-    edges: Edges, top: int, *, mirrors: bool = False, progress: Progress | None = None
+    edges: LabelledEdges, top: int, *, mirrors: bool = False, progress: Progress | None = None
 ) -> tuple[Ints, Longs]:
     """Return int32[m, 4], labels (R, S, T, P), and int64[m], supports: all that can be among the `top`.
 
@@ -396,7 +381,7 @@ def diamond_top(
     number_of = _numbers(frequent, n)
     slots, sums, _ = products(out, out, n, number_of, limit, progress)
     diagonal = sums[:, 0] + sums[:, 3]
-    slots = same_middle(*arrays(out), *arrays(into), n, number_of, limit, slots, diagonal)
+    slots = same_middle(out, into, n, number_of, limit, slots, diagonal)
     counted = counter_items(slots)[1]
     threshold = _largest(np.concatenate([diagonal, *([counted] * (1 + mirrors))]), top)
     bodies, support = unfold(slots, diagonal, frequent, n)
@@ -407,7 +392,7 @@ def diamond_top(
         candidate = _numbers(pair_of, n)
         slots, _, _ = products(first, second, n, candidate, limit, progress)
         nothing = np.zeros_like(diagonal)
-        slots = same_middle(*arrays(out), *arrays(into), n, candidate, limit, slots, nothing)
+        slots = same_middle(out, into, n, candidate, limit, slots, nothing)
         more, more_support = unfold(slots, nothing, pair_of, n)
         known = (number_of[more[:, 0] * n + more[:, 2]] >= 0) & (number_of[more[:, 1] * n + more[:, 3]] >= 0)
         bodies = np.concatenate([bodies, more[~known]])
@@ -415,7 +400,7 @@ def diamond_top(
     return bodies[support >= threshold], support[support >= threshold]
 
 
-def _frequent(edges: Edges) -> Ints:
+def _frequent(edges: LabelledEdges) -> Ints:
     """Return the label pairs with the most two-paths."""
     bodies, count = fork_table(edges, left_out=False, right_out=True)
     order = np.argsort(-count, kind="stable")[:FREQUENT]
@@ -470,7 +455,7 @@ def _has_partner(
     return found
 
 
-def _taking_part(out: Lists, pair_of: Ints, labels: int) -> tuple[Lists, Lists]:
+def _taking_part(out: LabelledLists, pair_of: Ints, labels: int) -> tuple[LabelledLists, LabelledLists]:
     """Return lists of the edges that can come first, and of those that can come second."""
     kept = []
     for part in np.divmod(pair_of, max(labels, 1)):
@@ -480,7 +465,7 @@ def _taking_part(out: Lists, pair_of: Ints, labels: int) -> tuple[Lists, Lists]:
     return kept[0], kept[1]
 
 
-def _some(of: Lists, keep: npt.NDArray[np.bool_]) -> Lists:
+def _some(of: LabelledLists, keep: npt.NDArray[np.bool_]) -> LabelledLists:
     """Return lists with some of their entries."""
     before = np.concatenate([[0], np.cumsum(keep)])
-    return Lists(before[of.start], of.neighbour[keep], of.label[keep])
+    return LabelledLists(before[of.start], of.neighbour[keep], of.label[keep])

@@ -1,27 +1,18 @@
-"""Kernels for cycles of three and paths.
-
-Which of the patterns with kernels of their own a pattern's body has the shape of.
-
-Neither the names of variables and templates, nor the order of atoms, nor the head matter.
-
-The relation triples of a graph as labelled edges, and their orders.
+"""Patterns with kernels of their own: which they are, and the kernels for paths, forks and triangles.
 
 Kernels work on the union graph: an edge from s to o with the label R for each triple (s, R, o). Labels are
-0, 1, …: the places of the relations in `graph.rels`.
-
-Triangles (x R y), (x S z), (y T z) with x, y, z different: all supports in one enumeration.
-
-The triangles of the loop-free graph are found by forward adjacency intersection: vertices are ranked by
-degree, every pair of adjacent vertices points from the lower rank to the higher, and each triangle is met
-once, at its lowest vertex, in O(n^1.5). The labels of its three sides then give the bodies.
-
-Bodies without cycles, and two relations over the same pair: supports from sums of products of degrees.
+0, 1, …: the places of the relations in `graph.rels`. Loop-free triangles are found by forward adjacency
+intersection: vertices are ranked by degree, every pair of adjacent vertices points from the lower rank to the
+higher, and each triangle is met once, at its lowest vertex, in O(n^1.5). Bodies without cycles, and two
+relations over the same pair, get their supports from sums of products of degrees.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations, permutations
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -44,7 +35,7 @@ _SHAPES: dict[str, tuple[tuple[tuple[int, int], ...], bool]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class KnownShape:
     """A known shape, and where its edges are in the pattern.
 
     Parameters
@@ -60,7 +51,7 @@ class Shape:
     places: tuple[int, ...]
 
 
-def recognise(pattern: Pattern) -> Shape | None:
+def recognise(pattern: Pattern) -> KnownShape | None:
     """Return the shape of a pattern's body, if there is a kernel for it."""
     atoms = pattern.atoms
     edges = []
@@ -91,7 +82,7 @@ def recognise(pattern: Pattern) -> Shape | None:
                 place = next(i for i in free if mapped[i] == edge)
                 free.remove(place)
                 places.append(place)
-            return Shape(name, tuple(places))
+            return KnownShape(name, tuple(places))
     return None
 
 
@@ -100,7 +91,7 @@ Longs = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Edges:
+class LabelledEdges:
     """Labelled edges in the order (source, label, target).
 
     Parameters
@@ -125,8 +116,7 @@ class Edges:
         return len(self.rels)
 
 
-@dataclass(frozen=True, slots=True)
-class Lists:
+class LabelledLists(NamedTuple):
     """For each vertex its neighbours and the labels of the edges to them, sorted by (neighbour, label).
 
     Parameters
@@ -142,7 +132,7 @@ class Lists:
     label: Ints
 
 
-def edges_of(graph: KnowledgeGraph, *, loops: bool = True) -> Edges:
+def edges_of(graph: KnowledgeGraph, *, loops: bool = True) -> LabelledEdges:
     """Return the edges of a graph, those of the type predicate left out; on demand also the loops."""
     source, relation, target = (np.ascontiguousarray(graph.triples[:, i]) for i in range(3))
     keep = np.ones(len(graph), dtype=bool)
@@ -154,17 +144,17 @@ def edges_of(graph: KnowledgeGraph, *, loops: bool = True) -> Edges:
         source, relation, target = source[keep], relation[keep], target[keep]
     places = np.zeros(max(len(graph.relations), 1), dtype=np.int32)
     places[graph.rels] = np.arange(len(graph.rels), dtype=np.int32)
-    return Edges(source, places[relation], target, len(graph.entities), graph.rels)
+    return LabelledEdges(source, places[relation], target, len(graph.entities), graph.rels)
 
 
-def busiest_first(edges: Edges) -> Edges:
+def busiest_first(edges: LabelledEdges) -> LabelledEdges:
     """Renumber the vertices by the number of edges into them: what is used most lies close together."""
     degree = np.bincount(edges.target, minlength=edges.entities)
     number = np.empty(edges.entities, dtype=np.int32)
     number[np.argsort(-degree, kind="stable")] = np.arange(edges.entities, dtype=np.int32)
     source = number[edges.source]
     _, order = stable_order(source, edges.entities)
-    return Edges(source[order], edges.label[order], number[edges.target][order], edges.entities, edges.rels)
+    return LabelledEdges(source[order], edges.label[order], number[edges.target][order], edges.entities, edges.rels)
 
 
 def pointers(sorted_values: Ints, size: int) -> Longs:
@@ -174,15 +164,15 @@ def pointers(sorted_values: Ints, size: int) -> Longs:
     return start
 
 
-def lists(edges: Edges) -> tuple[Lists, Lists]:
+def lists(edges: LabelledEdges) -> tuple[LabelledLists, LabelledLists]:
     """Return the outgoing and the incoming lists of every vertex."""
     into_start, into_order = stable_order(edges.target, edges.entities)
-    # Edges come by (source, label): a stable sort by target gives (target, source, label) …
+    # LabelledEdges come by (source, label): a stable sort by target gives (target, source, label) …
     sources, labels = edges.source[into_order], edges.label[into_order]
     # … and one more by source gives (source, target, label).
     out_start, out_order = stable_order(sources, edges.entities)
     targets = edges.target[into_order[out_order]]
-    return Lists(out_start, targets, labels[out_order]), Lists(into_start, sources, labels)
+    return LabelledLists(out_start, targets, labels[out_order]), LabelledLists(into_start, sources, labels)
 
 
 @kernel
@@ -202,8 +192,8 @@ def stable_order(values: Ints, size: int) -> tuple[Longs, Longs]:
     return start, order
 
 
-def triangle_table(edges: Edges) -> tuple[Ints, Longs]:
-    """Return int32[m, 3], labels (R, S, T), and int64[m], their supports. Edges must have no loops."""
+def triangle_table(edges: LabelledEdges) -> tuple[Ints, Longs]:
+    """Return int32[m, 3], labels (R, S, T), and int64[m], their supports. LabelledEdges must have no loops."""
     degree = np.bincount(edges.source, minlength=edges.entities)
     degree += np.bincount(edges.target, minlength=edges.entities)
     rank = np.empty(edges.entities, dtype=np.int32)
@@ -291,13 +281,13 @@ def _count_triangles(start: Longs, high: Ints, code: Ints, weights: Longs) -> tu
     return counter_items(slots)
 
 
-def single_table(edges: Edges) -> tuple[Ints, Longs]:
+def single_table(edges: LabelledEdges) -> tuple[Ints, Longs]:
     """Return int32[m, 1], labels R, and the number of R edges."""
     counts = np.bincount(edges.label, minlength=edges.labels).astype(np.int64)
     return np.flatnonzero(counts)[:, None].astype(np.int32), counts[counts > 0]
 
 
-def fork_table(edges: Edges, left_out: bool, right_out: bool) -> tuple[Ints, Longs]:
+def fork_table(edges: LabelledEdges, left_out: bool, right_out: bool) -> tuple[Ints, Longs]:
     """Return int32[m, 2], labels (R, S) of two edges that share a vertex y, and Σ_y deg_R(y) · deg_S(y).
 
     Parameters
@@ -313,13 +303,13 @@ def fork_table(edges: Edges, left_out: bool, right_out: bool) -> tuple[Ints, Lon
     return _nonzero(table)
 
 
-def intersection_table(edges: Edges) -> tuple[Ints, Longs]:
+def intersection_table(edges: LabelledEdges) -> tuple[Ints, Longs]:
     """Return int32[m, 2], labels R ≠ S in both orders, and the number of pairs (x, y) in both."""
     out, _ = lists(edges)
     return _nonzero(_parallel(out.start, out.neighbour, out.label, edges.labels))
 
 
-def chain_table(edges: Edges) -> tuple[Ints, Longs]:
+def chain_table(edges: LabelledEdges) -> tuple[Ints, Longs]:
     """Return int32[m, 3], labels (R, S, T), and Σ over (y, z) in S of in_R(y) · out_T(z)."""
     (in_labels, out_labels), (in_start, out_start) = _labels_by_vertex(edges)
     by_label = np.argsort(edges.label, kind="stable")
@@ -337,7 +327,7 @@ def chain_table(edges: Edges) -> tuple[Ints, Longs]:
     return np.stack([keys // n % n, keys // (n * n), keys % n], axis=1).astype(np.int32), support
 
 
-def _labels_by_vertex(edges: Edges) -> tuple[tuple[Ints, Ints], tuple[Longs, Longs]]:
+def _labels_by_vertex(edges: LabelledEdges) -> tuple[tuple[Ints, Ints], tuple[Longs, Longs]]:
     """Return the labels of the edges into each vertex and out of it, and where each vertex's begin."""
     in_start, order = stable_order(edges.target, edges.entities)
     return (edges.label[order], edges.label), (in_start, pointers(edges.source, edges.entities))
@@ -465,3 +455,15 @@ def _chain(
                 table[r, t] = 0
                 size += 1
     return keys[:size], support[:size]
+
+
+# For each shape but the diamond its table of labels and supports.
+TABLES: dict[str, Callable[[LabelledEdges], tuple[Ints, Longs]]] = {
+    "single": single_table,
+    "composition": lambda edges: fork_table(edges, False, True),
+    "fork out": lambda edges: fork_table(edges, True, True),
+    "fork in": lambda edges: fork_table(edges, False, False),
+    "intersection": intersection_table,
+    "chain": chain_table,
+    "triangle": triangle_table,
+}

@@ -1,8 +1,6 @@
-"""Spark: engine, files.
+"""The engine on Spark: on many machines, for graphs larger than one.
 
-Files of names as Spark reads them.
-
-A graph in a folder of Parquet files that Spark works on.
+A graph that Spark works on is a folder of Parquet files:
 
     about.json        format, numbers of things, the type predicate; written last
     entities/         id and name
@@ -11,10 +9,6 @@ A graph in a folder of Parquet files that Spark works on.
 
 Ids are places in the order of the names' UTF-8 bytes, as in a graph in memory. Neither names nor triples pass
 through the machine that drives Spark while files become a store.
-
-The engine on Spark.
-
-Rules by Spark: on many machines, for graphs larger than one.
 """
 
 from __future__ import annotations
@@ -41,7 +35,7 @@ from loginfer.engine.spark.session import (
     quote,
     translated_errors,
 )
-from loginfer.engine.sql.engine import DatabaseEngine, Names
+from loginfer.engine.sql.engine import DatabaseEngine, ExtraNames
 from loginfer.engine.sql.session import StoredGraph, vocabulary_of
 from loginfer.errors import InputError, LimitError, OutputError
 from loginfer.files import atomic_folder, check_folder, reading
@@ -168,7 +162,7 @@ FORMAT = 1
 MOST_NAMES = 2**31 - 1
 
 
-def write_store(database: SparkDatabase, paths: Sequence[Path], folder: Path, names: Names) -> None:
+def write_store(database: SparkDatabase, paths: Sequence[Path], folder: Path, names: ExtraNames) -> None:
     """Read files of names into a folder.
 
     Parameters
@@ -180,7 +174,7 @@ def write_store(database: SparkDatabase, paths: Sequence[Path], folder: Path, na
     folder
         An empty folder that all workers see.
     names
-        Names besides those in the files.
+        ExtraNames besides those in the files.
     """
     read_names(database, paths, "names")
     names = names.settled(database.arrow("SELECT DISTINCT r FROM names").column(0).to_pylist())
@@ -348,7 +342,7 @@ class SparkEngine(DatabaseEngine):
     @classmethod
     @contextlib.contextmanager
     def _written(
-        cls, paths: Sequence[Path], place: Path, names: Names, force: bool, options: SparkOptions
+        cls, paths: Sequence[Path], place: Path, names: ExtraNames, force: bool, options: SparkOptions
     ) -> Iterator[None]:
         files, target = [path.absolute() for path in paths], place.absolute()
         check_folder(target, force=force, may_replace=may_replace)

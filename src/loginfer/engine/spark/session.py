@@ -1,25 +1,12 @@
-"""Spark: session, application, failures.
-
-The hash of `loginfer.randomness` in Spark's SQL.
-
-A watch over the workers of a cluster: Spark waits for lost ones without end.
-
-What Spark says went wrong, in one message of ours that says what to do.
-
-A Spark session as an SQL engine's session.
+"""Spark as an SQL engine's database, and the Spark application that the engines of a process share.
 
 Results that are kept are Parquet files in a folder that all workers see, never Spark's cache: a lost worker
 takes nothing with it, and no query grows by the queries before it. Each is a table of a database of Spark's
 own, so that whatever file system it is on, Spark removes it. To queries it is known as a temporary view.
 
-How Spark is started and ended, and what is done so that nobody waits or reads for nothing.
-
-What Spark needs on this machine: its Python package, Java, and for Spark Connect a few packages more.
-
-The Spark application that the engines of a process share: started for the first, stopped after the last.
-
-A process can have one Spark application at a time. One that somebody else started is used as it is, and
-left running. With Spark Connect the application is a server's, and each engine has a client of its own.
+A process can have one Spark application at a time: started for the first engine, stopped after the last. One
+that somebody else started is used as it is, and left running. With Spark Connect the application is a server's,
+and each engine has a client of its own. What goes wrong in Spark is told in one message that says what to do.
 """
 
 from __future__ import annotations
@@ -62,7 +49,7 @@ PATIENCE = 60.0
 INTERVAL = 2.0
 
 
-class Watch:
+class WorkerWatch:
     """Ends what Spark does when no worker has been there for a while.
 
     Parameters
@@ -281,7 +268,7 @@ class SparkDatabase:
     def __init__(self, spark: Any, folder: str, context: Any = None, triples: int = 0) -> None:
         self.spark = spark
         self.context = context
-        self.watch = Watch(context)
+        self.watch = WorkerWatch(context)
         self.lost = False
         self.name = f"loginfer_{uuid.uuid4().hex}"
         self._place = f"{folder}/{self.name}"

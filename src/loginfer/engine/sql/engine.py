@@ -1,24 +1,11 @@
-"""An engine over any SQL session.
-
-What SQL engines share: the order of joins, the queries, and every method of an engine but its database.
-
-Queries for those triples of a table that rules derive.
-
-A rule is asked for on its own: its body is projected to the head's variables, among the values that the table
-has for them. Where each query has its price whatever it is about, rules that differ in their predicates alone
-are asked for together: the predicates are columns, and a table of rules says which go with each other.
-
-An engine whose triples live in an SQL database: everything but the database.
-
-Engines that own something which is to be given back: a database, temporary files, an application.
-"""
+"""An engine whose triples live in an SQL database: everything but the database."""
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeAlias
@@ -26,302 +13,41 @@ from typing import Any, ClassVar, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.engine.binding import ABSENT, Part, bind, combine, relation_named, relation_of, separate
+from loginfer.engine.binding import (
+    ABSENT,
+    BodyPart,
+    Bound,
+    bind,
+    combine,
+    fits_head,
+    head_values,
+    parts,
+    relation_named,
+    relation_of,
+    separate,
+)
 from loginfer.engine.bodies import counted_templates, finish_table, rank_negated
 from loginfer.engine.interface import BodyTable, Derivations, Materialisation, Projection, Witnesses
 from loginfer.engine.registry import MAX_CONCLUSIONS
 from loginfer.engine.sql.materialise import materialise
+from loginfer.engine.sql.membership import AskedTriples, derived_queries
+from loginfer.engine.sql.planning import Statistics, measure
 from loginfer.engine.sql.queries import (
     Among,
     ProjectionQuery,
     count_witnesses,
     hashed,
     head_columns,
-    head_conditions,
-    head_rows,
-    head_values,
-    looks_like_head,
     project,
     rank_query,
     refuse_product,
 )
-from loginfer.engine.sql.session import (
-    Session,
-    Statistics,
-    StoredGraph,
-    depend_on_each_other,
-    first_rows,
-    fixed_row,
-    fresh_name,
-    measure,
-    ordered_rows,
-    smallest_rows,
-)
+from loginfer.engine.sql.session import Session, StoredGraph, fresh_name, stacked
 from loginfer.errors import LimitError
-from loginfer.kg import RDF_TYPE, TYPE_NAMES, KnowledgeGraph, Triples
-from loginfer.kg.graph import TripleKeys
+from loginfer.kg import TYPE_NAMES, KnowledgeGraph, Triples
 from loginfer.logic.dialects.queries import Check, Exclusion, Layout, exclusions
-from loginfer.logic.rule import Atom, Constant, Inequality, Negation, Pattern, Rule, Template, Term, Variable
+from loginfer.logic.rule import Atom, Negation, Pattern, Rule, Variable
 from loginfer.progress import Progress
-
-# Projects a rule's body to some variables, among some rows.
-ProjectRule: TypeAlias = Callable[[Rule, Sequence[Variable], Among | None], ProjectionQuery]
-
-# Stands for the number of a rule in a query for several.
-NUMBER = Template("_N")
-
-
-class Asked:
-    """Triples that are asked about, and where each stands.
-
-    Parameters
-    ----------
-    triples
-        int32[n, 3] in any order; ids that no name has are in no answer.
-    keys
-        How to pack them.
-    """
-
-    def __init__(self, triples: npt.ArrayLike, keys: TripleKeys) -> None:
-        given = np.asarray(triples, dtype=np.int32).reshape(-1, 3)
-        sizes = np.array([keys.entities, keys.relations, keys.entities])
-        known = np.flatnonzero(((given >= 0) & (given < sizes)).all(axis=1))
-        packed = keys.pack(given[known])
-        order = np.argsort(packed, kind="stable")
-        self._keys = keys
-        self._packed, self._places = packed[order], known[order]
-        first = np.ones(len(packed), dtype=bool)
-        first[1:] = self._packed[1:] != self._packed[:-1]
-        self.triples = keys.unpack(self._packed[first])
-
-    def places(self, found: Triples) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return where triples of an answer stand: pairs of a row of the answer and a place."""
-        packed = self._keys.pack(found)
-        first = np.searchsorted(self._packed, packed, "left")
-        many = np.searchsorted(self._packed, packed, "right") - first
-        within = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
-        return np.repeat(np.arange(len(found)), many), self._places[np.repeat(first, many) + within]
-
-
-def derived_queries(
-    rules: Sequence[Rule],
-    heads: Collection[int],
-    graph: KnowledgeGraph,
-    layout: Layout,
-    session: Session,
-    table: str,
-    project_rule: ProjectRule,
-) -> Iterator[str]:
-    """Give queries for all pairs of a triple of a table and a rule that derives it: s, r, o and rule.
-
-    Each is to be run before the next one is asked for.
-
-    Parameters
-    ----------
-    rules
-        The rules; a rule's place is its number.
-    heads
-        The relations that the table has; rules for others are passed over.
-    graph, layout, session
-        The graph K and the database.
-    table
-        A table of distinct triples s, r, o.
-    project_rule
-        Projects a rule's body to some variables, among some rows.
-    """
-    alone: list[tuple[int, Rule]] = []
-    alike: dict[Shape, list[tuple[int, Rule]]] = {}
-    for place, rule in enumerate(rules):
-        if bind(rule, graph).head.relation in heads:
-            shape = shape_of(rule, graph) if session.dialect.costly else None
-            (alone if shape is None else alike.setdefault(shape, [])).append((place, rule))
-    for shape, members in alike.items():
-        if len(members) == 1:
-            alone += members
-            continue
-        with derived_together(shape, members, graph, layout, session, table) as query:
-            yield query
-    for place, rule in alone:
-        yield derived_by(rule, place, graph, layout, table, project_rule)
-
-
-def derived_by(
-    rule: Rule, place: int, graph: KnowledgeGraph, layout: Layout, table: str, project_rule: ProjectRule
-) -> str:
-    """Return a query for the triples of a table that a rule derives: s, r, o, and the rule's place.
-
-    Parameters
-    ----------
-    rule, place
-        The rule, and the number that stands for it.
-    graph, layout
-        The graph K.
-    table
-        A table of distinct triples s, r, o.
-    project_rule
-        Projects the rule's body to some variables, among some rows.
-    """
-    relation = bind(rule, graph).head.relation
-    keep = rule.head.variables
-    subject, object_ = head_columns(rule, layout)
-    if keep:
-        among: Among | None = (head_rows(rule, relation, layout, table), keep)
-        beside, where = "", ""
-    else:  # nothing says yet that the table has the only conclusion
-        among = None
-        beside = f"{table} AS a, "
-        where = "\nWHERE " + " AND ".join(head_conditions(rule, relation, layout))
-    projection = project_rule(rule, keep, among)
-    shown = [(subject, "s"), (str(relation), "r"), (object_, "o"), (str(place), "rule")]
-    columns = ", ".join(f"CAST({value} AS INTEGER) AS {name}" for value, name in shown)
-    return f"SELECT {columns} FROM {beside}(\n{projection.sql}\n) AS q{where}"
-
-
-# -- several rules at once --------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """What rules have in common that differ in their predicates alone.
-
-    Parameters
-    ----------
-    atoms
-        The atoms of the body with templates for relations and types.
-    inequalities
-        The inequalities of the body.
-    subject, object
-        The head's variables; no object for a type.
-    """
-
-    atoms: tuple[Atom, ...]
-    inequalities: tuple[Inequality, ...]
-    subject: Variable
-    object: Variable | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Member:
-    """A rule of a shape: its number, its head's relation and type (or -1), the ids of its predicates."""
-
-    place: int
-    relation: int
-    type: int
-    predicates: tuple[int, ...]
-
-
-def shape_of(rule: Rule, graph: KnowledgeGraph) -> Shape | None:
-    """Return the shape of a rule that can be asked for together with others; None if it cannot.
-
-    Its head is (x, R, y) or (x, type, t), it has no negations, and every other variable is held by atoms that
-    hold all variables of the head too: so each join begins with the triples that are asked for.
-    """
-    names: dict[Term, Term] = {v: Variable(f"v{i}") for i, v in enumerate(rule.variables)}
-    head = rule.head.rename(names)
-    known = rule.head.variables
-    if rule.negations or not isinstance(head.subject, Variable):
-        return None
-    if len(known) != (1 if rule.head.is_type else 2) or not _close(rule, known):
-        return None
-    atoms = []
-    for i, atom in enumerate(dict.fromkeys(rule.atoms)):
-        if atom.is_type != (relation_of(atom, graph) == graph.type_relation) or (
-            atom.is_type and not isinstance(atom.object, Constant)
-        ):
-            return None
-        if atom.is_type:
-            atoms.append(Atom(names.get(atom.subject, atom.subject), RDF_TYPE, Template(f"_t{i}")))
-        else:
-            atoms.append(replace(atom.rename(names), relation=Template(f"_R{i}")))
-    inequalities = tuple(inequality.rename(names) for inequality in rule.inequalities)
-    object_ = head.object if isinstance(head.object, Variable) else None
-    return Shape(tuple(atoms), inequalities, head.subject, object_)
-
-
-def _close(rule: Rule, known: Sequence[Variable]) -> bool:
-    """Say whether the atoms of every other variable hold the known ones, and no second other variable."""
-    for variable in rule.variables:
-        if variable in known:
-            continue
-        around = {v for atom in rule.atoms if variable in atom.variables for v in atom.variables}
-        if around != {variable, *known}:
-            return False
-    return True
-
-
-@contextmanager
-def derived_together(
-    shape: Shape, rules: Sequence[tuple[int, Rule]], graph: KnowledgeGraph, layout: Layout, session: Session, table: str
-) -> Iterator[str]:
-    """Give a query for the triples of a table that rules of one shape derive, as `derived_by` gives for one.
-
-    Parameters
-    ----------
-    shape, rules
-        The rules' common shape, and the rules with the numbers that stand for them.
-    graph, layout
-        The graph K.
-    session
-        The database, in which a table of rules is there for a while.
-    table
-        A table of distinct triples s, r, o.
-    """
-    members = [_member(place, rule, graph) for place, rule in rules]
-    listed = fresh_name("rules")
-    columns = {"n": [m.place for m in members], "h": [m.relation for m in members]}
-    columns["t"] = [m.type for m in members]
-    for i in range(len(shape.atoms)):
-        columns[f"p{i}"] = [m.predicates[i] for m in members]
-    session.load(listed, {name: np.array(values, dtype=np.int32) for name, values in columns.items()})
-    try:
-        yield _query(shape, members, layout, session, table, listed)
-    finally:
-        session.drop(listed)
-
-
-def _member(place: int, rule: Rule, graph: KnowledgeGraph) -> _Member:
-    head = bind(rule, graph).head
-    predicates = []
-    for atom in dict.fromkeys(rule.atoms):
-        found: int | None = relation_of(atom, graph)
-        if atom.is_type and isinstance(atom.object, Constant):
-            found = graph.entities.get(atom.object.name)
-        predicates.append(ABSENT if found is None else found)
-    return _Member(place, head.relation, ~head.object if rule.head.is_type else ABSENT, tuple(predicates))
-
-
-def _query(shape: Shape, members: Sequence[_Member], layout: Layout, session: Session, table: str, listed: str) -> str:
-    head = [shape.subject] if shape.object is None else [shape.subject, shape.object]
-    templates = [template for atom in shape.atoms for template in atom.templates]
-    shown = [f"a.{'so'[i]} AS c{i}" for i in range(len(head))]
-    shown += [f"b.p{i} AS c{len(head) + i}" for i in range(len(templates))]
-    shown.append(f"b.n AS c{len(shown)}")
-    matched = "a.r = b.h" + (" AND a.o = b.t" if shape.object is None else "")
-    asked = f"SELECT {', '.join(shown)} FROM {table} AS a, {listed} AS b WHERE {matched}"
-    projection = project(
-        shape.atoms,
-        shape.inequalities,
-        [*head, NUMBER],
-        layout,
-        session.dialect,
-        tables=_only(shape, members, layout),
-        among=(asked, [*head, *templates, NUMBER]),
-    )
-    object_ = "b.t" if shape.object is None else "q.c1"
-    return (
-        f"SELECT q.c0 AS s, b.h AS r, {object_} AS o, b.n AS rule "
-        f"FROM (\n{projection.sql}\n) AS q, {listed} AS b\nWHERE q.c{len(head)} = b.n"
-    )
-
-
-def _only(shape: Shape, members: Sequence[_Member], layout: Layout) -> dict[Atom, str]:
-    """Return, for each atom with a relation template, the triples of the relations it can stand for."""
-    tables = {}
-    for i, atom in enumerate(shape.atoms):
-        if not atom.is_type:
-            ids = ", ".join(str(r) for r in sorted({m.predicates[i] for m in members}))
-            tables[atom] = f"(SELECT s, r, o FROM {layout.table} WHERE r IN ({ids}))"
-    return tables
 
 
 def id_layout(graph: KnowledgeGraph, table: str = "triples") -> Layout:
@@ -337,14 +63,6 @@ def id_layout(graph: KnowledgeGraph, table: str = "triples") -> Layout:
         write_constant=constant,
         type_predicate=graph.type_predicate,
     )
-
-
-def _stacked(subjects: npt.NDArray[np.int32], relation: int, objects: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    triples = np.empty((len(subjects), 3), dtype=np.int32)
-    triples[:, 0] = subjects
-    triples[:, 1] = relation
-    triples[:, 2] = objects
-    return triples
 
 
 class SqlEngine:
@@ -423,10 +141,7 @@ class SqlEngine:
         )
         if (support < 0).any():
             raise LimitError(f"bodies of `{pattern.name}` have more than 2^63 witnesses on this graph")
-        stacked = np.empty((len(support), len(predicates)), dtype=np.int32)
-        for i, column in enumerate(predicates):
-            stacked[:, i] = column
-        return stacked, support.astype(np.int64)
+        return stacked(predicates, len(support)), support.astype(np.int64)
 
     def support(self, rule: Rule) -> int:
         """Return the number of witnesses: substitutions of all variables of the body."""
@@ -442,7 +157,7 @@ class SqlEngine:
             # Counted in the database, which can hold more than memory, before it is fetched.
             self._refuse([self._session.create(table, self._concluded(rule, new=new))], rule)
             subjects, objects = self._session.columns(f"SELECT s, o FROM {table} ORDER BY s, o")
-        return _stacked(subjects, bind(rule, self.graph).head.relation, objects)
+        return stacked([subjects, bind(rule, self.graph).head.relation, objects])
 
     def _concluded(self, rule: Rule, *, new: bool) -> str:
         """Return a query for the subjects s and objects o of a rule's conclusions."""
@@ -473,7 +188,7 @@ class SqlEngine:
             subjects, objects = self._session.columns(
                 f"SELECT s, o FROM (\n{rows}\n) AS hashed ORDER BY h LIMIT {count}"
             )
-        return total, keys.pack(_stacked(subjects, relation, objects))
+        return total, keys.pack(stacked([subjects, relation, objects]))
 
     def conclusions_in_parts(self, rule: Rule, *, new: bool = False) -> Iterator[Triples]:
         """Yield what `conclusions` returns, at once; its limit holds (see `interface.Engine`)."""
@@ -529,12 +244,10 @@ class SqlEngine:
 
     def witnesses(self, rule: Rule, *, limit: int | None = None, conclusion: Sequence[int] | None = None) -> Witnesses:
         """Return the first `limit` witnesses, all of them or those of one conclusion triple."""
-        values: dict[Variable, int] | None = {}
-        if conclusion is not None:
-            values = head_values(rule, self.graph, conclusion)
+        values = {} if conclusion is None else head_values(bind(rule, self.graph).head, conclusion)
         if values is None or (limit is not None and limit <= 0):
             return Witnesses(rule, np.empty((0, len(rule.variables)), dtype=np.int32))
-        fixed = fixed_row(values)
+        fixed = fixed_row({rule.variables[v]: value for v, value in values.items()})
         if limit is None or not rule.variables:
             if rule.variables and not values:
                 self._refuse([self.support(rule)], rule)
@@ -550,11 +263,14 @@ class SqlEngine:
         bound = bind(rule, self.graph)
         asked = np.asarray(triples, dtype=np.int32).reshape(-1, 3)
         # Where the search for the values tells of itself what has none, that need not be asked before.
-        possible = looks_like_head(bound, asked) if depend_on_each_other(bound) else self.derives([rule], asked)
+        if depend_on_each_other(bound):
+            possible = fits_head(bound.head, asked[:, 0], asked[:, 2]) & (asked[:, 1] == bound.head.relation)
+        else:
+            possible = self.derives([rule], asked)
         if not possible.any():
             return rows
 
-        def smallest(part: Part, asked: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        def smallest(part: BodyPart, asked: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
             context, wanted = ([rule.variables[v] for v in vs] for vs in (part.context, part.variables))
             atoms = [a for a in rule.atoms if not set(wanted).isdisjoint(a.variables)]
             inequalities = [e for e in self._checks(rule) if not set(wanted).isdisjoint(e.variables)]
@@ -603,25 +319,18 @@ class SqlEngine:
 
     def derivations(self, rules: Sequence[Rule], triples: Triples) -> Derivations:
         """Return every pair of a triple and a rule that derives it in one step."""
-        places, by = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
-        for derived, rule in self._derived(rules, triples):
-            places.append(derived)
-            by.append(rule)
-        triple, rule_ = np.concatenate(places), np.concatenate(by)
-        order = np.lexsort((rule_, triple))
-        return Derivations(triple[order], rule_[order])
+        return Derivations.of(self._derived(rules, triples))
 
     def _derived(
         self, rules: Sequence[Rule], triples: Triples
     ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
         """Give all pairs of a triple and a rule that derives it, as their places."""
-        asked = Asked(triples, self.graph.keys)
+        asked = AskedTriples(triples, self.graph.keys)
         with self._table("asked") as table:
             self._session.load(table, {name: asked.triples[:, i] for i, name in enumerate("sro")})
             for query in self._derived_queries(rules, set(np.unique(asked.triples[:, 1]).tolist()), table):
                 subject, relation, object_, rule = self._session.columns(query)
-                found = np.stack([subject, relation, object_], axis=1).astype(np.int32, copy=False)
-                which, places = asked.places(found)
+                which, places = asked.places(stacked([subject, relation, object_]))
                 yield places, rule[which].astype(np.int64)
 
     # -- closure --------------------------------------------------------------------------------
@@ -653,6 +362,143 @@ class SqlEngine:
             yield name
         finally:
             self._session.drop(name)
+
+
+# -- witnesses in order, the first few without the others ------------------------------------------------------
+
+Rows: TypeAlias = npt.NDArray[np.int32]
+
+
+def ordered_rows(session: Session, query: str, width: int, limit: int | None = None) -> Rows:
+    """Return the first `width` columns of a query in ascending order, all rows or the first few."""
+    order = ", ".join(f"c{i}" for i in range(width)) or "1"
+    cut = "" if limit is None else f"\nLIMIT {limit}"
+    columns = session.columns(f"SELECT * FROM (\n{query}\n) AS q\nORDER BY {order}{cut}")
+    return stacked(columns[:width], len(columns[0]))
+
+
+def fixed_row(values: Mapping[Variable, int]) -> Among | None:
+    """Return one row of values to restrict a projection by, or None if there are no values."""
+    if not values:
+        return None
+    shown = ", ".join(f"CAST({value} AS INTEGER) AS c{i}" for i, value in enumerate(values.values()))
+    return f"SELECT {shown}", list(values)
+
+
+def first_rows(
+    session: Session,
+    rule: Rule,
+    project: Callable[[Rule, Sequence[Variable], Among | None], ProjectionQuery],
+    limit: int,
+    fixed: Among | None,
+    table: str,
+) -> Rows:
+    """Return the first `limit` witnesses without enumerating the others.
+
+    The first `limit` values of the first k + 1 variables extend the first `limit` values of the first k:
+    each of those has at least one extension.
+
+    Parameters
+    ----------
+    session
+        The database.
+    rule
+        A rule with at least one variable.
+    project
+        Projects the rule's body to some variables, among some rows.
+    limit
+        How many witnesses.
+    fixed
+        Values that some variables must have.
+    table
+        Name of a table to keep the values so far in.
+    """
+    among = fixed
+    rows = np.empty((0, 0), dtype=np.int32)
+    for i in range(len(rule.variables)):
+        known = rule.variables[: i + 1]
+        rows = ordered_rows(session, project(rule, known, among).sql, len(known), limit)
+        session.drop(table)
+        session.load(table, {f"c{j}": rows[:, j] for j in range(len(known))})
+        among = _with_fixed(table, known, fixed)
+    return rows
+
+
+def _with_fixed(table: str, known: Sequence[Variable], fixed: Among | None) -> Among:
+    """Return the rows of a table together with the fixed values of variables it does not have yet."""
+    columns = [f"t.c{i} AS c{i}" for i in range(len(known))]
+    query, variables = fixed or ("", ())
+    extra = [variable for variable in variables if variable not in known]
+    columns += [f"w.c{list(variables).index(v)} AS c{len(known) + i}" for i, v in enumerate(extra)]
+    beside = f", ({query}) AS w" if extra else ""
+    return f"SELECT {', '.join(columns)} FROM {table} AS t{beside}", [*known, *extra]
+
+
+def smallest_rows(
+    session: Session,
+    project: Callable[[Sequence[Variable], Among | None], ProjectionQuery],
+    context: Sequence[Variable],
+    part: Sequence[Variable],
+    asked: Rows,
+    table: str,
+) -> Rows:
+    """Return the smallest values of some variables for each row of a context, variable by variable.
+
+    Rows without any have -1s.
+
+    Parameters
+    ----------
+    session
+        The database.
+    project
+        Projects a body to some variables, among some rows.
+    context, part
+        The variables that have values, and those that want them.
+    asked
+        int32[m, context], ascending and distinct: values of the context.
+    table
+        Name of a table to keep the values so far in.
+    """
+    known = list(context)
+    rows = asked
+    for variable in part:
+        session.drop(table)
+        if known:
+            session.load(table, {f"c{i}": rows[:, i] for i in range(len(known))})
+        query = project([*known, variable], (f"SELECT * FROM {table}", known) if known else None).sql
+        columns = ", ".join(f"c{i}" for i in range(len(known)))
+        shown = f"{columns}, " if known else ""
+        grouped = f"\nGROUP BY {columns}" if known else ""
+        query = f"SELECT {shown}min(c{len(known)}) AS c{len(known)} FROM (\n{query}\n) AS p{grouped}"
+        known.append(variable)
+        rows = ordered_rows(session, query, len(known))
+    found = np.full((len(asked), len(part)), -1, dtype=np.int32)
+    found[_among(asked, rows[:, : len(context)])] = rows[:, len(context) :]
+    return found
+
+
+def _among(asked: Rows, rows: Rows) -> npt.NDArray[np.int64]:
+    """Return the places of rows of at most two columns among others, ascending and distinct."""
+    keys, wanted = np.zeros(len(asked), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
+    for i in range(asked.shape[1]):
+        keys, wanted = keys << 32 | asked[:, i], wanted << 32 | rows[:, i]
+    return np.searchsorted(keys, wanted)
+
+
+def depend_on_each_other(bound: Bound) -> bool:
+    """Say whether every part of the body is about one and the same set of variables besides the head's.
+
+    Then values of these for a conclusion say that the rule derives it, and no values that it does not.
+    """
+    ends = tuple(dict.fromkeys(t for t in (bound.head.subject, bound.head.object) if t >= 0))
+    apart = parts(bound, ends)
+    if bound.empty or len(apart) != 1 or apart[0].context != ends:
+        return False
+    inside = set(apart[0].variables)
+    pairs = [{atom.subject, atom.object} for atom in bound.atoms]
+    pairs += [set(pair) for pair in bound.inequalities]
+    pairs += [set(negation.variables) for negation in bound.negations]
+    return all(pair & inside for pair in pairs)
 
 
 class DatabaseEngine(SqlEngine):
@@ -727,13 +573,13 @@ class DatabaseEngine(SqlEngine):
         type_predicate
             As for `KnowledgeGraph`.
         entities, relations
-            Names that the vocabularies shall hold besides, such as those of the heads of rules.
+            ExtraNames that the vocabularies shall hold besides, such as those of the heads of rules.
         force
             Replace what is there.
         **options
             As for the class.
         """
-        names = Names(type_predicate, entities, relations)
+        names = ExtraNames(type_predicate, entities, relations)
         with cls._written([Path(path) for path in paths], Path(place), names, force, cls.Options(**options)):
             return cls.open(place, **options)
 
@@ -755,7 +601,7 @@ class DatabaseEngine(SqlEngine):
 
     @classmethod
     def _written(
-        cls, paths: Sequence[Path], place: Path, names: Names, force: bool, options: Any
+        cls, paths: Sequence[Path], place: Path, names: ExtraNames, force: bool, options: Any
     ) -> AbstractContextManager[None]:
         """Keep the triples of files in a place; inside, it is opened."""
         raise NotImplementedError
@@ -774,7 +620,7 @@ class DatabaseEngine(SqlEngine):
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class ExtraNames:
     """What names a graph made of files has besides those in the files.
 
     Parameters
@@ -782,14 +628,14 @@ class Names:
     type_predicate
         As for `KnowledgeGraph`.
     entities, relations
-        Names that the vocabularies shall hold, such as those of the heads of rules.
+        ExtraNames that the vocabularies shall hold, such as those of the heads of rules.
     """
 
     type_predicate: str | None
     entities: Iterable[str]
     relations: Iterable[str]
 
-    def settled(self, used: Collection[str]) -> Names:
+    def settled(self, used: Collection[str]) -> ExtraNames:
         """Choose the type predicate from the relations in use.
 
         As in a graph in memory, the data's own type predicate is not doubled by the rules' rdf:type.
@@ -798,4 +644,4 @@ class Names:
         if chosen is None:
             chosen = next((name for name in TYPE_NAMES if name in used), None)
         more = [name for name in self.relations if not chosen or name not in TYPE_NAMES]
-        return Names(chosen, self.entities, more)
+        return ExtraNames(chosen, self.entities, more)

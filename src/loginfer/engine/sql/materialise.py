@@ -11,7 +11,7 @@ from loginfer.engine.binding import ABSENT, bind, relation_of
 from loginfer.engine.interface import Materialisation
 from loginfer.engine.sql.planning import Estimate
 from loginfer.engine.sql.queries import head_columns, project, refuse_product
-from loginfer.engine.sql.session import Session
+from loginfer.engine.sql.session import Session, stacked
 from loginfer.errors import LimitError
 from loginfer.kg import KnowledgeGraph
 from loginfer.logic.dialects.queries import Layout, exclusions
@@ -51,7 +51,7 @@ def materialise(
     strata = stratified(list(dict.fromkeys(rules)))
     for rule in rules:
         bind(rule, graph)  # a head that the graph cannot express is refused before any work
-    run = _Run(session, graph, layout, estimate, max_conclusions, max_triples)
+    run = _Rounds(session, graph, layout, estimate, max_conclusions, max_triples)
     rounds = total = 0
     try:
         run.start()
@@ -73,7 +73,7 @@ def materialise(
         run.end()
 
 
-class _Run:
+class _Rounds:
     """The tables of one materialisation."""
 
     def __init__(
@@ -210,7 +210,4 @@ class _Run:
 
     def result(self, rounds: int) -> Materialisation:
         columns = self.session.columns(f"SELECT s, r, o, depth FROM {DERIVED} ORDER BY s, r, o")
-        triples = np.empty((len(columns[0]), 3), dtype=np.int32)
-        for i in range(3):
-            triples[:, i] = columns[i]
-        return Materialisation(triples, columns[3].astype(np.int32), rounds)
+        return Materialisation(stacked(columns[:3]), columns[3].astype(np.int32), rounds)

@@ -1,4 +1,4 @@
-"""In which order a body's variables are summed or projected away.
+"""In which order a body's variables are summed or projected away, and how large joins will be.
 
 Joining all atoms and counting or projecting at the end would enumerate every witness. Instead variables
 are eliminated one by one: the factors that hold a variable are joined, and only what the rest still needs
@@ -16,12 +16,17 @@ of them goes.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from loginfer.logic.dialects.queries import Check, Column, Exclusion
-from loginfer.logic.rule import Atom, Inequality, Variable
+from loginfer.logic.rule import Atom, Inequality, Template, Variable
+
+if TYPE_CHECKING:
+    from loginfer.engine.sql.session import Session
 
 # The expected number of rows in the join of some atoms.
 Estimate: TypeAlias = Callable[[Sequence[Atom]], float]
@@ -31,7 +36,7 @@ EXHAUSTIVE = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class FactorScope:
     """What the planner knows of a factor.
 
     Parameters
@@ -59,7 +64,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class EliminationStep:
     """Join some factors and keep some columns; the result is a new factor.
 
     Parameters
@@ -81,7 +86,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Elimination:
     """How to eliminate all variables that are not kept.
 
     Parameters
@@ -98,7 +103,7 @@ class Plan:
         Expected number of rows joined.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[EliminationStep, ...]
     rest: tuple[int, ...]
     inequalities: tuple[Check, ...]
     crossing: tuple[Inequality, ...]
@@ -107,11 +112,11 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    sources: tuple[Source, ...]
+    sources: tuple[FactorScope, ...]
     active: tuple[int, ...]
     pending: tuple[Check, ...]
     kept_back: frozenset[Variable] = frozenset()
-    steps: tuple[Step, ...] = ()
+    steps: tuple[EliminationStep, ...] = ()
     crossing: tuple[Inequality, ...] = ()
     cost: float = 0.0
 
@@ -209,8 +214,8 @@ class _Planner:
                 if v in blocked and v not in state.kept_back
             ]
         atoms = frozenset[int]().union(*(state.sources[i].atoms for i in inputs))
-        result = Source(scope - private, atoms, False, enforced.union(checked))
-        step = Step(tuple(inputs), checked, result.scope, () if self.counting else tuple(sampled))
+        result = FactorScope(scope - private, atoms, False, enforced.union(checked))
+        step = EliminationStep(tuple(inputs), checked, result.scope, () if self.counting else tuple(sampled))
         return _State(
             (*state.sources, result),
             (*others, len(state.sources)),
@@ -238,7 +243,7 @@ class _Planner:
 
 
 def plan_elimination(
-    sources: Sequence[Source],
+    sources: Sequence[FactorScope],
     atoms: Sequence[Atom],
     inequalities: Sequence[Check],
     keep: Sequence[Column],
@@ -246,7 +251,7 @@ def plan_elimination(
     counting: bool,
     join_inequalities: bool = False,
     estimate: Estimate | None = None,
-) -> Plan:
+) -> Elimination:
     """Find a cheap order in which to eliminate all variables that are not kept.
 
     Parameters
@@ -254,7 +259,7 @@ def plan_elimination(
     sources
         The factors to join.
     atoms
-        The atoms that `Source.atoms` speaks of.
+        The atoms that `FactorScope.atoms` speaks of.
     inequalities
         Inequalities and exclusions over the sources' variables and constants.
     keep
@@ -289,8 +294,98 @@ def plan_elimination(
         for e in inequalities
         if e not in rest and all(any(v in best.sources[i].scope for i in best.active) for v in e.variables)
     )
-    return Plan(best.steps, best.active, left, best.crossing, best.total)
+    return Elimination(best.steps, best.active, left, best.crossing, best.total)
 
 
 def _alike(atoms: Sequence[Atom]) -> float:
     return float(1000.0 ** len({v for atom in atoms for v in atom.variables}))
+
+
+# -- how large joins are: a few moments of the degrees of every relation ---------------------------------------
+
+# Stands for all relations at once, as a template does.
+ALL = -1
+
+Side = Literal[0, 1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Degrees:
+    """One side of a relation: how many triples, how many distinct values, and Σ degree²."""
+
+    triples: float
+    values: float
+    squares: float
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Degrees of all relations.
+
+    Parameters
+    ----------
+    degrees
+        For each relation's id (`ALL` for all of them together) those of its subjects and its objects.
+    two_paths
+        Σ over all values of in-degree · out-degree, over all relations.
+    """
+
+    degrees: dict[int, tuple[_Degrees, _Degrees]]
+    two_paths: float
+
+    def estimate(self, atoms: Sequence[Atom], relation_id: Callable[[Atom], int]) -> float:
+        """Return the expected number of rows in the join of some atoms.
+
+        Each value shared by k positions divides the product of the sizes k - 1 times by the number of
+        values there are; equal positions by the smaller number that skewed degrees amount to.
+        """
+        rows = 1.0
+        places: dict[Variable, list[tuple[int, Side]]] = defaultdict(list)
+        for atom in atoms:
+            relation = ALL if isinstance(atom.relation, Template) else relation_id(atom)
+            sides = self._of(relation)
+            rows *= sides[0].triples
+            for side, term in ((0, atom.subject), (1, atom.object)):
+                if isinstance(term, Variable):
+                    places[term].append((relation, 0 if side == 0 else 1))
+                elif not isinstance(term, Template):
+                    rows /= sides[side].values
+        for positions in places.values():
+            for one, other in pairwise(positions):
+                rows /= self._values(one, other)
+        return rows
+
+    def _of(self, relation: int) -> tuple[_Degrees, _Degrees]:
+        nothing = _Degrees(1.0, 1.0, 1.0)
+        return self.degrees.get(relation, (nothing, nothing))
+
+    def _values(self, one: tuple[int, Side], other: tuple[int, Side]) -> float:
+        left, right = self._of(one[0])[one[1]], self._of(other[0])[other[1]]
+        if one == other:
+            return left.triples**2 / left.squares
+        if one[0] == other[0] == ALL:
+            return left.triples**2 / max(self.two_paths, 1.0)
+        return max(left.values, right.values)
+
+
+def measure(session: Session, table: str) -> Statistics:
+    """Compute the statistics of a table of triples s, r, o in the database."""
+    sides: list[dict[int, _Degrees]] = []
+    for column in ("s", "o"):
+        grouped = f"SELECT r, count(*) AS d FROM {table} GROUP BY r, {column}"
+        every = f"SELECT {ALL} AS r, count(*) AS d FROM {table} GROUP BY {column}"
+        moments = "r, sum(d), count(*), sum(CAST(d AS DOUBLE) * d)"
+        relation, triples, values, squares = session.columns(
+            f"SELECT {moments} FROM (({grouped}) UNION ALL ({every})) AS degrees GROUP BY r"
+        )
+        sides.append(
+            {
+                int(r): _Degrees(float(n), float(v), float(q))
+                for r, n, v, q in zip(relation, triples, values, squares, strict=True)
+            }
+        )
+    out, into = (f"SELECT {c} AS v, count(*) AS d FROM {table} GROUP BY {c}" for c in ("s", "o"))
+    (paths,) = session.columns(
+        f"SELECT coalesce(sum(CAST(a.d AS DOUBLE) * b.d), 0) FROM ({out}) AS a, ({into}) AS b WHERE a.v = b.v"
+    )
+    return Statistics({r: (degrees, sides[1][r]) for r, degrees in sides[0].items()}, float(paths[0]))

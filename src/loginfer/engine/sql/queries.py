@@ -1,14 +1,8 @@
-"""Rules as SQL queries.
+"""Rules as SQL queries: supports, whole tables of bodies, conclusions, and orders by hash.
 
-Queries for supports and whole tables of bodies, as SQL text; `projection` has those for conclusions.
-
-Each query is a chain of common table expressions, one per step of an elimination (`elimination.py`), whose
+Each query is a chain of common table expressions, one per step of an elimination (see `planning`), whose
 columns are called c0, c1, … and, for counts, n. Steps with the same text are written once, so the two arms
 of a diamond are joined once.
-
-Queries for the distinct values of some variables over all witnesses of a body, as SQL text.
-
-A rule's head in SQL: from values of its variables to conclusion triples, and back.
 """
 
 from __future__ import annotations
@@ -18,14 +12,9 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
-from loginfer.engine.binding import Bound, bind
 from loginfer.engine.bodies import counted_templates
-from loginfer.engine.sql.planning import Estimate, Plan, Source, Step, plan_elimination
+from loginfer.engine.sql.planning import Elimination, EliminationStep, Estimate, FactorScope, plan_elimination
 from loginfer.errors import LimitError
-from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.logic.dialects.queries import (
     Check,
     Column,
@@ -130,7 +119,7 @@ class Writer:
         for factor in factors:
             self.uses[factor.table] = self.uses.get(factor.table, 0) + 1
 
-    def run(self, plan: Plan, given: Sequence[Factor]) -> list[Factor]:
+    def run(self, plan: Elimination, given: Sequence[Factor]) -> list[Factor]:
         """Write all steps of a plan; return the given factors and the results."""
         factors = list(given)
         for step in plan.steps:
@@ -142,7 +131,7 @@ class Writer:
         tables = {factor.table for factor in factors} if self.dialect.costly else set()
         return [factor for factor in factors if self.implied.get(factor.table) not in tables]
 
-    def _step(self, step: Step, inputs: list[Factor]) -> Factor:
+    def _step(self, step: EliminationStep, inputs: list[Factor]) -> Factor:
         inputs = self.needed(inputs)
         joined = join(inputs, step.inequalities, self.layout)
         columns = self.sorted(step.keep)
@@ -199,7 +188,7 @@ class _Term:
     sign: int
     atoms: tuple[Atom, ...]
     given: tuple[Factor, ...]
-    plan: Plan
+    plan: Elimination
 
 
 def _terms(
@@ -218,8 +207,8 @@ def _terms(
         return
     atoms = tuple(dict.fromkeys(atoms))
     inequalities = _distinct(inequalities)
-    sources = [Source(frozenset(_columns(atom)), frozenset([i])) for i, atom in enumerate(atoms)]
-    sources += [Source(factor.scope) for factor in given]
+    sources = [FactorScope(frozenset(_columns(atom)), frozenset([i])) for i, atom in enumerate(atoms)]
+    sources += [FactorScope(factor.scope) for factor in given]
     plan = plan_elimination(
         sources, atoms, inequalities, (), counting=True, join_inequalities=budget < 2, estimate=estimate
     )
@@ -389,9 +378,9 @@ def project(
     inequalities = tuple(dict.fromkeys(e for e in inequalities if e.variables or isinstance(e, Exclusion)))
     # What restricts comes first, for databases that join in the order in which tables are written.
     factors = [] if among is None else list(_restrictions(writer, *among))
-    sources = [Source(f.scope) for f in factors]
+    sources = [FactorScope(f.scope) for f in factors]
     factors += [atom_factor(atom, layout, (tables or {}).get(atom)) for atom in atoms]
-    sources += [Source(f.scope, frozenset([i])) for i, f in enumerate(factors[len(sources) :])]
+    sources += [FactorScope(f.scope, frozenset([i])) for i, f in enumerate(factors[len(sources) :])]
     plan = plan_elimination(sources, atoms, inequalities, keep, counting=False, estimate=estimate)
     factors = writer.run(plan, factors)
     rest = writer.needed([factors[i] for i in plan.rest])
@@ -548,29 +537,3 @@ def head_rows(rule: Rule, relation: int, layout: Layout, table: str) -> str:
     ]
     where = " AND ".join(head_conditions(rule, relation, layout))
     return f"SELECT {', '.join(shown) or '1 AS present'} FROM {table} AS a WHERE {where}"
-
-
-def head_values(rule: Rule, graph: KnowledgeGraph, conclusion: Sequence[int]) -> dict[Variable, int] | None:
-    """Return the values that a conclusion gives to the head's variables, or None if it cannot be one."""
-    subject, relation, object_ = (int(i) for i in conclusion)
-    head = bind(rule, graph).head
-    if head.relation != relation:
-        return None
-    values: dict[Variable, int] = {}
-    for term, bound, value in ((rule.head.subject, head.subject, subject), (rule.head.object, head.object, object_)):
-        known = values.setdefault(term, value) if isinstance(term, Variable) else ~bound
-        if known != value:
-            return None
-    return values
-
-
-def looks_like_head(bound: Bound, triples: Triples) -> npt.NDArray[np.bool_]:
-    """Return bool[n]: which triples have the relation and the constants of a rule's head."""
-    head = bound.head
-    alike: npt.NDArray[np.bool_] = triples[:, 1] == head.relation
-    for column, term in ((0, head.subject), (2, head.object)):
-        if term < 0:
-            alike &= triples[:, column] == ~term
-    if head.subject == head.object and head.subject >= 0:
-        alike &= triples[:, 0] == triples[:, 2]
-    return alike
