@@ -52,6 +52,19 @@ def split(triples: Ids, offsets: Keys, size: int) -> Keys:
 
 
 @kernel
+def adjacency(keys: Keys, entities: int) -> tuple[Ids, Ids]:
+    """Return row pointers int32[entities + 1] and values of sorted pairs."""
+    pointers = np.zeros(entities + 1, dtype=np.int32)
+    values = np.empty(len(keys), dtype=np.int32)
+    for i in range(len(keys)):
+        pointers[(keys[i] >> 32) + 1] += 1
+        values[i] = keys[i] & LOW
+    for x in range(entities):
+        pointers[x + 1] += pointers[x]
+    return pointers, values
+
+
+@kernel
 def swapped(keys: Keys, entities: int) -> Keys:
     """Return the pairs (o, s), sorted, of sorted pairs (s, o)."""
     ends = np.zeros(entities + 1, dtype=np.int64)
@@ -360,13 +373,10 @@ class Neighbours:
     __slots__ = ("_longest", "long_rows", "long_words", "pointers", "values")
 
     def __init__(self, keys: Keys, entities: int) -> None:
-        degrees = np.bincount(keys >> 32, minlength=entities)
-        self.pointers: Ids = np.zeros(entities + 1, dtype=np.int32)
-        np.cumsum(degrees, out=self.pointers[1:])
-        self.values: Ids = (keys & LOW).astype(np.int32)
+        self.pointers, self.values = adjacency(keys, entities)
         self.long_rows = NO_IDS
         self.long_words = NO_WORDS
-        self._longest = int(degrees.max(initial=0))
+        self._longest = int(np.diff(self.pointers).max(initial=0))
 
     def prepare(self, frontier: Keys) -> None:
         """Make bitmaps of long rows if a step from this frontier will use them often enough.
