@@ -23,7 +23,6 @@ from loginfer.systems.contrast.kernels import (
 from loginfer.systems.rules.paths import new_scratch
 
 PEOPLE, RELATIONS, TYPES = 5, 2, 2
-NOTHING, NO_PAIRS = np.empty(0, dtype=np.int32), np.empty((0, 2), dtype=np.int32)
 
 
 def graph_of(triples, typed):
@@ -102,7 +101,7 @@ def listed(kernel, bodies, rows, *arguments):
     table = BodyTable(4096)
     groups = np.zeros(len(rows), dtype=np.int64)
     graph = typed_graph(bodies.graph)
-    kernel(rows, groups, len(rows), *arguments, graph, bodies.base, table.for_kernel(), NOTHING, NO_PAIRS)
+    kernel(rows, groups, len(rows), *arguments, graph, bodies.base, table.for_kernel())
     return {int(code): int(count) for code, count in zip(table.codes, table.counts[:, 0], strict=True)}
 
 
@@ -139,7 +138,7 @@ def test_counts_and_lists_of_rows_agree(graph, pairs):
     out = np.empty((len(rows) * len(codes) + 1, 2), dtype=np.int32)
     graph_arrays, wanted = typed_graph(graph), np.arange(len(codes), dtype=np.int32)
     groups = np.zeros(len(rows), dtype=np.int64)
-    enumerate_pairs(rows, groups, 0, 0, everywhere, True, graph_arrays, bodies.base, table.for_kernel(), wanted, out)
+    enumerate_pairs(rows, groups, 0, 0, everywhere, True, graph_arrays, bodies.base, table.for_kernel(wanted, out))
     found = {(int(row), int(codes[column])) for row, column in out[: table.written()]}
     assert len(found) == table.written() == sum(counts.values())
     for row, (s, o) in enumerate(pairs):
@@ -218,7 +217,7 @@ def test_a_full_table_takes_no_more_bodies_and_counts_those_it_has():
     rows, groups = np.array([[0, 1]] * 3, dtype=np.int32), np.zeros(3, dtype=np.int64)
     everywhere = np.ones(bodies.steps, dtype=np.bool_)
     arrays = typed_graph(graph)
-    enumerate_pairs(rows, groups, 3, 9, everywhere, True, arrays, bodies.base, table.for_kernel(), NOTHING, NO_PAIRS)
+    enumerate_pairs(rows, groups, 3, 9, everywhere, True, arrays, bodies.base, table.for_kernel())
     assert len(table) == 2
     assert table.counts[:, 0].tolist() == [3, 3]
     table.clear()

@@ -300,6 +300,9 @@ class Table(NamedTuple):
         int32[limit, GROUPS], for how many rows of each group a body fires.
     used
         int64[2]: bodies in the table; rows of `out` that are filled.
+    wanted, out
+        int32[m], int32[k, 2]. If `out` has rows, nothing is counted: for a body with number n that fires for a row,
+        the row and wanted[n] are written there, unless that is -1.
     """
 
     keys: Longs
@@ -309,6 +312,8 @@ class Table(NamedTuple):
     stamps: Ids
     counts: Ids
     used: Longs
+    wanted: Ids
+    out: Ids
 
 
 class BodyTable:
@@ -330,6 +335,8 @@ class BodyTable:
             np.full((limit, 2), -1, dtype=np.int32),
             np.zeros((limit, GROUPS), dtype=np.int32),
             np.zeros(2, dtype=np.int64),
+            np.empty(0, dtype=np.int32),
+            np.empty((0, 2), dtype=np.int32),
         )
 
     def __len__(self) -> int:
@@ -361,11 +368,11 @@ class BodyTable:
         insert_all(codes, table._arrays)
         return table
 
-    def for_kernel(self) -> Table:
-        """Return the arrays, ready for rows that are numbered from 0."""
+    def for_kernel(self, wanted: Ids | None = None, out: Ids | None = None) -> Table:
+        """Return the arrays, ready for rows that are numbered from 0; to count, or to write into `out`."""
         self._arrays.stamps[: len(self)] = -1
         self._arrays.used[1] = 0
-        return self._arrays
+        return self._arrays if wanted is None or out is None else self._arrays._replace(wanted=wanted, out=out)
 
     def written(self) -> int:
         """How many rows of `out` the last kernel has filled."""
@@ -396,16 +403,16 @@ def insert_all(codes: Longs, table: Table) -> None:
 
 
 @inlined
-def _count(table: Table, code: Any, insert: Any, row: Any, group: Any, wanted: Ids, out: Ids) -> Any:
+def _count(table: Table, code: Any, insert: Any, row: Any, group: Any) -> Any:
     """Count a body that fires for a row, once; or write both down if it is wanted. Returns its number, or -1."""
     number = _find(table, code, insert)
     if number >= 0 and table.stamps[number, 0] != row:
         table.stamps[number, 0] = row
-        if len(out) == 0:
+        if len(table.out) == 0:
             table.counts[number, group] += 1
-        elif wanted[number] >= 0:
+        elif table.wanted[number] >= 0:
             place = table.used[1]
-            out[place, 0], out[place, 1] = row, wanted[number]
+            table.out[place, 0], table.out[place, 1] = row, table.wanted[number]
             table.used[1] += 1
     return number
 
@@ -450,8 +457,6 @@ def enumerate_pairs(
     graph: TypedGraph,
     base: int,
     table: Table,
-    wanted: Ids,
-    out: Ids,
 ) -> None:
     """List edges, intersections, two-step paths, with `typed` edges with a type, and triangles.
 
@@ -459,7 +464,7 @@ def enumerate_pairs(
 
     `rows` is int32[n, 2], subject and object, whose triple with the relation `hide` does not count. The first
     `proposers` rows put all their bodies into the table. Bodies in the table are counted for all rows, group
-    by group, or, if `out` has rows, written into it with the rows where they fire.
+    by group, or written down with the rows where they fire (see `Table`).
     """
     pointers, ends, steps, _, type_pointers, types = graph
     found = np.empty(base + 1, dtype=np.int64)
@@ -470,19 +475,19 @@ def enumerate_pairs(
         edges = _edges(ends, steps, i, i_end, s, o, hide, found)
         for e in range(edges):
             code = _code(base, EDGE, found[e], 0, 0, 0)
-            number = _count(table, code, insert, row, group, wanted, out)
+            number = _count(table, code, insert, row, group)
             if number < 0:
                 found[e] = -1
                 continue
             for f in range(e + 1, edges):
                 code = _code(base, BOTH, found[e], found[f], 0, 0)
-                _count(table, code, insert, row, group, wanted, out)
+                _count(table, code, insert, row, group)
             if typed:
                 for side in range(2):
                     at = s if side == SUBJECT_SIDE else o
                     for t in range(type_pointers[at], type_pointers[at + 1]):
                         code = _code(base, EDGE_TYPE, found[e], side, types[t], 0)
-                        _count(table, code, insert, row, group, wanted, out)
+                        _count(table, code, insert, row, group)
         # Triangles with an edge that nobody proposed are not in the table either.
         known = 0
         for e in range(edges):
@@ -511,7 +516,7 @@ def enumerate_pairs(
                     if not apart and _hidden(z, last, o, s, o, hide):
                         continue
                     code = _code(base, PATH2, steps[i], last, 0, 0)
-                    number = _count(table, code, insert, row, group, wanted, out)
+                    number = _count(table, code, insert, row, group)
                     if number < 0:
                         continue
                     if edges == 0 or not apart or table.stamps[number, 1] == row:
@@ -519,7 +524,7 @@ def enumerate_pairs(
                     table.stamps[number, 1] = row
                     for e in range(edges):
                         code = _code(base, TRIANGLE, found[e], steps[i], last, 0)
-                        _count(table, code, insert, row, group, wanted, out)
+                        _count(table, code, insert, row, group)
                 i += 1
             j = j_next
 
@@ -536,8 +541,6 @@ def enumerate_threes(
     graph: TypedGraph,
     base: int,
     table: Table,
-    wanted: Ids,
-    out: Ids,
 ) -> None:
     """List diamonds whose edge is `relevant`, and with `paths` three-step paths, as `enumerate_pairs` does.
 
@@ -586,11 +589,7 @@ def enumerate_threes(
                             continue
                         spent += 1
                         code = _code(base, PATH3, steps[first], steps[i], last, 0)
-                        number = (
-                            _count(table, code, insert, row, group, wanted, out)
-                            if paths
-                            else _find(table, code, insert)
-                        )
+                        number = _count(table, code, insert, row, group) if paths else _find(table, code, insert)
                         if number < 0:
                             continue
                         if not distinct or table.stamps[number, 1] == row:
@@ -598,14 +597,14 @@ def enumerate_threes(
                         table.stamps[number, 1] = row
                         for e in range(edges):
                             code = _code(base, DIAMOND, found[e], steps[first], steps[i], last)
-                            _count(table, code, insert, row, group, wanted, out)
+                            _count(table, code, insert, row, group)
                     i += 1
                 j = j_next
 
 
 @kernel
 def enumerate_types(
-    rows: Any, groups: Any, proposers: int, hide: int, graph: TypedGraph, base: int, table: Table, wanted: Ids, out: Ids
+    rows: Any, groups: Any, proposers: int, hide: int, graph: TypedGraph, base: int, table: Table
 ) -> None:
     """List the bodies of heads (x, type, C), C being the type at the place `hide`; see `enumerate_pairs`."""
     pointers, ends, steps, _, type_pointers, types = graph
@@ -620,18 +619,18 @@ def enumerate_types(
                 continue
             if own != absent:
                 code = _code(base, TYPED, own, absent, absent, 0)
-                _count(table, code, insert, row, group, wanted, out)
+                _count(table, code, insert, row, group)
             for place in range(pointers[s], pointers[s + 1]):
                 z = ends[place]
                 code = _code(base, TYPED, own, steps[place], absent, 0)
-                number = _count(table, code, insert, row, group, wanted, out)
+                number = _count(table, code, insert, row, group)
                 if number < 0:
                     continue
                 for u in range(type_pointers[z], type_pointers[z + 1]):
                     if z == s and types[u] == hide:
                         continue
                     code = _code(base, TYPED, own, steps[place], types[u], 0)
-                    _count(table, code, insert, row, group, wanted, out)
+                    _count(table, code, insert, row, group)
 
 
 @kernel

@@ -8,29 +8,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from loginfer.systems.contrast import kernels
 from loginfer.systems.contrast.fit import NO_TYPE, Design, HeadRows
-from loginfer.systems.contrast.kernels import (
-    BOTH,
-    DIAMOND,
-    EDGE,
-    EDGE_TYPE,
-    GROUPS,
-    PATH2,
-    PATH3,
-    TRAIN_NEGATIVE,
-    TRAIN_POSITIVE,
-    TRIANGLE,
-    TYPED,
-    VALID_POSITIVE,
-    Bodies,
-    BodyTable,
-    TypedGraph,
-    enumerate_pairs,
-    enumerate_threes,
-    enumerate_types,
-    fired,
-    steps_between,
-)
+from loginfer.systems.contrast.kernels import Bodies, BodyTable, Table, TypedGraph
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -42,10 +22,9 @@ FEWEST = 3
 # How many positives of valid the rate among the positives of train counts for.
 SHRINKAGE = 5
 # Which shapes are sought first.
-SMALL = (EDGE, PATH2, BOTH, EDGE_TYPE, TYPED)
+SMALL = (kernels.EDGE, kernels.PATH2, kernels.BOTH, kernels.EDGE_TYPE, kernels.TYPED)
 # Around how many edges larger bodies are sought, and how many triangles and diamonds are kept for each.
 EDGES, TRIANGLES, DIAMONDS = 8, 25, 12
-_NOTHING = np.empty(0, dtype=np.int32)
 _NO_PAIRS = np.empty((0, 2), dtype=np.int32)
 
 
@@ -78,12 +57,12 @@ class Search:
 
     def small(self, rows: HeadRows) -> Design:
         """Return edges, paths of two steps and intersections; for a type all that is sought."""
-        groups = ((VALID_POSITIVE, 4 * self.proposers), (TRAIN_POSITIVE, self.positives))
-        sample = _first_of(rows, (*groups, (TRAIN_NEGATIVE, self.negatives)), np.ones(len(rows), dtype=bool))
+        groups = ((kernels.VALID_POSITIVE, 4 * self.proposers), (kernels.TRAIN_POSITIVE, self.positives))
+        sample = _first_of(rows, (*groups, (kernels.TRAIN_NEGATIVE, self.negatives)), np.ones(len(rows), dtype=bool))
         nowhere = np.zeros(self.bodies.steps, dtype=np.bool_)
         self.table.clear()
-        self._list(rows, sample, nowhere, self.table, _NOTHING, _NO_PAIRS, min(self.proposers, len(sample)))
-        codes = self._best(np.bincount(rows.groups[sample], minlength=GROUPS), SMALL, self.candidates)
+        self._list(rows, sample, nowhere, self.table.for_kernel(), min(self.proposers, len(sample)))
+        codes = self._best(np.bincount(rows.groups[sample], minlength=kernels.GROUPS), SMALL, self.candidates)
         return self._collected(codes, rows, nowhere)
 
     def triangles(self, rows: HeadRows, losses: Floats) -> Design:
@@ -94,8 +73,8 @@ class Search:
         relevant = np.zeros(self.bodies.steps, dtype=np.bool_)
         relevant[hard] = True
         self.table.clear()
-        self._list(rows, sample, relevant, self.table, _NOTHING, _NO_PAIRS, proposers)
-        codes = self._best_around(rows.groups[sample], edges[sample], hard, TRIANGLE, TRIANGLES)
+        self._list(rows, sample, relevant, self.table.for_kernel(), proposers)
+        codes = self._best_around(rows.groups[sample], edges[sample], hard, kernels.TRIANGLE, TRIANGLES)
         return self._collected(codes, rows, relevant)
 
     def threes(self, rows: HeadRows, losses: Floats) -> Design:
@@ -104,48 +83,39 @@ class Search:
         hard = _hardest(edges, losses)
         sample, proposers = self._around(rows, edges, hard, np.diff(self.graph.pointers))
         self._list_threes(rows, sample, hard, proposers)
-        codes = [self._best_around(rows.groups[sample], edges[sample], hard, DIAMOND, DIAMONDS)]
+        codes = [self._best_around(rows.groups[sample], edges[sample], hard, kernels.DIAMOND, DIAMONDS)]
         alone = np.asarray(~edges.any(axis=1))
         if losses[alone].sum() > 0:
             size = self.proposers
-            groups = ((VALID_POSITIVE, size), (TRAIN_POSITIVE, size), (TRAIN_NEGATIVE, 5 * size))
+            train = ((kernels.TRAIN_POSITIVE, size), (kernels.TRAIN_NEGATIVE, 5 * size))
+            groups = ((kernels.VALID_POSITIVE, size), *train)
             sample = _first_of(rows, groups, alone, np.diff(self.graph.pointers))
             positive = int(np.count_nonzero(rows.signs[sample] > 0))
             self._list_threes(rows, sample, hard[:0], min(size, positive))
-            sizes = np.bincount(rows.groups[sample], minlength=GROUPS)
-            codes.append(self._best(sizes, (PATH3,), TRIANGLES))
+            sizes = np.bincount(rows.groups[sample], minlength=kernels.GROUPS)
+            codes.append(self._best(sizes, (kernels.PATH3,), TRIANGLES))
         return _frequent(self._evaluated(np.unique(np.concatenate(codes)), rows, edges), rows)
 
     # -- listing ------------------------------------------------------------------------------------
 
     def _edges(self, rows: HeadRows) -> Mask:
-        return np.asarray(steps_between(rows.pairs, rows.head.relation, self.graph, self.bodies.steps))
+        return np.asarray(kernels.steps_between(rows.pairs, rows.head.relation, self.graph, self.bodies.steps))
 
-    def _list(
-        self,
-        rows: HeadRows,
-        places: Ints,
-        relevant: Mask,
-        table: BodyTable,
-        wanted: npt.NDArray[np.int32],
-        out: Pairs,
-        proposers: int = 0,
-    ) -> None:
+    def _list(self, rows: HeadRows, places: Ints, relevant: Mask, table: Table, proposers: int = 0) -> None:
         pairs, groups = rows.pairs[places], rows.groups[places]
-        graph, base, arrays = self.graph, self.bodies.base, table.for_kernel()
         if rows.head.type != NO_TYPE:
             hide = self.bodies.type_place(rows.head.type)
-            enumerate_types(pairs, groups, proposers, hide, graph, base, arrays, wanted, out)
+            kernels.enumerate_types(pairs, groups, proposers, hide, self.graph, self.bodies.base, table)
             return
         typed, hide = len(self.graph.types) > 0, rows.head.relation
-        enumerate_pairs(pairs, groups, proposers, hide, relevant, typed, graph, base, arrays, wanted, out)
+        kernels.enumerate_pairs(pairs, groups, proposers, hide, relevant, typed, self.graph, self.bodies.base, table)
 
     def _list_threes(self, rows: HeadRows, sample: Ints, hard: Ints, proposers: int) -> None:
         """Count diamonds around the hard edges; without any, paths of three steps."""
         relevant = np.zeros(self.bodies.steps, dtype=np.bool_)
         relevant[hard] = True
         self.table.clear()
-        enumerate_threes(
+        kernels.enumerate_threes(
             rows.pairs[sample],
             rows.groups[sample],
             proposers,
@@ -156,8 +126,6 @@ class Search:
             self.graph,
             self.bodies.base,
             self.table.for_kernel(),
-            _NOTHING,
-            _NO_PAIRS,
         )
 
     def _around(self, rows: HeadRows, edges: Mask, hard: Ints, degree: Ints | None = None) -> tuple[Ints, int]:
@@ -166,13 +134,13 @@ class Search:
         first, rest = [], []
         for step in hard:
             has = edges[:, step]
-            first.append(_first_of(rows, ((VALID_POSITIVE, size),), has, degree))
-            positives = _first_of(rows, ((TRAIN_POSITIVE, 2 * size),), has, degree)
+            first.append(_first_of(rows, ((kernels.VALID_POSITIVE, size),), has, degree))
+            positives = _first_of(rows, ((kernels.TRAIN_POSITIVE, 2 * size),), has, degree)
             # Where valid has too few, train proposes.
             lacking = max(size - len(first[-1]), 0)
             first.append(positives[:lacking])
             rest.append(positives[lacking:])
-            rest.append(_first_of(rows, ((TRAIN_NEGATIVE, 5 * size),), has, degree))
+            rest.append(_first_of(rows, ((kernels.TRAIN_NEGATIVE, 5 * size),), has, degree))
         proposing = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *first]))
         others = np.setdiff1d(np.concatenate([np.empty(0, dtype=np.int64), *rest]), proposing)
         return np.concatenate([proposing, others]), len(proposing)
@@ -190,7 +158,7 @@ class Search:
         found = [np.empty(0, dtype=np.int64)]
         for step in hard:
             places = np.flatnonzero((parts[:, 0] == shape) & (parts[:, 1] == step))
-            sizes = np.bincount(groups[edges[:, step]], minlength=GROUPS)
+            sizes = np.bincount(groups[edges[:, step]], minlength=kernels.GROUPS)
             found.append(self._ranked(places, sizes)[:most])
         return np.sort(np.concatenate(found))
 
@@ -202,10 +170,10 @@ class Search:
         """
         codes = self.table.codes[places]
         rates = self.table.counts[places] / np.maximum(sizes, 1)
-        known = sizes[VALID_POSITIVE]
-        right = rates[:, VALID_POSITIVE] * known + rates[:, TRAIN_POSITIVE] * SHRINKAGE
+        known = sizes[kernels.VALID_POSITIVE]
+        right = rates[:, kernels.VALID_POSITIVE] * known + rates[:, kernels.TRAIN_POSITIVE] * SHRINKAGE
         right /= known + SHRINKAGE
-        wrong = rates[:, TRAIN_NEGATIVE]
+        wrong = rates[:, kernels.TRAIN_NEGATIVE]
         order = np.lexsort((codes, -contrast(right, wrong)))
         return np.asarray(codes[order[right[order] > wrong[order]]])
 
@@ -219,17 +187,17 @@ class Search:
         wanted[np.searchsorted(needed, codes)] = np.arange(len(codes))
         # Room for every body to fire for every row; what is not used is never touched.
         out = np.empty((max(len(rows) * len(codes), 1), 2), dtype=np.int32)
-        self._list(rows, np.arange(len(rows)), relevant, table, wanted, out)
+        self._list(rows, np.arange(len(rows)), relevant, table.for_kernel(wanted, out))
         return _frequent(Design.of_pairs(codes, out[: table.written()], len(rows)), rows)
 
     def _evaluated(self, codes: Ints, rows: HeadRows, edges: Mask) -> Design:
         """Return where diamonds and paths of three steps fire, one by one."""
         found: list[Pairs] = [_NO_PAIRS]
         for j, part in enumerate(self.bodies.unpack(codes)):
-            places = np.arange(len(rows)) if part[0] == PATH3 else np.flatnonzero(edges[:, part[1]])
+            places = np.arange(len(rows)) if part[0] == kernels.PATH3 else np.flatnonzero(edges[:, part[1]])
             out = np.zeros((len(places), 1), dtype=np.bool_)
             graph, hide = self.graph, rows.head.relation
-            fired(rows.pairs[places], part[None], hide, self.bodies.absent, graph, out)
+            kernels.fired(rows.pairs[places], part[None], hide, self.bodies.absent, graph, out)
             places = places[out[:, 0]].astype(np.int32)
             found.append(np.stack([places, np.full(len(places), j, dtype=np.int32)], axis=1))
         return Design.of_pairs(codes, np.concatenate(found), len(rows))
@@ -238,10 +206,14 @@ class Search:
         """Return the edges, paths and steps without which the kernels do not look for larger bodies."""
         pack, absent = self.bodies.pack_all, self.bodies.absent
         shape, a, b, c, _ = self.bodies.unpack(codes).T
-        typed, three = (shape == TYPED) & (c != absent), shape == TRIANGLE
-        edge = ~np.isin(shape, (EDGE, PATH2, TYPED))
+        typed, three = (shape == kernels.TYPED) & (c != absent), shape == kernels.TRIANGLE
+        edge = ~np.isin(shape, (kernels.EDGE, kernels.PATH2, kernels.TYPED))
         return np.concatenate(
-            [pack(TYPED, a[typed], b[typed], absent), pack(PATH2, b[three], c[three], 0), pack(EDGE, a[edge], 0, 0)]
+            [
+                pack(kernels.TYPED, a[typed], b[typed], absent),
+                pack(kernels.PATH2, b[three], c[three], 0),
+                pack(kernels.EDGE, a[edge], 0, 0),
+            ]
         )
 
 
@@ -283,5 +255,5 @@ def _first_of(rows: HeadRows, sizes: tuple[tuple[int, int], ...], among: Mask, d
 
 def _frequent(design: Design, rows: HeadRows) -> Design:
     """Return the bodies that fire for enough positives of train."""
-    positives = design.sums(np.where(rows.groups == TRAIN_POSITIVE, 1.0, 0.0))
+    positives = design.sums(np.where(rows.groups == kernels.TRAIN_POSITIVE, 1.0, 0.0))
     return design.take(np.flatnonzero(positives >= FEWEST))

@@ -20,26 +20,7 @@ from loginfer.logic.rule import Constant, Rule, ScoredRule, Variable
 from loginfer.randomness import generator, salt
 from loginfer.settings import setting
 from loginfer.systems.interface import Checkpoint
-from loginfer.systems.rules.anyburl_kernels import (
-    BODY,
-    COUNTERS,
-    END_CONSTANT,
-    FULL,
-    HEAD,
-    HEAD_CONSTANT,
-    KNOWN,
-    LENGTH,
-    MOST_OF_A_WALK,
-    ROWS,
-    RULE,
-    VARIABLES,
-    Limits,
-    RuleStore,
-    Thresholds,
-    fill,
-    run_batch,
-    scratch,
-)
+from loginfer.systems.rules import anyburl_kernels as kernels
 from loginfer.systems.rules.mined import BOTH, LONGEST, NONE, MinedRules, Miner, Mining, RuleTable
 from loginfer.systems.rules.texts import named_atoms
 from loginfer.systems.rules.walks import Ids, walk_graph
@@ -157,13 +138,13 @@ def as_rules(graph: KnowledgeGraph, rules: Ids, counts: npt.NDArray[np.int64]) -
     become rules of other shapes, without it: h(X,X) ⇐ b(X,A).
     """
     itself = len(graph.entities)
-    loops = (rules[:, HEAD_CONSTANT] == itself) | (rules[:, END_CONSTANT] == itself)
+    loops = (rules[:, kernels.HEAD_CONSTANT] == itself) | (rules[:, kernels.END_CONSTANT] == itself)
     table = RuleTable.of(
-        head=rules[~loops, HEAD],
-        variables=rules[~loops, VARIABLES],
-        head_constant=rules[~loops, HEAD_CONSTANT],
-        end_constant=rules[~loops, END_CONSTANT],
-        body=rules[~loops, BODY:],
+        head=rules[~loops, kernels.HEAD],
+        variables=rules[~loops, kernels.VARIABLES],
+        head_constant=rules[~loops, kernels.HEAD_CONSTANT],
+        end_constant=rules[~loops, kernels.END_CONSTANT],
+        body=rules[~loops, kernels.BODY :],
         predictions=counts[~loops, 0],
         correct=counts[~loops, 1],
         confidence=counts[~loops, 1] / counts[~loops, 0],
@@ -177,9 +158,9 @@ def as_rules(graph: KnowledgeGraph, rules: Ids, counts: npt.NDArray[np.int64]) -
 
 def _about_loops(graph: KnowledgeGraph, row: Ids) -> Rule:
     """Return the acyclic rule of a row, with a variable for the special constant: X, or that before the last."""
-    itself, length = len(graph.entities), int(row[LENGTH])
+    itself, length = len(graph.entities), int(row[kernels.LENGTH])
     x, before_last = Variable("x"), Variable("xab"[length - 1])
-    parts = row[[HEAD, VARIABLES, HEAD_CONSTANT, END_CONSTANT, *range(BODY, RULE)]].tolist()
+    parts = [*row[: kernels.LENGTH].tolist(), *row[kernels.BODY :].tolist()]
     # An id of its own for the end.
     parts[3] += parts[3] == itself
     head, *body = named_atoms(parts, graph, x, x, {itself: x, itself + 1: before_last})
@@ -212,8 +193,8 @@ class AnyBURLMining(Mining):
         self._system = system
         self._graph = graph
         self._walks = walk_graph(graph)
-        self._limits = Limits()
-        self._scratch = scratch(len(graph.entities), self._limits)
+        self._limits = kernels.Limits()
+        self._scratch = kernels.scratch(len(graph.entities), self._limits)
         # Whether walks are closed, and how long they are: first the class of zero rules.
         self.classes = [
             (False, 0),
@@ -239,7 +220,7 @@ class AnyBURLMining(Mining):
 
     def rules(self) -> MinedRules:
         """Return the rules found so far, in the order in which they were found."""
-        size = int(self._store.counters[ROWS])
+        size = int(self._store.counters[kernels.ROWS])
         return as_rules(self._graph, self._store.rules[:size], self._store.counts[:size])
 
     def progress(self) -> tuple[str, int, int | None]:
@@ -250,7 +231,7 @@ class AnyBURLMining(Mining):
 
     def checkpoint(self) -> Checkpoint:
         """Return the rules, the keys of all that were looked at, and what the classes have earned."""
-        size = int(self._store.counters[ROWS])
+        size = int(self._store.counters[kernels.ROWS])
         arrays = {
             # In ascending order: the places depend on when the set grew.
             "keys": np.sort(self._store.keys[self._store.keys != 0]),
@@ -269,10 +250,10 @@ class AnyBURLMining(Mining):
         self._batches = np.array(arrays["batches"], dtype=np.int64)
         keys, rules = np.asarray(arrays["keys"], dtype=np.uint64), np.asarray(arrays["rules"])
         self._store = _new_store(len(rules), len(keys))
-        fill(self._store.keys, keys)
+        kernels.fill(self._store.keys, keys)
         self._store.rules[: len(rules)] = rules
         self._store.counts[: len(rules)] = arrays["counts"]
-        self._store.counters[ROWS], self._store.counters[KNOWN] = len(rules), len(keys)
+        self._store.counters[kernels.ROWS], self._store.counters[kernels.KNOWN] = len(rules), len(keys)
 
     def _goes_on(self) -> bool:
         if not len(self._graph):
@@ -287,13 +268,13 @@ class AnyBURLMining(Mining):
         chosen = self._choose()
         closed, length = self.classes[chosen]
         system, seed = self._system, self._system.seed
-        thresholds = Thresholds(system.min_support, system.min_zero_support, system.min_confidence)
-        self._store.counters[KNOWN + 1 :] = 0
+        thresholds = kernels.Thresholds(system.min_support, system.min_zero_support, system.min_confidence)
+        self._store.counters[kernels.KNOWN + 1 :] = 0
         self._store.reward[0] = 0.0
         self._store.random[:] = salt(seed, "anyburl", "walks", self._batch), 0
         counting = np.uint64(salt(seed, "anyburl", "predictions"))
         fixed = (self._walks, closed, length, WORK, IDLE, counting, thresholds, self._limits, self._scratch)
-        while run_batch(*fixed, self._store) == FULL:
+        while kernels.run_batch(*fixed, self._store) == kernels.FULL:
             self._store = _with_more_room(self._store)
         self._rewards[chosen] += self._store.reward[0]
         self._batches[chosen] += 1
@@ -310,26 +291,26 @@ class AnyBURLMining(Mining):
         return int(random.choice(len(self.classes), p=mean / mean.sum()))
 
 
-def _new_store(rules: int, keys: int) -> RuleStore:
+def _new_store(rules: int, keys: int) -> kernels.RuleStore:
     """Return room for so many rules and keys, and for some more."""
-    room = max(_ROOM, 2 * (rules + MOST_OF_A_WALK))
-    places = 4 * max(_ROOM, 1 << int(keys + MOST_OF_A_WALK).bit_length())
-    return RuleStore(
+    room = max(_ROOM, 2 * (rules + kernels.MOST_OF_A_WALK))
+    places = 4 * max(_ROOM, 1 << int(keys + kernels.MOST_OF_A_WALK).bit_length())
+    return kernels.RuleStore(
         np.zeros(places, dtype=np.uint64),
-        np.zeros((room, RULE), dtype=np.int32),
+        np.zeros((room, kernels.RULE), dtype=np.int32),
         np.zeros((room, 2), dtype=np.int64),
-        np.zeros(COUNTERS, dtype=np.int64),
+        np.zeros(kernels.COUNTERS, dtype=np.int64),
         np.zeros(1, dtype=np.float64),
         np.zeros(2, dtype=np.uint64),
     )
 
 
-def _with_more_room(store: RuleStore) -> RuleStore:
+def _with_more_room(store: kernels.RuleStore) -> kernels.RuleStore:
     """Return the same with more room where there was too little."""
     keys, rules, counts = store.keys, store.rules, store.counts
-    if len(keys) // 2 - store.counters[KNOWN] < MOST_OF_A_WALK:
+    if len(keys) // 2 - store.counters[kernels.KNOWN] < kernels.MOST_OF_A_WALK:
         keys = np.zeros(2 * len(store.keys), dtype=np.uint64)
-        fill(keys, store.keys)
-    if len(rules) - store.counters[ROWS] < MOST_OF_A_WALK:
+        kernels.fill(keys, store.keys)
+    if len(rules) - store.counters[kernels.ROWS] < kernels.MOST_OF_A_WALK:
         rules, counts = np.vstack([rules, np.zeros_like(rules)]), np.vstack([counts, np.zeros_like(counts)])
     return store._replace(keys=keys, rules=rules, counts=counts)

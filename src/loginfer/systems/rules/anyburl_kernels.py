@@ -27,8 +27,8 @@ from loginfer.systems.rules.walks import (
     begin_search,
     closed_walk,
     draw,
+    find_ends,
     new_search,
-    next_end,
     open_walk,
     read_steps,
     row_holds,
@@ -65,11 +65,12 @@ class Limits(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Memory for counting: a set of pairs, a set of entities, both emptied by a new stamp."""
+    """Memory for counting: a set of pairs, a set of entities, both emptied by a new stamp; and a list of ends."""
 
     pairs: Longs
     pair_stamps: Longs
     stamps: Longs
+    ends: Longs
     stamp: Longs
     random: Random
 
@@ -80,6 +81,7 @@ def scratch(entities: int, limits: Limits) -> Scratch:
     return Scratch(
         np.zeros(size, dtype=np.int64),
         np.zeros(size, dtype=np.int64),
+        np.zeros(entities + 1, dtype=np.int64),
         np.zeros(entities + 1, dtype=np.int64),
         np.zeros(1, dtype=np.int64),
         np.zeros(2, dtype=np.uint64),
@@ -219,16 +221,22 @@ def _count_ac1(graph: WalkGraph, rule: Longs, limits: Limits, room: Scratch) -> 
     room.stamp[0] += 1
     for part in range(2):
         begin_search(search, rule[END_CONSTANT], first if part else middle, middle if part else stop)
-        depth = np.int64(0)
-        while predictions < limits.predictions:
-            depth, x, seen = next_end(graph, search, rule[LENGTH], rule[HEAD_CONSTANT], depth, _EDGES - work)
-            work += seen
-            if x == NONE:
-                break
-            if room.stamps[x] != room.stamp[0]:
-                room.stamps[x] = room.stamp[0]
-                predictions += 1
-                correct += row_holds(graph, head, x)
+        count, seen = find_ends(
+            graph,
+            search,
+            rule[LENGTH],
+            rule[HEAD_CONSTANT],
+            limits.predictions - predictions,
+            _EDGES - work,
+            room.stamps,
+            room.stamp[0],
+            room.ends,
+        )
+        work += seen
+        predictions += count
+        if head >= 0:
+            for number in range(count):
+                correct += row_holds(graph, head, room.ends[number])
     return predictions, correct, work
 
 
@@ -253,10 +261,13 @@ def _count_ac2(graph: WalkGraph, rule: Longs, limits: Limits, room: Scratch) -> 
         if x == rule[HEAD_CONSTANT] or x == graph.itself:
             continue
         begin_search(search, x, graph.row_edge[row], graph.row_edge[row + 1])
-        _, end, seen = next_end(graph, search, rule[LENGTH], rule[HEAD_CONSTANT], np.int64(0), _EDGES - work)
+        room.stamp[0] += 1
+        count, seen = find_ends(
+            graph, search, rule[LENGTH], rule[HEAD_CONSTANT], 1, _EDGES - work, room.stamps, room.stamp[0], room.ends
+        )
         work += seen
-        if end != NONE:
-            predictions += 1
+        predictions += count
+        if count:
             correct += row_holds(graph, head, x)
     return predictions, correct, work
 

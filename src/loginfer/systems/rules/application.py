@@ -112,7 +112,7 @@ class RunningScores(NamedTuple):
 
 
 def running_scores(levels: ConfidenceLevels, candidates: int) -> RunningScores:
-    """Return a board without any rules."""
+    """Return scores without any rules."""
     scores = np.zeros(candidates)
     return RunningScores(
         np.array([levels.code], dtype=np.int64),
@@ -125,55 +125,55 @@ def running_scores(levels: ConfidenceLevels, candidates: int) -> RunningScores:
 
 
 @inlined
-def add_rule(board: RunningScores, count: Int, j: Int, rank: Int) -> Int:
+def add_rule(running: RunningScores, count: Int, j: Int, rank: Int) -> Int:
     """Add a rule to the j-th score; `count` candidates are touched before, the result says how many after."""
-    code = board.code[0]
-    if board.state[j, GAP] < 0:
-        board.state[count, TOUCHED] = j
-        board.state[j, LAST] = rank
-        value = float(board.values[rank])
+    code = running.code[0]
+    if running.state[j, GAP] < 0:
+        running.state[count, TOUCHED] = j
+        running.state[j, LAST] = rank
+        value = float(running.values[rank])
         if code == NOISY_OR:
-            board.scores[j] = 1.0 - min(value, 1.0)
-            board.state[j, GAP] = 0
+            running.scores[j] = 1.0 - min(value, 1.0)
+            running.state[j, GAP] = 0
         else:
-            board.scores[j] = value
-            board.state[j, GAP] = board.gaps[rank] if code == MAXIMUM else 0
+            running.scores[j] = value
+            running.state[j, GAP] = running.gaps[rank] if code == MAXIMUM else 0
         return count + 1
     if code == MAXIMUM:
         # As long as there is room: where there is none, a division would only find that out.
-        if board.state[j, GAP] > board.state[j, LAST] + 1:
-            part = board.state[j, GAP] // (board.state[j, LAST] + 2)
-            board.bits[j] += part * (rank + 1)
-            board.state[j, GAP] = part
-            board.state[j, LAST] = rank
+        if running.state[j, GAP] > running.state[j, LAST] + 1:
+            part = running.state[j, GAP] // (running.state[j, LAST] + 2)
+            running.bits[j] += part * (rank + 1)
+            running.state[j, GAP] = part
+            running.state[j, LAST] = rank
     elif code == NOISY_OR:
-        board.scores[j] *= 1.0 - min(float(board.values[rank]), 1.0)
+        running.scores[j] *= 1.0 - min(float(running.values[rank]), 1.0)
     else:
-        board.state[j, GAP] += 1
+        running.state[j, GAP] += 1
     return count
 
 
 @inlined
-def is_settled(board: RunningScores, j: Int) -> bool:
+def is_settled(running: RunningScores, j: Int) -> bool:
     """Say whether further rules make no difference to the j-th score."""
     return bool(
-        board.code[0] == MAXIMUM and board.state[j, GAP] >= 0 and board.state[j, GAP] < board.state[j, LAST] + 2
+        running.code[0] == MAXIMUM and running.state[j, GAP] >= 0 and running.state[j, GAP] < running.state[j, LAST] + 2
     )
 
 
 @inlined
-def finish(board: RunningScores, count: Int, scores: Floats) -> None:
+def finish(running: RunningScores, count: Int, scores: Floats) -> None:
     """Write the scores of the touched candidates, and make room for others."""
-    code = board.code[0]
+    code = running.code[0]
     for number in range(count):
-        j = board.state[number, TOUCHED]
-        score = board.scores[j]
+        j = running.state[number, TOUCHED]
+        score = running.scores[j]
         if code == NOISY_OR:
             score = 1.0 - score
         elif code != MAXIMUM:
-            score += _FURTHER * board.state[j, GAP]
+            score += _FURTHER * running.state[j, GAP]
         scores[j] = score
-        board.state[j, GAP] = -1
+        running.state[j, GAP] = -1
 
 
 # -- path rules, sorted into lists -------------------------------------------------------------------
@@ -419,8 +419,8 @@ def choose_joining(
 
 
 @inlined
-def earlier(others: EnginePredictions, place: Int, end: Int, rules: RuleLists, rule: Int) -> bool:
-    """Say whether it is a rule of another shape's turn before a path rule's; NONE if none is left."""
+def other_comes_first(others: EnginePredictions, place: Int, end: Int, rules: RuleLists, rule: Int) -> bool:
+    """Say whether a rule of another shape comes before a path rule, NONE if none is left."""
     return bool(place < end and (rule == NONE or others.found[place, 0] < rules.rows[rule, ORDER]))
 
 
@@ -470,7 +470,7 @@ def choose_leading(edges: Edges, bodies: CyclicBodies, s: Int, o: Int, distinct:
     return size
 
 
-# A single triple's place on the board.
+# A single triple's place among the scores.
 _ONLY = np.int64(0)
 
 
@@ -481,7 +481,7 @@ _ONLY = np.int64(0)
 def score_triples(
     edges: Edges,
     rules: RuleLists,
-    board: RunningScores,
+    running: RunningScores,
     triples: Ids,
     others: EnginePredictions,
     distinct: bool,
@@ -495,7 +495,7 @@ def score_triples(
     ----------
     edges, rules
         The graph and the rules.
-    board
+    running
         For one candidate.
     triples
         int32[n, 3].
@@ -530,9 +530,9 @@ def score_triples(
         sort_first(chosen, size)
         a, b, b_end = 0, others.starts[i], others.starts[i + 1]
         count = np.int64(0)
-        while len(fired) > 0 or not is_settled(board, _ONLY):
+        while len(fired) > 0 or not is_settled(running, _ONLY):
             rule = chosen[a] if a < size else NONE
-            if earlier(others, b, b_end, rules, rule):
+            if other_comes_first(others, b, b_end, rules, rule):
                 turn, rank, predicts = others.found[b, 0], others.found[b, 1], True
                 b += 1
             elif rule == NONE:
@@ -542,11 +542,11 @@ def score_triples(
                 predicts = fires(edges, rules, rule, s, o, distinct)
                 a += 1
             if predicts:
-                count = add_rule(board, count, _ONLY, rank)
+                count = add_rule(running, count, _ONLY, rank)
                 if written < len(fired):
                     fired[written] = turn
                     written += 1
-        finish(board, count, scores[i : i + 1])
+        finish(running, count, scores[i : i + 1])
     return written
 
 
@@ -580,7 +580,7 @@ def _ends(
 def answer_ends(
     edges: Edges,
     rules: RuleLists,
-    board: RunningScores,
+    running: RunningScores,
     queries: Ids,
     subject_open: bool,
     column: Ids,
@@ -596,7 +596,7 @@ def answer_ends(
     ----------
     edges, rules, others, distinct
         As for `score_triples`.
-    board
+    running
         For all candidates.
     queries
         int32[n, 2], relations and known ends.
@@ -629,8 +629,8 @@ def answer_ends(
         count = np.int64(0)
         while True:
             rule = chosen[a] if a < size else NONE
-            if earlier(others, b, b_end, rules, rule):
-                count = add_rule(board, count, others.found[b, 2], others.found[b, 1])
+            if other_comes_first(others, b, b_end, rules, rule):
+                count = add_rule(running, count, others.found[b, 2], others.found[b, 1])
                 b += 1
                 continue
             if rule == NONE:
@@ -640,23 +640,23 @@ def answer_ends(
             if rules.rows[rule, VARIABLES] == kind:
                 constant = rules.rows[rule, HEAD_CONSTANT]
                 j = np.int64(column[constant])
-                if j == NONE or is_settled(board, j):
+                if j == NONE or is_settled(running, j):
                     continue
                 s, o = (constant, known) if subject_open else (known, constant)
                 if fires(edges, rules, rule, s, o, distinct):
-                    count = add_rule(board, count, j, rank)
+                    count = add_rule(running, count, j, rank)
             elif rules.rows[rule, FIRST] == NONE:
                 for entity in range(entities):
                     j = np.int64(column[entity])
                     if j != NONE and not (distinct and entity == known):
-                        count = add_rule(board, count, j, rank)
+                        count = add_rule(running, count, j, rank)
             else:
                 found = _ends(edges, rules, rule, known, subject_open, distinct, scratch)
                 for number in range(found):
                     j = np.int64(column[scratch[5, number]])
                     if j != NONE:
-                        count = add_rule(board, count, j, rank)
-        finish(board, count, scores[i])
+                        count = add_rule(running, count, j, rank)
+        finish(running, count, scores[i])
 
 
 @kernel
@@ -664,7 +664,7 @@ def answer_relations(
     edges: Edges,
     rules: RuleLists,
     bodies: CyclicBodies,
-    board: RunningScores,
+    running: RunningScores,
     pairs: Ids,
     column: Ids,
     others: EnginePredictions,
@@ -680,7 +680,7 @@ def answer_relations(
     ----------
     edges, rules, bodies, others, distinct
         As for `score_triples`.
-    board
+    running
         For all candidates.
     pairs
         int32[n, 2], subjects and objects.
@@ -706,16 +706,16 @@ def answer_relations(
         count = np.int64(0)
         while True:
             rule = chosen[a] if a < size else NONE
-            if earlier(others, b, b_end, rules, rule):
-                count = add_rule(board, count, others.found[b, 2], others.found[b, 1])
+            if other_comes_first(others, b, b_end, rules, rule):
+                count = add_rule(running, count, others.found[b, 2], others.found[b, 1])
                 b += 1
                 continue
             if rule == NONE:
                 break
             a += 1
             j = np.int64(column[rules.rows[rule, HEAD]])
-            if j == NONE or is_settled(board, j):
+            if j == NONE or is_settled(running, j):
                 continue
             if rules.rows[rule, VARIABLES] == BOTH or fires(edges, rules, rule, s, o, distinct):
-                count = add_rule(board, count, j, rules.rows[rule, RANK])
-        finish(board, count, scores[i])
+                count = add_rule(running, count, j, rules.rows[rule, RANK])
+        finish(running, count, scores[i])

@@ -29,8 +29,8 @@ from loginfer.systems.rules.walks import (
     begin_search,
     draw,
     edges_between,
+    find_ends,
     new_search,
-    next_end,
     read_steps,
     row_holds,
     row_of,
@@ -186,7 +186,7 @@ def count_sides(
     counts
         int64[m, 2, 2], the result: for each side pairs and correct ones.
     """
-    search = new_search()
+    search, ends = new_search(), np.empty(len(stamps), dtype=np.int64)
     stamp = np.int64(0)
     for rule in range(len(bodies)):
         length = 0
@@ -208,15 +208,14 @@ def count_sides(
                 start = np.int64(graph.source[graph.row_edge[row]])
                 begin_search(search, start, graph.row_edge[row], graph.row_edge[row + 1])
                 right = row_of(graph, start, answer)
-                depth, end, seen = next_end(graph, search, length, NONE, np.int64(0), _ALL)
+                pairs, seen = find_ends(graph, search, length, NONE, _ALL, _ALL, stamps, stamp, ends)
+                counts[rule, side, 0] += pairs
+                correct = np.int64(0)
+                if right >= 0:
+                    for number in range(pairs):
+                        correct += row_holds(graph, right, ends[number])
+                counts[rule, side, 1] += correct
                 left -= seen
-                while end != NONE:
-                    if stamps[end] != stamp:
-                        stamps[end] = stamp
-                        counts[rule, side, 0] += 1
-                        counts[rule, side, 1] += row_holds(graph, right, end)
-                    depth, end, seen = next_end(graph, search, length, NONE, depth, _ALL)
-                    left -= seen
 
 
 @inlined

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from loginfer.kernels import inlined, kernel, lower_bound, random_bits
 from loginfer.kg import KnowledgeGraph
 from loginfer.kg.graph import EntitySteps, RelationIndex
-from loginfer.systems.rules.mined import LONGEST, NONE
+from loginfer.systems.rules.mined import LONGEST
 
 Ids = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
@@ -87,10 +87,11 @@ def walk_graph(graph: KnowledgeGraph) -> WalkGraph:
     to_itself = triples[is_loop]
     to_itself[:, 2] = entities
     split = np.concatenate([triples[~is_loop], to_itself, to_itself[:, ::-1]])
-    index = RelationIndex(split[np.lexsort(split.T[::-1])], entities + 1, relations)
-    by_entity = EntitySteps(index)
+    by_entity = graph.steps
+    if len(to_itself):
+        by_entity = EntitySteps(RelationIndex(split[np.lexsort(split.T[::-1])], entities + 1, relations))
     step, end = by_entity.steps, by_entity.ends
-    source = np.repeat(np.arange(entities + 1, dtype=np.int32), np.diff(by_entity.pointers))
+    source = np.repeat(np.arange(len(by_entity.pointers) - 1, dtype=np.int32), np.diff(by_entity.pointers))
     last = (end == entities) | (step == 2 * type_relation)
     special = (source == entities) | (step == 2 * type_relation + 1)
     return WalkGraph(
@@ -105,12 +106,11 @@ def walk_graph(graph: KnowledgeGraph) -> WalkGraph:
 
 def _links(source: Ids, step: Ids, end: Ids, last: npt.NDArray[np.bool_], entities: int) -> tuple[Any, ...]:
     """Return `link_first` to `link_relation`: by direction and source, those that only end a path last."""
-    direction = step & 1
-    order = np.lexsort((step >> 1, end, last, source, direction))
+    # For each direction and source the edges that may go on, then the others.
+    part = 2 * ((step & 1).astype(np.int64) * entities + source) + last
+    order = np.lexsort((step >> 1, end, part))
+    sizes = np.bincount(part, minlength=4 * entities).reshape(2, entities, 2)
     first = np.zeros((2, entities + 1), dtype=np.int64)
-    # Sizes of the parts: for each direction and source the edges that may go on, then the others.
-    keys = (direction * entities + source).astype(np.int64)
-    sizes = np.bincount(2 * keys + last, minlength=4 * entities).reshape(2, entities, 2)
     np.cumsum(sizes[0].sum(axis=1), out=first[0, 1:])
     first[1] = first[0, -1]
     first[1, 1:] += np.cumsum(sizes[1].sum(axis=1))
@@ -121,7 +121,8 @@ def _links(source: Ids, step: Ids, end: Ids, last: npt.NDArray[np.bool_], entiti
 
 def _rows(source: Ids, step: Ids, end: Ids, entities: int, relations: int) -> tuple[Any, ...]:
     """Return `step_first` to `group_row`."""
-    order = np.lexsort((end, source, step))
+    # They come by source, step and end.
+    order = np.argsort(step, kind="stable")
     source, step, end = source[order], step[order], end[order]
     steps = np.arange(2 * relations + 1)
     bounds = np.searchsorted(step, steps).astype(np.int64)
@@ -132,7 +133,7 @@ def _rows(source: Ids, step: Ids, end: Ids, entities: int, relations: int) -> tu
     row_edge = np.append(np.flatnonzero(new), len(step)).astype(np.int64)
     row_step, row_source = step[row_edge[:-1]], source[row_edge[:-1]]
     row_first = np.searchsorted(row_step, steps).astype(np.int64)
-    by_source = np.lexsort((row_step, row_source)).astype(np.int64)
+    by_source = np.argsort(row_source, kind="stable")
     group_first = np.searchsorted(row_source[by_source], np.arange(entities + 2)).astype(np.int64)
     return (
         bounds[:-1],
@@ -324,17 +325,29 @@ def begin_search(search: PathSearch, start: Any, first_edge: Any, stop_edge: Any
 
 
 @inlined
-def next_end(graph: WalkGraph, search: PathSearch, length: Any, other: Any, depth: Any, most: Any) -> Any:
-    """Go on with a search, from depth 0 at first, to the next end that no entity of the path is, nor `other`.
+def find_ends(
+    graph: WalkGraph,
+    search: PathSearch,
+    length: Any,
+    other: Any,
+    enough: Any,
+    most: Any,
+    stamps: Longs,
+    stamp: Any,
+    ends: Longs,
+) -> Any:
+    """Write the different ends of a path that no entity before them is, nor `other`, into `ends`.
+
+    An end counts if its stamp is not `stamp`, which it gets. The search ends when there are `enough` of them, or
+    `most` edges were looked at.
 
     Returns
     -------
     tuple
-        The depth to go on from, the end (NONE if there is no more), and how many edges were looked at; that
-        are at most `most`.
+        How many ends there are, and how many edges were looked at.
     """
-    seen = np.int64(0)
-    while depth >= 0 and seen < most:
+    depth, count, seen = 0, np.int64(0), np.int64(0)
+    while depth >= 0 and count < enough and seen < most:
         if search.at[depth] == search.stop[depth]:
             depth -= 1
             continue
@@ -343,11 +356,14 @@ def next_end(graph: WalkGraph, search: PathSearch, length: Any, other: Any, dept
         seen += 1
         if constant == other or is_among(search.nodes, 0, depth + 1, constant):
             continue
-        if depth == length - 1:
-            return depth, constant, seen
-        row = row_of(graph, constant, search.steps[depth + 1])
-        if row >= 0:
-            depth += 1
-            search.nodes[depth] = constant
-            search.at[depth], search.stop[depth] = graph.row_edge[row], graph.row_edge[row + 1]
-    return depth, np.int64(NONE), seen
+        if depth < length - 1:
+            row = row_of(graph, constant, search.steps[depth + 1])
+            if row >= 0:
+                depth += 1
+                search.nodes[depth] = constant
+                search.at[depth], search.stop[depth] = graph.row_edge[row], graph.row_edge[row + 1]
+        elif stamps[constant] != stamp:
+            stamps[constant] = stamp
+            ends[count] = constant
+            count += 1
+    return count, seen
