@@ -5,7 +5,8 @@ import shutil
 
 import pytest
 
-from loginfer.benchmark import Recipe, build, load_benchmark, write_benchmark
+from loginfer.benchmark import Recipe, audit, build, load_benchmark, write_benchmark
+from loginfer.benchmark.auditing.audit import saved_audit
 
 
 @pytest.fixture(scope="module")
@@ -161,3 +162,27 @@ def test_explain_counts_rules_as_the_card_does(loginfer, folder):
     assert f"by rule {place}:" in printed
     row = next(line for line in (folder / "README.md").read_text().splitlines() if f"| {place} |" in line)
     assert str(load_benchmark(folder).program[place]) in row
+
+
+def test_a_saved_audit_is_what_is_printed_and_no_part_of_the_benchmark(loginfer, folder, tmp_path):
+    copy = tmp_path / "lubm"
+    shutil.copytree(folder, copy)
+    code, printed, _ = loginfer("audit", copy, "--save", "--json")
+    saved = json.loads((copy / "audit.json").read_text())
+    about = {key: saved.pop(key) for key in ("version", "options", "files")}
+    assert (code, saved) == (0, json.loads(printed))
+    assert set(about["files"]) == {path.name for path in folder.iterdir()}
+    assert loginfer("audit", copy, "--json")[:2] == (0, printed)  # the file itself is no finding
+    assert load_benchmark(copy).manifest == load_benchmark(folder).manifest
+    write_benchmark(load_benchmark(copy), copy, force=True)  # nor does it keep a benchmark from being replaced
+    assert not (copy / "audit.json").exists()
+
+
+@pytest.mark.parametrize("options", [["--one-step"], ["--max-shortcut", "0.9"]])
+def test_an_audit_with_other_options_does_not_stand_for_the_usual_one(loginfer, folder, tmp_path, options):
+    copy = tmp_path / "lubm"
+    shutil.copytree(folder, copy)
+    loginfer("audit", copy, "--save", *options)
+    assert saved_audit(copy) is None
+    loginfer("audit", copy, "--save")
+    assert saved_audit(copy) == audit(copy).as_dict()

@@ -52,6 +52,9 @@ def audit(
     ] = None,
     max_shortcut: MaxShortcutOption = None,
     strict: StrictOption = False,
+    save: Annotated[
+        bool, typer.Option("--save", help="Keep the result as audit.json in the folder, for reports.")
+    ] = False,
     engine: EngineChoice,
     json: JsonOption = False,
 ) -> None:
@@ -62,14 +65,19 @@ def audit(
     manifest must also agree with the settings of that file.
     """
     from loginfer.benchmark import audit as audit_benchmark
+    from loginfer.benchmark.auditing.audit import file_sums, save_audit
 
     check_gate(max_shortcut, strict)
     settings = all_settings(recipe, {}) if recipe else {}
+    sums = file_sums(folder) if save else {}
     with engine.running(), progress_bar() as progress:
         found = audit_benchmark(
             folder, engine=engine.name, closure=closure, settings=settings, max_shortcut=max_shortcut,
             strict=strict, progress=progress,
         )  # fmt: skip
+    if save:
+        given = {"one-step": not closure, "recipe": recipe, "max-shortcut": max_shortcut}
+        save_audit(found, folder, sums, [name for name, value in given.items() if value])
     if json:
         print_json(found.as_dict())
     else:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from loginfer._version import __version__
 from loginfer.benchmark.auditing import conclusions, coverage, files, negatives, rules, variants
 from loginfer.benchmark.auditing.audited import AuditedBenchmark
 from loginfer.benchmark.auditing.findings import Audit, CannotCheckError, Example, Finding, Severity
 from loginfer.benchmark.benchmark import Benchmark
-from loginfer.benchmark.folder.reading import read_folder
+from loginfer.benchmark.folder.manifest import AUDIT, as_json, file_sum
+from loginfer.benchmark.folder.reading import files_in, read_folder
 from loginfer.benchmark.program import negation_notes
 from loginfer.benchmark.shortcut_gate import check_limit, gate, most_important, rule_shares, shortcut_decisions
 from loginfer.benchmark.shortcuts import oracle_accuracy, oracle_of, shortcut_accuracies
 from loginfer.errors import LogInferError
+from loginfer.files import atomic_write, remove_leftovers
 from loginfer.progress import Progress
 
 
@@ -186,3 +190,44 @@ def _oracle(
             excused = not figures["false_positive_rate"] and bool(negation_notes(audited.rules))
             findings.append(Finding("oracle", "note" if excused else "error", 1, message))
     return found
+
+
+# -- audits that are kept beside the benchmark ------------------------------------------------------
+
+
+def file_sums(folder: str | Path) -> dict[str, str]:
+    """Return the sha256 of every file that an audit of a folder looks at, by name; take them before it."""
+    names = [name for name in files_in(Path(folder)) if name != AUDIT and not name.startswith(".")]
+    return {name: file_sum(Path(folder) / name) for name in names}
+
+
+def save_audit(found: Audit, folder: str | Path, sums: Mapping[str, str], options: Sequence[str]) -> None:
+    """Write an audit into the folder it is about.
+
+    Parameters
+    ----------
+    found
+        The audit.
+    folder
+        The benchmark's folder.
+    sums
+        What `file_sums` returned before the audit began.
+    options
+        The options that were given and change what an audit finds; none for the usual audit.
+    """
+    path = Path(folder) / AUDIT
+    remove_leftovers(path)
+    about = {"version": __version__, "options": list(options), "files": dict(sums)}
+    with atomic_write(path, force=True) as stream:
+        stream.write(as_json({**found.as_dict(), **about}))
+
+
+def saved_audit(folder: str | Path) -> dict[str, Any] | None:
+    """Return the usual audit of a folder as `Audit.as_dict` does, if this version saved it and no file changed."""
+    try:
+        found = json.loads((Path(folder) / AUDIT).read_bytes())
+        version, options, files = (found.pop(key) for key in ("version", "options", "files"))
+        fits = version == __version__ and options == [] and files == file_sums(folder)
+    except (OSError, ValueError, AttributeError, KeyError, TypeError, LogInferError):
+        return None
+    return found if fits else None

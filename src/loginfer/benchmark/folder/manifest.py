@@ -28,6 +28,8 @@ CONTEXT = "context.txt"
 CARD = "README.md"
 CROISSANT = "croissant.json"
 MANIFEST = "manifest.json"
+# What an audit found, if somebody saved it here; the manifest does not know it.
+AUDIT = "audit.json"
 CANDIDATES = ("candidate_entities.txt", "candidate_relations.txt", "candidate_types.txt")
 
 # What negatives are called whose file does not name a method.
@@ -86,7 +88,7 @@ def is_method(name: str) -> bool:
 def is_ours(name: str) -> bool:
     """Whether a file of this name is one that we write, or one that nobody misses."""
     tables = (PROVENANCE, NEGATIVES, NOISE)
-    if name in (RULES, CONTEXT, *tables, CARD, CROISSANT, MANIFEST, *CANDIDATES, *_LITTER):
+    if name in (RULES, CONTEXT, *tables, CARD, CROISSANT, MANIFEST, AUDIT, *CANDIDATES, *_LITTER):
         return True
     role = role_of(name)
     return role is not None and file_of(role) == name

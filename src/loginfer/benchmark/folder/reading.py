@@ -19,6 +19,7 @@ import numpy.typing as npt
 from loginfer.benchmark.benchmark import SPLITS, Benchmark, BenchmarkRule, NegativeSet, Origins, Splits
 from loginfer.benchmark.construction.noise import KINDS, Noise, exchanged
 from loginfer.benchmark.folder.manifest import (
+    AUDIT,
     CONTEXT,
     GIVEN,
     MANIFEST,
@@ -201,7 +202,7 @@ class _Reader:
 
     def __init__(self, folder: Path, verify: bool) -> None:
         self.folder = folder
-        self.names = _files_in(folder)
+        self.names = files_in(folder)
         self.problems: list[Problem] = []
         self.contradictions: list[InputError] = []
         self.manifest = read_manifest(folder, self.problems) if MANIFEST in self.names else None
@@ -333,7 +334,7 @@ class _Reader:
     def _unlisted(self) -> tuple[str, ...]:
         if self.manifest is None:
             return ()
-        listed = {*self.manifest["files"], MANIFEST}
+        listed = {*self.manifest["files"], MANIFEST, AUDIT}
         return tuple(name for name in self.names if name not in listed and not name.startswith("."))
 
     # -- negatives ----------------------------------------------------------------------------------
@@ -410,7 +411,7 @@ class _Sets:
         return triples
 
 
-def _files_in(folder: Path) -> list[str]:
+def files_in(folder: Path) -> list[str]:
     """Return the names of all files in a folder, sorted."""
     with reading(folder):
         if not folder.exists():
