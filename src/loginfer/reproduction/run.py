@@ -29,7 +29,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -415,16 +415,6 @@ class CellsDone:
     remaining: float | None = None
 
 
-@dataclass(slots=True)
-class _Work:
-    """All that the parts of a run share."""
-
-    folder: Folder
-    command: Command
-    force: bool
-    failures: dict[str, str] = field(default_factory=dict)
-
-
 def run(
     plan: Plan,
     out: str | Path,
@@ -471,27 +461,36 @@ def run(
     OutputError
         If the folder is in use for something else.
     """
-    work = _Work(open_folder(out, plan.request), command, force)
-    _build(plan, work, build, jobs, tell)
+    folder = open_folder(out, plan.request)
+
+    def built(benchmark: SuiteResult) -> None:
+        if benchmark.state != "kept":
+            tell(CellsDone(f"benchmark {benchmark.name}: {benchmark.state}", 0, len(plan.cells)))
+
+    settings = {"protocol": plan.request.protocol}
+    suite = build(folder.suite, plan.entries, settings=settings, jobs=jobs, force=force, report=built)
+    if not folder.suite.is_symlink():  # somebody else's suite is not ours to write into
+        write_summary(folder.suite, suite)
+    unbuilt = {benchmark.name: benchmark.error for benchmark in suite if benchmark.state == "failed"}
     outcomes: dict[PlannedCell, CellOutcome] = {}
     waiting = []
-    kept = dict(existing(_buildable(plan, work), work.folder))
+    kept = dict(existing((cell for cell in plan.cells if cell.benchmark not in unbuilt), folder))
     for cell in plan.cells:
-        if cell.benchmark in work.failures:
-            reason = f"its benchmark could not be built: {work.failures[cell.benchmark]}"
-            outcomes[cell] = _failed(cell, work.folder, CommandError(reason))
+        if cell.benchmark in unbuilt:
+            reason = f"its benchmark could not be built: {unbuilt[cell.benchmark]}"
+            outcomes[cell] = _failed(cell, folder, CommandError(reason))
         elif kept.get(cell) and not force:
             hint = "remove it, or add --force to replace it"
-            outcomes[cell] = _failed(cell, work.folder, CommandError(kept[cell], hint=hint))
-        elif kept.get(cell) == "" and not _to_analyse(cell, work.folder):
-            outcomes[cell] = _finished(CellOutcome(cell, "kept"), work.folder)
+            outcomes[cell] = _failed(cell, folder, CommandError(kept[cell], hint=hint))
+        elif kept.get(cell) == "" and not _to_analyse(cell, folder):
+            outcomes[cell] = _finished(CellOutcome(cell, "kept"), folder)
         else:
             waiting.append((cell, kept.get(cell)))
     pace = Pace(jobs, [cell.seconds for cell, _ in waiting])
     if outcomes:
         tell(CellsDone(f"{len(outcomes)} of {len(plan.cells)} cells are there", len(outcomes), len(plan.cells)))
     left = Counter((cell.benchmark, cell.seed) for cell, _ in waiting)
-    for outcome in _each(waiting, work, jobs, stop):
+    for outcome in _each(waiting, folder, command, jobs, stop):
         outcomes[outcome.cell] = outcome
         pace.finished(outcome.cell.seconds, outcome.seconds, counts=outcome.state == "done")
         tell(CellsDone(_sentence(outcome), len(outcomes), len(plan.cells), pace.remaining()))
@@ -501,45 +500,28 @@ def run(
     return [outcomes[cell] for cell in plan.cells]
 
 
-# -- benchmarks -------------------------------------------------------------------------------------
-
-
-def _build(
-    plan: Plan, work: _Work, build: Callable[..., list[SuiteResult]], jobs: int, tell: Callable[[CellsDone], None]
-) -> None:
-    def report(built: SuiteResult) -> None:
-        if built.state != "kept":
-            tell(CellsDone(f"benchmark {built.name}: {built.state}", 0, len(plan.cells)))
-
-    settings = {"protocol": plan.request.protocol}
-    made = build(work.folder.suite, plan.entries, settings=settings, jobs=jobs, force=work.force, report=report)
-    if not work.folder.suite.is_symlink():  # somebody else's suite is not ours to write into
-        write_summary(work.folder.suite, made)
-    work.failures.update({built.name: built.error for built in made if built.state == "failed"})
-
-
-def _buildable(plan: Plan, work: _Work) -> list[PlannedCell]:
-    return [cell for cell in plan.cells if cell.benchmark not in work.failures]
-
-
 # -- cells ------------------------------------------------------------------------------------------
 
 
 def _each(
-    waiting: Sequence[tuple[PlannedCell, str | None]], work: _Work, jobs: int, stop: Callable[[], None]
+    waiting: Sequence[tuple[PlannedCell, str | None]],
+    folder: Folder,
+    command: Command,
+    jobs: int,
+    stop: Callable[[], None],
 ) -> Iterator[CellOutcome]:
     """Yield what becomes of the cells, as it becomes known."""
     if jobs <= 1:
         try:
             for cell, there in waiting:
-                yield _outcome(cell, there, work)
+                yield _outcome(cell, there, folder, command)
         except BaseException:
             stop()
             raise
         return
     pool = ThreadPoolExecutor(jobs)
     try:
-        futures: set[Future[CellOutcome]] = {pool.submit(_outcome, *entry, work) for entry in waiting}
+        futures: set[Future[CellOutcome]] = {pool.submit(_outcome, *entry, folder, command) for entry in waiting}
         while futures:
             finished, futures = wait(futures, return_when=FIRST_COMPLETED)
             for future in finished:
@@ -552,12 +534,12 @@ def _each(
     pool.shutdown()
 
 
-def _outcome(cell: PlannedCell, there: str | None, work: _Work) -> CellOutcome:
+def _outcome(cell: PlannedCell, there: str | None, folder: Folder, command: Command) -> CellOutcome:
     """Run a cell, then compare its rules if that is wanted."""
-    folder, started = work.folder, time.monotonic()
+    started = time.monotonic()
     try:
         if there is None or there:
-            work.command(evaluate_words(cell, folder, force=bool(there)))
+            command(evaluate_words(cell, folder, force=bool(there)))
             if cell.seed == 0:  # rules that an earlier run has found
                 folder.rules(cell.system, cell.benchmark).unlink(missing_ok=True)
     except LogInferError as error:
@@ -565,7 +547,7 @@ def _outcome(cell: PlannedCell, there: str | None, work: _Work) -> CellOutcome:
     folder.failure(cell).unlink(missing_ok=True)
     if _to_analyse(cell, folder):
         try:
-            _analyse(cell, work)
+            _analyse(cell, folder, command)
         except LogInferError as error:
             return _failed(cell, folder, error, "rules", time.monotonic() - started)
     return _finished(CellOutcome(cell, "done", seconds=time.monotonic() - started), folder)
@@ -586,10 +568,9 @@ def _to_analyse(cell: PlannedCell, folder: Folder) -> bool:
     return cell.analyse and not folder.rules(cell.system, cell.benchmark).exists()
 
 
-def _analyse(cell: PlannedCell, work: _Work) -> None:
-    folder = work.folder
+def _analyse(cell: PlannedCell, folder: Folder, command: Command) -> None:
     words = ["rules", "analyse", str(folder.suite / cell.benchmark), "--rules", str(folder.run(cell)), "--json"]
-    answer: dict[str, Any] = json.loads(work.command(words))
+    answer: dict[str, Any] = json.loads(command(words))
     # Rule by rule it is large, and `loginfer rules analyse` tells it again.
     small = {key: value for key, value in answer.items() if key not in ("rules", "rules_file", "notes")}
     about = {"system": cell.system, "run_seed": cell.seed}

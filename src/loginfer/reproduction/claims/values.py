@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -31,8 +31,12 @@ class Comparison:
     """
 
     case: str
-    figures: str
-    holds: bool | None
+    figures: str = ""
+    holds: bool | None = None
+
+    def negated(self) -> Comparison:
+        """Return the same figures where the opposite must hold."""
+        return Comparison(self.case, self.figures, None if self.holds is None else not self.holds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +195,17 @@ def _listed(words: Sequence[str]) -> str:
     return shown if len(words) <= _SHOWN else f"{shown}; and {len(words) - _SHOWN} more"
 
 
+# -- comparisons that several claims share --------------------------------------------------------
+
 ACCURACY = "balanced_accuracy"
+# What we take for "poorly" and "strong", in points and percent of balanced accuracy.
+POORLY = 5.0
+STRONG = 90.0
+# What we take for a high score, in percent.
+HIGH = 90.0
+
+# Benchmarks by what people call them.
+Places = Mapping[str, str]
 
 # The eight systems that the paper evaluates; SimpBL is its baseline.
 EIGHT = tuple(name for name in SYSTEMS if name != "simpbl")
@@ -239,7 +253,7 @@ def above(
         Whether more than that is needed.
     """
     if larger is None or smaller is None:
-        return Comparison(case, "", None)
+        return Comparison(case)
     # Figures of the paper have one decimal; their differences are no better than that.
     distance = round(100 * (larger - smaller), 6)
     holds = distance > points if strict else distance >= points
@@ -249,7 +263,7 @@ def above(
 def at_least(case: str, value: float | None, least: float, strict: bool = False) -> Comparison:
     """Compare a figure with a number of percent."""
     if value is None:
-        return Comparison(case, "", None)
+        return Comparison(case)
     percent = round(100 * value, 6)
     shown = f"{percent:.1f}"
     if float(shown) == least != percent:  # it would look like what it is not
@@ -260,3 +274,57 @@ def at_least(case: str, value: float | None, least: float, strict: bool = False)
 def named(system: str, benchmark: str) -> str:
     """Return what people call a system on a benchmark."""
     return f"{title(system)} on {short(benchmark)}"
+
+
+def better_than_baseline(source: FigureSource, places: Places, metric: str, points: float) -> Check:
+    """Compare each of the eight systems with SimpBL."""
+    compared = [
+        above(f"{title(s)} on {name}", source.mean(s, place, metric), source.mean("simpbl", place, metric), points)
+        for name, place in places.items()
+        for s in EIGHT
+    ]
+    return Check("Better than SimpBL", tuple(compared))
+
+
+def simple_above_complex(
+    source: FigureSource, groups: Mapping[str, tuple[Sequence[str], Sequence[str]]], points: float
+) -> Check:
+    """Compare, for each of the eight systems, benchmarks with simple and with complex patterns, graph by graph."""
+    compared = [
+        above(f"{title(system)} on {kg}", *(mean_of(source, [system], places) for places in both), points)
+        for kg, both in groups.items()
+        for system in EIGHT
+    ]
+    return Check("Simple patterns above complex ones", tuple(compared))
+
+
+def gain_of_rules(
+    source: FigureSource, simple: Places, complex_: Places, on_simple: float, on_complex: float
+) -> list[Check]:
+    """Compare rule-based systems with the others: they gain on simple patterns, and not on complex ones."""
+    others = tuple(system for system in EIGHT if system not in MINING)
+
+    def gains(places: Places, points: float) -> list[Comparison]:
+        means = {name: (mean_of(source, MINING, [b]), mean_of(source, others, [b])) for name, b in places.items()}
+        return [above(name, *both, points, strict=True) for name, both in means.items()]
+
+    none = (gain.negated() for gain in gains(complex_, on_complex))
+    return [
+        Check("Rule-based systems better on simple patterns", tuple(gains(simple, on_simple))),
+        Check("No clear gain on complex patterns", tuple(none)),
+    ]
+
+
+def poor(source: FigureSource, system: str, places: Places) -> tuple[Comparison, ...]:
+    """Compare an embedding method with the mean of the others."""
+    others, case = [name for name in EMBEDDING if name != system], f"the other embedding methods and {title(system)}"
+    return tuple(
+        above(f"{case} on {name}", mean_of(source, others, [b]), source.mean(system, b, ACCURACY), POORLY)
+        for name, b in places.items()
+    )
+
+
+def strong_on_hierarchy(source: FigureSource, places: Places) -> Check:
+    """Compare RotatE with a high share."""
+    compared = [at_least(name, source.mean("rotate", b, ACCURACY), STRONG) for name, b in places.items()]
+    return Check("RotatE strong on hierarchy", tuple(compared))
