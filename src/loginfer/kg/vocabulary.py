@@ -228,3 +228,13 @@ def middle(name: str, length: int) -> str:
 def shortened(text: str) -> str:
     """Return a text with the last parts of the IRIs in it."""
     return _IN_TEXT.sub(r"\1", text)
+
+
+# The name behind the last # or / of an IRI; without one the host.
+_IRI = re.compile(r"<?(?:https?|urn|ftp):[^\s<>\"]*?([^\s<>\"/#:]+)[/#]?>?")
+
+
+def last_part(name: str) -> str:
+    """Return an IRI's last part, and any other name as it is."""
+    found = _IRI.fullmatch(name)
+    return found.group(1) if found else name

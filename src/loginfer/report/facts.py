@@ -10,13 +10,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from loginfer.benchmark.negatives.methods import method_or_unknown, method_phrases
-from loginfer.evaluation.diagnosis import LEAST, VERDICTS
 from loginfer.evaluation.metric_table import is_share, shown_metrics
 from loginfer.evaluation.predictions import PROTOCOLS, Counts
+from loginfer.kg.vocabulary import last_part
 from loginfer.report.collection import Cell, Collection
 from loginfer.report.paper import benchmark_parts, paper_value
-from loginfer.report.scores import timing_of
-from loginfer.report.values import Column, Rows
+from loginfer.report.values import Column
 
 if TYPE_CHECKING:
     from loginfer.benchmark import Benchmark
@@ -84,10 +83,10 @@ class ReportContext:
             if folder is None or folder in known:
                 self._audits[name] = known.get(folder)
             else:
-                from loginfer.benchmark import audit
+                from loginfer.benchmark.auditing.audit import audit, saved_audit
 
                 self.tell(f"audit of {name}")
-                self._audits[name] = audit(folder).as_dict()
+                self._audits[name] = saved_audit(folder) or audit(folder).as_dict()
         return self._audits[name]
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
@@ -126,22 +125,6 @@ def _slugs(names: Iterable[str]) -> dict[str, str]:
         taken.add(short)
         found[name] = short
     return found
-
-
-# The name behind the last # or / of an IRI; without one the host.
-_IRI = re.compile(r"<?(?:https?|urn|ftp):[^\s<>\"]*?([^\s<>\"/#:]+)[/#]?>?")
-_IN_TEXT = re.compile(r"<?https?://[^\s,()<>\"]*[#/]([\w.-]+)>?")
-
-
-def last_part(name: str) -> str:
-    """Return an IRI's last part, and any other name as it is."""
-    found = _IRI.fullmatch(name)
-    return found.group(1) if found else name
-
-
-def short_rule(text: str) -> str:
-    """Return the text of a rule with the last parts of its IRIs only."""
-    return _IN_TEXT.sub(r"\1", text)
 
 
 def short_triple(triple: Sequence[str]) -> str:
@@ -197,38 +180,6 @@ def _entries() -> dict[str, SystemEntry]:
     from loginfer.systems.registry import systems
 
     return {entry.name.casefold(): entry for entry in systems()}
-
-
-def ranked_by(cells: Sequence[Cell]) -> str | None:
-    """Return the ranking protocol to show for some cells: `filtered` if any has it; None without any."""
-    known = {protocol for cell in cells for metrics in cell.metrics for protocol in metrics["ranking"]}
-    return next((name for name in ("filtered", "unfiltered", "given") if name in known), None)
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """What a cell took: the mean over its seeds, of memory the most; None if nobody wrote it down."""
-
-    seconds: float | None
-    cpu_seconds: float | None
-    memory: int | None
-
-
-def cost_of(context: ReportContext, cell: Cell) -> Cost:
-    """Return what a cell took."""
-    return context.once(("cost", cell.system, cell.benchmark), lambda: _cost(cell))
-
-
-def _cost(cell: Cell) -> Cost:
-    known = [timing for timing in map(timing_of, cell.runs) if timing]
-    wall = [sum(timing["seconds"].values()) for timing in known if timing.get("seconds")]
-    cpu = [timing["cpu_seconds"] for timing in known if timing.get("cpu_seconds") is not None]
-    memory = [timing["peak_memory_bytes"] for timing in known if timing.get("peak_memory_bytes")]
-    return Cost(_mean(wall), _mean(cpu), max(memory, default=None))
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,9 +251,15 @@ def benchmark_labels(names: Sequence[str]) -> dict[str, str]:
     return {name: name.removeprefix(prefix) for name in names}
 
 
-def rounded(value: float | None) -> float | None:
+def rounded(value: float | None, digits: int = 5) -> float | None:
     """Return a fraction with the digits that matter, which keeps pages small."""
-    return None if value is None else round(value, 5)
+    return None if value is None else round(value, digits)
+
+
+def mean_of_known(values: Iterable[float | None]) -> float | None:
+    """Return the mean of the values that are known; None without any."""
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
 
 
 def share_text(value: float | None, *, sign: bool = False) -> str:
@@ -356,14 +313,6 @@ def grouped(collection: Collection) -> tuple[Groups, list[str]]:
 # A name with parts, an IRI or a path, of which the last part is enough; and inequalities, which are not.
 _PARTS = re.compile(r"<?[^\s,()<>\"]*[/#]([^\s,()<>\"/#]+)>?")
 _UNEQUAL = re.compile(r"(?:, )?[^\s,()]+ != [^\s,()]+")
-# Where a rule stands of which no shortcut has enough witnesses: below the axis.
-NO_RATE = -0.08
-# And where one without any support stands on a logarithmic axis: given rules may have none.
-NO_SUPPORT = 0.5
-# What is told of a shortcut: the plot and its rows agree on it.
-SHORTCUT_FIELDS = (
-    "system", "rule", "short", "verdict", "shortcut", "short_cut", "kind", "witnesses", "predicted", "rate",
-)  # fmt: skip
 
 
 @lru_cache(maxsize=20_000)  # each system has the same rules
@@ -376,73 +325,3 @@ def rule_label(text: str, length: int = 300) -> str:
 def diagnosis_of(cell: Cell) -> Mapping[str, Any]:
     """Return the diagnosis of a cell's first run; nothing if it has none."""
     return cell.first.diagnosis() or {}
-
-
-def verdict_rows(found: Iterable[tuple[Cell, Mapping[str, Any]]], labels: Mapping[str, str]) -> Rows:
-    """Return how many rules have which verdict, for each cell with a diagnosis."""
-    rows = [
-        (cell.system, labels[cell.benchmark], verdict, place, diagnosis["verdicts"].get(verdict, 0))
-        for cell, diagnosis in found
-        for place, verdict in enumerate(VERDICTS)
-        if diagnosis.get("verdicts", {}).get(verdict)
-    ]
-    return Rows.of(("system", "benchmark", "verdict", "place", "rules"), rows)
-
-
-def rule_rows(found: Iterable[tuple[Cell, Mapping[str, Any]]], supports: Mapping[str, int] | None) -> dict[str, Any]:
-    """Return each rule with each system of a benchmark; `size` is the support, or the conclusions in test.
-
-    `worst` is the highest false-positive rate on a shortcut with enough witnesses; `shown` and `drawn` say
-    where that and the size are drawn.
-    """
-    rows = []
-    for cell, diagnosis in found:
-        for rule in diagnosis.get("rules", ()):
-            tested = [s["false_positive_rate"] for s in rule["shortcuts"] if s["witnesses"] >= LEAST]
-            worst = max(tested, default=None)
-            size = rule["conclusions"] if supports is None else supports.get(rule["rule"])
-            rows.append(
-                (
-                    cell.system,
-                    rule["rule"],
-                    rule_label(rule["rule"]),
-                    rule["verdict"],
-                    size,
-                    rule["conclusions"],
-                    _rounded(rule["recall"]),
-                    _rounded(worst),
-                    NO_RATE if worst is None else _rounded(worst),
-                    None if size is None else max(size, NO_SUPPORT),
-                )
-            )
-    fields = ("system", "rule", "short", "verdict", "size", "conclusions", "recall", "worst", "shown", "drawn")
-    return Rows.of(fields, rows).packed("system", "rule", "short", "verdict")
-
-
-def shortcut_rows(found: Iterable[tuple[Cell, Mapping[str, Any]]]) -> dict[str, Any]:
-    """Return each shortcut of each rule with each system of a benchmark, those that were learned first."""
-    rows = [
-        (
-            cell.system,
-            rule["rule"],
-            rule_label(rule["rule"]),
-            rule["verdict"],
-            shortcut["shortcut"],
-            rule_label(shortcut["shortcut"]),
-            shortcut["kind"],
-            shortcut["witnesses"],
-            shortcut["predicted"],
-            _rounded(shortcut["false_positive_rate"]),
-        )
-        for cell, diagnosis in found
-        for rule, shortcut in sorted(
-            ((rule, shortcut) for rule in diagnosis.get("rules", ()) for shortcut in rule["shortcuts"]),
-            key=lambda pair: (-(pair[1]["false_positive_rate"] or 0), -pair[1]["witnesses"]),
-        )
-    ]
-    packed = ("system", "rule", "short", "verdict", "shortcut", "short_cut", "kind")
-    return Rows.of(SHORTCUT_FIELDS, rows).packed(*packed)
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 4)

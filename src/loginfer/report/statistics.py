@@ -57,6 +57,11 @@ class Interval:
     count: int
 
 
+def bounds(interval: Interval | None) -> tuple[float | None, float | None]:
+    """Return the ends of an interval as pages show them."""
+    return (None, None) if interval is None else (round(interval.low, 5), round(interval.high, 5))
+
+
 @dataclass(frozen=True, slots=True)
 class Decisions:
     """What a run said about P_test and N_test.

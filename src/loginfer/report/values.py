@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 
@@ -68,10 +68,10 @@ class Choice:
     everything: bool = False
     together: bool = False
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {"field": self.field, "title": self.title, "options": [list(o) for o in self.options],
-                "everything": self.everything, "together": self.together}  # fmt: skip
+    @classmethod
+    def among(cls, field: str, names: Iterable[str], title: str | None = None, **more: bool) -> Choice:
+        """Return a menu of names that are shown as they are; its title is the field's name, unless given."""
+        return cls(field, field if title is None else title, tuple((name, name) for name in names), **more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +112,13 @@ class Chart:
             "spec": dict(self.spec),
             "data": self.rows.packed(*self.packed) if self.packed else self.rows.as_dict(),
             "columns": dict(self.columns),
-            "choices": [choice.as_dict() for choice in self.choices],
+            "choices": [asdict(choice) for choice in self.choices],
         }
+
+
+def headings(*same: str, **others: str) -> dict[str, str]:
+    """Return the headings of a plot's table: fields that are their own heading, then others with theirs."""
+    return {**{name: name for name in same}, **others}
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +136,11 @@ class Column:
 
     title: str
     kind: str = "text"
+
+
+def columns(kind: str, *titles: str) -> tuple[Column, ...]:
+    """Return columns of one kind."""
+    return tuple(Column(title, kind) for title in titles)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ import vl_convert
 from tests.support.hostile_runs import NAMES, RELATIONS, hostile_runs
 from tests.support.made_up_benchmarks import family
 
-from loginfer.benchmark import explain_triple, load_benchmark
+from loginfer.benchmark import audit, explain_triple, load_benchmark
+from loginfer.benchmark.auditing.audit import file_sums, save_audit
 from loginfer.benchmark.shortcuts import shortcut_accuracies
 from loginfer.report.collection import collect
 from loginfer.report.facts import ReportContext, ReportOptions
@@ -78,6 +79,38 @@ def test_a_card_shows_rules_with_their_counts(context, small_runs):
     assert [row[3:] for row in grid.rows] == [(known.support, known.new, known.sampled) for known in rules]
     supports = [row[2] for row in content["support"].rows.rows]
     assert supports == sorted(supports, reverse=True)
+
+
+@pytest.fixture
+def saved(small_runs, tmp_path):
+    """The same runs, with an audit saved in the benchmark's folder, and a mark in it by which it is known."""
+    folder = tmp_path / "family"
+    shutil.copytree(small_runs / "family", folder)
+    save_audit(audit(folder), folder, file_sums(folder), ())
+    kept = json.loads((folder / "audit.json").read_text())
+    (folder / "audit.json").write_text(json.dumps({**kept, "mark": "saved"}))
+    return folder, ReportContext(collect([small_runs / "runs", folder]))
+
+
+def test_a_saved_audit_is_not_made_again_and_changes_nothing_else(context, saved):
+    assert saved[1].audit(NAME) == {**context.audit(NAME), "mark": "saved"}
+    assert html(saved[1], saved[1].benchmark_page(NAME)) == html(context, context.benchmark_page(NAME))
+
+
+@pytest.mark.parametrize("change", ["content", "new file", "version", "no JSON", "a list"])
+def test_a_saved_audit_that_is_not_of_these_files_and_this_version_is_not_used(saved, change):
+    folder, context = saved
+    kept = json.loads((folder / "audit.json").read_text())
+    texts = {
+        "content": ("README.md", "changed"),
+        "new file": ("more.txt", ""),
+        "version": ("audit.json", json.dumps({**kept, "version": "0"})),
+        "no JSON": ("audit.json", "{"),
+        "a list": ("audit.json", "[]"),
+    }
+    name, text = texts[change]
+    (folder / name).write_text(text)
+    assert "mark" not in context.audit(NAME)
 
 
 def test_a_card_shows_the_audit_or_says_that_there_is_none(small_runs, context):

@@ -6,8 +6,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from loginfer.kg.vocabulary import middle
-from loginfer.report.facts import last_part, short_rule
+from loginfer.kg.vocabulary import last_part, middle, shortened
 from loginfer.report.pages.examples import Arrow, draw
 
 TYPE = "rdf:type"
@@ -181,7 +180,7 @@ def test_an_iri_is_known_by_its_last_part(name, short):
 
 def test_rules_keep_everything_but_namespaces():
     text = "(x,http://a.b/c#R,y), x != y -> (y,http://a.b/c#S,x)"
-    assert short_rule(text) == "(x,R,y), x != y -> (y,S,x)"
+    assert shortened(text) == "(x,R,y), x != y -> (y,S,x)"
 
 
 @pytest.mark.parametrize("length", range(3, 30))

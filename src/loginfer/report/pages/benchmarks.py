@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from loginfer.report.charts import PALETTE, percent_axis, sized, system_colours
-from loginfer.report.facts import benchmark_labels, classification_figures, rounded, share_text, short_rule
+from loginfer.kg.vocabulary import shortened
+from loginfer.report import vega
+from loginfer.report.facts import benchmark_labels, classification_figures, rounded, share_text
 from loginfer.report.pages.examples import examples
 from loginfer.report.paper import PaperSizes, benchmark_parts, paper_sizes, paper_value
-from loginfer.report.values import Chart, Column, DataFile, Grid, Page, Rows
+from loginfer.report.values import Chart, DataFile, Grid, Page, Rows, columns, headings
 
 if TYPE_CHECKING:
     from loginfer.benchmark import Benchmark
@@ -276,37 +277,24 @@ def gap_chart(cards: Sequence[Card], labels: Mapping[str, str]) -> Chart | None:
     if not rows:
         return None
     kinds = ["best shortcut", "median system", "best system", "oracle"]
-    colours = [_GREY, PALETTE[1], PALETTE[0], PALETTE[2]]
+    colours = vega.scale_of(kinds, (_GREY, vega.PALETTE[1], vega.PALETTE[0], vega.PALETTE[2]))
+    shapes = vega.scale_of(kinds, ("square", "triangle-up", "circle", "diamond"))
     spec = {
-        "mark": {"type": "point", "filled": True, "size": 90, "opacity": 0.85},
+        "mark": vega.points(size=90, opacity=0.85),
         "encoding": {
-            "y": {"field": "benchmark", "type": "nominal", "sort": None, "title": None, "axis": {"grid": True}},
-            "x": percent_axis("accuracy on test", field="accuracy"),
-            "color": {
-                "field": "kind",
-                "type": "nominal",
-                "title": None,
-                "scale": {"domain": kinds, "range": colours},
-                "legend": {"orient": "top"},
-            },
-            "shape": {
-                "field": "kind",
-                "type": "nominal",
-                "title": None,
-                "scale": {"domain": kinds, "range": ["square", "triangle-up", "circle", "diamond"]},
-            },
-            "tooltip": [
-                *({"field": field, "type": "nominal"} for field in ("benchmark", "kind", "who")),
-                {"field": "accuracy", "type": "quantitative", "format": ".1%"},
-            ],
+            "y": vega.nominal("benchmark", sort=None, title=None, axis={"grid": True}),
+            "x": vega.percent_axis("accuracy on test", field="accuracy"),
+            "color": vega.nominal("kind", title=None, scale=colours, legend={"orient": "top"}),
+            "shape": vega.nominal("kind", title=None, scale=shapes),
+            "tooltip": [*map(vega.nominal, ("benchmark", "kind", "who")), vega.quantity("accuracy", format=".1%")],
         },
     }
     return Chart(
         "gap",
         "How far systems are from the best shortcut, and from the oracle",
-        sized(spec, height=26 * len(cards)),
+        vega.sized(spec, height=26 * len(cards)),
         Rows.of(("benchmark", "kind", "who", "accuracy"), rows),
-        {"benchmark": "benchmark", "kind": "kind", "who": "who", "accuracy": "accuracy on test"},
+        headings("benchmark", "kind", "who", accuracy="accuracy on test"),
         "Accuracy on test. Where the shortcut stands beside the systems, they may have learned no rule.",
     )
 
@@ -340,7 +328,7 @@ def rivals_chart(known: Card, systems: tuple[str, ...]) -> Chart | None:
         "Does any system beat the best shortcut?",
         _rivals_spec(systems, best is not None, len(rows)),
         Rows.of(("name", "who", "kind", "accuracy", "best"), sorted(rows, key=lambda row: -row[3])),
-        {"name": "name", "kind": "kind", "accuracy": "accuracy on test"},
+        headings("name", "kind", accuracy="accuracy on test"),
         "Accuracy on test, mean over seeds. Grey: shortcuts, which look at no premises; the line: the best "
         "of them. The oracle derives with the benchmark's rules.",
     )
@@ -348,29 +336,25 @@ def rivals_chart(known: Card, systems: tuple[str, ...]) -> Chart | None:
 
 def _rivals_spec(systems: tuple[str, ...], line: bool, bars: int) -> dict[str, Any]:
     names = list(systems) + [name for name in ("oracle",) if name not in systems]
-    colour = system_colours(names, field="who")
-    scale = colour["scale"]
-    colour["scale"] = {"domain": [*scale["domain"], _SHORTCUT], "range": [*scale["range"], _GREY]}
-    colour["legend"] = None
-    y = {"field": "name", "type": "nominal", "sort": None, "title": None}
-    x = percent_axis("accuracy on test", zero=True, field="accuracy")
-    x["scale"] = {"domain": [0, 1]}
-    tooltip = [
-        {"field": "name", "type": "nominal"},
-        {"field": "kind", "type": "nominal"},
-        {"field": "accuracy", "type": "quantitative", "format": ".1%"},
-    ]
+    colour = vega.system_colours(names, field="who") | {"legend": None}
+    known = colour["scale"]
+    colour["scale"] = vega.scale_of([*known["domain"], _SHORTCUT], [*known["range"], _GREY])
+    place = {
+        "y": vega.nominal("name", sort=None, title=None),
+        "x": vega.percent_axis("accuracy on test", scale=vega.UNIT, field="accuracy"),
+    }
+    tooltip = [vega.nominal("name"), vega.nominal("kind"), vega.quantity("accuracy", format=".1%")]
     layers: list[dict[str, Any]] = [
-        {"mark": {"type": "bar"}, "encoding": {"y": y, "x": x, "color": colour, "tooltip": tooltip}},
+        {"mark": {"type": "bar"}, "encoding": {**place, "color": colour, "tooltip": tooltip}},
         {
             "mark": {"type": "text", "align": "left", "dx": 4},
-            "encoding": {"y": y, "x": x, "text": {"field": "accuracy", "format": ".1%"}},
+            "encoding": {**place, "text": {"field": "accuracy", "format": ".1%"}},
         },
     ]
     if line:
-        rule = {"aggregate": "max", "field": "best", "type": "quantitative"}
+        rule = {"aggregate": "max", **vega.quantity("best")}
         layers.append({"mark": {"type": "rule", "strokeDash": [5, 4], "color": _GREY}, "encoding": {"x": rule}})
-    return sized({"layer": layers}, height=24 * bars)
+    return vega.sized({"layer": layers}, height=24 * bars)
 
 
 def rules_chart(known: Card) -> Chart | None:
@@ -378,43 +362,28 @@ def rules_chart(known: Card) -> Chart | None:
     rows = sorted((row for row in known.rules if row.support), key=lambda row: -(row.support or 0))
     if not rows:
         return None
+    counts = ["support", "new", "sampled"]
     spec = {
-        "transform": [
-            {"fold": ["support", "new", "sampled"], "as": ["measure", "count"]},
-            {"filter": "datum.count > 0"},
-        ],
-        "mark": {"type": "point", "filled": True},
+        "transform": [{"fold": counts, "as": ["measure", "count"]}, *vega.filtered("datum.count > 0")],
+        "mark": vega.points(),
         "encoding": {
-            "x": {"field": "rank", "type": "quantitative", "title": "rank by support", "axis": {"tickMinStep": 1}},
-            "y": {"field": "count", "type": "quantitative", "scale": {"type": "log"}, "title": "count"},
-            "color": {
-                "field": "measure",
-                "type": "nominal",
-                "title": None,
-                "scale": {"domain": ["support", "new", "sampled"], "range": list(PALETTE[:3])},
-            },
+            "x": vega.quantity("rank", title="rank by support", axis={"tickMinStep": 1}),
+            "y": vega.quantity("count", scale={"type": "log"}, title="count"),
+            "color": vega.nominal("measure", title=None, scale=vega.scale_of(counts, vega.PALETTE[:3])),
             # Equal counts are drawn inside each other.
-            "size": {
-                "field": "measure",
-                "type": "ordinal",
-                "legend": None,
-                "scale": {"domain": ["support", "new", "sampled"], "range": [130, 60, 18]},
-            },
-            "tooltip": [
-                {"field": "rule", "type": "nominal"},
-                *({"field": key, "type": "quantitative"} for key in ("rank", "support", "new", "sampled")),
-            ],
+            "size": vega.ordinal("measure", legend=None, scale=vega.scale_of(counts, (130, 60, 18))),
+            "tooltip": [vega.nominal("rule"), *(vega.quantity(key) for key in ("rank", *counts))],
         },
     }
     return Chart(
         "support",
         "Rules by support",
-        sized(spec, height=260),
+        vega.sized(spec, height=260),
         Rows.of(
-            ("rank", "rule", "support", "new", "sampled"),
-            [(rank, short_rule(r.rule), r.support, r.new, r.sampled) for rank, r in enumerate(rows, start=1)],
+            ("rank", "rule", *counts),
+            [(rank, shortened(r.rule), r.support, r.new, r.sampled) for rank, r in enumerate(rows, start=1)],
         ),
-        {"rank": "rank", "rule": "rule", "support": "support", "new": "new conclusions", "sampled": "sampled"},
+        headings("rank", "rule", "support", new="new conclusions", sampled="sampled"),
         "Witnesses in K, new conclusions, and how many of these were sampled; logarithmic.",
     )
 
@@ -438,20 +407,12 @@ def pages(context: ReportContext) -> Iterator[Page | DataFile]:
 # -- the list -----------------------------------------------------------------------------------
 
 _INDEX = (
-    Column("benchmark", "link"),
-    Column("graph"),
-    Column("patterns"),
-    Column("rules", "number"),
-    Column("P_train", "number"),
-    Column("P_valid", "number"),
-    Column("P_test", "number"),
-    Column("N_test", "number"),
-    Column("protocol"),
-    Column("best shortcut", "share"),
-    Column("oracle", "share"),
-    Column("best system", "share"),
-    Column("which shortcut"),
-    Column("which system"),
+    *columns("link", "benchmark"),
+    *columns("text", "graph", "patterns"),
+    *columns("number", "rules", "P_train", "P_valid", "P_test", "N_test"),
+    *columns("text", "protocol"),
+    *columns("share", "best shortcut", "oracle", "best system"),
+    *columns("text", "which shortcut", "which system"),
 )
 _INDEX_CAPTION = (
     "Sizes in triples. Of the best shortcut and the oracle the accuracy on test, of the best system the "
@@ -506,10 +467,8 @@ def _sizes(known: Card) -> Grid:
     rows = [(name, size, theirs.get(name)) for name, size in known.sizes.items()]
     if known.rules:
         rows.append(("rules", len(known.rules), None))
-    columns = [Column("set"), Column("triples", "number"), Column("paper", "number")]
-    if not theirs:
-        return Grid(tuple(columns[:2]), tuple(row[:2] for row in rows))
-    return Grid(tuple(columns), tuple(rows))
+    heads, width = (*columns("text", "set"), *columns("number", "triples", "paper")), 3 if theirs else 2
+    return Grid(heads[:width], tuple(row[:width] for row in rows))
 
 
 def _verdict(known: Card) -> str:
@@ -546,12 +505,11 @@ def _results(context: ReportContext, known: Card) -> Grid:
                 *(cell.mean(figure.metric) for figure in others),
             )
         )
-    columns = [Column("system", "link"), Column("seeds", "number"), main.column]
-    columns += [Column("paper's AUC", "share"), Column("over best shortcut", "share")]
-    columns += [figure.column for figure in others]
-    kept = [p for p in range(len(columns)) if p not in (3, 4) or any(row[p] is not None for row in rows)]
+    heads = (*columns("link", "system"), *columns("number", "seeds"), main.column)
+    heads += (*columns("share", "paper's AUC", "over best shortcut"), *(figure.column for figure in others))
+    kept = [p for p in range(len(heads)) if p not in (3, 4) or any(row[p] is not None for row in rows)]
     return Grid(
-        tuple(columns[place] for place in kept),
+        tuple(heads[place] for place in kept),
         tuple(tuple(row[place] for place in kept) for row in rows),
         "Mean over seeds, in percent. Over best shortcut: the difference of the accuracies."
         + (" The paper computes its AUC on decisions: it is the balanced accuracy." if 3 in kept else ""),
@@ -561,11 +519,11 @@ def _results(context: ReportContext, known: Card) -> Grid:
 def _rules(known: Card) -> Grid | None:
     if not known.rules:
         return None
-    columns = [Column("rule no.", "number"), Column("rule", "rule"), Column("pattern", "rule")]
     counts = (("support", "support"), ("new", "new conclusions"), ("sampled", "sampled"))
     shown = [c for c in counts if any(getattr(row, c[0]) is not None for row in known.rules)]
-    columns += [Column(title, "number") for _, title in shown]
+    heads = columns("number", "rule no.") + columns("rule", "rule", "pattern")
+    heads += columns("number", *dict(shown).values())
     rows = tuple(
-        (row.place, short_rule(row.rule), row.pattern, *(getattr(row, key) for key, _ in shown)) for row in known.rules
+        (row.place, shortened(row.rule), row.pattern, *(getattr(row, key) for key, _ in shown)) for row in known.rules
     )
-    return Grid(tuple(columns), rows, search=len(rows) > 5)
+    return Grid(heads, rows, search=len(rows) > 5)

@@ -12,21 +12,21 @@ import numpy.typing as npt
 from loginfer.errors import InputError
 from loginfer.evaluation.predictions import Scores, labelled_triples
 from loginfer.evaluation.runs import Run
-from loginfer.kg.vocabulary import middle
+from loginfer.kg.vocabulary import last_part, middle, shortened
 from loginfer.randomness import generator
-from loginfer.report.charts import percent_axis, sized
+from loginfer.report import vega
 from loginfer.report.collection import Cell
-from loginfer.report.facts import (
-    Figure,
-    ReportContext,
-    classification_figures,
-    last_part,
-    ranking_figures,
-    rounded,
-    short_rule,
+from loginfer.report.facts import Figure, ReportContext, classification_figures, ranking_figures, rounded
+from loginfer.report.statistics import (
+    Decisions,
+    Interval,
+    auc_difference,
+    bounds,
+    decision_differences,
+    decisions_of,
+    mcnemar,
 )
-from loginfer.report.statistics import Decisions, Interval, auc_difference, decision_differences, decisions_of, mcnemar
-from loginfer.report.values import Chart, Column, Grid, Page, Rows
+from loginfer.report.values import Chart, Column, Grid, Page, Rows, columns, headings
 
 # So many parts with the largest differences are listed.
 LISTED_PARTS = 20
@@ -52,19 +52,15 @@ def rule_parts(labels: Labels, diagnoses: Sequence[Mapping[str, Any]]) -> Part |
     for one, other in zip(*sides, strict=True):
         if one["recall"] is None or other["recall"] is None:
             continue
-        rule = short_rule(one["rule"])
+        rule = shortened(one["rule"])
         rows.append((middle(rule, 160), one["conclusions"], *_pair(one["recall"], other["recall"])))
         told.append((rule, one["conclusions"], *rows[-1][2:], one["verdict"], other["verdict"]))
     if not rows:
         return None
     chart = _chart("rules", "Recall of each rule's conclusions", "recall", ("rule", "conclusions"), labels, rows)
-    columns = (
-        Column("rule", "rule"),
-        Column("conclusions in test", "number"),
-        *_columns(labels, "recall"),
-        *(Column(f"verdict, {label}") for label in labels),
-    )
-    return chart, Grid(columns, _most(told), "Rules on which the two differ most; recall in percent.")
+    heads = (*columns("rule", "rule"), *columns("number", "conclusions in test"), *_columns(labels, "recall"))
+    heads += columns("text", *(f"verdict, {label}" for label in labels))
+    return chart, Grid(heads, _most(told), "Rules on which the two differ most; recall in percent.")
 
 
 def relation_parts(labels: Labels, broken: Sequence[Mapping[str, Any]]) -> Part | None:
@@ -89,8 +85,8 @@ def relation_parts(labels: Labels, broken: Sequence[Mapping[str, Any]]) -> Part 
     if not rows:
         return None
     chart = _chart("relations", "Accuracy on each relation", "accuracy", ("relation", "test triples"), labels, rows)
-    columns = (Column("relation"), Column("test triples", "number"), *_columns(labels, "accuracy"))
-    return chart, Grid(columns, _most(told), "Relations on which the two differ most; accuracy in percent.")
+    heads = (*columns("text", "relation"), *columns("number", "test triples"), *_columns(labels, "accuracy"))
+    return chart, Grid(heads, _most(told), "Relations on which the two differ most; accuracy in percent.")
 
 
 def _pair(one: float, other: float) -> tuple[float | None, ...]:
@@ -98,8 +94,7 @@ def _pair(one: float, other: float) -> tuple[float | None, ...]:
 
 
 def _columns(labels: Labels, what: str) -> tuple[Column, ...]:
-    titles = (f"{what}, {labels[0]}", f"{what}, {labels[1]}", "difference")
-    return tuple(Column(title, "share") for title in titles)
+    return columns("share", f"{what}, {labels[0]}", f"{what}, {labels[1]}", "difference")
 
 
 def _most(rows: Sequence[tuple[Any, ...]]) -> tuple[tuple[Any, ...], ...]:
@@ -111,27 +106,17 @@ def _most(rows: Sequence[tuple[Any, ...]]) -> tuple[tuple[Any, ...], ...]:
 def _chart(
     name: str, title: str, what: str, kinds: tuple[str, str], labels: Labels, rows: Sequence[tuple[Any, ...]]
 ) -> Chart:
-    def axis(field: str, label: str) -> dict[str, Any]:
-        shown = percent_axis(f"{what}, {middle(label, 40)}", scale={"domain": [0, 1]})
-        return {"field": field, **shown}
-
-    points = {
+    size = vega.quantity("count", title=kinds[1], scale={"range": [25, 350]}, legend={"orient": "top"})
+    circles = {
         "mark": {"type": "circle", "opacity": 0.6, "color": "#0072b2"},
         "encoding": {
-            "x": axis("a", labels[0]),
-            "y": axis("b", labels[1]),
-            "size": {
-                "field": "count",
-                "type": "quantitative",
-                "title": kinds[1],
-                "scale": {"range": [25, 350]},
-                "legend": {"orient": "top"},
-            },
+            "x": vega.share_axis("a", f"{what}, {middle(labels[0], 40)}", scale=vega.UNIT),
+            "y": vega.share_axis("b", f"{what}, {middle(labels[1], 40)}", scale=vega.UNIT),
+            "size": size,
             "tooltip": [
-                {"field": "part", "type": "nominal", "title": kinds[0]},
-                {"field": "count", "type": "quantitative", "title": kinds[1], "format": ","},
-                {"field": "a", "type": "quantitative", "title": labels[0], "format": ".1%"},
-                {"field": "b", "type": "quantitative", "title": labels[1], "format": ".1%"},
+                vega.nominal("part", title=kinds[0]),
+                vega.quantity("count", title=kinds[1], format=","),
+                *(vega.quantity(side, title=label, format=".1%") for side, label in zip("ab", labels, strict=True)),
             ],
         },
     }
@@ -143,9 +128,9 @@ def _chart(
     return Chart(
         name,
         title,
-        sized({"layer": [line, points]}, height=360),
+        vega.sized({"layer": [line, circles]}, height=360),
         Rows.of(("part", "count", "a", "b", "difference"), rows),
-        {"part": kinds[0], "count": kinds[1], "a": labels[0], "b": labels[1], "difference": "difference"},
+        headings(part=kinds[0], count=kinds[1], a=labels[0], b=labels[1], difference="difference"),
         f"Below the dotted line {labels[0]} is better, above it {labels[1]}.",
     )
 
@@ -268,11 +253,9 @@ def _figure_grid(a: _Side, b: _Side) -> Grid:
             continue
         apart = None if mine is None or theirs is None else rounded(mine - theirs)
         found = known.get(figure.metric) if figure.protocol is None else None
-        ends = (None, None) if found is None else (rounded(found[1].low), rounded(found[1].high))
-        rows.append((figure.title, rounded(mine), rounded(theirs), apart, *ends))
-    columns = ("metric", a.label, b.label, f"{a.label} minus {b.label}", "interval from", "to")
-    kinds = ("text", *("share",) * 5)
-    return Grid(tuple(map(Column, columns, kinds)), tuple(rows), "In percent.")
+        rows.append((figure.title, rounded(mine), rounded(theirs), apart, *bounds(found and found[1])))
+    shares = (a.label, b.label, f"{a.label} minus {b.label}", "interval from", "to")
+    return Grid((*columns("text", "metric"), *columns("share", *shares)), tuple(rows), "In percent.")
 
 
 def _value(cell: Cell, figure: Figure) -> float | None:
@@ -312,7 +295,7 @@ def _scatter(a: _Side, b: _Side, names: Sequence[tuple[str, str, str]]) -> Chart
     right = (a.decisions.right, b.decisions.right)
     rows = []
     for place in chosen.tolist():
-        shown = f"({', '.join(middle(short_rule(name), 60) for name in names[place])})"
+        shown = f"({', '.join(middle(shortened(name), 60) for name in names[place])})"
         label = LABELS[int(place >= len(a.decisions.positive))]
         rows.append((shown, label, *(round(float(p[place]), 4) for p in places), _who(right, place, a, b)))
     sampled = f"A sample of {POINTS:,} of the {count:,} test triples. " if count > POINTS else ""
@@ -321,7 +304,7 @@ def _scatter(a: _Side, b: _Side, names: Sequence[tuple[str, str, str]]) -> Chart
         "Scores of the test triples",
         _scatter_spec(a, b),
         Rows.of(("triple", "label", "a", "b", "right"), rows),
-        {"triple": "triple", "label": "label", "a": f"place, {a.label}", "b": f"place, {b.label}", "right": "right"},
+        headings("triple", "label", a=f"place, {a.label}", b=f"place, {b.label}", right="right"),
         f"{sampled}A triple's place is the share of the test triples with a lower score, of ties half. "
         "Dashed lines are the thresholds: beyond them triples are predicted.",
     )
@@ -337,36 +320,25 @@ def _who(right: Sequence[npt.NDArray[np.bool_] | None], place: int, a: _Side, b:
 def _scatter_spec(a: _Side, b: _Side) -> dict[str, Any]:
     def axis(field: str, side: _Side) -> dict[str, Any]:
         title = f"{middle(side.label, 40)}: share of test triples with a lower score"
-        return {
-            "field": field,
-            "type": "quantitative",
-            "title": title,
-            "axis": {"format": ".0%"},
-            "scale": {"domain": [0, 1]},
-        }
+        return vega.share_axis(field, title, scale=vega.UNIT)
 
-    points = {
-        "mark": {"type": "point", "filled": True, "size": 22, "opacity": 0.55},
+    colours = vega.scale_of(LABELS, ("#0072b2", "#d55e00"))
+    triples = {
+        "mark": vega.points(size=22, opacity=0.55),
         "encoding": {
             "x": axis("a", a),
             "y": axis("b", b),
-            "color": {
-                "field": "label",
-                "type": "nominal",
-                "scale": {"domain": list(LABELS), "range": ["#0072b2", "#d55e00"]},
-                "title": "label",
-                "legend": {"orient": "top"},
-            },
+            "color": vega.nominal("label", scale=colours, title="label", legend={"orient": "top"}),
             "tooltip": [
-                {"field": "triple", "type": "nominal"},
-                {"field": "label", "type": "nominal"},
-                {"field": "a", "type": "quantitative", "format": ".1%", "title": a.label},
-                {"field": "b", "type": "quantitative", "format": ".1%", "title": b.label},
-                {"field": "right", "type": "nominal"},
+                vega.nominal("triple"),
+                vega.nominal("label"),
+                vega.quantity("a", format=".1%", title=a.label),
+                vega.quantity("b", format=".1%", title=b.label),
+                vega.nominal("right"),
             ],
         },
     }
-    layers: list[dict[str, Any]] = [points]
+    layers: list[dict[str, Any]] = [triples]
     for channel, side in (("x", a), ("y", b)):
         limit = _limit(side)
         if limit is not None:
@@ -374,7 +346,7 @@ def _scatter_spec(a: _Side, b: _Side) -> dict[str, Any]:
             # One row of its own: else the line would be drawn once for each triple.
             place = {channel: {"datum": round(limit, 4)}}
             layers.append({"data": {"values": [{}]}, "mark": mark, "encoding": place})
-    return sized({"layer": layers}, height=460)
+    return vega.sized({"layer": layers}, height=460)
 
 
 def _limit(side: _Side) -> float | None:
@@ -404,6 +376,6 @@ def _triple_grid(a: _Side, b: _Side, names: Sequence[tuple[str, str, str]]) -> G
             subject, relation, object_ = names[place]
             shown = (middle(name, 60) for name in (subject, last_part(relation), object_))
             rows.append((side.label, label, *(rounded(float(p[place])) for p in places), *shown))
-    titles = ("right", "label", f"place, {a.label}", f"place, {b.label}", "subject", "relation", "object")
-    kinds = ("text",) * 2 + ("share",) * 2 + ("text",) * 3
-    return Grid(tuple(map(Column, titles, kinds)), tuple(rows), search=True) if rows else None
+    heads = columns("text", "right", "label") + columns("share", f"place, {a.label}", f"place, {b.label}")
+    heads += columns("text", "subject", "relation", "object")
+    return Grid(heads, tuple(rows), search=True) if rows else None

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from loginfer.kg.vocabulary import middle
-from loginfer.report.facts import last_part, short_rule, short_triple
+from loginfer.kg.vocabulary import last_part, middle, shortened
+from loginfer.report.facts import short_triple
 
 if TYPE_CHECKING:
     from loginfer.benchmark import Benchmark
@@ -391,7 +391,7 @@ def _positive(benchmark: Benchmark, place: int) -> DrawnExample:
         first = story.derivations[0]
         arrows += [Arrow(*premise) for premise in first.premises]
         witness = ", ".join(f"{variable} = {last_part(value)}" for variable, value in first.witness.items())
-        words = f"Follows from {_set(story.source)} by rule {first.rule}: {short_rule(first.text)}."
+        words = f"Follows from {_set(story.source)} by rule {first.rule}: {shortened(first.text)}."
         words += f" Witness: {witness}." if witness else ""
         more = len(story.derivations) - 1
         words += f" {more} more rule{'s derive' if more > 1 else ' derives'} it too." if more else ""
@@ -434,10 +434,10 @@ def _arrows(made: NegativeStory) -> Iterator[Arrow]:
 def _sentences(made: NegativeStory) -> Iterator[str]:
     """Tell how a negative was made, and what would have been needed."""
     if made.source == "sub-rule" and made.sub_rule is not None:
-        yield f"A conclusion of a sub-rule of rule {made.rule}: {short_rule(made.sub_rule)}."
+        yield f"A conclusion of a sub-rule of rule {made.rule}: {shortened(made.sub_rule)}."
         known = [part for part in made.parts if part.holds is False]
-        false = [short_triple(p.triple) if p.triple else short_rule(p.text) for p in known]
-        open_ = [short_rule(part.text) for part in made.parts if part.holds is None]
+        false = [short_triple(p.triple) if p.triple else shortened(p.text) for p in known]
+        open_ = [shortened(part.text) for part in made.parts if part.holds is None]
         if false:
             yield f"The rule also asks for {' and '.join(false)}, which {_does(len(false))} not hold."
         if open_:

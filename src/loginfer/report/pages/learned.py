@@ -13,7 +13,7 @@ from loginfer.benchmark.benchmark import Origins
 from loginfer.benchmark.negatives.methods import METHODS, NEAR_MISSES, QUERY, SOURCES, method_phrases
 from loginfer.logic.patterns import SHORT_NAMES
 from loginfer.logic.subrules import EDITS
-from loginfer.report.charts import GREY, heat_axes, heat_map, percent_axis, sized, system_colours
+from loginfer.report import vega
 from loginfer.report.collection import Cell
 from loginfer.report.facts import (
     Groups,
@@ -28,7 +28,7 @@ from loginfer.report.facts import (
 )
 from loginfer.report.paper import Answer, benchmark_parts, expressiveness, theory
 from loginfer.report.statistics import decisions_of
-from loginfer.report.values import Chart, Choice, Column, DataFile, Grid, Page, Picker, Rows
+from loginfer.report.values import Chart, Choice, DataFile, Grid, Page, Picker, Rows, columns, headings
 
 # So far above the best shortcut a system must be, to have learned more than it.
 MARGIN = 0.10
@@ -224,8 +224,6 @@ def _kinds(origins: Origins) -> npt.NDArray[np.int64]:
 
 SHORTCUT = "best shortcut"
 
-_PERCENT = {"type": "quantitative", "format": ".1%"}
-
 
 # -- systems beside shortcuts -------------------------------------------------------------------
 
@@ -246,12 +244,12 @@ def slope_chart(found: Sequence[Standing], groups: Sequence[str], methods: Seque
         "Systems and the best shortcut",
         _slopes(methods, systems, _bottom([row[4] for row in rows])),
         Rows.of(("group", "kind", "name", "method", "value", "over", "shortcut"), rows),
-        {"group": "benchmark", "name": "system", "method": "negatives", "value": "balanced accuracy",
-         "over": "above the best shortcut", "shortcut": "that shortcut"},
+        headings(group="benchmark", name="system", method="negatives", value="balanced accuracy",
+                 over="above the best shortcut", shortcut="that shortcut"),
         "From left to right the same rules and positives with harder negatives; only symmetry may have "
         "others where it is matched (nmm). The shaded part, up to the dashed line, is what the best shortcut "
         "reaches: a point inside it says nothing about rules. Choose systems in the legend.",
-        (Choice("group", "benchmark", tuple((group, group) for group in groups)),),
+        (Choice.among("group", groups, "benchmark"),),
         packed=("group", "kind", "name", "method", "shortcut"),
     )  # fmt: skip
 
@@ -262,59 +260,51 @@ def _bottom(values: Sequence[float]) -> float:
 
 
 def _slopes(methods: Sequence[str], systems: Sequence[str], bottom: float) -> dict[str, Any]:
-    x = {"field": "method", "type": "ordinal", "sort": list(methods), "title": "method for negatives",
-         "scale": {"domain": list(methods)}, "axis": {"labelAngle": 0, "labelFontSize": 13}}  # fmt: skip
-    y = {"field": "value", **percent_axis("balanced accuracy"), "scale": {"domain": [bottom, 1]}}
     tooltip = [
-        {"field": "name", "type": "nominal", "title": "system"},
-        {"field": "method", "type": "nominal", "title": "negatives"},
-        {"field": "value", "title": "balanced accuracy", **_PERCENT},
-        {"field": "over", "title": "above the best shortcut", "type": "quantitative", "format": "+.1%"},
-        {"field": "shortcut", "type": "nominal", "title": "best shortcut"},
+        vega.nominal("name", title="system"),
+        vega.nominal("method", title="negatives"),
+        vega.share_tip("value", "balanced accuracy"),
+        vega.number_tip("over", "above the best shortcut", "+.1%"),
+        vega.nominal("shortcut", title="best shortcut"),
     ]
-    of = {kind: [{"filter": f"datum.kind === '{kind}'"}] for kind in ("system", "shortcut")}
     # A plain colour: an encoded one would join the legend of the systems.
-    shortcut = {"x": x, "y": y, "tooltip": tooltip}
-    system = {
-        "x": x,
-        "y": y,
+    shortcut = {
+        "x": vega.method_axis(methods, scale={"domain": list(methods)}),
+        "y": vega.share_axis("value", "balanced accuracy", scale={"domain": [bottom, 1]}),
         "tooltip": tooltip,
-        "color": {**system_colours(systems, field="name"), "legend": {"orient": "bottom", "columns": 4}},
-        "opacity": {"condition": {"param": "picked", "value": 1}, "value": 0.12},
     }
-    point = {"type": "point", "fields": ["name"]}
-    return sized(
+    system = {**shortcut, **vega.picked_systems(systems, "name")}
+    of_shortcuts, of_systems = (vega.filtered(f"datum.kind === '{kind}'") for kind in ("shortcut", "system"))
+    dashed = {"type": "line", "strokeDash": [6, 4], "strokeWidth": 3, "color": vega.GREY,
+              "point": {"color": vega.GREY, "size": 70, "shape": "diamond"}}  # fmt: skip
+    return vega.sized(
         {
             "layer": [
                 {
-                    "transform": of["shortcut"],
-                    "mark": {"type": "area", "opacity": 0.16, "color": GREY, "clip": True},
+                    "transform": of_shortcuts,
+                    "mark": {"type": "area", "opacity": 0.16, "color": vega.GREY, "clip": True},
                     "encoding": {**shortcut, "y2": {"datum": bottom}},
                 },
+                {"transform": of_shortcuts, "mark": dashed, "encoding": shortcut},
                 {
-                    "transform": of["shortcut"],
-                    "mark": {"type": "line", "strokeDash": [6, 4], "strokeWidth": 3, "color": GREY,
-                             "point": {"color": GREY, "size": 70, "shape": "diamond"}},
-                    "encoding": shortcut,
-                },
-                {
-                    "transform": of["system"],
-                    "params": [{"name": "picked", "select": point, "bind": "legend"}],
+                    "transform": of_systems,
+                    "params": vega.pick_in_legend("name"),
                     "mark": {"type": "line", "strokeWidth": 2},
                     "encoding": system,
                 },
-                {
-                    "transform": of["system"],
-                    "mark": {"type": "point", "filled": True, "size": 55},
-                    "encoding": system,
-                },
+                {"transform": of_systems, "mark": vega.points(size=55), "encoding": system},
             ]
         },
         height=420,
-    )  # fmt: skip
+    )
 
 
 # -- above the best shortcut --------------------------------------------------------------------
+
+
+def _red_to_blue(domain: Sequence[float], middle: str) -> dict[str, Any]:
+    """Return a scale of colours from red over another one to blue."""
+    return {**vega.scale_of(domain, ("#b2182b", middle, "#2166ac")), "interpolate": "rgb", "clamp": True}
 
 
 def margin_chart(found: Sequence[Standing], groups: Sequence[str], methods: Sequence[str],
@@ -327,37 +317,28 @@ def margin_chart(found: Sequence[Standing], groups: Sequence[str], methods: Sequ
     ]
     told = [{"calculate": "format(100 * datum.over, '+.1f')", "as": "shown"}]
     tooltip = [
-        {"field": "system", "type": "nominal"},
-        {"field": "group", "type": "nominal", "title": "benchmark"},
-        {"field": "value", "title": "system", **_PERCENT},
-        {"field": "shortcut", "type": "nominal", "title": "best shortcut"},
-        {"field": "best", "title": "its balanced accuracy", **_PERCENT},
-        {"field": "shown", "type": "nominal", "title": "points above it"},
+        vega.nominal("system"),
+        vega.nominal("group", title="benchmark"),
+        vega.share_tip("value", "system"),
+        vega.nominal("shortcut", title="best shortcut"),
+        vega.share_tip("best", "its balanced accuracy"),
+        vega.nominal("shown", title="points above it"),
     ]
-    colour = {
-        "field": "over",
-        "type": "quantitative",
-        "title": "above the best shortcut",
-        "legend": {"format": "+.0%", "orient": "bottom"},
-        "scale": {
-            "domain": [-0.4, 0, 0.4],
-            "range": ["#b2182b", "#f7f7f7", "#2166ac"],
-            "interpolate": "rgb",
-            "clamp": True,
-        },
-    }
+    legend = {"format": "+.0%", "orient": "bottom"}
+    scale = _red_to_blue((-0.4, 0, 0.4), "#f7f7f7")
+    colour = vega.quantity("over", title="above the best shortcut", legend=legend, scale=scale)
     there = {row[0] for row in rows}
     return Chart(
         "margins",
         "Above the best shortcut",
-        heat_map(heat_axes(("group", groups), ("system", systems)), colour, "shown",
+        vega.heat_map(vega.heat_axes(("group", groups), ("system", systems)), colour, "shown",
                  "abs(datum.over) > 0.22", told=told, tooltip=tooltip),
         Rows.of(("method", "system", "group", "over", "value", "best", "shortcut"), rows),
-        {"method": "negatives", "system": "system", "group": "benchmark", "over": "above the best shortcut",
-         "value": "balanced accuracy", "shortcut": "best shortcut", "best": "its balanced accuracy"},
+        headings(method="negatives", system="system", group="benchmark", over="above the best shortcut",
+                 value="balanced accuracy", shortcut="best shortcut", best="its balanced accuracy"),
         "Balanced accuracy of the system minus that of the best shortcut, in points. The oracle shows how "
         "much there is to gain.",
-        (Choice("method", "negatives", tuple((m, m) for m in methods if m in there)),),
+        (Choice.among("method", [m for m in methods if m in there], "negatives"),),
         packed=("method", "system", "group", "shortcut"),
     )  # fmt: skip
 
@@ -367,77 +348,54 @@ def margin_chart(found: Sequence[Standing], groups: Sequence[str], methods: Sequ
 
 def rule_chart(systems: Sequence[str]) -> Chart:
     """Return the conclusions and the negatives of each rule that a system accepts; rows are loaded."""
-    spec = {
-        "layer": [
-            {
-                "data": {"values": [{"a": 0, "b": 0}, {"a": 1, "b": 1}]},
-                "mark": {"type": "line", "strokeDash": [4, 4], "color": GREY},
-                "encoding": {"x": {"field": "a", "type": "quantitative"},
-                             "y": {"field": "b", "type": "quantitative"}},
-            },
-            {
-                "mark": {"type": "point", "filled": True, "opacity": 0.7},
-                "encoding": {
-                    "x": {"field": "accepted", **percent_axis("accepted of the rule's negatives"),
-                          "scale": {"domain": [0, 1]}},
-                    "y": {"field": "recall", **percent_axis("accepted of its conclusions"),
-                          "scale": {"domain": [0, 1]}},
-                    "size": {"field": "conclusions", "type": "quantitative", "title": "conclusions in test",
-                             "legend": {"orient": "bottom"}, "scale": {"range": [25, 260]}},
-                    "color": {"field": "gap", "type": "quantitative", "title": "difference",
-                              "legend": {"orient": "bottom", "format": "+.0%"},
-                              "scale": {"domain": [-0.2, 0.4, 1], "range": ["#b2182b", "#e8c35a", "#2166ac"],
-                                        "interpolate": "rgb", "clamp": True}},
-                    "tooltip": [
-                        {"field": "short", "type": "nominal", "title": "rule"},
-                        {"field": "conclusions", "type": "quantitative"},
-                        {"field": "recall", "title": "accepted of them", **_PERCENT},
-                        {"field": "negatives", "type": "quantitative"},
-                        {"field": "accepted", "title": "accepted of them", **_PERCENT},
-                    ],
-                },
-            },
-        ]
-    }  # fmt: skip
+    bottom = {"orient": "bottom"}
+    size = vega.quantity("conclusions", title="conclusions in test", legend=bottom, scale={"range": [25, 260]})
+    scale = _red_to_blue((-0.2, 0.4, 1), "#e8c35a")
+    rules = {
+        "mark": vega.points(opacity=0.7),
+        "encoding": {
+            "x": vega.share_axis("accepted", "accepted of the rule's negatives", scale=vega.UNIT),
+            "y": vega.share_axis("recall", "accepted of its conclusions", scale=vega.UNIT),
+            "size": size,
+            "color": vega.quantity("gap", title="difference", legend={**bottom, "format": "+.0%"}, scale=scale),
+            "tooltip": [
+                vega.nominal("short", title="rule"),
+                vega.quantity("conclusions"),
+                vega.share_tip("recall", "accepted of them"),
+                vega.quantity("negatives"),
+                vega.share_tip("accepted", "accepted of them"),
+            ],
+        },
+    }
     return Chart(
         "rules-and-near-misses",
         "Does it tell a rule's conclusions from its negatives?",
-        sized(spec, height=380),
+        vega.sized({"layer": [vega.diagonal("a", "b"), rules]}, height=380),
         Rows.of(RULE_FIELDS, ()),
-        {"system": "system", "rule": "rule", "conclusions": "conclusions", "recall": "accepted of them",
-         "negatives": "negatives", "accepted": "accepted of them ", "gap": "difference"},
+        headings("system", "rule", "conclusions", recall="accepted of them", negatives="negatives",
+                 accepted="accepted of them ", gap="difference"),
         "Each point is a rule. Top left: its conclusions are accepted and its negatives are not. On the "
         "dashed line the system does not tell them apart.",
-        (Choice("system", "system", tuple((name, name) for name in systems)),),
+        (Choice.among("system", systems),),
     )  # fmt: skip
 
 
 def edit_chart(systems: Sequence[str]) -> Chart:
     """Return which kinds of negatives each system accepts; rows are loaded."""
-    axes = heat_axes(("kind", KINDS), ("system", systems))
+    axes = vega.heat_axes(("kind", KINDS), ("system", systems))
     # Kinds that a benchmark does not have would be empty columns.
     axes["x"] = {**axes["x"], "sort": {"field": "place", "op": "min"}}
     axes["x"].pop("scale")
-    colour = {
-        "field": "share",
-        "type": "quantitative",
-        "title": "accepted",
-        "legend": {"format": ".0%", "orient": "bottom"},
-        "scale": {"domain": [0, 1], "scheme": "blues"},
-    }
-    tooltip = [
-        {"field": "system", "type": "nominal"},
-        {"field": "kind", "type": "nominal"},
-        {"field": "triples", "type": "quantitative"},
-        {"field": "share", "title": "accepted", **_PERCENT},
-    ]
+    legend = {"format": ".0%", "orient": "bottom"}
+    colour = vega.quantity("share", title="accepted", legend=legend, scale={"domain": [0, 1], "scheme": "blues"})
+    tooltip = [*map(vega.nominal, ("system", "kind")), vega.quantity("triples"), vega.share_tip("share", "accepted")]
     told = [{"calculate": "format(100 * datum.share, '.0f')", "as": "shown"}]
     return Chart(
         "edits",
         "Which near misses does it accept?",
-        heat_map(axes, colour, "shown", "datum.share > 0.55", told=told, tooltip=tooltip),
+        vega.heat_map(axes, colour, "shown", "datum.share > 0.55", told=told, tooltip=tooltip),
         Rows.of(EDIT_FIELDS, ()),
-        {"system": "system", "kind": "kind", "triples": "triples in test", "share": "accepted"},
+        headings("system", "kind", triples="triples in test", share="accepted"),
         "Shares of the test triples that a system accepts, in percent. All conclusions should be, no "
         "negative. Another relation: the rule's conclusion if one atom had another relation. Reversed: if "
         "one atom went the other way. Atom missing: without one atom. Equal constants: without one "
@@ -534,14 +492,14 @@ def _summary(found: Sequence[Standing]) -> list[str]:
 def _grid(found: Sequence[Standing], groups: Sequence[str], systems: Sequence[str]) -> Grid:
     """Return the systems above the best shortcut, with the hardest negatives of each benchmark."""
     chosen = _hardest_of(found, groups)
-    columns = [Column("system"), *(Column(f"{group} ({chosen[group]})", "share") for group in chosen)]
+    heads = columns("text", "system") + columns("share", *(f"{group} ({method})" for group, method in chosen.items()))
     by_place = {(s.cell.system, s.group): s for s in found if chosen.get(s.group) == s.method}
     rows = []
     for system in systems:
         mine = [by_place.get((system, group)) for group in chosen]
         rows.append((system, *(None if s is None else rounded(s.over) for s in mine)))
     caption = "Balanced accuracy minus that of the best shortcut, in points, and the kind of negatives."
-    return Grid(tuple(columns), tuple(rows), caption)
+    return Grid(heads, tuple(rows), caption)
 
 
 def _hardest_of(found: Sequence[Standing], groups: Sequence[str]) -> dict[str, str]:

@@ -8,11 +8,11 @@ from typing import Any
 from loginfer.benchmark.construction.suite import entries
 from loginfer.benchmark.negatives.methods import method_phrases
 from loginfer.evaluation.metric_table import metric_title
-from loginfer.report.charts import percent_axis, sized, system_colours
+from loginfer.report import vega
 from loginfer.report.collection import Cell, Collection
 from loginfer.report.facts import Figure, Groups, ReportContext, figures_of, grouped, method_order, rounded
 from loginfer.report.paper import paper_value
-from loginfer.report.values import Chart, Choice, Column, Grid, Page, Rows
+from loginfer.report.values import Chart, Choice, Grid, Page, Rows, columns
 
 _MAIN = Figure("balanced_accuracy", metric_title("balanced_accuracy"))
 
@@ -43,6 +43,7 @@ def _command(groups: Groups) -> str:
 
 # -- the plot -----------------------------------------------------------------------------------
 
+SOURCES = ("ours", "paper")
 _FIELDS = ("group", "metric", "system", "source", "method", "value", "seeds")
 
 
@@ -60,19 +61,11 @@ def _chart(collection: Collection, groups: Groups) -> Chart:
         "From replaced constants to query-guided negatives",
         _spec(collection.systems, methods_there),
         Rows.of(_FIELDS, rows),
-        {
-            "group": "benchmark",
-            "metric": "metric",
-            "system": "system",
-            "source": "source",
-            "method": "negatives",
-            "value": "value",
-            "seeds": "seeds",
-        },
+        dict(zip(_FIELDS, ("benchmark", "metric", "system", "source", "negatives", "value", "seeds"), strict=True)),
         "The methods stand in the paper's order. Choose systems in the legend (several with the "
         "shift key). Dashed lines are the paper's, where it has them.",
         (
-            Choice("group", "benchmark", tuple((group, group) for group in groups)),
+            Choice.among("group", groups, "benchmark"),
             Choice("metric", "metric", tuple((f.key, f.title) for f in figures if f.key in used)),
         ),
         packed=("group", "metric", "system", "source", "method"),
@@ -108,54 +101,28 @@ def _papers(group: str, figure: Figure, methods: Mapping[str, Mapping[str, Cell]
 
 def _spec(systems: Sequence[str], methods: Sequence[str]) -> dict[str, Any]:
     tooltip = [
-        {"field": "system", "type": "nominal"},
-        {"field": "source", "type": "nominal"},
-        {"field": "method", "type": "nominal", "title": "negatives"},
-        {"field": "value", "type": "quantitative", "format": ".1%"},
+        vega.nominal("system"),
+        vega.nominal("source"),
+        vega.nominal("method", title="negatives"),
+        vega.quantity("value", format=".1%"),
     ]
-    picked = {"condition": {"param": "picked", "value": 1}, "value": 0.12}
-    return sized(
+    top = {"orient": "top"}
+    dashes = vega.nominal("source", title="source", legend=top, scale=vega.scale_of(SOURCES, ([1, 0], [5, 4])))
+    shapes = vega.nominal("source", title="source", scale=vega.scale_of(SOURCES, ("circle", "diamond")), legend=top)
+    line = {
+        "params": vega.pick_in_legend("system"),
+        "mark": {"type": "line", "strokeWidth": 2},
+        "encoding": {"strokeDash": dashes},
+    }
+    return vega.sized(
         {
             "encoding": {
-                "x": {
-                    "field": "method",
-                    "type": "ordinal",
-                    "sort": list(methods),
-                    "title": "method for negatives",
-                    "axis": {"labelAngle": 0, "labelFontSize": 13},
-                },
-                "y": {"field": "value", **percent_axis("value of the metric")},
-                "color": {**system_colours(systems), "legend": {"orient": "bottom", "columns": 4}},
-                "opacity": picked,
+                "x": vega.method_axis(methods),
+                "y": vega.share_axis("value", "value of the metric"),
+                **vega.picked_systems(systems),
                 "tooltip": tooltip,
             },
-            "layer": [
-                {
-                    "params": [{"name": "picked", "select": {"type": "point", "fields": ["system"]}, "bind": "legend"}],
-                    "mark": {"type": "line", "strokeWidth": 2},
-                    "encoding": {
-                        "strokeDash": {
-                            "field": "source",
-                            "type": "nominal",
-                            "title": "source",
-                            "legend": {"orient": "top"},
-                            "scale": {"domain": ["ours", "paper"], "range": [[1, 0], [5, 4]]},
-                        }
-                    },
-                },
-                {
-                    "mark": {"type": "point", "filled": True, "size": 50},
-                    "encoding": {
-                        "shape": {
-                            "field": "source",
-                            "type": "nominal",
-                            "title": "source",
-                            "scale": {"domain": ["ours", "paper"], "range": ["circle", "diamond"]},
-                            "legend": {"orient": "top"},
-                        }
-                    },
-                },
-            ],
+            "layer": [line, {"mark": vega.points(size=50), "encoding": {"shape": shapes}}],
         },
         height=420,
     )
@@ -170,15 +137,14 @@ def _grid(groups: Groups, systems: Sequence[str]) -> Grid:
     methods = sorted(there, key=method_order)
     lines = list(_lines(groups, systems))
     printed = [m for m in method_phrases() if any(_paper(group, cells, m) is not None for group, cells in lines)]
-    columns = [Column("benchmark"), Column("system")]
-    columns += [Column(method, "share") for method in methods]
-    columns += [Column(f"{method}, paper", "share") for method in printed]
+    heads = columns("text", "benchmark", "system")
+    heads += columns("share", *methods, *(f"{method}, paper" for method in printed))
     rows = []
     for group, cells in lines:
         values = [rounded(cells[m].mean(_MAIN.metric)) if m in cells else None for m in methods]
         paper = [_paper(group, cells, method) for method in printed]
         rows.append((group, next(iter(cells.values())).system, *values, *paper))
-    return Grid(tuple(columns), tuple(rows), "Balanced accuracy in percent, by method for negatives.", True)
+    return Grid(heads, tuple(rows), "Balanced accuracy in percent, by method for negatives.", True)
 
 
 def _lines(groups: Groups, systems: Sequence[str]) -> Iterator[tuple[str, dict[str, Cell]]]:

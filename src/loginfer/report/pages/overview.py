@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from loginfer.report.charts import heat_axes, heat_map
+from loginfer.report import vega
 from loginfer.report.collection import Cell, Collection
 from loginfer.report.facts import Figure, ReportContext, benchmark_labels, figures_of, paper_figure, rounded
 from loginfer.report.statistics import (
@@ -14,12 +14,13 @@ from loginfer.report.statistics import (
     Decisions,
     Interval,
     Pair,
+    bounds,
     decisions_of,
     pairs_of,
     seed_interval,
     triple_intervals,
 )
-from loginfer.report.values import Chart, Choice, Column, DataFile, Grid, Page, Picker, Rows
+from loginfer.report.values import Chart, Choice, DataFile, Grid, Page, Picker, Rows, columns, headings
 
 MAIN = "balanced_accuracy"
 
@@ -28,7 +29,7 @@ _REFERENCE = "oracle"
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _Statistics:
     """What was found out about one benchmark."""
 
     intervals: Mapping[str, Mapping[str, Interval]]
@@ -39,11 +40,11 @@ class _Known:
 def pages(context: ReportContext) -> Iterator[Page | DataFile]:
     """Make the overview, and a file with the pairs of systems for each benchmark."""
     collection = context.collection
-    known: dict[str, _Known] = {}
+    known: dict[str, _Statistics] = {}
     for benchmark in collection.benchmark_names:
         context.tell(f"significance on {benchmark}")
         known[benchmark] = (
-            _Known({}, (), 0) if collection.light else _look(collection.of_benchmark(benchmark), benchmark)
+            _Statistics({}, (), 0) if collection.light else _look(collection.of_benchmark(benchmark), benchmark)
         )
     labels = benchmark_labels(collection.benchmark_names)
     compared = [name for name in collection.benchmark_names if known[name].pairs]
@@ -67,7 +68,7 @@ def pages(context: ReportContext) -> Iterator[Page | DataFile]:
     yield Page("index.html", "Overview", "overview.html", content, "overview")
 
 
-def _look(cells: Sequence[Cell], benchmark: str) -> _Known:
+def _look(cells: Sequence[Cell], benchmark: str) -> _Statistics:
     """Read the first run of each cell once: for intervals over triples, and for the pairs."""
     said: dict[str, Decisions] = {}
     intervals = {}
@@ -77,7 +78,7 @@ def _look(cells: Sequence[Cell], benchmark: str) -> _Known:
             intervals[cell.system] = triple_intervals(said[cell.system], cell.system, benchmark)
     compared = {cell.system: said[cell.system] for cell in cells if cell.name != _REFERENCE}
     first = next(iter(said.values()))
-    return _Known(intervals, pairs_of(compared, benchmark), len(first.positive) + len(first.negative))
+    return _Statistics(intervals, pairs_of(compared, benchmark), len(first.positive) + len(first.negative))
 
 
 def _facts(collection: Collection) -> str:
@@ -93,7 +94,7 @@ _FIELDS = (
 )  # fmt: skip
 
 
-def _rows(collection: Collection, known: Mapping[str, _Known], labels: Mapping[str, str]) -> Rows:
+def _rows(collection: Collection, known: Mapping[str, _Statistics], labels: Mapping[str, str]) -> Rows:
     found = []
     for figure in figures_of(collection):
         for cell in collection.cells:
@@ -104,7 +105,7 @@ def _rows(collection: Collection, known: Mapping[str, _Known], labels: Mapping[s
     return Rows.of(_FIELDS, found)
 
 
-def _interval(cell: Cell, figure: Figure, known: _Known) -> Interval | None:
+def _interval(cell: Cell, figure: Figure, known: _Statistics) -> Interval | None:
     if len(cell.runs) > 1:
         return seed_interval(cell, figure.metric, figure.protocol)
     return known.intervals.get(cell.system, {}).get(figure.metric) if figure.protocol is None else None
@@ -112,15 +113,9 @@ def _interval(cell: Cell, figure: Figure, known: _Known) -> Interval | None:
 
 def _row(cell: Cell, figure: Figure, value: float, interval: Interval | None, label: str) -> tuple[Any, ...]:
     paper = paper_figure(cell, figure)
-    ends = (
-        (None,) * 4
-        if interval is None
-        else (rounded(interval.low), rounded(interval.high), interval.over, interval.count)
-    )
+    ends = (*bounds(interval), *((None, None) if interval is None else (interval.over, interval.count)))
     delta = None if paper is None else rounded(value - paper)
-    return (
-        cell.system, label, figure.key, rounded(value), *ends, len(cell.runs), rounded(paper), delta,
-    )  # fmt: skip
+    return cell.system, label, figure.key, rounded(value), *ends, len(cell.runs), rounded(paper), delta
 
 
 _TOLD = [
@@ -135,51 +130,47 @@ _TOLD = [
 ]
 
 _TOOLTIP = [
-    {"field": "system", "type": "nominal"},
-    {"field": "benchmark", "type": "nominal"},
-    {"field": "shown", "type": "nominal", "title": "ours, %"},
-    {"field": "interval", "type": "nominal", "title": "95 % interval"},
-    {"field": "seeds", "type": "quantitative", "title": "seeds"},
-    {"field": "printed", "type": "nominal", "title": "paper, %"},
-    {"field": "apart", "type": "nominal", "title": "ours minus paper"},
+    vega.nominal("system"),
+    vega.nominal("benchmark"),
+    vega.nominal("shown", title="ours, %"),
+    vega.nominal("interval", title="95 % interval"),
+    vega.quantity("seeds", title="seeds"),
+    vega.nominal("printed", title="paper, %"),
+    vega.nominal("apart", title="ours minus paper"),
 ]
 
 
-_COLUMNS = {
-    "benchmark": "benchmark",
-    "system": "system",
-    "metric": "metric",
-    "value": "ours",
-    "low": "interval from",
-    "high": "to",
-    "over": "over",
-    "count": "how many",
-    "seeds": "seeds",
-    "paper": "paper",
-    "delta": "ours minus paper",
-}
+_COLUMNS = headings(
+    "benchmark", "system", "metric", value="ours", low="interval from", high="to", over="over", count="how many",
+    seeds="seeds", paper="paper", delta="ours minus paper",
+)  # fmt: skip
 
 
 def _heat_map(collection: Collection, labels: Mapping[str, str], rows: Rows) -> Chart:
-    axes = heat_axes(("system", collection.systems), ("benchmark", list(labels.values())))
-    colour = {
-        "field": "value",
-        "type": "quantitative",
-        "title": None,
+    axes = vega.heat_axes(("system", collection.systems), ("benchmark", list(labels.values())))
+    colour = vega.quantity(
+        "value",
+        title=None,
         # Most values are high: the power shows differences among them, on a scale that is always the same.
-        "scale": {"type": "pow", "exponent": 3, "domain": [0, 1], "scheme": "viridis"},
-        "legend": {"format": ".0%", "gradientLength": 160, "values": [0, 0.6, 0.8, 0.9, 1]},
-    }
+        scale={"type": "pow", "exponent": 3, "domain": [0, 1], "scheme": "viridis"},
+        legend={"format": ".0%", "gradientLength": 160, "values": [0, 0.6, 0.8, 0.9, 1]},
+    )
     return Chart(
         "figures",
         "All systems on all benchmarks",
-        heat_map(axes, colour, "shown", "datum.value < 0.84", told=_TOLD, tooltip=_TOOLTIP),
+        vega.heat_map(axes, colour, "shown", "datum.value < 0.84", told=_TOLD, tooltip=_TOOLTIP),
         rows,
         _COLUMNS,
         "In percent, the mean over the seeds. Point at a cell for its interval and the paper's value.",
         (Choice("metric", "metric", tuple((f.key, f.title) for f in figures_of(collection))),),
         packed=("system", "benchmark", "metric", "over"),
     )
+
+
+def _red_to_blue(field: str, most: float) -> dict[str, Any]:
+    """Return the colours of differences, the strongest from so large ones on."""
+    scale = {"domain": [-most, most], "domainMid": 0, "scheme": "redblue", "clamp": True}
+    return vega.quantity(field, title=None, scale=scale, legend={"format": "+.0%", "gradientLength": 160})
 
 
 def _delta_map(collection: Collection, labels: Mapping[str, str], rows: Rows) -> Chart | None:
@@ -192,19 +183,13 @@ def _delta_map(collection: Collection, labels: Mapping[str, str], rows: Rows) ->
         return None
     systems = [s for s in collection.systems if any(row[0] == s for row in both)]
     shown = [label for label in labels.values() if any(row[1] == label for row in both)]
-    axes = heat_axes(("system", systems), ("benchmark", shown))
-    colour = {
-        "field": "delta",
-        "type": "quantitative",
-        "title": None,
-        "scale": {"domain": [-0.3, 0.3], "domainMid": 0, "scheme": "redblue", "clamp": True},
-        "legend": {"format": "+.0%", "gradientLength": 160},
-    }
+    axes = vega.heat_axes(("system", systems), ("benchmark", shown))
+    colour = _red_to_blue("delta", 0.3)
     titles = {"balanced_accuracy": "balanced accuracy (its AUC)"}
     return Chart(
         "deltas",
         "Ours minus the paper's",
-        heat_map(axes, colour, "apart", "abs(datum.delta) > 0.2", told=_TOLD, tooltip=_TOOLTIP),
+        vega.heat_map(axes, colour, "apart", "abs(datum.delta) > 0.2", told=_TOLD, tooltip=_TOOLTIP),
         Rows(_FIELDS, tuple(both)),
         _COLUMNS,
         "In percentage points; blue where ours is higher, red where it is lower. The paper's AUC is computed "
@@ -224,14 +209,11 @@ def _value_grid(context: ReportContext, labels: Mapping[str, str]) -> Grid:
         values = [None if cell is None else rounded(cell.mean(MAIN)) for cell in cells]
         label = labels[benchmark]
         rows.append((label if collection.light else (label, context.benchmark_page(benchmark)), *values))
-    columns = (
-        Column("benchmark", "text" if collection.light else "link"),
-        *(Column(system, "share") for system in collection.systems),
-    )
-    return Grid(columns, tuple(rows), "Balanced accuracy in percent, the mean over the seeds.")
+    heads = columns("text" if collection.light else "link", "benchmark") + columns("share", *collection.systems)
+    return Grid(heads, tuple(rows), "Balanced accuracy in percent, the mean over the seeds.")
 
 
-def _best_grid(context: ReportContext, known: Mapping[str, _Known], labels: Mapping[str, str]) -> Grid | None:
+def _best_grid(context: ReportContext, known: Mapping[str, _Statistics], labels: Mapping[str, str]) -> Grid | None:
     """Return for each benchmark the best system, and those that cannot be told from it."""
     rows = []
     for benchmark, found in known.items():
@@ -244,15 +226,9 @@ def _best_grid(context: ReportContext, known: Mapping[str, _Known], labels: Mapp
         page = (labels[benchmark], context.benchmark_page(benchmark))
         alike = _alike(best.system, found.pairs)
         rows.append((page, link, rounded(value), ", ".join(alike) or "none", len(ranked), found.triples))
-    columns = (
-        Column("benchmark", "link"),
-        Column("best system", "link"),
-        Column("balanced accuracy", "share"),
-        Column("not significantly different from it"),
-        Column("systems", "number"),
-        Column("test triples", "number"),
-    )
-    return Grid(columns, tuple(rows)) if rows else None
+    heads = columns("link", "benchmark", "best system") + columns("share", "balanced accuracy")
+    heads += columns("text", "not significantly different from it") + columns("number", "systems", "test triples")
+    return Grid(heads, tuple(rows)) if rows else None
 
 
 def _alike(system: str, pairs: Sequence[Pair]) -> list[str]:
@@ -284,8 +260,7 @@ def _pair_rows(pairs: Sequence[Pair]) -> Rows:
                 pair.first,
                 pair.second,
                 rounded(pair.difference),
-                None if pair.interval is None else rounded(pair.interval.low),
-                None if pair.interval is None else rounded(pair.interval.high),
+                *bounds(pair.interval),
                 pair.only_first,
                 pair.only_second,
                 float(f"{pair.p:.3g}"),
@@ -300,14 +275,10 @@ def _pair_rows(pairs: Sequence[Pair]) -> Rows:
 def _pair_map(collection: Collection) -> Chart:
     names = [c.system for c in collection.cells if c.name != _REFERENCE]
     systems = [system for system in collection.systems if system in names]
-    axes = heat_axes(("second", systems[1:]), ("first", systems[:-1]))
+    axes = vega.heat_axes(("second", systems[1:]), ("first", systems[:-1]))
     colour = {
         "condition": {"test": "datum.verdict === 'not significant'", "value": "#c9ced4"},
-        "field": "difference",
-        "type": "quantitative",
-        "title": None,
-        "scale": {"domain": [-0.5, 0.5], "domainMid": 0, "scheme": "redblue", "clamp": True},
-        "legend": {"format": "+.0%", "gradientLength": 160},
+        **_red_to_blue("difference", 0.5),
     }
     told = [
         {"calculate": "isValid(datum.difference) ? format(100 * datum.difference, '+.1f') : ''", "as": "shown"},
@@ -319,19 +290,19 @@ def _pair_map(collection: Collection) -> Chart:
         {"calculate": "datum.adjusted < 0.001 ? 'below 0.001' : format(datum.adjusted, '.3f')", "as": "chance"},
     ]
     tooltip = [
-        {"field": "first", "type": "nominal", "title": "row"},
-        {"field": "second", "type": "nominal", "title": "column"},
-        {"field": "shown", "type": "nominal", "title": "row minus column"},
-        {"field": "interval", "type": "nominal", "title": "95 % interval"},
-        {"field": "only_first", "type": "quantitative", "title": "only row right"},
-        {"field": "only_second", "type": "quantitative", "title": "only column right"},
-        {"field": "chance", "type": "nominal", "title": "p after Holm"},
+        vega.nominal("first", title="row"),
+        vega.nominal("second", title="column"),
+        vega.nominal("shown", title="row minus column"),
+        vega.nominal("interval", title="95 % interval"),
+        vega.quantity("only_first", title="only row right"),
+        vega.quantity("only_second", title="only column right"),
+        vega.nominal("chance", title="p after Holm"),
     ]
     light = "datum.verdict === 'significant' && abs(datum.difference) > 0.33"
     return Chart(
         "pairs",
         "Pairs of systems",
-        heat_map(axes, colour, "shown", light, told=told, tooltip=tooltip),
+        vega.heat_map(axes, colour, "shown", light, told=told, tooltip=tooltip),
         Rows.of(tuple(_PAIR_COLUMNS), []),
         _PAIR_COLUMNS,
         "Balanced accuracy of the row's system minus the column's, in percentage points; grey where the two "

@@ -11,10 +11,18 @@ import numpy.typing as npt
 
 from loginfer.evaluation.metric_table import shown_metrics
 from loginfer.evaluation.predictions import TIES
-from loginfer.report.charts import percent_axis, sized, system_colours
+from loginfer.report import vega
 from loginfer.report.collection import Cell
-from loginfer.report.facts import Figure, ReportContext, benchmark_labels, paper_figure, protocols_of, rounded
-from loginfer.report.values import Chart, Choice, Column, DataFile, Grid, Page, Picker, Rows
+from loginfer.report.facts import (
+    Figure,
+    ReportContext,
+    benchmark_labels,
+    mean_of_known,
+    paper_figure,
+    protocols_of,
+    rounded,
+)
+from loginfer.report.values import Chart, Choice, DataFile, Grid, Page, Picker, Rows, columns, headings
 from loginfer.systems.interface import POSITIONS
 
 # Numbers of competitors that are counted together, by the first of them.
@@ -77,49 +85,36 @@ def _range_rows(cells: Sequence[Cell], protocols: Sequence[str]) -> list[tuple[A
 def _tied_mean(cell: Cell, protocol: str, tie: str, metric: str) -> float | None:
     """Return the mean over the seeds by one tie rule."""
     known = [run["ranking"][protocol]["ties"][tie].get(metric) for run in cell.metrics if protocol in run["ranking"]]
-    values = [value for value in known if value is not None]
-    return sum(values) / len(values) if values else None
+    return mean_of_known(known)
 
 
 def _range_chart(systems: Sequence[str], protocols: Sequence[str]) -> Chart:
-    tooltip = [
-        {"field": "system", "type": "nominal"},
-        *({"field": tie, "type": "quantitative", "format": ".1%"} for tie in TIES),
-        {"field": "seeds", "type": "quantitative"},
-    ]
-    across = {"type": "quantitative", "title": None, "axis": {"format": ".0%", "orient": "top"}}
-    bar = {"type": "bar", "height": 12, "cornerRadius": 3, "opacity": 0.45}
-    spec = sized(
+    tooltip = [vega.nominal("system"), *(vega.quantity(tie, format=".1%") for tie in TIES), vega.quantity("seeds")]
+    across: dict[str, Any] = {"title": None, "axis": {"format": ".0%", "orient": "top"}}
+    colour = {**vega.system_colours(systems), "legend": None}
+    diamond = {"type": "point", "shape": "diamond", "size": 55, "strokeWidth": 1.5, "color": "#888888"}
+    spec = vega.sized(
         {
-            "encoding": {
-                "y": {"field": "system", "type": "nominal", "sort": list(systems), "title": None},
-                "tooltip": tooltip,
-            },
+            "encoding": {"y": vega.nominal("system", sort=list(systems), title=None), "tooltip": tooltip},
             "layer": [
                 {
-                    "mark": bar,
+                    "mark": {"type": "bar", "height": 12, "cornerRadius": 3, "opacity": 0.45},
                     "encoding": {
-                        "x": {"field": "pessimistic", **across, "scale": {"domain": [0, 1]}},
+                        "x": vega.quantity("pessimistic", **across, scale=vega.UNIT),
                         "x2": {"field": "optimistic"},
-                        "color": {**system_colours(systems), "legend": None},
+                        "color": colour,
                     },
                 },
                 {
                     "mark": {"type": "tick", "thickness": 3, "size": 18},
-                    "encoding": {
-                        "x": {"field": "realistic", **across},
-                        "color": {**system_colours(systems), "legend": None},
-                    },
+                    "encoding": {"x": vega.quantity("realistic", **across), "color": colour},
                 },
                 {
-                    "transform": [{"filter": "isValid(datum.paper)"}],
-                    "mark": {"type": "point", "shape": "diamond", "size": 55, "strokeWidth": 1.5, "color": "#888888"},
+                    "transform": vega.filtered("isValid(datum.paper)"),
+                    "mark": diamond,
                     "encoding": {
-                        "x": {"field": "paper", **across},
-                        "tooltip": [
-                            {"field": "system", "type": "nominal"},
-                            {"field": "paper", "type": "quantitative", "format": ".1%", "title": "paper"},
-                        ],
+                        "x": vega.quantity("paper", **across),
+                        "tooltip": [vega.nominal("system"), vega.quantity("paper", format=".1%", title="paper")],
                     },
                 },
             ],
@@ -131,22 +126,10 @@ def _range_chart(systems: Sequence[str], protocols: Sequence[str]) -> Chart:
         "From pessimistic to optimistic",
         spec,
         Rows.of(_RANGE_FIELDS, []),
-        {
-            "protocol": "protocol",
-            "metric": "metric",
-            "system": "system",
-            "pessimistic": "pessimistic",
-            "realistic": "realistic",
-            "optimistic": "optimistic",
-            "paper": "paper",
-            "seeds": "seeds",
-        },
+        headings("protocol", "metric", "system", "pessimistic", "realistic", "optimistic", "paper", "seeds"),
         "The bar goes from pessimistic (competitors with the same score come first) to optimistic (they come "
         "last); the tick is realistic, the mean of both ranks. A diamond is the paper's value.",
-        (
-            Choice("protocol", "protocol", tuple((p, p) for p in protocols)),
-            Choice("metric", "metric", tuple(shown_metrics("ranking").items())),
-        ),
+        (Choice.among("protocol", protocols), Choice("metric", "metric", tuple(shown_metrics("ranking").items()))),
     )
 
 
@@ -191,19 +174,20 @@ def _bin_rows(
 
 
 def _bin_chart(protocols: Sequence[str]) -> Chart:
-    spec = sized(
+    colour = vega.system_colours(protocols, field="protocol", title="protocol")
+    spec = vega.sized(
         {
             "mark": {"type": "bar"},
             "encoding": {
-                "y": {"field": "competitors", "type": "ordinal", "sort": _bin_names(), "title": "competitors"},
+                "y": vega.ordinal("competitors", sort=_bin_names(), title="competitors"),
                 "yOffset": {"field": "protocol", "sort": list(protocols)},
-                "x": {"field": "share", **percent_axis("test triples", zero=True)},
-                "color": {**system_colours(protocols, field="protocol", title="protocol"), "legend": {"orient": "top"}},
+                "x": vega.share_axis("share", "test triples", zero=True),
+                "color": {**colour, "legend": {"orient": "top"}},
                 "tooltip": [
-                    {"field": "protocol", "type": "nominal"},
-                    {"field": "competitors", "type": "nominal"},
-                    {"field": "share", "type": "quantitative", "format": ".1%"},
-                    {"field": "triples", "type": "quantitative", "format": ","},
+                    vega.nominal("protocol"),
+                    vega.nominal("competitors"),
+                    vega.quantity("share", format=".1%"),
+                    vega.quantity("triples", format=","),
                 ],
             },
         },
@@ -214,30 +198,17 @@ def _bin_chart(protocols: Sequence[str]) -> Chart:
         "How many competitors a test triple has",
         spec,
         Rows.of(_BIN_FIELDS, []),
-        {
-            "position": "position",
-            "protocol": "protocol",
-            "competitors": "competitors",
-            "share": "share of the test triples",
-            "triples": "test triples",
-        },
+        headings("position", "protocol", "competitors", share="share of the test triples", triples="test triples"),
         "The position is the one that is replaced. A triple without any competitor has rank 1 whatever the "
         "system says.",
-        (Choice("position", "position", tuple((p, p) for p in ("object", "subject", "relation"))),),
+        (Choice.among("position", ("object", "subject", "relation")),),
     )
 
 
 def _grid(counted: Sequence[tuple[Any, ...]]) -> Grid:
-    columns = (
-        Column("benchmark", "link"),
-        Column("protocol"),
-        Column("position"),
-        Column("test triples", "number"),
-        Column("competitors, mean", "number"),
-        Column("median", "number"),
-        Column("without any, %", "share"),
-    )
-    return Grid(columns, tuple(counted), "Competitors of the test triples.", True)
+    heads = (*columns("link", "benchmark"), *columns("text", "protocol", "position"))
+    heads += (*columns("number", "test triples", "competitors, mean", "median"), *columns("share", "without any, %"))
+    return Grid(heads, tuple(counted), "Competitors of the test triples.", True)
 
 
 def _given(counted: Sequence[tuple[Any, ...]]) -> dict[str, Any] | None:

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from loginfer.errors import InputError
+from loginfer.evaluation.diagnosis import LEAST, VERDICTS
 from loginfer.evaluation.rule_recovering import RecoveryFigures
 from loginfer.evaluation.runs import WEIGHTS
-from loginfer.report.charts import BAR, GREY, percent_axis, sized, verdict_colour
+from loginfer.report import vega
 from loginfer.report.collection import Cell
 from loginfer.report.facts import (
-    SHORTCUT_FIELDS,
     ReportContext,
     benchmark_facts,
     benchmark_labels,
     diagnosis_of,
     entry_of,
-    rule_rows,
-    shortcut_rows,
-    verdict_rows,
+    rounded,
+    rule_label,
 )
 from loginfer.report.paper import SYSTEMS, benchmark_parts, paper_figures
-from loginfer.report.values import Chart, Choice, Column, DataFile, Grid, Page, Picker, Rows
+from loginfer.report.values import Chart, Choice, DataFile, Grid, Page, Picker, Rows, columns, headings
 
 # Kinds of systems that keep something else than rules.
 _NO_RULES = ("baseline", "shortcut", "embedding", "graph neural network")
@@ -105,33 +104,101 @@ def paper_recovery(cell: Cell, metric: str) -> float | None:
     return None
 
 
+# -- rows from diagnoses ------------------------------------------------------------------------
+
+# Where a rule stands of which no shortcut has enough witnesses: below the axis.
+NO_RATE = -0.08
+# And where one without any support stands on a logarithmic axis: given rules may have none.
+NO_SUPPORT = 0.5
+# What is told of a shortcut: the plot and its rows agree on it.
+_SHORTCUT_FIELDS = (
+    "system", "rule", "short", "verdict", "shortcut", "short_cut", "kind", "witnesses", "predicted", "rate",
+)  # fmt: skip
+_RULE_FIELDS = ("system", "rule", "short", "verdict", "size", "conclusions", "recall", "worst", "shown", "drawn")
+
+
+def verdict_rows(found: Iterable[tuple[Cell, Mapping[str, Any]]], labels: Mapping[str, str]) -> Rows:
+    """Return how many rules have which verdict, for each cell with a diagnosis."""
+    rows = [
+        (cell.system, labels[cell.benchmark], verdict, place, diagnosis["verdicts"].get(verdict, 0))
+        for cell, diagnosis in found
+        for place, verdict in enumerate(VERDICTS)
+        if diagnosis.get("verdicts", {}).get(verdict)
+    ]
+    return Rows.of(("system", "benchmark", "verdict", "place", "rules"), rows)
+
+
+def rule_rows(found: Iterable[tuple[Cell, Mapping[str, Any]]], supports: Mapping[str, int] | None) -> dict[str, Any]:
+    """Return each rule with each system of a benchmark; `size` is the support, or the conclusions in test.
+
+    `worst` is the highest false-positive rate on a shortcut with enough witnesses; `shown` and `drawn` say
+    where that and the size are drawn.
+    """
+    rows = []
+    for cell, diagnosis in found:
+        for rule in diagnosis.get("rules", ()):
+            tested = [s["false_positive_rate"] for s in rule["shortcuts"] if s["witnesses"] >= LEAST]
+            worst = max(tested, default=None)
+            size = rule["conclusions"] if supports is None else supports.get(rule["rule"])
+            rows.append(
+                (
+                    cell.system,
+                    rule["rule"],
+                    rule_label(rule["rule"]),
+                    rule["verdict"],
+                    size,
+                    rule["conclusions"],
+                    rounded(rule["recall"], 4),
+                    rounded(worst, 4),
+                    NO_RATE if worst is None else rounded(worst, 4),
+                    None if size is None else max(size, NO_SUPPORT),
+                )
+            )
+    return Rows.of(_RULE_FIELDS, rows).packed("system", "rule", "short", "verdict")
+
+
+def shortcut_rows(found: Iterable[tuple[Cell, Mapping[str, Any]]]) -> dict[str, Any]:
+    """Return each shortcut of each rule with each system of a benchmark, those that were learned first."""
+    rows = [
+        (
+            cell.system,
+            rule["rule"],
+            rule_label(rule["rule"]),
+            rule["verdict"],
+            shortcut["shortcut"],
+            rule_label(shortcut["shortcut"]),
+            shortcut["kind"],
+            shortcut["witnesses"],
+            shortcut["predicted"],
+            rounded(shortcut["false_positive_rate"], 4),
+        )
+        for cell, diagnosis in found
+        for rule, shortcut in sorted(
+            ((rule, shortcut) for rule in diagnosis.get("rules", ()) for shortcut in rule["shortcuts"]),
+            key=lambda pair: (-(pair[1]["false_positive_rate"] or 0), -pair[1]["witnesses"]),
+        )
+    ]
+    packed = ("system", "rule", "short", "verdict", "shortcut", "short_cut", "kind")
+    return Rows.of(_SHORTCUT_FIELDS, rows).packed(*packed)
+
+
+# -- plots --------------------------------------------------------------------------------------
+
 # Beside the plot a legend would leave little of it on a phone.
 _TOP = {"orient": "top", "title": None, "columns": 3}
-_POINT = {"type": "point", "filled": True, "size": 55, "opacity": 0.75}
-
-
-def _quantity(field: str, title: str, shown: str = ",") -> dict[str, Any]:
-    return {"field": field, "title": title, "type": "quantitative", "format": shown}
+_POINT = vega.points(size=55, opacity=0.75)
 
 
 def _log(field: str, title: str) -> dict[str, Any]:
     """Return the position on a logarithmic scale; what is drawn at a half is a zero."""
     values = [0.5, *(digit * 10**power for power in range(10) for digit in (1, 3))]
-    return {
-        "field": field,
-        "type": "quantitative",
-        "title": f"{title} (log scale)",
-        "scale": {"type": "log", "nice": False, "padding": 12},
-        "axis": {
-            "values": values,
-            "labelExpr": "datum.value < 1 ? '0' : format(datum.value, '~s')",
-            "labelOverlap": "greedy",
-        },
-    }
-
-
-def _systems(systems: Sequence[str]) -> Choice:
-    return Choice("system", "system", tuple((name, name) for name in systems), together=True)
+    label = "datum.value < 1 ? '0' : format(datum.value, '~s')"
+    return vega.quantity(
+        field,
+        title=f"{title} (log scale)",
+        scale={"type": "log", "nice": False, "padding": 12},
+        axis={"values": values, "labelExpr": label, "labelOverlap": "greedy"},
+    )
 
 
 # -- verdicts -----------------------------------------------------------------------------------
@@ -142,27 +209,23 @@ def verdict_bars(rows: Rows, by: str, names: Sequence[str], choice: Choice, titl
     spec = {
         "mark": {"type": "bar"},
         "encoding": {
-            "y": {"field": by, "type": "nominal", "sort": list(names), "title": None},
+            "y": vega.nominal(by, sort=list(names), title=None),
             "x": {
                 "aggregate": "sum",
-                "field": "rules",
-                "type": "quantitative",
-                "stack": "normalize",
-                "title": "share of the rules",
-                "axis": {"format": ".0%"},
+                **vega.quantity("rules", stack="normalize", title="share of the rules", axis={"format": ".0%"}),
             },
-            "color": verdict_colour(legend=_TOP),
-            "order": {"aggregate": "min", "field": "place", "type": "quantitative"},
+            "color": vega.verdict_colour(legend=_TOP),
+            "order": {"aggregate": "min", **vega.quantity("place")},
             "tooltip": [
-                {"field": by, "type": "nominal"},
-                {"field": "verdict", "type": "nominal"},
-                {"aggregate": "sum", **_quantity("rules", "rules")},
+                vega.nominal(by),
+                vega.nominal("verdict"),
+                {"aggregate": "sum", **vega.number_tip("rules", "rules")},
             ],
         },
     }
-    columns = {"system": "system", "benchmark": "benchmark", "verdict": "verdict", "rules": "rules"}
-    height = max(BAR * len(names), 60)
-    return Chart(f"verdicts-by-{by}", title, sized(spec, height=height), rows, columns, caption, (choice,))
+    columns_ = headings("system", "benchmark", "verdict", "rules")
+    height = max(vega.BAR * len(names), 60)
+    return Chart(f"verdicts-by-{by}", title, vega.sized(spec, height=height), rows, columns_, caption, (choice,))
 
 
 # -- rule by rule -------------------------------------------------------------------------------
@@ -172,26 +235,16 @@ def _rule_tooltip(size: str) -> list[dict[str, Any]]:
     return [
         {"field": "short", "title": "rule"},
         {"field": "verdict"},
-        _quantity("size", size),
-        _quantity("conclusions", "conclusions in test"),
-        _quantity("recall", "recall", ".1%"),
-        _quantity("worst", "worst false-positive rate", ".1%"),
+        vega.number_tip("size", size),
+        vega.number_tip("conclusions", "conclusions in test"),
+        vega.share_tip("recall", "recall"),
+        vega.share_tip("worst", "worst false-positive rate"),
     ]
 
 
 def _rule_columns(size: str) -> dict[str, str]:
-    return {
-        "system": "system",
-        "rule": "rule",
-        "verdict": "verdict",
-        "size": size,
-        "conclusions": "conclusions in test",
-        "recall": "recall",
-        "worst": "worst false-positive rate",
-    }
-
-
-_RULE_FIELDS = ("system", "rule", "short", "verdict", "size", "conclusions", "recall", "worst", "shown", "drawn")
+    found = headings("system", "rule", "verdict", size=size, conclusions="conclusions in test", recall="recall")
+    return {**found, "worst": "worst false-positive rate"}
 
 
 def recall_chart(systems: Sequence[str], size: str) -> Chart:
@@ -200,102 +253,90 @@ def recall_chart(systems: Sequence[str], size: str) -> Chart:
         "mark": dict(_POINT),
         "encoding": {
             "x": _log("drawn", size),
-            "y": {"field": "recall", **percent_axis("recall"), "scale": {"domain": [0, 1]}},
-            "color": verdict_colour(legend=_TOP),
+            "y": vega.share_axis("recall", "recall", scale=vega.UNIT),
+            "color": vega.verdict_colour(legend=_TOP),
             "tooltip": _rule_tooltip(size),
         },
     }
     return Chart(
         "recall-and-support",
         "Recall of each rule against its support",
-        sized(spec, height=320),
+        vega.sized(spec, height=320),
         Rows.of(_RULE_FIELDS, ()),
         _rule_columns(size),
         "A point is a rule: which share of its conclusions in test the system predicts. Do rules with many "
         "witnesses come out better than rare ones?",
-        (_systems(systems),),
+        (Choice.among("system", systems, together=True),),
     )
 
 
 def rule_or_shortcut_chart(systems: Sequence[str], size: str) -> Chart:
     """Return the recall of each rule against the false positives on its worst shortcut; rows are loaded."""
-    x = {"field": "recall", **percent_axis("recall on the rule's conclusions"), "scale": {"domain": [0, 1]}}
-    rate: dict[str, Any] = {
-        "field": "shown",
-        "type": "quantitative",
-        "title": "false-positive rate",
-        "scale": {"domain": [-0.12, 1.02], "nice": False},
-        "axis": {"values": [-0.08, 0, 0.2, 0.4, 0.6, 0.8, 1],
-                 "labelExpr": "datum.value < 0 ? 'none' : format(datum.value, '.0%')"},
-    }  # fmt: skip
+    label = "datum.value < 0 ? 'none' : format(datum.value, '.0%')"
+    rate = vega.quantity(
+        "shown",
+        title="false-positive rate",
+        scale={"domain": [-0.12, 1.02], "nice": False},
+        axis={"values": [-0.08, 0, 0.2, 0.4, 0.6, 0.8, 1], "labelExpr": label},
+    )
     limit = {
         "data": {"values": [{"y": 0.5}]},
-        "mark": {"type": "rule", "strokeDash": [4, 4], "color": GREY},
-        "encoding": {"y": {"field": "y", "type": "quantitative"}},
+        "mark": {"type": "rule", "strokeDash": [4, 4], "color": vega.GREY},
+        "encoding": {"y": vega.quantity("y")},
     }
-    points = {
+    rules = {
         "mark": dict(_POINT),
-        "encoding": {"x": x, "y": rate, "color": verdict_colour(legend=_TOP), "tooltip": _rule_tooltip(size)},
+        "encoding": {
+            "x": vega.share_axis("recall", "recall on the rule's conclusions", scale=vega.UNIT),
+            "y": rate,
+            "color": vega.verdict_colour(legend=_TOP),
+            "tooltip": _rule_tooltip(size),
+        },
     }
     return Chart(
         "rule-or-shortcut",
         "The rule or its shortcut?",
-        sized({"layer": [limit, points]}, height=320),
+        vega.sized({"layer": [limit, rules]}, height=320),
         Rows.of(_RULE_FIELDS, ()),
         _rule_columns(size),
         "To the right: the rule's conclusions are predicted. Up: so are negatives that only a part of its "
         "body supports, by the worst sub-rule with at least five of them. Right and down was learned, right "
         "and up is a shortcut; “none” has no sub-rule with five witnesses.",
-        (_systems(systems),),
+        (Choice.among("system", systems, together=True),),
     )
 
 
 def sub_rule_chart(systems: Sequence[str]) -> Chart:
     """Return the false positives on each shortcut; rows are loaded."""
+    shapes = {"sub-rule": "circle", "relation": "square", "baseline": "diamond"}
     spec = {
-        "transform": [{"filter": "datum.witnesses > 0"}],
+        "transform": vega.filtered("datum.witnesses > 0"),
         "mark": dict(_POINT),
         "encoding": {
             "x": _log("witnesses", "witnesses among the negatives of test"),
-            "y": {"field": "rate", **percent_axis("false-positive rate"), "scale": {"domain": [0, 1]}},
-            "color": verdict_colour(legend=_TOP),
-            "shape": {
-                "field": "kind",
-                "type": "nominal",
-                "title": None,
-                "legend": {"orient": "bottom", "symbolFillColor": GREY, "symbolStrokeColor": GREY},
-                "scale": {"domain": ["sub-rule", "relation", "baseline"], "range": ["circle", "square", "diamond"]},
-            },
+            "y": vega.share_axis("rate", "false-positive rate", scale=vega.UNIT),
+            "color": vega.verdict_colour(legend=_TOP),
+            "shape": vega.nominal("kind", title=None, legend=vega.SHAPES, scale=vega.scale_of(shapes, shapes.values())),
             "tooltip": [
                 {"field": "short", "title": "rule"},
                 {"field": "verdict"},
                 {"field": "short_cut", "title": "shortcut"},
                 {"field": "kind"},
-                _quantity("witnesses", "witnesses"),
-                _quantity("predicted", "predicted"),
-                _quantity("rate", "false-positive rate", ".1%"),
+                vega.number_tip("witnesses", "witnesses"),
+                vega.number_tip("predicted", "predicted"),
+                vega.share_tip("rate", "false-positive rate"),
             ],
         },
-    }
-    columns = {
-        "system": "system",
-        "rule": "rule",
-        "verdict": "verdict",
-        "shortcut": "shortcut",
-        "kind": "kind",
-        "witnesses": "witnesses",
-        "predicted": "predicted",
-        "rate": "false-positive rate",
     }
     return Chart(
         "sub-rules",
         "False positives on each sub-rule",
-        sized(spec, height=320),
-        Rows.of(SHORTCUT_FIELDS, ()),
-        columns,
+        vega.sized(spec, height=320),
+        Rows.of(_SHORTCUT_FIELDS, ()),
+        headings("system", "rule", "verdict", "shortcut", "kind", "witnesses", "predicted", rate="false-positive rate"),
         "A point is a sub-rule, or another shortcut, of a rule: which share of its wrong conclusions the "
         "system predicts. The table has all of them, also those without witnesses, which nothing tests.",
-        (_systems(systems),),
+        (Choice.among("system", systems, together=True),),
     )
 
 
@@ -306,7 +347,7 @@ _POINTS = {
     "ours": ("#0072b2", "circle"),
     "one step": ("#56b4e9", "triangle-right"),
     "random heads": ("#d55e00", "cross"),
-    "paper": (GREY, "diamond"),
+    "paper": (vega.GREY, "diamond"),
 }
 
 
@@ -314,43 +355,31 @@ def recovery_chart(rows: Rows, systems: Sequence[str], benchmarks: Sequence[str]
     """Return the shares of rules that miners found, beside their controls and the paper's."""
     colours, shapes = zip(*_POINTS.values(), strict=True)
     spec = {
-        "mark": {"type": "point", "filled": True, "size": 75, "opacity": 0.85},
+        "mark": vega.points(size=75, opacity=0.85),
         "encoding": {
-            "y": {"field": "benchmark", "type": "nominal", "sort": list(benchmarks), "title": None},
-            "yOffset": {"field": "share", "type": "nominal", "sort": ["ε_ent", "ε_cont"]},
-            "x": {"field": "value", **percent_axis("share of the benchmark's rules"), "scale": {"domain": [0, 1]}},
-            "color": {
-                "field": "what",
-                "type": "nominal",
-                "title": None,
-                "scale": {"domain": list(_POINTS), "range": list(colours)},
-                "legend": {"orient": "top"},
-            },
-            "shape": {
-                "field": "what",
-                "type": "nominal",
-                "title": None,
-                "scale": {"domain": list(_POINTS), "range": list(shapes)},
-            },
+            "y": vega.nominal("benchmark", sort=list(benchmarks), title=None),
+            "yOffset": vega.nominal("share", sort=["ε_ent", "ε_cont"]),
+            "x": vega.share_axis("value", "share of the benchmark's rules", scale=vega.UNIT),
+            "color": vega.nominal("what", title=None, scale=vega.scale_of(_POINTS, colours), legend={"orient": "top"}),
+            "shape": vega.nominal("what", title=None, scale=vega.scale_of(_POINTS, shapes)),
             "tooltip": [
                 {"field": "benchmark"},
                 {"field": "share"},
                 {"field": "what"},
-                _quantity("value", "value", ".1%"),
+                vega.share_tip("value", "value"),
             ],
         },
     }
-    columns = {"system": "system", "benchmark": "benchmark", "share": "share", "what": "which", "value": "value"}
     return Chart(
         "mined-rules",
         "Rules that were found: ε_ent above, ε_cont below",
-        sized(spec, height=max(34 * len(benchmarks), 80)),
+        vega.sized(spec, height=max(34 * len(benchmarks), 80)),
         rows,
-        columns,
+        headings("system", "benchmark", "share", what="which", value="value"),
         "ε_ent is the share of the benchmark's rules that follow from the mined ones, ε_cont the share that "
         "was mined as it is. Random heads are the control: the same bodies with heads drawn at random. Where "
         "they follow nearly as often, ε_ent says little.",
-        (Choice("system", "system", tuple((name, name) for name in systems)),),
+        (Choice.among("system", systems),),
     )
 
 
@@ -420,8 +449,8 @@ def _page(
 
 
 def _verdicts(rows: Rows, systems: Sequence[str], benchmarks: Sequence[str]) -> list[Chart]:
-    by_benchmark = Choice("benchmark", "benchmark", tuple((name, name) for name in benchmarks), everything=True)
-    by_system = Choice("system", "system", tuple((name, name) for name in systems))
+    by_benchmark = Choice.among("benchmark", benchmarks, everything=True)
+    by_system = Choice.among("system", systems)
     return [
         verdict_bars(
             rows, "system", systems, by_benchmark, "What each system learned", "All rules of the chosen benchmark."
@@ -457,17 +486,8 @@ def _mined(context: ReportContext, found: Sequence[Recovered], labels: Mapping[s
 
 
 def _table(context: ReportContext, found: Sequence[Recovered], labels: Mapping[str, str]) -> Grid:
-    columns = (
-        Column("benchmark", "link"),
-        Column("system", "link"),
-        Column("mined rules", "number"),
-        Column("ε_ent", "share"),
-        Column("one step", "share"),
-        Column("random heads", "share"),
-        Column("paper's ε_ent", "share"),
-        Column("ε_cont", "share"),
-        Column("paper's ε_cont", "share"),
-    )
+    shares = ("ε_ent", "one step", "random heads", "paper's ε_ent", "ε_cont", "paper's ε_cont")
+    heads = (*columns("link", "benchmark", "system"), *columns("number", "mined rules"), *columns("share", *shares))
     rows = tuple(
         (
             (labels[known.cell.benchmark], context.benchmark_page(known.cell.benchmark)),
@@ -483,4 +503,4 @@ def _table(context: ReportContext, found: Sequence[Recovered], labels: Mapping[s
         for known in found
     )
     caption = "In percent. One step: a single application of one mined rule is enough. First seed of each."
-    return Grid(columns, rows, caption, search=len(rows) > 20)
+    return Grid(heads, rows, caption, search=len(rows) > 20)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from loginfer.evaluation.diagnosis import VERDICTS
 from loginfer.evaluation.metric_table import headlines, metric_title
-from loginfer.report import charts
-from loginfer.report.charts import PALETTE
+from loginfer.report import vega
 from loginfer.report.collection import Cell
 from loginfer.report.facts import (
     Figure,
@@ -17,15 +17,17 @@ from loginfer.report.facts import (
     benchmark_facts,
     benchmark_labels,
     classification_figures,
-    cost_of,
     entry_of,
-    ranked_by,
+    mean_of_known,
+    protocols_of,
+    rounded,
     rule_label,
 )
-from loginfer.report.scores import curve_rows, histogram_rows, learning_rows, scores_of_test, threshold_of
-from loginfer.report.values import Chart, Column, DataFile, Grid, Page, Picker, Rows
+from loginfer.report.scores import curve_rows, histogram_rows, learning_rows, scores_of_test, threshold_of, timing_of
+from loginfer.report.values import Chart, Choice, DataFile, Grid, Page, Picker, Rows, columns, headings
 
 _MB = 1_000_000
+_THRESHOLD = "#b2182b"  # the colour of its mark
 # What a diagnosis quotes.
 _RULE = re.compile(r"`([^`]*)`")
 
@@ -94,15 +96,40 @@ def _sentences(parts: Sequence[str]) -> str:
     return "\n".join(f"{part[:1].upper()}{part[1:]}." for part in shortened)
 
 
+# -- what runs took ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a cell took: the mean over its seeds, of memory the most; None if nobody wrote it down."""
+
+    seconds: float | None
+    cpu_seconds: float | None
+    memory: int | None
+
+
+def cost_of(context: ReportContext, cell: Cell) -> Cost:
+    """Return what a cell took."""
+    return context.once(("cost", cell.system, cell.benchmark), lambda: _cost(cell))
+
+
+def _cost(cell: Cell) -> Cost:
+    known = [timing for timing in map(timing_of, cell.runs) if timing]
+    wall = [sum(timing["seconds"].values()) for timing in known if timing.get("seconds")]
+    cpu = [timing["cpu_seconds"] for timing in known if timing.get("cpu_seconds") is not None]
+    memory = [timing["peak_memory_bytes"] for timing in known if timing.get("peak_memory_bytes")]
+    return Cost(mean_of_known(wall), mean_of_known(cpu), max(memory, default=None))
+
+
 # -- the index ----------------------------------------------------------------------------------
 
 
 def _index(context: ReportContext) -> Page:
-    rows, points = [], []
+    rows, dots = [], []
     for system in context.collection.systems:
         cells = context.collection.of_system(system)
         entry = entry_of(cells[0].name)
-        accuracy = _mean([cell.mean("balanced_accuracy") for cell in cells])
+        accuracy = mean_of_known([cell.mean("balanced_accuracy") for cell in cells])
         costs = [cost_of(context, cell) for cell in cells]
         cpu = _total([cost.cpu_seconds for cost in costs])
         memory = max((cost.memory for cost in costs if cost.memory), default=None)
@@ -113,37 +140,25 @@ def _index(context: ReportContext) -> Page:
                 kind,
                 len(cells),
                 accuracy,
-                _mean([cell.mean("c_mrr", "filtered") for cell in cells]),
-                None if cpu is None else round(cpu, 1),
+                mean_of_known([cell.mean("c_mrr", "filtered") for cell in cells]),
+                rounded(cpu, 1),
                 None if memory is None else round(memory / _MB),
                 "" if entry is None else entry.summary,
             )
         )
         if accuracy is not None and cpu is not None:
-            points.append((system, kind, len(cells), accuracy, max(cpu, 0.001)))
-    columns = (
-        Column("system", "link"),
-        Column("kind"),
-        Column("benchmarks", "number"),
-        Column("balanced accuracy", "share"),
-        Column("C-MRR, filtered", "share"),
-        Column("CPU seconds", "number"),
-        Column("peak memory (MB)", "number"),
-        Column("what it does"),
-    )
+            dots.append((system, kind, len(cells), accuracy, max(cpu, 0.001)))
+    heads = (*columns("link", "system"), *columns("text", "kind"), *columns("number", "benchmarks"))
+    heads += (*columns("share", "balanced accuracy", "C-MRR, filtered"),)
+    heads += (*columns("number", "CPU seconds", "peak memory (MB)"), *columns("text", "what it does"))
     caption = (
         "Means over the benchmarks that a system ran on, in percent; of each benchmark the mean over the "
         "seeds. CPU seconds are added up over the benchmarks, memory is the most that any run took."
     )
     fields = ("system", "kind", "benchmarks", "accuracy", "cpu")
-    chart = charts.overview_chart(Rows.of(fields, points), context.collection.systems)
-    content = {"grid": Grid(columns, tuple(rows), caption), "chart": chart if points else None}
+    chart = overview_chart(Rows.of(fields, dots), context.collection.systems)
+    content = {"grid": Grid(heads, tuple(rows), caption), "chart": chart if dots else None}
     return Page("systems.html", "Systems", "systems.html", content, "systems")
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
 
 
 def _total(values: Sequence[float | None]) -> float | None:
@@ -158,7 +173,7 @@ def _page(context: ReportContext, system: str) -> Page:
     cells = context.collection.of_system(system)
     entry = entry_of(cells[0].name)
     place = context.collection.systems.index(system)
-    colour = PALETTE[place % len(PALETTE)]
+    colour = vega.PALETTE[place % len(vega.PALETTE)]
     labels = benchmark_labels(context.collection.benchmark_names)
     options = [(labels[cell.benchmark], context.data_file("scores", system, cell.benchmark)) for cell in cells]
     content = {
@@ -166,11 +181,11 @@ def _page(context: ReportContext, system: str) -> Page:
         "settings": _settings(cells, labels),
         "grid": _grid(context, cells, labels),
         "picker": Picker("benchmark", tuple(options)),
-        "roc": charts.roc_chart(colour),
-        "pr": charts.precision_recall_chart(colour),
-        "scores": charts.histogram_chart(),
+        "roc": roc_chart(colour),
+        "pr": precision_recall_chart(colour),
+        "scores": histogram_chart(),
         "learning": _learning(cells, colour),
-        "verdicts": charts.verdict_chart(),
+        "verdicts": verdict_chart(),
         "costs": _costs(context, cells, labels, colour),
         "notes": list(dict.fromkeys(note for cell in cells for run in cell.runs for note in run.manifest["notes"])),
     }
@@ -187,7 +202,7 @@ def _learning(cells: Sequence[Cell], colour: str) -> list[Chart]:
     step = "epoch" if "epoch" in first else "step"
     measures = {name for rows in curves for row in rows for name in row}
     wanted = {"loss": "Loss", "valid_accuracy": "Accuracy on valid"}
-    return [charts.learning_chart(name, title, step, colour) for name, title in wanted.items() if name in measures]
+    return [learning_chart(name, title, step, colour) for name, title in wanted.items() if name in measures]
 
 
 def _settings(cells: Sequence[Cell], labels: dict[str, str]) -> Grid | None:
@@ -207,9 +222,9 @@ def _settings(cells: Sequence[Cell], labels: dict[str, str]) -> Grid | None:
         for name, ways in found.items()
         for (value, source), where in ways.items()
     ]
-    columns = (Column("setting"), Column("value"), Column("from"), Column("benchmarks"))
+    heads = columns("text", "setting", "value", "from", "benchmarks")
     caption = "From: `user` was given, `tuned` comes with the system for a graph, `default` is the system's own."
-    return Grid(columns, tuple(rows), caption)
+    return Grid(heads, tuple(rows), caption)
 
 
 def _shown(value: Any) -> str:
@@ -219,26 +234,23 @@ def _shown(value: Any) -> str:
 
 
 def _grid(context: ReportContext, cells: Sequence[Cell], labels: dict[str, str]) -> Grid:
-    protocol = ranked_by(cells)
+    ranked = protocols_of(cells)
+    protocol = next((name for name in ("filtered", "unfiltered", "given") if name in ranked), None)
     figures = classification_figures()
     if protocol is not None:
         figures += [Figure(name, f"{title}, {protocol}", protocol) for name, title in headlines("ranking").items()]
-    columns = [Column("benchmark", "link"), *(figure.column for figure in figures)]
-    columns += [Column(name, "number") for name in ("seconds", "CPU seconds", "memory (MB)", "seeds")]
+    heads = (*columns("link", "benchmark"), *(figure.column for figure in figures))
+    heads += columns("number", "seconds", "CPU seconds", "memory (MB)", "seeds")
     rows = []
     for cell in cells:
         cost = cost_of(context, cell)
         row: list[Any] = [(labels[cell.benchmark], context.benchmark_page(cell.benchmark))]
         row += [cell.mean(figure.metric, figure.protocol) for figure in figures]
-        row += [_rounded(cost.seconds), _rounded(cost.cpu_seconds)]
+        row += [rounded(cost.seconds, 1), rounded(cost.cpu_seconds, 1)]
         row += [None if cost.memory is None else round(cost.memory / _MB), len(cell.runs)]
         rows.append(tuple(row))
     caption = "In percent; means over the seeds."
-    return Grid(tuple(columns), tuple(rows), caption, search=len(rows) > 20)
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 1)
+    return Grid(heads, tuple(rows), caption, search=len(rows) > 20)
 
 
 def _costs(context: ReportContext, cells: Sequence[Cell], labels: dict[str, str], colour: str) -> list[Chart]:
@@ -250,7 +262,205 @@ def _costs(context: ReportContext, cells: Sequence[Cell], labels: dict[str, str]
         ("memory", "Memory", memory, "peak memory (MB)", "The most that a run took, the benchmark included."),
     )
     return [
-        charts.bar_chart(name, title, Rows.of(("benchmark", name), rows), name, heading, colour, caption)
+        bar_chart(name, title, Rows.of(("benchmark", name), rows), name, heading, colour, caption)
         for name, title, rows, heading, caption in made
         if rows
     ]
+
+
+# -- all systems --------------------------------------------------------------------------------
+
+
+def overview_chart(rows: Rows, systems: Sequence[str]) -> Chart:
+    """Return how good the systems are against how long they take."""
+    spec = {
+        "mark": vega.points(size=130, opacity=0.9),
+        "encoding": {
+            "x": vega.quantity(
+                "cpu",
+                scale={"type": "log"},
+                axis={"title": "CPU seconds for all benchmarks (log scale)", "format": "~s", "tickCount": 6},
+            ),
+            "y": vega.share_axis("accuracy", "mean balanced accuracy"),
+            "color": vega.system_colours(systems) | {"legend": {"orient": "top", "columns": 4}},
+            "shape": vega.nominal("kind", title=None, legend=vega.SHAPES),
+            "tooltip": [
+                {"field": "system"},
+                {"field": "kind"},
+                vega.share_tip("accuracy", "balanced accuracy"),
+                vega.number_tip("cpu", "CPU seconds", ",.1f"),
+                {"field": "benchmarks"},
+            ],
+        },
+    }
+    return Chart(
+        "quality-and-cost",
+        "Quality against cost",
+        vega.sized(spec, height=340),
+        rows,
+        headings("system", "kind", "benchmarks", accuracy="balanced accuracy", cpu="CPU seconds"),
+        "Up and to the left is better. The time is that of the whole run: learning, scoring, ranking and the "
+        "diagnosis. Systems that ran on fewer benchmarks took less time for that reason alone.",
+    )
+
+
+# -- one system, one benchmark ------------------------------------------------------------------
+
+
+def roc_chart(colour: str) -> Chart:
+    """Return the plot of a ROC curve; its rows are loaded."""
+    caption = "The dashed line is what guessing gives; the red point is the threshold."
+    names = ("negatives predicted (false-positive rate)", "positives predicted (recall)")
+    return _curve_chart("roc", "ROC curve", caption, names, colour, [vega.diagonal("x", "y", strokeWidth=1)])
+
+
+def precision_recall_chart(colour: str) -> Chart:
+    """Return the plot of precision against recall; its rows are loaded."""
+    caption = "The highest scores on the left, all test triples on the right; the red point is the threshold."
+    names = ("positives predicted (recall)", "precision")
+    return _curve_chart("pr", "Precision and recall", caption, names, colour, [])
+
+
+def _curve_chart(
+    name: str, title: str, caption: str, names: tuple[str, str], colour: str, under: list[dict[str, Any]]
+) -> Chart:
+    axes = dict(zip("xy", names, strict=True))
+    position = {axis: vega.share_axis(axis, text, scale=vega.UNIT) for axis, text in axes.items()}
+    curve = {
+        "transform": vega.filtered("datum.part === 'curve'"),
+        "mark": {"type": "line", "color": colour, "strokeWidth": 2.5},
+        "encoding": {**position, "order": vega.quantity("place")},
+    }
+    mark = {
+        "transform": vega.filtered("datum.part === 'threshold'"),
+        "mark": vega.points(size=90, color=_THRESHOLD, opacity=1),
+        "encoding": {**position, "tooltip": [vega.share_tip(axis, text) for axis, text in axes.items()]},
+    }
+    spec = {"transform": [{"window": [{"op": "row_number", "as": "place"}]}], "layer": [*under, curve, mark]}
+    rows = Rows.of(("part", "x", "y"), ())
+    return Chart(name, title, vega.sized(spec, height=320), rows, headings("part", **axes), caption)
+
+
+def histogram_chart() -> Chart:
+    """Return the plot of the scores of positives, upwards, and negatives by kind, downwards."""
+    bin_axis = vega.ordinal(
+        "bin",
+        sort={"field": "place", "op": "min"},
+        title="score",
+        scale={"paddingInner": 0.1, "paddingOuter": 0.1},
+        axis={"labelOverlap": "greedy", "labelSeparation": 6, "labelAngle": 0, "ticks": False},
+    )
+    bars = {
+        "transform": vega.filtered("datum.kind !== 'threshold'"),
+        "mark": {"type": "bar", "binSpacing": 0},
+        "encoding": {
+            "x": bin_axis,
+            "y": vega.quantity(
+                "share",
+                stack="zero",
+                title="negatives ↓   share   positives ↑",
+                axis={"labelExpr": "format(abs(datum.value), '.0%')"},
+            ),
+            # Positives come first; the kinds differ from benchmark to benchmark.
+            "color": vega.nominal(
+                "kind",
+                title="test triples",
+                sort=None,
+                scale={"range": list(vega.PALETTE)},
+                legend={"orient": "top", "columns": 2, "title": None},
+            ),
+            "order": vega.ordinal("kind"),
+            "tooltip": [
+                {"field": "kind", "title": "test triples"},
+                *(vega.quantity(end, format=".4g") for end in ("from", "to")),
+                vega.quantity("count", format=","),
+            ],
+        },
+    }
+    mark = {
+        "transform": vega.filtered("datum.kind === 'threshold'"),
+        "mark": {"type": "rule", "color": _THRESHOLD, "strokeWidth": 2, "strokeDash": [6, 3]},
+        "encoding": {
+            "x": {**bin_axis, "bandPosition": 0},
+            "tooltip": [{"field": "from", "title": "threshold", "type": "quantitative"}],
+        },
+    }
+    columns = {"kind": "test triples", "from": "score from", **headings("to", count="number", share="share")}
+    weights = (("all", "as many as there are"), ("kind", "each kind the same"))
+    return Chart(
+        "scores",
+        "Scores of positives against each kind of negative",
+        vega.sized({"layer": [bars, mark]}, height=340),
+        Rows.of(("kind", "bin", "place", "from", "to", "count", "share", "weight"), ()),
+        columns,
+        "Positives upwards, negatives downwards. What stands to the right of the dashed line is predicted to "
+        "be true: bars upwards on its left were missed, bars downwards on its right are false alarms.",
+        (Choice("weight", "negatives", weights),),
+    )
+
+
+def learning_chart(measure: str, title: str, step: str, colour: str) -> Chart:
+    """Return the plot of the loss or the accuracy on valid, a line for each seed."""
+    share = measure == "valid_accuracy"
+    loss = vega.quantity("value", title="loss", scale={"zero": False})
+    shown = {
+        "x": vega.quantity("step", title=step, axis={"tickMinStep": 1}),
+        "y": vega.share_axis("value", "accuracy on valid") if share else loss,
+        "detail": vega.nominal("seed"),
+        "tooltip": [
+            {"field": "seed"},
+            {"field": "step", "title": step},
+            vega.number_tip("value", title, ".1%" if share else ".4g"),
+        ],
+    }
+    line = {"mark": {"type": "line", "strokeWidth": 1.2, "color": colour, "opacity": 0.85}, "encoding": shown}
+    point = {"mark": vega.points(size=70, color=colour, opacity=1), "encoding": shown}
+    kept = {"transform": vega.filtered("datum.kept"), **point}
+    spec = {"transform": vega.filtered(f"datum.measure === '{measure}'"), "layer": [line, kept]}
+    return Chart(
+        measure.replace("_", "-"),
+        title,
+        vega.sized(spec, height=220),
+        Rows.of(("seed", "step", "measure", "value", "kept"), ()),
+        headings("seed", step=step) | headings("measure", "value", "kept"),
+        "A line for each seed. The point marks the weights that were kept, where that is known.",
+    )
+
+
+def verdict_chart() -> Chart:
+    """Return the plot of how many rules of the chosen benchmark were learned."""
+    spec = {
+        "mark": {"type": "bar"},
+        "encoding": {
+            "y": vega.nominal("verdict", sort=list(vega.VERDICT_COLOURS), title=None),
+            "x": vega.quantity("rules", title="number of rules", axis={"tickMinStep": 1}),
+            "color": vega.verdict_colour(legend=None),
+            "tooltip": [{"field": "verdict"}, vega.quantity("rules", format=",")],
+        },
+    }
+    return Chart(
+        "verdicts",
+        "What was learned",
+        vega.sized(spec, height=170),
+        Rows.of(("verdict", "rules"), ()),
+        headings("verdict", "rules"),
+        "How many rules of the benchmark have each verdict of the diagnosis. “Untested” means that no "
+        "negatives tell the rule from its shortcut.",
+    )
+
+
+# -- one system, all benchmarks -----------------------------------------------------------------
+
+
+def bar_chart(name: str, title: str, rows: Rows, field: str, heading: str, colour: str, caption: str = "") -> Chart:
+    """Return one bar for each benchmark, in the order of the rows."""
+    spec = {
+        "mark": {"type": "bar", "color": colour},
+        "encoding": {
+            "y": vega.nominal("benchmark", sort=None, title=None),
+            "x": vega.quantity(field, title=heading),
+            "tooltip": [{"field": "benchmark"}, vega.number_tip(field, heading, ",.1f")],
+        },
+    }
+    columns = headings("benchmark", **{field: heading})
+    return Chart(name, title, vega.sized(spec, height=max(vega.BAR * len(rows.rows), 60)), rows, columns, caption)
