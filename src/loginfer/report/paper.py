@@ -81,18 +81,7 @@ class PaperSizes:
 @lru_cache(maxsize=1)
 def paper_figures() -> tuple[PaperFigure, ...]:
     """Return every figure of the paper's tables of results, in their order."""
-    return tuple(
-        PaperFigure(
-            table=row["table"],
-            kg=row["kg"],
-            pattern=row["pattern"],
-            negatives=row["negatives"],
-            system=row["system"],
-            metric=row["metric"],
-            value=float(row["value"]),
-        )
-        for row in _rows("paper-results.csv")
-    )
+    return tuple(PaperFigure(*texts, float(value)) for *texts, value in map(dict.values, _rows("paper-results.csv")))
 
 
 @lru_cache(maxsize=1)
@@ -136,12 +125,17 @@ def benchmark_parts(benchmark: str) -> tuple[str, str, str] | None:
 
 @lru_cache(maxsize=1)
 def _by_cell() -> dict[tuple[str, str, str, str, str], float]:
-    # The table of negatives repeats cells of the main one; both print the same.
-    return {
-        (f.kg, f.pattern, f.negatives, f.system, f.metric): f.value / 100
-        for f in paper_figures()
-        if f.table != "result-rule"
-    }
+    # The table of negatives repeats cells of the main one; both print the same. That of rules names no negatives.
+    return {(f.kg, f.pattern, f.negatives, f.system, f.metric): f.value / 100 for f in paper_figures()}
+
+
+def paper_recovery(system: str, benchmark: str, share: str) -> float | None:
+    """Return the paper's `eps_ent` or `eps_cont` of a miner, as a fraction; None where it has none.
+
+    The paper's table of rules has one figure for a pattern, whatever the negatives: its miners use none.
+    """
+    parts = benchmark_parts(benchmark)
+    return None if parts is None or system not in SYSTEMS else _by_cell().get((*parts[:2], "", SYSTEMS[system], share))
 
 
 def _rows(name: str) -> Iterator[dict[str, str]]:

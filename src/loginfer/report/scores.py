@@ -286,16 +286,12 @@ def threshold_of(run: Run) -> tuple[float | None, str]:
 
 def timing_of(run: Run) -> Mapping[str, Any]:
     """Return what `timing.json` says; nothing if a run has lost it."""
-    return _optional(run, TIMING) or {}
-
-
-def _optional(run: Run, name: str) -> dict[str, Any] | None:
-    path = run.path / name
+    path = run.path / TIMING
     if not path.is_file():
-        return None
+        return {}
     with reading(path):
         found = json.loads(path.read_bytes())
-    return found if isinstance(found, dict) else None
+    return found if isinstance(found, dict) else {}
 
 
 # -- curves -------------------------------------------------------------------------------------

@@ -195,6 +195,11 @@ def title(system: str) -> str:
     return SYSTEMS.get(system, system)
 
 
+def short(benchmark: str) -> str:
+    """Return a benchmark's name without the suite's."""
+    return benchmark.removeprefix("LogInfer-")
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """What is asked.
@@ -251,7 +256,7 @@ class PlannedCell:
     @property
     def label(self) -> str:
         """How people are told about it."""
-        return f"{self.system} on {self.benchmark.removeprefix('LogInfer-')}, seed {self.seed}"
+        return f"{self.system} on {short(self.benchmark)}, seed {self.seed}"
 
 
 @dataclass(frozen=True, slots=True)

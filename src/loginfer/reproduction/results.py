@@ -1,7 +1,6 @@
 """The figures of a reproduction: one small file for each system and benchmark, asked in the same way as the paper's.
 
-Beside them what shortcuts reach on the benchmarks of the table `evidence`, and that table itself: systems and shortcuts
-side by side, on negatives that are harder and harder.
+Beside them what shortcuts reach on the benchmarks of the table `evidence`.
 """
 
 from __future__ import annotations
@@ -9,19 +8,15 @@ from __future__ import annotations
 import hashlib
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any, Protocol
 
-from loginfer.benchmark.negatives.methods import NEAR_MISSES, POSITION, QUERY
-from loginfer.benchmark.shortcut_gate import COMBINED
-from loginfer.benchmark.shortcuts import SHORTCUTS
 from loginfer.errors import LogInferError
-from loginfer.report.paper import SYSTEMS, benchmark_parts, paper_figures, paper_value
-from loginfer.report.tables import TableEntry, TableValue, best_in_bold, half_interval
-from loginfer.reproduction.plan import EVIDENCE, ONE_SEED, PlannedCell, Request, benchmarks_of, title
+from loginfer.report.paper import SYSTEMS, benchmark_parts, paper_recovery, paper_value
+from loginfer.reproduction.plan import EVIDENCE, ONE_SEED, PlannedCell, Request, benchmarks_of, short, title
 from loginfer.reproduction.run import Folder, stable_json
 
 # What is kept of each ranking protocol; the run has the rest.
@@ -209,12 +204,10 @@ class PaperFigures:
     def recovered(self, system: str, benchmark: str, figure: str) -> float | None:
         """Return the paper's figure for a share of rules."""
         parts = benchmark_parts(benchmark)
-        if parts is None or system not in SYSTEMS:
-            return None
-        if figure == "subrules_entailed" and parts[:2] == ("FB", "trian"):
+        if parts and system in SYSTEMS and figure == "subrules_entailed" and parts[:2] == ("FB", "trian"):
             share = _text()["subrules_entailed"].get(system)
             return None if share is None else share / 100
-        return _recovered().get((*parts[:2], SYSTEMS[system], figure))
+        return paper_recovery(system, benchmark, figure)
 
 
 def read_figures(folder: Folder) -> Figures:
@@ -240,90 +233,15 @@ def _of(seed: Mapping[str, Any], metric: str) -> float | None:
 
 
 @cache
-def _recovered() -> dict[tuple[str, str, str, str], float]:
-    return {(f.kg, f.pattern, f.system, f.metric): f.value / 100 for f in paper_figures() if f.table == "result-rule"}
-
-
-@cache
 def _text() -> dict[str, dict[str, float]]:
     place = resources.files("loginfer.reproduction") / "data" / "text.toml"
     return tomllib.loads(place.read_text(encoding="utf-8"))
 
 
-# As they stand in the names of benchmarks: position-aware, query-guided, near misses, matched near misses.
-NEGATIVES = (POSITION.name, QUERY.name, *NEAR_MISSES.names)
-
-# How a row about a shortcut is told from one about a system.
-MARK = "shortcut: "
-
-_NOTES = (
-    "Balanced accuracy on test. pa: position-aware negatives. qg: query-guided ones, where the pattern has "
-    "undesired sub-rules. nm: near misses. nmm: near misses matched to the positives in popularity and "
-    "adjacency.",
-    "A shortcut knows no rule. Its threshold is chosen on valid. combined: a logistic model over all of them.",
-    "Bold: the best system, without the oracle, which knows the rules.",
-)
-
-
 def groups_of(benchmarks: Sequence[str]) -> tuple[str, ...]:
     """Return graph and pattern of the benchmarks that the table is about, such as `FB-sym`."""
     about = [name for name in benchmarks_of(EVIDENCE) if name in benchmarks]
-    return tuple(dict.fromkeys(name.removeprefix("LogInfer-").rsplit("-", 1)[0] for name in about))
-
-
-def evidence_table(figures: Figures, request: Request) -> TableValue:
-    """Return the table.
-
-    Parameters
-    ----------
-    figures
-        What was found.
-    request
-        What was asked.
-    """
-    rows: list[tuple[TableEntry, ...]] = []
-    blocks = []
-    notes: list[str] = []
-    for group in groups_of(request.benchmarks):
-        blocks.append(len(rows))
-        columns = [_column(figures, request, f"LogInfer-{group}-{method}", notes) for method in NEGATIVES]
-        names = [*map(title, request.systems), *(MARK + name for name in (*SHORTCUTS, COMBINED))]
-        for number, name in enumerate(names):
-            rows.append((TableEntry(group), TableEntry(name), *(column[number] for column in columns)))
-    seeds = f"Mean of {request.seeds} seeds, ± half its 95 % interval (Student's t)."
-    one = "One run each, with seed 0."
-    general = (*_NOTES, seeds if request.seeds > 1 else one)
-    return TableValue(
-        "What systems learn and what shortcuts reach: balanced accuracy in percent",
-        ("benchmark", "system", *NEGATIVES),
-        tuple(rows),
-        (*notes, *general),
-        tuple(blocks),
-    )
-
-
-def _column(figures: Figures, request: Request, benchmark: str, notes: list[str]) -> list[TableEntry]:
-    """Return the entries of a benchmark: systems, then shortcuts."""
-    systems = [_system(figures, system, benchmark, notes) for system in request.systems]
-    shown = best_in_bold(systems, [system != "oracle" for system in request.systems])
-    reached = figures.shortcuts.get(benchmark, {})
-    for name in (*SHORTCUTS, COMBINED):
-        shown.append(TableEntry(value=100 * reached[name]) if name in reached else TableEntry())
-    return shown
-
-
-def _system(figures: Figures, system: str, benchmark: str, notes: list[str]) -> TableEntry:
-    values = [100 * value for value in figures.values(system, benchmark, "balanced_accuracy")]
-    marks = []
-    for failure in figures.failed(system, benchmark):
-        reason = f"failed: {failure['reason']}"
-        if reason not in notes:
-            notes.append(reason)
-        marks.append(notes.index(reason) + 1)
-    entry = TableEntry(notes=tuple(dict.fromkeys(marks)))
-    if values:
-        return replace(entry, value=sum(values) / len(values), half=half_interval(values))
-    return replace(entry, text="failed" if marks else "")
+    return tuple(dict.fromkeys(short(name).rsplit("-", 1)[0] for name in about))
 
 
 def write_shortcuts(folder: Folder) -> None:

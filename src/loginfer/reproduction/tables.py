@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from loginfer.benchmark.construction.suite import difference, entries
-from loginfer.benchmark.negatives.methods import NEAR_MISSES, POSITION, method_phrases
+from loginfer.benchmark.negatives.methods import NEAR_MISSES, POSITION, QUERY, method_phrases
+from loginfer.benchmark.shortcut_gate import COMBINED
+from loginfer.benchmark.shortcuts import SHORTCUTS
 from loginfer.evaluation.metric_table import metric_title
-from loginfer.report.paper import SYSTEMS, paper_sizes
+from loginfer.report.paper import paper_sizes
 from loginfer.report.tables import (
     TableEntry,
     TableValue,
@@ -22,16 +24,9 @@ from loginfer.report.tables import (
     to_markdown,
 )
 from loginfer.reproduction.claims import Answer, Finding, Judgement, answers, findings, mean_fall
-from loginfer.reproduction.plan import EVIDENCE, MINERS, ONE_SEED, TABLES, Request, benchmarks_of, title
-from loginfer.reproduction.results import (
-    Figures,
-    PaperFigures,
-    evidence_table,
-    groups_of,
-    read_figures,
-    write_results,
-    write_shortcuts,
-)
+from loginfer.reproduction.claims.values import EIGHT, mean_of
+from loginfer.reproduction.plan import EVIDENCE, MINERS, ONE_SEED, TABLES, Request, benchmarks_of, short, title
+from loginfer.reproduction.results import Figures, PaperFigures, groups_of, read_figures, write_results, write_shortcuts
 from loginfer.reproduction.run import Folder
 
 # The paper's metrics, in the order in which we show them.
@@ -49,6 +44,7 @@ _AUC = "The paper's AUC is computed on decisions, so it is held against the bala
 _DECIDED = "SimpBL says yes or no, so no threshold is chosen for it."
 _RANKING = "Our MRR is that of the filtered ranking; the paper does not state its protocol."
 _BOLD = "Bold: the best of ours, without the oracle, which knows the rules."
+_ONE_SEED = "One run each, with seed 0."
 _SEEDS = "± half the 95 % interval of the mean over seeds (Student's t)."
 
 
@@ -74,7 +70,7 @@ def tables(figures: Figures, request: Request, manifests: Mapping[str, Mapping[s
         elif name == "rules":
             made[name] = _rules(figures, request, benchmarks)
         elif name == EVIDENCE:
-            made[name] = evidence_table(figures, request)
+            made[name] = _evidence(figures, request)
         elif name == "negatives":
             made[name] = _negatives(figures, request, benchmarks)
         else:
@@ -91,16 +87,10 @@ def _results(name: str, figures: Figures, request: Request, benchmarks: Sequence
     blocks = []
     for benchmark in benchmarks:
         blocks.append(len(rows))
-        columns = [
-            best_in_bold(
-                [_figure(figures, system, benchmark, metric, notes) for system in request.systems],
-                [system != "oracle" for system in request.systems],
-            )
-            for metric in METRICS
-        ]
+        columns = [_column(figures, request, benchmark, notes, metric) for metric in METRICS]
         for number, system in enumerate(request.systems):
             figures_of_row = (column[number] for column in columns)
-            rows.append((TableEntry(_short(benchmark)), TableEntry(title(system)), *figures_of_row))
+            rows.append((TableEntry(short(benchmark)), TableEntry(title(system)), *figures_of_row))
     of = "LUBM" if name == "lubm" else "FB15k-237 and WN18RR"
     decided = [_DECIDED] if "simpbl" in request.systems else []
     general = [_AUC, _RANKING, *decided, _BOLD, *_about_seeds(request)]
@@ -117,47 +107,52 @@ def _negatives(figures: Figures, request: Request, benchmarks: Sequence[str]) ->
     """Return the balanced accuracy of all systems with each kind of negatives."""
     order = sorted(benchmarks, key=lambda b: (b.split("-")[2] != "sym", _METHODS.index(b.rsplit("-", 1)[1])))
     notes = _Notes()
-    columns = []
-    for benchmark in order:
-        column = [_figure(figures, s, benchmark, "balanced_accuracy", notes) for s in request.systems]
-        columns.append(best_in_bold(column, [system != "oracle" for system in request.systems]))
+    columns = [_column(figures, request, benchmark, notes) for benchmark in order]
     rows = [
         (TableEntry(title(system)), *(column[number] for column in columns))
         for number, system in enumerate(request.systems)
     ]
-    average = [_average(figures, benchmark) for benchmark in order]
+    sources = (figures, PaperFigures())
+    means = [[_percent(mean_of(source, EIGHT, [benchmark])) for source in sources] for benchmark in order]
+    average = [TableEntry(value=ours, paper=theirs) for ours, theirs in means]
     rows.append((TableEntry("mean of the paper's eight"), *average))
     general = [_AUC, _BOLD, *_about_seeds(request)]
     return TableValue(
         "Balanced accuracy (AUC) with various negatives, in percent (paper)",
-        ("system", *map(_short, order)),
+        ("system", *map(short, order)),
         tuple(rows),
         notes.texts(general),
         (0, len(rows) - 1),
     )
 
 
-def _average(figures: Figures, benchmark: str) -> TableEntry:
-    """Return the mean over the systems that the paper's averages are about, if all of them are there."""
+def _column(
+    figures: Figures,
+    request: Request,
+    benchmark: str,
+    notes: _Notes,
+    metric: str = "balanced_accuracy",
+    *,
+    paper: bool = True,
+) -> list[TableEntry]:
+    """Return a metric of all systems on a benchmark, the best in bold; with the paper's figures or without."""
+    entries = []
+    for system in request.systems:
+        values = [100 * value for value in figures.values(system, benchmark, metric)]
+        reasons = [_reason(failure, hint=paper) for failure in figures.failed(system, benchmark)]
+        entry = TableEntry(
+            paper=_percent(PaperFigures().mean(system, benchmark, metric)) if paper else None,
+            notes=notes.numbers(reasons),
+        )
+        if values:
+            entries.append(replace(entry, value=sum(values) / len(values), half=half_interval(values)))
+        else:
+            entries.append(replace(entry, text="failed" if reasons else ""))
+    return best_in_bold(entries, [system != "oracle" for system in request.systems])
 
-    def mean(source: Figures | PaperFigures) -> float | None:
-        found = [source.mean(s, benchmark, "balanced_accuracy") for s in SYSTEMS if s != "simpbl"]
-        values = [value for value in found if value is not None]
-        return 100 * sum(values) / len(values) if len(values) == len(found) else None
 
-    return TableEntry(value=mean(figures), paper=mean(PaperFigures()))
-
-
-def _figure(figures: Figures, system: str, benchmark: str, metric: str, notes: _Notes) -> TableEntry:
-    values = [100 * value for value in figures.values(system, benchmark, metric)]
-    paper = PaperFigures().mean(system, benchmark, metric)
-    entry = TableEntry(paper=None if paper is None else 100 * paper)
-    failed = figures.failed(system, benchmark)
-    marks = tuple(dict.fromkeys(notes.number(_reason(failure)) for failure in failed))
-    if values:
-        mean = sum(values) / len(values)
-        return replace(entry, value=mean, half=half_interval(values), notes=marks)
-    return replace(entry, text="failed" if failed else "", notes=marks)
+def _percent(share: float | None) -> float | None:
+    return None if share is None else 100 * share
 
 
 # -- rules ------------------------------------------------------------------------------------------
@@ -185,7 +180,7 @@ def _rules(figures: Figures, request: Request, benchmarks: Sequence[str]) -> Tab
     ]
     return TableValue(
         "Mined rules against those of the benchmarks, in percent (paper)",
-        ("share", "system", *map(_short, benchmarks)),
+        ("share", "system", *map(short, benchmarks)),
         tuple(rows),
         notes.texts(general),
         tuple(range(0, len(rows), len(miners))) if miners else (),
@@ -194,15 +189,14 @@ def _rules(figures: Figures, request: Request, benchmarks: Sequence[str]) -> Tab
 
 def _share(figures: Figures, system: str, benchmark: str, share: str, notes: _Notes) -> TableEntry:
     paper = PaperFigures().recovered(system, benchmark, share)
-    entry = TableEntry(paper=None if paper is None else 100 * paper)
+    entry = TableEntry(paper=_percent(paper))
     ours = figures.recovered(system, benchmark, share)
     if ours is not None:
         return replace(entry, value=100 * ours)
     if (system, benchmark) in figures.rules:  # a share of nothing
         return replace(entry, text="–")
     failed = [*figures.failed(system, benchmark), *figures.failed(system, benchmark, "rules")]
-    marks = tuple(dict.fromkeys(notes.number(_reason(failure)) for failure in failed))
-    return replace(entry, text="failed" if failed else "", notes=marks)
+    return replace(entry, text="failed" if failed else "", notes=notes.numbers(map(_reason, failed)))
 
 
 # -- sizes ------------------------------------------------------------------------------------------
@@ -239,6 +233,49 @@ def _size(benchmark: str, manifest: Mapping[str, Any] | None, notes: _Notes) -> 
     )
 
 
+# -- systems beside shortcuts -----------------------------------------------------------------------
+
+# As they stand in the names of benchmarks: position-aware, query-guided, near misses, matched near misses.
+NEGATIVES = (POSITION.name, QUERY.name, *NEAR_MISSES.names)
+
+# How a row about a shortcut is told from one about a system.
+MARK = "shortcut: "
+
+_ABOUT_SHORTCUTS = (
+    "Balanced accuracy on test. pa: position-aware negatives. qg: query-guided ones, where the pattern has "
+    "undesired sub-rules. nm: near misses. nmm: near misses matched to the positives in popularity and "
+    "adjacency.",
+    "A shortcut knows no rule. Its threshold is chosen on valid. combined: a logistic model over all of them.",
+    "Bold: the best system, without the oracle, which knows the rules.",
+)
+
+
+def _evidence(figures: Figures, request: Request) -> TableValue:
+    notes = _Notes()
+    rows: list[tuple[TableEntry, ...]] = []
+    blocks = []
+    shortcuts = (*SHORTCUTS, COMBINED)
+    names = [*map(title, request.systems), *(MARK + name for name in shortcuts)]
+    for group in groups_of(request.benchmarks):
+        blocks.append(len(rows))
+        columns = []
+        for method in NEGATIVES:
+            benchmark = f"LogInfer-{group}-{method}"
+            reached = figures.shortcuts.get(benchmark, {})
+            column = _column(figures, request, benchmark, notes, paper=False)
+            columns.append([*column, *(TableEntry(value=_percent(reached.get(name))) for name in shortcuts)])
+        for number, name in enumerate(names):
+            rows.append((TableEntry(group), TableEntry(name), *(column[number] for column in columns)))
+    seeds = f"Mean of {request.seeds} seeds, ± half its 95 % interval (Student's t)."
+    return TableValue(
+        "What systems learn and what shortcuts reach: balanced accuracy in percent",
+        ("benchmark", "system", *NEGATIVES),
+        tuple(rows),
+        notes.texts([*_ABOUT_SHORTCUTS, seeds if request.seeds > 1 else _ONE_SEED]),
+        tuple(blocks),
+    )
+
+
 # -- what tables share ------------------------------------------------------------------------------
 
 _METHODS = ("rc", "rb", "pa", "qg")
@@ -256,26 +293,26 @@ class _Notes:
             self._texts.append(text)
         return self._texts.index(text) + 1
 
+    def numbers(self, texts: Iterable[str]) -> tuple[int, ...]:
+        """Return the numbers of several notes, each once."""
+        return tuple(dict.fromkeys(map(self.number, texts)))
+
     def texts(self, general: Sequence[str]) -> tuple[str, ...]:
         """Return all notes, those about the whole table last."""
         return (*self._texts, *general)
 
 
-def _reason(failure: Mapping[str, Any]) -> str:
-    hint = f" ({failure['hint']})" if failure.get("hint") else ""
-    return f"failed: {failure['reason']}{hint}"
+def _reason(failure: Mapping[str, Any], *, hint: bool = True) -> str:
+    more = f" ({failure['hint']})" if hint and failure.get("hint") else ""
+    return f"failed: {failure['reason']}{more}"
 
 
 def _about_seeds(request: Request) -> list[str]:
     alone = [title(system) for system in request.systems if system in ONE_SEED]
     if request.seeds < 2:
-        return ["One run each, with seed 0."]
+        return [_ONE_SEED]
     said = f"Mean of {request.seeds} seeds. {_SEEDS}"
     return [f"{said} Nothing in {', '.join(alone)} is random: one run." if alone else said]
-
-
-def _short(benchmark: str) -> str:
-    return benchmark.removeprefix("LogInfer-")
 
 
 _FORMATS = {"md": to_markdown, "tex": to_latex, "csv": to_csv}
@@ -413,7 +450,7 @@ def _done(request: Request, figures: Figures) -> str:
     ]
     reasons: dict[str, list[str]] = {}
     for failure in figures.failures:
-        case = f"{title(failure['system'])} on {failure['benchmark'].removeprefix('LogInfer-')}"
+        case = f"{title(failure['system'])} on {short(failure['benchmark'])}"
         case += f", seed {failure['seed']}" if failure["what"] == "run" else ", comparison of rules"
         reasons.setdefault(failure["reason"], []).append(case)
     if not reasons:
@@ -437,12 +474,11 @@ _BUDGETS = {
 
 def _fewer(request: Request, figures: Figures) -> str:
     """Say which benchmarks have fewer seeds so far than were asked for."""
-    short: dict[str, int] = {}
+    fewer: dict[str, int] = {}
     for (system, benchmark), result in figures.results.items():
         if system not in ONE_SEED and len(result["seeds"]) < request.seeds:
-            name = benchmark.removeprefix("LogInfer-")
-            short[name] = min(len(result["seeds"]), short.get(name, request.seeds))
-    numbers = {n: [name for name, seeds in short.items() if seeds == n] for n in sorted(set(short.values()))}
+            fewer[short(benchmark)] = min(len(result["seeds"]), fewer.get(short(benchmark), request.seeds))
+    numbers = {n: [name for name, seeds in fewer.items() if seeds == n] for n in sorted(set(fewer.values()))}
     told = [f"{n} for {', '.join(names)}" for n, names in numbers.items()]
     return f" So far fewer: {'; '.join(told)}." if told else ""
 

@@ -13,10 +13,10 @@ from tests.support.hostile_runs import hostile_runs
 from loginfer.benchmark import load_benchmark
 from loginfer.evaluation import evaluate
 from loginfer.evaluation.rule_recovering import read_mined, rule_recovery
-from loginfer.report.collection import Cell, collect
+from loginfer.report.collection import collect
 from loginfer.report.facts import ReportContext, ReportOptions, rule_label
 from loginfer.report.pages import rules
-from loginfer.report.pages.rules import paper_recovery
+from loginfer.report.paper import paper_recovery
 from loginfer.report.site import Renderer, as_script_json
 from loginfer.report.values import DataFile, Page, Rows
 
@@ -223,18 +223,11 @@ def test_an_unknown_system_that_kept_no_rules_is_left_out_with_a_note(small_runs
 
 
 def test_the_paper_s_shares_stand_beside_ours() -> None:
-    class FakeRun:
-        def __init__(self, system: str, benchmark: str) -> None:
-            self.system, self.benchmark = system, benchmark
-
-    def cell(system: str, benchmark: str) -> Cell:
-        return Cell(system, benchmark, (FakeRun(system, benchmark),))
-
-    assert paper_recovery(cell("anyburl", "LogInfer-FB-comp-pa"), "eps_cont") == pytest.approx(0.34)
-    assert paper_recovery(cell("rulen", "LogInfer-FB-diam-qg"), "eps_ent") == pytest.approx(0.735)
-    assert paper_recovery(cell("exact", "LogInfer-FB-comp-pa"), "eps_ent") is None
-    assert paper_recovery(cell("anyburl", "LogInfer-WN-comp-pa"), "eps_ent") is None
-    assert paper_recovery(cell("anyburl", "mine"), "eps_ent") is None
+    assert paper_recovery("anyburl", "LogInfer-FB-comp-pa", "eps_cont") == pytest.approx(0.34)
+    assert paper_recovery("rulen", "LogInfer-FB-diam-qg", "eps_ent") == pytest.approx(0.735)
+    assert paper_recovery("exact", "LogInfer-FB-comp-pa", "eps_ent") is None
+    assert paper_recovery("anyburl", "LogInfer-WN-comp-pa", "eps_ent") is None
+    assert paper_recovery("anyburl", "mine", "eps_ent") is None
 
 
 # -- plots --------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from loginfer.report.facts import (
     rounded,
     rule_label,
 )
-from loginfer.report.paper import SYSTEMS, benchmark_parts, paper_figures
+from loginfer.report.paper import paper_recovery
 from loginfer.report.values import Chart, Choice, DataFile, Grid, Page, Picker, Rows, columns, headings
 
 # Kinds of systems that keep something else than rules.
@@ -87,21 +87,6 @@ def recover(context: ReportContext, cell: Cell) -> RecoveryFigures:
     mined, _ = read_mined(cell.first.path, benchmark)
     found = rule_recovery(benchmark.program, mined, benchmark.graph, confidences=(), subrules=False)
     return found.figures
-
-
-def paper_recovery(cell: Cell, metric: str) -> float | None:
-    """Return the paper's `eps_ent` or `eps_cont` for a cell, as a fraction; None where it has none.
-
-    The paper's table of rules has one figure for a pattern, whatever the negatives: its miners use none.
-    """
-    parts = benchmark_parts(cell.first.benchmark)
-    if parts is None or cell.name not in SYSTEMS:
-        return None
-    wanted = ("result-rule", *parts[:2], SYSTEMS[cell.name], metric)
-    for figure in paper_figures():
-        if (figure.table, figure.kg, figure.pattern, figure.system, figure.metric) == wanted:
-            return figure.value / 100
-    return None
 
 
 # -- rows from diagnoses ------------------------------------------------------------------------
@@ -472,9 +457,9 @@ def _mined(context: ReportContext, found: Sequence[Recovered], labels: Mapping[s
             ("ε_ent", "ours", figures.eps_ent),
             ("ε_ent", "one step", figures.eps_ent_single_step),
             ("ε_ent", "random heads", figures.eps_ent_random_heads),
-            ("ε_ent", "paper", paper_recovery(cell, "eps_ent")),
+            ("ε_ent", "paper", paper_recovery(cell.name, cell.first.benchmark, "eps_ent")),
             ("ε_cont", "ours", figures.eps_cont),
-            ("ε_cont", "paper", paper_recovery(cell, "eps_cont")),
+            ("ε_cont", "paper", paper_recovery(cell.name, cell.first.benchmark, "eps_cont")),
         )
         label = labels[cell.benchmark]
         rows += [(cell.system, label, *share) for share in shares if share[2] is not None]
@@ -496,9 +481,9 @@ def _table(context: ReportContext, found: Sequence[Recovered], labels: Mapping[s
             known.figures.eps_ent,
             known.figures.eps_ent_single_step,
             known.figures.eps_ent_random_heads,
-            paper_recovery(known.cell, "eps_ent"),
+            paper_recovery(known.cell.name, known.cell.first.benchmark, "eps_ent"),
             known.figures.eps_cont,
-            paper_recovery(known.cell, "eps_cont"),
+            paper_recovery(known.cell.name, known.cell.first.benchmark, "eps_cont"),
         )
         for known in found
     )

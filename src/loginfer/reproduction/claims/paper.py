@@ -27,11 +27,10 @@ from loginfer.reproduction.claims.values import (
     mean_of,
     named,
     poor,
-    short,
     simple_above_complex,
     strong_on_hierarchy,
 )  # fmt: skip
-from loginfer.reproduction.plan import title
+from loginfer.reproduction.plan import short, title
 from loginfer.reproduction.results import FigureSource, stated_averages
 
 # What we take for "clearly", in points of balanced accuracy.

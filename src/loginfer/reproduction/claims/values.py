@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from loginfer.report.paper import SYSTEMS
-from loginfer.reproduction.plan import title
+from loginfer.reproduction.plan import short, title
 from loginfer.reproduction.results import FigureSource
 
 Verdict = Literal["confirmed", "in part", "not confirmed", "not tested"]
@@ -220,11 +220,6 @@ BENCHMARKS = (
     *SIMPLE["FB"], "LogInfer-FB-comp-pa", "LogInfer-FB-inter-qg", *COMPLEX["FB"][1:],
     *SIMPLE["WN"], *COMPLEX["WN"], "LogInfer-LUBM-all-qg", "LogInfer-LUBM-no-type-qg",
 )  # fmt: skip
-
-
-def short(benchmark: str) -> str:
-    """Return a benchmark's name without the suite's."""
-    return benchmark.removeprefix("LogInfer-")
 
 
 def mean_of(
