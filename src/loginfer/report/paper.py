@@ -81,7 +81,9 @@ class PaperSizes:
 @lru_cache(maxsize=1)
 def paper_figures() -> tuple[PaperFigure, ...]:
     """Return every figure of the paper's tables of results, in their order."""
-    return tuple(PaperFigure(*texts, float(value)) for *texts, value in map(dict.values, _rows("paper-results.csv")))
+    names = ("table", "kg", "pattern", "negatives", "system", "metric")
+    rows = _rows("paper-results.csv")
+    return tuple(PaperFigure(**{name: row[name] for name in names}, value=float(row["value"])) for row in rows)
 
 
 @lru_cache(maxsize=1)

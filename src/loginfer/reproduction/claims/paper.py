@@ -12,6 +12,7 @@ from loginfer.reproduction.claims.values import (
     BENCHMARKS,
     COMPLEX,
     EIGHT,
+    EMBEDDING,
     HIGH,
     MINING,
     POORLY,
@@ -44,13 +45,11 @@ def _shortened(benchmarks: Iterable[str]) -> dict[str, str]:
 
 
 def _baseline(source: FigureSource) -> list[Check]:
-    pairs = [(one, other) for one in ("rotate", "boxe") for other in ("transe", "complex", "distmult")]
+    pairs = [(one, two) for one in ("rotate", "boxe") for two in ("transe", "complex", "distmult")]
 
     def compared(places: Sequence[str], where: str = "") -> list[Comparison]:
-        return [
-            above(f"{title(one)} and {title(other)}{where}", *(mean_of(source, [s], places) for s in (one, other)))
-            for one, other in pairs
-        ]
+        means = {system: mean_of(source, [system], places) for system in EMBEDDING}
+        return [above(f"{title(one)} and {title(two)}{where}", means[one], means[two]) for one, two in pairs]
 
     each = [found for benchmark in BENCHMARKS for found in compared([benchmark], f" on {short(benchmark)}")]
     return [
@@ -220,8 +219,8 @@ def _random_corruption(source: FigureSource) -> list[Check]:
 def _degradation(source: FigureSource) -> list[Check]:
     def falls(begin: str, systems: Sequence[str], step: tuple[str, str, str]) -> Comparison:
         pattern, *methods = step
-        means = (mean_of(source, systems, [_benchmark(pattern, method)]) for method in methods)
-        return above(f"{begin}FB-{pattern}, {' to '.join(methods)}", *means, strict=True)
+        coarse, fine = (mean_of(source, systems, [_benchmark(pattern, method)]) for method in methods)
+        return above(f"{begin}FB-{pattern}, {' to '.join(methods)}", coarse, fine, strict=True)
 
     steps = [(pattern, *step) for pattern, methods in METHODS.items() for step in pairwise(methods)]
     return _on_average_and_each(steps, falls)

@@ -286,8 +286,8 @@ def simple_above_complex(
 ) -> Check:
     """Compare, for each of the eight systems, benchmarks with simple and with complex patterns, graph by graph."""
     compared = [
-        above(f"{title(system)} on {kg}", *(mean_of(source, [system], places) for places in both), points)
-        for kg, both in groups.items()
+        above(f"{title(system)} on {kg}", mean_of(source, [system], simple), mean_of(source, [system], hard), points)
+        for kg, (simple, hard) in groups.items()
         for system in EIGHT
     ]
     return Check("Simple patterns above complex ones", tuple(compared))
