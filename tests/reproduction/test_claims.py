@@ -6,8 +6,8 @@ from loginfer.report.paper import SYSTEMS, paper_figures
 from loginfer.reproduction import PaperFigures, findings
 from loginfer.reproduction.claims import CLAIMS, Check, Comparison, judge
 from loginfer.reproduction.claims.values import BENCHMARKS, EIGHT, above, at_least, mean_of
-from loginfer.reproduction.plan import benchmarks_of
-from loginfer.reproduction.results import stated_averages
+from loginfer.reproduction.figures import stated_averages
+from loginfer.reproduction.planning import benchmarks_of
 
 
 class MadeUp:

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from loginfer.reproduction.run import CommandError, Commands, failure
+from loginfer.reproduction.running import CommandError, Commands, failure
 
 
 def test_a_command_gives_what_it_prints():

@@ -13,8 +13,8 @@ from loginfer.errors import InputError
 from loginfer.reproduction import Folder, plan, run, write_report
 from loginfer.reproduction.claims.evidence import COMPARED, QUESTIONS, answers, mean_fall
 from loginfer.reproduction.claims.values import EIGHT
-from loginfer.reproduction.plan import benchmarks_of, build_seconds, table_names
-from loginfer.reproduction.results import Figures, groups_of
+from loginfer.reproduction.figures import Figures, groups_of
+from loginfer.reproduction.planning import benchmarks_of, build_seconds, table_names
 
 GROUPS = tuple(
     f"{kg}-{pattern}"

@@ -5,7 +5,7 @@ import pytest
 from loginfer.errors import InputError, UnknownNameError
 from loginfer.report.paper import SYSTEMS, paper_figures
 from loginfer.reproduction import plan
-from loginfer.reproduction.plan import PARTICIPANTS, Pace, benchmarks_of, cell_seconds, given_settings, in_words
+from loginfer.reproduction.planning import PARTICIPANTS, Pace, benchmarks_of, cell_seconds, given_settings, in_words
 from loginfer.systems.registry import find_system, tuned_graphs
 
 

@@ -10,8 +10,8 @@ from tests.support.small_reproduction import InProcess, tiny_suite
 
 from loginfer.evaluation import load_run
 from loginfer.reproduction import Folder, plan, read_figures, results, run, tables, write_report
-from loginfer.reproduction.plan import given_settings
-from loginfer.reproduction.run import stable_json
+from loginfer.reproduction.planning import given_settings
+from loginfer.reproduction.running import stable_json
 
 SYSTEMS = ["simpbl", "transe", "anyburl", "oracle"]
 
@@ -157,8 +157,8 @@ def test_a_run_whose_cell_failed_does_not_count(folder, tmp_path):
 
 
 def test_the_table_of_negatives_has_the_mean_of_the_papers_eight():
-    from loginfer.reproduction.plan import PARTICIPANTS
-    from loginfer.reproduction.results import Figures
+    from loginfer.reproduction.figures import Figures
+    from loginfer.reproduction.planning import PARTICIPANTS
 
     eight = [name for name in PARTICIPANTS[:9] if name != "simpbl"]
     names = ("LogInfer-FB-sym-rc", "LogInfer-FB-sym-rb")

@@ -9,7 +9,7 @@ from tests.support.small_reproduction import InProcess, tiny_suite
 
 from loginfer.errors import InputError, OutputError
 from loginfer.reproduction import Folder, plan, run
-from loginfer.reproduction.run import failure
+from loginfer.reproduction.running import failure
 
 BENCHMARKS = ["WN-sym-pa", "WN-inver-pa"]
 
@@ -223,7 +223,7 @@ def test_an_interruption_keeps_what_is_done(tmp_path):
 
 
 def test_an_interruption_ends_the_commands_of_all_jobs(tmp_path, monkeypatch):
-    from loginfer.reproduction import run as running
+    from loginfer.reproduction import running
 
     stopped = threading.Event()
 

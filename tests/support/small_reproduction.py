@@ -7,7 +7,7 @@ import json
 
 from loginfer.benchmark import write_benchmark
 from loginfer.benchmark.construction.suite import SuiteResult
-from loginfer.reproduction.run import failure
+from loginfer.reproduction.running import failure
 from tests.support.made_up_benchmarks import family
 
 

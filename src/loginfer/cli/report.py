@@ -338,7 +338,7 @@ def _words(text: str) -> list[str]:
 
 
 def _tell(step: CellsDone) -> None:
-    from loginfer.reproduction.plan import in_words
+    from loginfer.reproduction.planning import in_words
 
     left = f"; about {in_words(step.remaining)} left" if step.remaining else ""
     note(f"[{step.done}/{step.all}] {step.what}{left}")
@@ -375,7 +375,7 @@ def _terminable() -> Iterator[None]:
 
 
 def _show_plan(plan: Plan, jobs: int, json: bool) -> None:
-    from loginfer.reproduction.plan import in_words
+    from loginfer.reproduction.planning import in_words
 
     if json:
         print_json(

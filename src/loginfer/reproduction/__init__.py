@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from loginfer.reproduction.claims import Finding, findings
-from loginfer.reproduction.plan import Plan, PlannedCell, Request, plan
-from loginfer.reproduction.results import Figures, PaperFigures, read_figures, results, write_results
-from loginfer.reproduction.run import CellOutcome, CellsDone, CommandError, Commands, Folder, open_folder, run
-from loginfer.reproduction.tables import tables, write_report
+from loginfer.reproduction.figures import Figures, PaperFigures, read_figures, results, write_results
+from loginfer.reproduction.paper_tables import tables, write_report
+from loginfer.reproduction.planning import Plan, PlannedCell, Request, plan
+from loginfer.reproduction.running import CellOutcome, CellsDone, CommandError, Commands, Folder, open_folder, run
 
 __all__ = [
     "CellOutcome",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from loginfer.reproduction.claims.evidence import Answer, Conclusion, answers, mean_fall
 from loginfer.reproduction.claims.paper import NEGATIVES, RESULTS, RULES
 from loginfer.reproduction.claims.values import Check, Claim, Comparison, Finding, Judgement, Verdict, judge
-from loginfer.reproduction.results import FigureSource, PaperFigures
+from loginfer.reproduction.figures import FigureSource, PaperFigures
 
 __all__ = [
     "CLAIMS",

@@ -31,8 +31,8 @@ from loginfer.reproduction.claims.values import (
     simple_above_complex,
     strong_on_hierarchy,
 )  # fmt: skip
-from loginfer.reproduction.plan import title
-from loginfer.reproduction.results import Figures
+from loginfer.reproduction.figures import Figures
+from loginfer.reproduction.planning import title
 
 # The kinds of negatives on which every conclusion is tested.
 COMPARED = (POSITION.name, *NEAR_MISSES.names)

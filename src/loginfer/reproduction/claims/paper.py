@@ -31,8 +31,8 @@ from loginfer.reproduction.claims.values import (
     simple_above_complex,
     strong_on_hierarchy,
 )  # fmt: skip
-from loginfer.reproduction.plan import short, title
-from loginfer.reproduction.results import FigureSource, stated_averages
+from loginfer.reproduction.figures import FigureSource, stated_averages
+from loginfer.reproduction.planning import short, title
 
 # What we take for "clearly", in points of balanced accuracy.
 CLEARLY = 1.0

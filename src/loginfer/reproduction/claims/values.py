@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from loginfer.report.paper import SYSTEMS
-from loginfer.reproduction.plan import short, title
-from loginfer.reproduction.results import FigureSource
+from loginfer.reproduction.figures import FigureSource
+from loginfer.reproduction.planning import short, title
 
 Verdict = Literal["confirmed", "in part", "not confirmed", "not tested"]
 

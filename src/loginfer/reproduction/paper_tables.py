@@ -25,9 +25,9 @@ from loginfer.report.tables import (
 )
 from loginfer.reproduction.claims import Answer, Finding, Judgement, answers, findings, mean_fall
 from loginfer.reproduction.claims.values import EIGHT, mean_of
-from loginfer.reproduction.plan import EVIDENCE, MINERS, ONE_SEED, TABLES, Request, benchmarks_of, short, title
-from loginfer.reproduction.results import Figures, PaperFigures, groups_of, read_figures, write_results, write_shortcuts
-from loginfer.reproduction.run import Folder
+from loginfer.reproduction.figures import Figures, PaperFigures, groups_of, read_figures, write_results, write_shortcuts
+from loginfer.reproduction.planning import EVIDENCE, MINERS, ONE_SEED, TABLES, Request, benchmarks_of, short, title
+from loginfer.reproduction.running import Folder
 
 # The paper's metrics, in the order in which we show them.
 METRICS = {key: metric_title(key) for key in ("balanced_accuracy", "f1", "precision", "recall", "c_mrr", "r_mrr")}

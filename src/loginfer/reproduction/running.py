@@ -38,7 +38,7 @@ from loginfer._version import __version__
 from loginfer.benchmark.construction.suite import SuiteResult, all_entries, build_suite, write_summary
 from loginfer.errors import InputError, LogInferError, OutputError
 from loginfer.files import atomic_write, reading, recover_folder, remove_leftovers
-from loginfer.reproduction.plan import PARTICIPANTS, TABLES, Pace, Plan, PlannedCell, Request
+from loginfer.reproduction.planning import PARTICIPANTS, TABLES, Pace, Plan, PlannedCell, Request
 
 if TYPE_CHECKING:
     from loginfer.benchmark.benchmark import Benchmark

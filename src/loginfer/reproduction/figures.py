@@ -16,8 +16,8 @@ from typing import Any, Protocol
 
 from loginfer.errors import LogInferError
 from loginfer.report.paper import SYSTEMS, benchmark_parts, paper_recovery, paper_value
-from loginfer.reproduction.plan import EVIDENCE, ONE_SEED, PlannedCell, Request, benchmarks_of, short, title
-from loginfer.reproduction.run import Folder, stable_json
+from loginfer.reproduction.planning import EVIDENCE, ONE_SEED, PlannedCell, Request, benchmarks_of, short, title
+from loginfer.reproduction.running import Folder, stable_json
 
 # What is kept of each ranking protocol; the run has the rest.
 RANKING_FIGURES = ("c_mrr", "c_hits@1", "c_hits@10", "r_mrr", "r_hits@1")
