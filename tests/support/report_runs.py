@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from tests.support.made_up_benchmarks import family
 
 SMALL_METHODS = ("pa", "qg")
