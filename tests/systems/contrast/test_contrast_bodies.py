@@ -11,7 +11,7 @@ from loginfer.kg import KnowledgeGraph, Vocabulary
 from loginfer.systems.contrast import kernels as shapes
 from loginfer.systems.contrast.kernels import (
     Bodies,
-    BodyTable,
+    BodyCounter,
     add_where_fired,
     enumerate_pairs,
     enumerate_threes,
@@ -98,7 +98,7 @@ def defined_for_types(bodies, s, hidden):
 
 
 def listed(kernel, bodies, rows, *arguments):
-    table = BodyTable(4096)
+    table = BodyCounter(4096)
     groups = np.zeros(len(rows), dtype=np.int64)
     graph = typed_graph(bodies.graph)
     kernel(rows, groups, len(rows), *arguments, graph, bodies.base, table.for_kernel())
@@ -134,7 +134,7 @@ def test_counts_and_lists_of_rows_agree(graph, pairs):
     everywhere = np.ones(bodies.steps, dtype=np.bool_)
     counts = listed(enumerate_pairs, bodies, rows, 0, everywhere, True)
     codes = np.sort(np.array(list(counts), dtype=np.int64))
-    table = BodyTable.holding(codes)
+    table = BodyCounter.holding(codes)
     out = np.empty((len(rows) * len(codes) + 1, 2), dtype=np.int32)
     graph_arrays, wanted = typed_graph(graph), np.arange(len(codes), dtype=np.int32)
     groups = np.zeros(len(rows), dtype=np.int64)
@@ -213,7 +213,7 @@ def test_bodies_for_types_fire_where_their_rules_derive_the_type(graph, number):
 def test_a_full_table_takes_no_more_bodies_and_counts_those_it_has():
     graph = graph_of([(0, 0, 1), (0, 1, 1), (0, 0, 2), (2, 0, 1)], [])
     bodies = Bodies(graph)
-    table = BodyTable(2)
+    table = BodyCounter(2)
     rows, groups = np.array([[0, 1]] * 3, dtype=np.int32), np.zeros(3, dtype=np.int64)
     everywhere = np.ones(bodies.steps, dtype=np.bool_)
     arrays = typed_graph(graph)

@@ -34,7 +34,7 @@ from loginfer.logic.patterns import instantiate, parse_pattern
 from loginfer.logic.rule import Constant, Pattern, Rule
 from loginfer.settings import setting
 from loginfer.systems.contrast.fit import NO_TYPE, Design, Fit, Head, HeadRows, all_rows, asked_heads, fit, pruned
-from loginfer.systems.contrast.kernels import GIVEN, TRAIN_POSITIVE, Bodies, BodyTable, typed_graph
+from loginfer.systems.contrast.kernels import GIVEN, TRAIN_POSITIVE, Bodies, BodyCounter, typed_graph
 from loginfer.systems.contrast.model import ContrastScorer, HeadModel, WeightedBody, in_order, scored_rules
 from loginfer.systems.contrast.search import Search
 from loginfer.systems.interface import Arrays, Checkpoint, Unwatched, Watch
@@ -223,7 +223,7 @@ class ContrastMining(Mining):
         self._search = Search(
             self.bodies,
             typed_graph(self._graph),
-            BodyTable(TABLE),
+            BodyCounter(TABLE),
             proposers=settings.proposers,
             candidates=settings.candidates,
         )

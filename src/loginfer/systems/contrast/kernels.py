@@ -256,7 +256,7 @@ class TypedGraph(NamedTuple):
     Parameters
     ----------
     pointers, ends, steps
-        The neighbours of each constant (see `Neighbours`).
+        The neighbours of each constant (see `NeighbourLists`).
     edges
         The steps of each constant, by kind.
     type_pointers, types
@@ -286,7 +286,7 @@ GROUPS = 4
 
 
 class Table(NamedTuple):
-    """The arrays of a `BodyTable`: a hash table from bodies to numbers, and for each number what is known.
+    """The arrays of a `BodyCounter`: a hash table from bodies to numbers, and for each number what is known.
 
     Parameters
     ----------
@@ -316,7 +316,7 @@ class Table(NamedTuple):
     out: Ids
 
 
-class BodyTable:
+class BodyCounter:
     """A hash table from the codes of bodies to numbers, with counts.
 
     Parameters
@@ -359,7 +359,7 @@ class BodyTable:
         self._arrays.used[:] = 0
 
     @classmethod
-    def holding(cls, codes: Longs) -> BodyTable:
+    def holding(cls, codes: Longs) -> BodyCounter:
         """Return a table that holds these bodies, numbered in their order, and has no room for more.
 
         A small table stays in the processor's cache.

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from loginfer.systems.contrast import kernels
 from loginfer.systems.contrast.fit import NO_TYPE, Design, HeadRows
-from loginfer.systems.contrast.kernels import Bodies, BodyTable, Table, TypedGraph
+from loginfer.systems.contrast.kernels import Bodies, BodyCounter, Table, TypedGraph
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -48,7 +48,7 @@ class Search:
 
     bodies: Bodies
     graph: TypedGraph
-    table: BodyTable
+    table: BodyCounter
     proposers: int = 30
     positives: int = 500
     negatives: int = 1500
@@ -182,7 +182,7 @@ class Search:
     def _collected(self, codes: Ints, rows: HeadRows, relevant: Mask) -> Design:
         """Return where these bodies fire: all rows once more, with a table in which there is nothing else."""
         needed = np.unique(np.concatenate([codes, self._parts(codes)]))
-        table = BodyTable.holding(needed)
+        table = BodyCounter.holding(needed)
         wanted = np.full(len(needed), -1, dtype=np.int32)
         wanted[np.searchsorted(needed, codes)] = np.arange(len(codes))
         # Room for every body to fire for every row; what is not used is never touched.

@@ -268,7 +268,7 @@ class AnyBURLMining(Mining):
         chosen = self._choose()
         closed, length = self.classes[chosen]
         system, seed = self._system, self._system.seed
-        thresholds = kernels.Thresholds(system.min_support, system.min_zero_support, system.min_confidence)
+        thresholds = kernels.LeastCounts(system.min_support, system.min_zero_support, system.min_confidence)
         self._store.counters[kernels.KNOWN + 1 :] = 0
         self._store.reward[0] = 0.0
         self._store.random[:] = salt(seed, "anyburl", "walks", self._batch), 0

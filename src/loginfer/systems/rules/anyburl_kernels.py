@@ -334,7 +334,7 @@ COUNTERS = 5
 _DRAWING = 10
 
 
-class Thresholds(NamedTuple):
+class LeastCounts(NamedTuple):
     """What a rule must reach to be kept; a zero rule needs more correct predictions."""
 
     correct: int
@@ -377,7 +377,7 @@ def run_batch(
     work: int,
     idle: int,
     salt: Any,
-    thresholds: Thresholds,
+    thresholds: LeastCounts,
     limits: Limits,
     room: Scratch,
     store: RuleStore,
@@ -426,7 +426,7 @@ def run_batch(
 
 @inlined
 def _consider(
-    graph: WalkGraph, rule: Longs, salt: Any, thresholds: Thresholds, limits: Limits, room: Scratch, store: RuleStore
+    graph: WalkGraph, rule: Longs, salt: Any, thresholds: LeastCounts, limits: Limits, room: Scratch, store: RuleStore
 ) -> None:
     """Count a rule that is not known yet, and keep it if it is good enough."""
     key = key_of(rule, graph.itself, len(graph.sizes))

@@ -27,7 +27,7 @@ from loginfer.systems.rules.mined import MinedRules, Miner, Mining, RuleTable
 from loginfer.systems.rules.paths import (
     Ids,
     Longs,
-    Neighbours,
+    NeighbourLists,
     body_counts,
     count_body,
     counted_bodies,
@@ -280,7 +280,7 @@ def _closed_paths(miner: Exact, paths: PathIndex, head: int, length: int, share:
 
 @kernel
 def closed_paths(
-    subjects: Ids, objects: Ids, graph: Neighbours, directed: int, length: int, share: int, salt: np.uint64
+    subjects: Ids, objects: Ids, graph: NeighbourLists, directed: int, length: int, share: int, salt: np.uint64
 ) -> Any:
     """Count for each body of two or three steps how many pairs of a head it connects.
 

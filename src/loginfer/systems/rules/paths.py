@@ -90,7 +90,7 @@ def steps_by_relation(index: RelationIndex) -> tuple[Longs, Ids, Ids]:
     return spans, np.concatenate([index.subjects, index.inverse_objects]), index.columns
 
 
-class Neighbours(NamedTuple):
+class NeighbourLists(NamedTuple):
     """The neighbours of each entity, ascending, and the step that leads to each; ties by step.
 
     Parameters
@@ -106,7 +106,7 @@ class Neighbours(NamedTuple):
     steps: Ids
 
 
-def neighbours_of(graph: KnowledgeGraph, *, loops: bool) -> Neighbours:
+def neighbours_of(graph: KnowledgeGraph, *, loops: bool) -> NeighbourLists:
     """Return who is next to whom, types apart; `loops` says whether (x, R, x) makes x its own neighbour."""
     entities, by_entity = len(graph.entities), graph.steps
     starts = np.repeat(np.arange(entities), np.diff(by_entity.pointers))
@@ -118,7 +118,7 @@ def neighbours_of(graph: KnowledgeGraph, *, loops: bool) -> Neighbours:
     order = np.argsort(starts * entities + ends, kind="stable")
     pointers = np.zeros(entities + 1, dtype=np.int64)
     np.cumsum(np.bincount(starts, minlength=entities), out=pointers[1:])
-    return Neighbours(pointers, ends[order], steps[order])
+    return NeighbourLists(pointers, ends[order], steps[order])
 
 
 # -- whether a path exists --------------------------------------------------------------------------

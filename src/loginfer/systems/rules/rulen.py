@@ -250,7 +250,7 @@ _SLOTS = 2**20
 
 
 @dataclass(frozen=True)
-class Sides:
+class SideConfidences:
     """The two confidences of each of RuleN's rules, in the order of the rules.
 
     Parameters
@@ -319,7 +319,7 @@ class RuleNMining(Mining):
         )
         return MinedRules(table)
 
-    def sides(self) -> Sides:
+    def sides(self) -> SideConfidences:
         """Return both confidences of each of the rules so far."""
         return self._joined()[2]
 
@@ -332,7 +332,7 @@ class RuleNMining(Mining):
         rows, counts, _ = self._joined()
         return Checkpoint({"rows": rows, "counts": counts}, {"relations": self._done})
 
-    def _joined(self) -> tuple[Ids, Longs, Sides]:
+    def _joined(self) -> tuple[Ids, Longs, SideConfidences]:
         rows = np.concatenate([np.empty((0, 3 + LONGEST), dtype=np.int32), *self._rows])
         counts = np.concatenate([np.empty((0, 2, 2), dtype=np.int64), *self._counts])
         return rows, counts, _confidences(counts)
@@ -400,6 +400,6 @@ class RuleNMining(Mining):
         return np.array([salt(self._system.seed, "rulen", *stage), 0], dtype=np.uint64)
 
 
-def _confidences(counts: Longs) -> Sides:
+def _confidences(counts: Longs) -> SideConfidences:
     share = counts[:, :, 1] / np.maximum(counts[:, :, 0], 1)
-    return Sides(share[:, HEAD_SIDE], share[:, TAIL_SIDE])
+    return SideConfidences(share[:, HEAD_SIDE], share[:, TAIL_SIDE])

@@ -35,7 +35,7 @@ Values = npt.NDArray[np.float64]
 _BLOCK = 2**18
 
 
-class Reason(NamedTuple):
+class FiringRule(NamedTuple):
     """A rule that predicts a triple.
 
     Parameters
@@ -120,17 +120,17 @@ class RuleScorer:
         """Return the rules as arrays."""
         return to_arrays(self.rules)
 
-    def explain(self, triple: npt.ArrayLike) -> list[Reason]:
+    def explain(self, triple: npt.ArrayLike) -> list[FiringRule]:
         """Return all rules that predict a triple, best first."""
         fired = np.empty(len(self.rules) + 1, dtype=np.int64)
         count = self._score(np.asarray(triple, dtype=np.int32).reshape(1, 3), np.zeros(1), fired)
         return list(self._reasons(fired[:count]))
 
-    def _reasons(self, orders: Longs) -> Iterator[Reason]:
+    def _reasons(self, orders: Longs) -> Iterator[FiringRule]:
         paths = len(self.rules.paths)
         for place in self.rules.best_first[orders].tolist():
             other = place >= paths
-            yield Reason(place - paths if other else place, other, float(self.rules.confidence[place]))
+            yield FiringRule(place - paths if other else place, other, float(self.rules.confidence[place]))
 
     def _score(self, triples: Triples, scores: Values, fired: Longs) -> int:
         others = self._others.of_triples(triples)

@@ -175,7 +175,7 @@ UNKNOWN_RELATION = "a relation that the graph does not have"
 UNKNOWN_CONSTANT = "a constant that the graph does not have"
 
 
-class _Collector:
+class _RuleCollector:
     """Collects rules over a graph's ids: paths, other shapes, and what has to be left out."""
 
     def __init__(self, graph: KnowledgeGraph, skipped: Skipped) -> None:
@@ -268,7 +268,7 @@ def mined_from(rule_file: RuleFile, graph: KnowledgeGraph, *, distinct: bool) ->
     distinct
         As for `MinedRules`.
     """
-    collector = _Collector(graph, Skipped(malformed=list(rule_file.skipped)))
+    collector = _RuleCollector(graph, Skipped(malformed=list(rule_file.skipped)))
     rules: list[ScoredRule | ZeroRule] = [*rule_file.rules, *rule_file.zero]
     for scored in rules:
         collector.add(scored, f"{rule_file.path}:{scored.line}")
@@ -478,7 +478,7 @@ class _LineReader:
     """Reads AnyBURL's rules line by line; remembers atoms and shapes that it has seen."""
 
     def __init__(self, graph: KnowledgeGraph, path: str) -> None:
-        self.collector = _Collector(graph, Skipped())
+        self.collector = _RuleCollector(graph, Skipped())
         self._path = path
         self._entities = {name: number for number, name in enumerate(graph.entities)}
         self._atoms: dict[str, _AtomIds | None] = {}
