@@ -13,8 +13,8 @@ from tests.support.random_rules import RELATIONS, TYPES, VARIABLES, cases, graph
 from loginfer.engine import extend
 from loginfer.engine.duckdb import DuckDBEngine, DuckDBSession
 from loginfer.engine.native.engine import NativeEngine
-from loginfer.engine.sql import membership
-from loginfer.engine.sql.membership import AskedTriples, shape_of
+from loginfer.engine.sql import engine as membership
+from loginfer.engine.sql.engine import AskedTriples, shape_of
 from loginfer.kg import RDF_TYPE, KnowledgeGraph
 from loginfer.kg.graph import TripleKeys
 from loginfer.logic.dialects.arrow import parse_rule

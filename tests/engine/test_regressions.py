@@ -10,9 +10,9 @@ import pytest
 from loginfer.engine import extend
 from loginfer.engine.bodies import predicate_names
 from loginfer.engine.duckdb import DuckDBEngine
-from loginfer.engine.native import factors
+from loginfer.engine.native import rank as factors
 from loginfer.engine.native.engine import NativeEngine
-from loginfer.engine.native.factors import CountTable
+from loginfer.engine.native.rank import CountTable
 from loginfer.errors import InputError, LimitError
 from loginfer.kg import RDF_TYPE, KnowledgeGraph
 from loginfer.logic.canonical import canonical_text

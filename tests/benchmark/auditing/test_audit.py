@@ -15,7 +15,7 @@ from tests.support.faults import TRIANGLE, lines, put, random_graph, stamp
 
 from loginfer.benchmark.auditing.audit import audit
 from loginfer.benchmark.auditing.audited import AuditedBenchmark
-from loginfer.benchmark.auditing.coverage import coverage
+from loginfer.benchmark.auditing.negatives import coverage
 from loginfer.benchmark.auditing.rules import predicates, represents
 from loginfer.benchmark.construction.pipeline import build
 from loginfer.benchmark.folder.writing import graph_sum, write_benchmark

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from loginfer.engine.native import factors
+from loginfer.engine.native import rank as factors
 from loginfer.engine.native import rank_diamond as diamond
 from loginfer.engine.native.rank import rank_bodies, rank_general
 from loginfer.engine.native.rank_patterns import recognise

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from loginfer._version import __version__
-from loginfer.benchmark.auditing import conclusions, coverage, files, negatives, rules, variants
+from loginfer.benchmark.auditing import conclusions, files, negatives, rules, variants
+from loginfer.benchmark.auditing import negatives as coverage
 from loginfer.benchmark.auditing.audited import AuditedBenchmark
 from loginfer.benchmark.auditing.findings import Audit, CannotCheckError, Example, Finding, Severity
 from loginfer.benchmark.benchmark import Benchmark

@@ -1,27 +1,585 @@
 """The exact support of every body of a pattern at once.
 
-Patterns of a few shapes have kernels of their own (`rank_patterns`, `rank_diamond`). For all others each atom
-is a table of counts, and the supports are a sum of products of these (`factors`).
+Patterns of a few shapes have kernels of their own (`rank_patterns`, `rank_diamond`). For all others each atom is a
+*factor*: a sparse table that maps values of variables and labels of templates to a count; what it leaves out has the count
+0. The support of every body is the product of the factors of its atoms, summed over all variables.
+
+Variables are summed out as soon as nothing else depends on them (sum-product); of the joins that are left the smallest
+comes next. Three things keep that within bounds:
+
+- An inequality between u and v is checked where both are at hand. Where v could be summed out before u is
+  seen, inclusion and exclusion replaces it: the sum without it, less the sum with u and v identified.
+- The result depends linearly on each factor. So a join that would take too much memory is cut into blocks
+  of values of one variable, each block is carried through to the end, and the results are added.
+- Two factors that span the variables of a third, as the sides of a triangle do, are joined only where the
+  third has a row.
+
+Parts of a pattern that nothing connects are multiplied last: combinations may be far too many to write down,
+but the largest ones are found from the sorted supports of the parts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from math import prod
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from loginfer.engine.binding import ABSENT, relation_of
-from loginfer.engine.bodies import counted_templates, finish_table, rank_negated
+from loginfer.engine.bodies import LARGEST, counted_templates, finish_table, pack_rows, rank_negated
 from loginfer.engine.interface import BodyTable
-from loginfer.engine.native.factors import CountTable, Different, eliminate, product
 from loginfer.engine.native.rank_diamond import diamond_table, diamond_top, worth_pruning
-from loginfer.engine.native.rank_patterns import TABLES, LabelledEdges, edges_of, recognise
+from loginfer.engine.native.rank_patterns import TABLES, LabelledEdges, edges_of, recognise, stable_order
+from loginfer.errors import LimitError
+from loginfer.kernels import add_count, counter_items, find_slot, grown_counter, kernel, new_counter
 from loginfer.kg import KnowledgeGraph
 from loginfer.logic.patterns import symmetries
 from loginfer.logic.rule import Atom, Constant, Negation, Pattern, Template, Term, Variable
 from loginfer.progress import Progress
+
+Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
+
+# How many values each column can have, by its name.
+Sizes = Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class CountTable:
+    """A factor: rows of values with a count each, no row twice.
+
+    Parameters
+    ----------
+    columns
+        int32[n] for each variable and template, by its number; variables have the smaller numbers.
+    count
+        int64[n].
+    """
+
+    columns: dict[int, Ints]
+    count: Longs
+
+    def __len__(self) -> int:
+        return len(self.count)
+
+    def where(self, keep: npt.NDArray[np.bool_]) -> CountTable:
+        """Return the factor with these rows only."""
+        return CountTable({name: column[keep] for name, column in self.columns.items()}, self.count[keep])
+
+
+def _pack_both(left: CountTable, right: CountTable, names: Sequence[int], sizes: Sizes) -> tuple[Longs, Longs, int]:
+    """Return keys of the common columns that are equal where the rows are, and a bound on them."""
+    columns = [np.concatenate([left.columns[n], right.columns[n]]) for n in names]
+    packed = pack_rows(columns, [sizes[n] for n in names], len(left) + len(right))
+    return packed.keys[: len(left)], packed.keys[len(left) :], packed.span
+
+
+def pair_count(left: CountTable, right: CountTable, sizes: Sizes) -> float:
+    """Return how many pairs of rows agree on the common columns."""
+    names = [n for n in left.columns if n in right.columns]
+    if not names:
+        return float(len(left)) * len(right)
+    a, b, span = _pack_both(left, right, names, sizes)
+    if span > 4 * (len(a) + len(b)) + 2**20:
+        ranks = np.unique(np.concatenate([a, b]), return_inverse=True)[1].ravel()
+        a, b = ranks[: len(a)], ranks[len(a) :]
+    size = int(max(a.max(initial=-1), b.max(initial=-1))) + 1
+    return float(np.bincount(a, minlength=size).astype(np.float64) @ np.bincount(b, minlength=size))
+
+
+def join(
+    left: CountTable,
+    right: CountTable,
+    sizes: Sizes,
+    *,
+    drop: Sequence[int] = (),
+    different: Sequence[tuple[int, int]] = (),
+    within: CountTable | None = None,
+) -> CountTable:
+    """Multiply two factors and sum over some columns.
+
+    Parameters
+    ----------
+    left, right
+        The factors.
+    sizes
+        How many values each column can have.
+    drop
+        The columns to sum over.
+    different
+        Pairs of columns, the first of `left` and the second of `right`, that must differ in value.
+    within
+        Only rows whose values of this factor's variables occur in it; it may not have templates.
+
+    Raises
+    ------
+    LimitError
+        When the counts do not fit into 64 bits.
+    """
+    common = [n for n in left.columns if n in right.columns]
+    left_key, right_key, span = _pack_both(left, right, common, sizes)
+    left_order, right_order = _order(left_key, span), _order(right_key, span)
+    left_names = [n for n in left.columns if n not in drop]
+    right_names = [n for n in right.columns if n not in drop and n not in common]
+    left_out, right_out = (
+        pack_rows([f.columns[n] for n in names], [sizes[n] for n in names], len(f))
+        for f, names in ((left, left_names), (right, right_names))
+    )
+    if left_out.span * right_out.span >= LARGEST:
+        left_out, right_out = left_out.ranked(), right_out.ranked()
+    left_filter, right_filter, allowed = _filter(left, right, within, sizes)
+    keys, count, witnesses = _join(
+        left_key[left_order],
+        (left_out.keys * right_out.span)[left_order],
+        left.count[left_order],
+        _rows([left.columns[a] for a, _ in different], left_order),
+        left_filter[left_order],
+        right_key[right_order],
+        right_out.keys[right_order],
+        right.count[right_order],
+        _rows([right.columns[b] for _, b in different], right_order),
+        right_filter[right_order],
+        allowed,
+    )
+    check_total(witnesses)
+    left_keys, right_keys = np.divmod(keys, right_out.span)
+    columns = dict(zip(left_names, left_out.unpack(left_keys), strict=True))
+    columns |= dict(zip(right_names, right_out.unpack(right_keys), strict=True))
+    return CountTable(columns, count)
+
+
+def total(factor: CountTable, drop: Sequence[int], sizes: Sizes) -> CountTable:
+    """Sum a factor over some columns; rows with the count 0 vanish.
+
+    Raises
+    ------
+    LimitError
+        When the counts do not fit into 64 bits.
+    """
+    check_total(float(np.abs(factor.count.astype(np.float64)).sum()))
+    names = [n for n in factor.columns if n not in drop]
+    packed = pack_rows([factor.columns[n] for n in names], [sizes[n] for n in names], len(factor))
+    order = _order(packed.keys, packed.span)
+    keys = packed.keys[order]
+    first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else order
+    count = np.add.reduceat(factor.count[order], first) if len(keys) else factor.count
+    first, count = first[count != 0], count[count != 0]
+    return CountTable(dict(zip(names, packed.unpack(keys[first]), strict=True)), count)
+
+
+def check_total(witnesses: float) -> None:
+    """Raise `LimitError` if this many witnesses may be too many for an int64."""
+    if witnesses >= LARGEST:
+        raise LimitError(
+            f"some bodies may have about {witnesses:.1e} witnesses, more than 64 bits can count",
+            hint="use a pattern with fewer atoms, or one whose parts are connected",
+        )
+
+
+def _order(keys: Longs, span: int) -> Longs:
+    if span < 4 * len(keys) + 2**16:
+        return stable_order(keys.astype(np.int32), span)[1]
+    return np.argsort(keys, kind="stable")
+
+
+def _rows(columns: Sequence[Ints], order: Longs) -> npt.NDArray[np.int32]:
+    rows = np.empty((len(columns), len(order)), dtype=np.int32)
+    for i, column in enumerate(columns):
+        rows[i] = column[order]
+    return rows
+
+
+def _filter(left: CountTable, right: CountTable, within: CountTable | None, sizes: Sizes) -> tuple[Longs, Longs, Longs]:
+    """Return keys whose sum for a pair of rows must be in the set returned with them (empty: any)."""
+    left_keys, right_keys = np.zeros(len(left), dtype=np.int64), np.zeros(len(right), dtype=np.int64)
+    if within is None:
+        return left_keys, right_keys, np.empty(0, dtype=np.int64)
+    names = list(within.columns)
+    weight = 1
+    for name in reversed(names):
+        factor, keys = (left, left_keys) if name in left.columns else (right, right_keys)
+        keys += factor.columns[name] * np.int64(weight)
+        weight *= sizes[name]
+    packed = pack_rows(list(within.columns.values()), [sizes[n] for n in names], len(within))
+    return left_keys, right_keys, _key_set(packed.keys)
+
+
+@kernel
+def _key_set(keys: Longs) -> Longs:
+    capacity = 16
+    while capacity < 2 * len(keys):
+        capacity *= 2
+    slots = new_counter(capacity)
+    for key in keys:
+        add_count(slots, key, 1)
+    return slots
+
+
+@kernel
+def _contains(slots: Longs, key: int) -> bool:
+    return bool(slots[2 * find_slot(slots, key, 2)] == key)
+
+
+@kernel
+def _join(
+    left_key: Longs,
+    left_out: Longs,
+    left_count: Longs,
+    left_different: npt.NDArray[np.int32],
+    left_filter: Longs,
+    right_key: Longs,
+    right_out: Longs,
+    right_count: Longs,
+    right_different: npt.NDArray[np.int32],
+    right_filter: Longs,
+    allowed: Longs,
+) -> tuple[Longs, Longs, float]:
+    """Add left_count · right_count to the key left_out + right_out for all pairs with equal keys.
+
+    Rows come sorted by key. Also returns the sum of all counts, roughly but without overflow.
+    """
+    slots = new_counter(1 << 12)
+    used = 0
+    witnesses = 0.0
+    i = j = 0
+    while i < len(left_key) and j < len(right_key):
+        if left_key[i] < right_key[j]:
+            i += 1
+            continue
+        if left_key[i] > right_key[j]:
+            j += 1
+            continue
+        i_end, j_end = i, j
+        while i_end < len(left_key) and left_key[i_end] == left_key[i]:
+            i_end += 1
+        while j_end < len(right_key) and right_key[j_end] == right_key[j]:
+            j_end += 1
+        for a in range(i, i_end):
+            for b in range(j, j_end):
+                if allowed.size and not _contains(allowed, left_filter[a] + right_filter[b]):
+                    continue
+                agree = False
+                for k in range(len(left_different)):
+                    agree |= left_different[k, a] == right_different[k, b]
+                if agree:
+                    continue
+                witnesses += float(left_count[a]) * float(right_count[b])
+                used += add_count(slots, left_out[a] + right_out[b], left_count[a] * right_count[b])
+                if 4 * used >= slots.size:
+                    slots = grown_counter(slots)
+        i, j = i_end, j_end
+    keys, counts = counter_items(slots)
+    return keys, counts, witnesses
+
+
+# Combinations are written down up to this many.
+PRODUCT_ROWS = 1 << 25
+
+
+def product(parts: Sequence[CountTable], largest: int | None = None) -> tuple[CountTable, bool]:
+    """Return the product of factors that have no column in common, and whether it is complete.
+
+    Parameters
+    ----------
+    parts
+        The factors; counts are positive.
+    largest
+        How many of the largest rows are needed; whatever equals the least of them comes along.
+
+    Raises
+    ------
+    LimitError
+        When there are too many rows, or a count does not fit into 64 bits.
+    """
+    check_total(prod(float(part.count.max(initial=0)) for part in parts))
+    whole = parts[0]
+    complete = True
+    for part in parts[1:]:
+        # A row among the largest of A × B × C has its A × B among the largest of those.
+        whole, all_of_it = _pairs(whole, part, largest)
+        complete &= all_of_it
+    if not complete and largest is not None and largest < len(whole):
+        # Smaller ones may be there without others that are as large.
+        place = len(whole) - largest
+        whole = whole.where(whole.count >= np.partition(whole.count, place)[place])
+    return whole, complete
+
+
+def check_rows(rows: float) -> None:
+    """Raise `LimitError` if there are too many combinations to write down."""
+    if rows > PRODUCT_ROWS:
+        raise LimitError(
+            f"the unconnected parts of the pattern have about {rows:.1e} bodies together",
+            hint="ask for fewer (--top), or use a pattern whose parts are connected",
+        )
+
+
+def _pairs(left: CountTable, right: CountTable, largest: int | None) -> tuple[CountTable, bool]:
+    left_order, right_order = (np.argsort(-f.count, kind="stable") for f in (left, right))
+    a, b = left.count[left_order], right.count[right_order]
+    threshold = 1
+    if largest is not None and len(a) * len(b) > PRODUCT_ROWS:
+        threshold = _threshold(a, b, largest)
+    partners = _partners(a, b, threshold)
+    rows = int(partners.sum())
+    check_rows(rows)
+    left_rows = np.repeat(left_order, partners)
+    ends = np.cumsum(partners)
+    right_rows = right_order[np.arange(rows) - np.repeat(ends - partners, partners)]
+    columns = {n: c[left_rows] for n, c in left.columns.items()}
+    columns |= {n: c[right_rows] for n, c in right.columns.items()}
+    return CountTable(columns, left.count[left_rows] * right.count[right_rows]), rows == len(a) * len(b)
+
+
+def _partners(a: Longs, b: Longs, threshold: int) -> Longs:
+    """Return for each of descending a how many of descending b have a product of at least `threshold`."""
+    needed = -(-threshold // a)
+    return len(b) - np.searchsorted(b[::-1], needed, side="left")
+
+
+def _threshold(a: Longs, b: Longs, largest: int) -> int:
+    """Return the greatest threshold that at least `largest` products reach; 1 if there are too few."""
+    low, high = 1, int(a[0]) * int(b[0])
+    while low < high:
+        middle = (low + high + 1) // 2
+        if int(_partners(a, b, middle).sum()) >= largest:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+# Two variables that must differ, the smaller first.
+Different: TypeAlias = tuple[int, int]
+
+# Rows of a joined factor that may be held at a time, as long as it has variables.
+BLOCK_ROWS = 1 << 22
+
+
+def eliminate(
+    factors: Sequence[CountTable],
+    different: Iterable[Different],
+    variables: int,
+    sizes: Sizes,
+    progress: Callable[[int, int], None] | None = None,
+) -> CountTable:
+    """Return the product of the factors, summed over all variables: a factor over templates.
+
+    Parameters
+    ----------
+    factors
+        At least one.
+    different
+        Pairs of variables that must differ; each occurs in some factor.
+    variables
+        Columns below this number are variables, the others templates.
+    sizes
+        How many values each column can have.
+    progress
+        Called with the number of blocks done and their number, when there is more than one.
+
+    Raises
+    ------
+    LimitError
+        When the counts do not fit into 64 bits.
+    """
+    factors = _reduced(factors, variables, sizes)
+    if not all(len(f) for f in factors):
+        templates = sorted({n for f in factors for n in f.columns if n >= variables})
+        nothing = np.empty(0, dtype=np.int32)
+        return CountTable(dict.fromkeys(templates, nothing), np.empty(0, dtype=np.int64))
+    pending = frozenset(different)
+    while True:
+        # Sum over variables that occur in one factor only.
+        for i, factor in enumerate(factors):
+            factor, pending = _checked(factor, pending)
+            factors[i] = factor
+            lonely = _lonely([factor], factors, variables)
+            blocked = _blocking(lonely, factor.columns, pending)
+            if blocked:
+                return _excluded(factors, pending, blocked, variables, sizes)
+            if lonely:
+                factors[i] = total(factor, lonely, sizes)
+        if len(factors) == 1:
+            return total(factors[0], (), sizes)
+        left, right, pairs = _cheapest(factors, variables, sizes)
+        rest = [f for f in factors if f is not left and f is not right]
+        lonely = _lonely([left, right], factors, variables)
+        both = left.columns | right.columns
+        blocked = _blocking(lonely, both, pending)
+        if blocked:
+            return _excluded(factors, pending, blocked, variables, sizes)
+        if not any(n in right.columns for n in left.columns):
+            check_rows(pairs)
+        kept = [n for n in both if n < variables and n not in lonely]
+        if kept and pairs > BLOCK_ROWS:
+            # A variable that many other factors have makes those smaller, too.
+            kept.sort(key=lambda n: (-sum(n in f.columns for f in rest), n))
+            for column in kept:
+                blocks = _blocks(left, right, column, sizes)
+                if len(blocks) < 2:
+                    continue
+                parts = []
+                for k, (low, high) in enumerate(blocks):
+                    if progress:
+                        progress(k, len(blocks))
+                    within = [_between(f, column, low, high) for f in factors]
+                    parts.append(eliminate(within, pending, variables, sizes))
+                return _sum(parts, sizes)
+        across = [(u, v) if u in left.columns else (v, u) for u, v in sorted(pending) if u in both and v in both]
+        joined = join(
+            left, right, sizes, drop=lonely, different=across, within=_third_side(left, right, rest, variables, sizes)
+        )
+        pending -= {(min(pair), max(pair)) for pair in across}
+        factors = [*rest, joined]
+
+
+def _reduced(factors: Sequence[CountTable], variables: int, sizes: Sizes) -> list[CountTable]:
+    """Drop rows with a value that some other factor does not have for the variable."""
+    reduced = list(factors)
+    for name in sorted({n for f in factors for n in f.columns if n < variables}):
+        places = [i for i, f in enumerate(reduced) if name in f.columns]
+        if len(places) < 2:
+            continue
+        common = np.ones(sizes[name], dtype=bool)
+        for i in places:
+            present = np.zeros(sizes[name], dtype=bool)
+            present[reduced[i].columns[name]] = True
+            common &= present
+        for i in places:
+            keep = common[reduced[i].columns[name]]
+            if not keep.all():
+                reduced[i] = reduced[i].where(keep)
+    return reduced
+
+
+def _checked(factor: CountTable, pending: frozenset[Different]) -> tuple[CountTable, frozenset[Different]]:
+    """Check the inequalities between variables of one factor; return it and the others."""
+    here = [(u, v) for u, v in sorted(pending) if u in factor.columns and v in factor.columns]
+    for u, v in here:
+        factor = factor.where(factor.columns[u] != factor.columns[v])
+    return factor, pending.difference(here)
+
+
+def _lonely(some: Sequence[CountTable], factors: Sequence[CountTable], variables: int) -> list[int]:
+    """Return the variables that occur in some factors and in none of the others."""
+    others = {n for f in factors if all(f is not s for s in some) for n in f.columns}
+    return sorted({n for f in some for n in f.columns if n < variables} - others)
+
+
+def _blocking(lonely: Sequence[int], here: Iterable[int], pending: frozenset[Different]) -> Different | None:
+    """Return an inequality that keeps one of these variables from being summed out, if there is one."""
+    at_hand = set(here)
+    for u, v in sorted(pending):
+        if (u in lonely or v in lonely) and not (u in at_hand and v in at_hand):
+            return (u, v)
+    return None
+
+
+def _excluded(
+    factors: Sequence[CountTable], pending: frozenset[Different], pair: Different, variables: int, sizes: Sizes
+) -> CountTable:
+    """Replace an inequality by inclusion and exclusion: without it, less with both sides identified."""
+    keep, gone = pair
+    rest = pending - {pair}
+    plain = eliminate(factors, rest, variables, sizes)
+    renamed = {tuple(sorted(keep if n == gone else n for n in p)) for p in rest}
+    if any(u == v for u, v in renamed):
+        return plain
+    identified = eliminate(
+        [_identified(f, keep, gone) for f in factors], [(u, v) for u, v in renamed], variables, sizes
+    )
+    return _sum([plain, CountTable(identified.columns, -identified.count)], sizes)
+
+
+def _identified(factor: CountTable, keep: int, gone: int) -> CountTable:
+    if gone not in factor.columns:
+        return factor
+    if keep in factor.columns:
+        factor = factor.where(factor.columns[keep] == factor.columns[gone])
+        columns = {n: c for n, c in factor.columns.items() if n != gone}
+    else:
+        columns = {keep if n == gone else n: c for n, c in factor.columns.items()}
+    return CountTable(dict(sorted(columns.items())), factor.count)
+
+
+def _cheapest(factors: Sequence[CountTable], variables: int, sizes: Sizes) -> tuple[CountTable, CountTable, float]:
+    """Return the two factors with the fewest pairs of rows to join, and how many; connected ones first."""
+    if len(factors) == 2:
+        left, right = factors
+        connected = any(n in right.columns for n in left.columns)
+        # After the last join no variable is left: its size does not matter, unless it is a mere product.
+        return left, right, 0.0 if connected else float(len(left)) * len(right)
+
+    def cost(pair: tuple[CountTable, CountTable]) -> tuple[bool, float]:
+        left, right = pair
+        connected = any(n < variables and n in right.columns for n in left.columns)
+        return not connected, pair_count(left, right, sizes)
+
+    costs = [cost(pair) for pair in combinations(factors, 2)]
+    best = min(range(len(costs)), key=costs.__getitem__)
+    left, right = list(combinations(factors, 2))[best]
+    return left, right, costs[best][1]
+
+
+def _third_side(
+    left: CountTable, right: CountTable, rest: Sequence[CountTable], variables: int, sizes: Sizes
+) -> CountTable | None:
+    """Return the smallest other factor that relates a variable of one side to one of the other."""
+    found: CountTable | None = None
+    for factor in rest:
+        names = [n for n in factor.columns if n < variables]
+        across = (
+            all(n in left.columns or n in right.columns for n in names)
+            and any(n not in left.columns for n in names)
+            and any(n not in right.columns for n in names)
+        )
+        fits = float(np.prod([float(sizes[n]) for n in names])) < LARGEST
+        if across and fits and (found is None or len(factor) < len(found)):
+            found = CountTable({n: factor.columns[n] for n in names}, factor.count)
+    return found
+
+
+def _blocks(left: CountTable, right: CountTable, column: int, sizes: Sizes) -> list[tuple[int, int]]:
+    """Return blocks of values of a column that have about `BLOCK_ROWS` pairs each, or a single value."""
+    if column not in left.columns:
+        left, right = right, left
+    common = [n for n in left.columns if n in right.columns]
+    weight = np.full(len(left), float(len(right)))
+    if common:
+        # How many rows of `right` a row of `left` meets, by the first common column: an upper bound.
+        met = np.bincount(right.columns[common[0]], minlength=sizes[common[0]])
+        weight = met[left.columns[common[0]]].astype(np.float64)
+    weights = np.bincount(left.columns[column], weights=weight, minlength=sizes[column])
+    values = np.flatnonzero(weights)
+    sums = np.cumsum(weights[values])
+    blocks = []
+    first = 0
+    while first < len(values):
+        before = sums[first - 1] if first else 0.0
+        end = max(int(np.searchsorted(sums, before + BLOCK_ROWS, side="right")), first + 1)
+        blocks.append((int(values[first]), int(values[end - 1]) + 1))
+        first = end
+    return blocks
+
+
+def _between(factor: CountTable, column: int, low: int, high: int) -> CountTable:
+    if column not in factor.columns:
+        return factor
+    values = factor.columns[column]
+    return factor.where((values >= low) & (values < high))
+
+
+def _sum(parts: Sequence[CountTable], sizes: Sizes) -> CountTable:
+    """Add factors over the same columns."""
+    names = list(parts[0].columns)
+    columns = {n: np.concatenate([p.columns[n] for p in parts]) for n in names}
+    return total(CountTable(columns, np.concatenate([p.count for p in parts])), (), sizes)
+
 
 # Kernels with dense tables of labels × labels are for graphs of at most this many relations.
 DENSE_LABELS = 4096
