@@ -26,6 +26,20 @@ def stock(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.fixture(autouse=True)
+def forget_what_pages_register():
+    """Metrics, methods and formats that a page registers are no other page's."""
+    from loginfer.benchmark import METHODS
+    from loginfer.benchmark.export import FORMATS
+    from loginfer.evaluation.metric_table import METRICS
+
+    before = [(table, dict(table)) for table in (METHODS, METRICS, FORMATS)]
+    yield
+    for table, rows in before:
+        table.clear()
+        table.update(rows)
+
+
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.name)
 def test_a_page_does_what_it_says(page, tmp_path, stock, monkeypatch):
     monkeypatch.delenv("LOGINFER_DATA", raising=False)

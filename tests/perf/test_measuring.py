@@ -21,7 +21,7 @@ def run(*arguments: str, env: dict[str, str] | None = None) -> subprocess.Comple
 
 def test_one_table_has_figures_a_goal_and_a_mark(tmp_path):
     figures = tmp_path / "figures.json"
-    done = run("benchmarks", "--only", "import", "--repeats", "1", "--json", str(figures))
+    done = run("perf", "--only", "import", "--repeats", "1", "--json", str(figures))
     assert done.returncode == 0, done.stderr
     header, _, ours, python = done.stdout.splitlines()[:4]
     assert "warm s" in header
@@ -35,14 +35,14 @@ def test_one_table_has_figures_a_goal_and_a_mark(tmp_path):
 
 
 def test_tasks_on_a_graph_that_is_missing_are_left_out_with_a_reason():
-    done = run("benchmarks", "--only", "import,triangle", "--repeats", "1", env=SKIP_DATA)
+    done = run("perf", "--only", "import,triangle", "--repeats", "1", env=SKIP_DATA)
     assert done.returncode == 0, done.stderr
     assert "LOGINFER_DATA" in done.stderr
     assert "triangle" not in done.stdout
 
 
 def test_an_unknown_task_is_refused_with_the_known_ones():
-    done = run("benchmarks", "--only", "squares")
+    done = run("perf", "--only", "squares")
     assert done.returncode != 0
     assert "`squares`" in done.stderr
     assert "triangle" in done.stderr

@@ -1,8 +1,8 @@
 """The exact support of every body of a pattern at once.
 
 Patterns of a few shapes have kernels of their own (`rank_patterns`, `rank_diamond`). For all others each atom is a
-*factor*: a sparse table that maps values of variables and labels of templates to a count; what it leaves out has the count
-0. The support of every body is the product of the factors of its atoms, summed over all variables.
+*factor*: a sparse table that maps values of variables and labels of templates to a count; what it leaves out has the
+count 0. The support of every body is the product of the factors of its atoms, summed over all variables.
 
 Variables are summed out as soon as nothing else depends on them (sum-product); of the joins that are left the smallest
 comes next. Three things keep that within bounds:

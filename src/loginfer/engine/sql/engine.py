@@ -1,9 +1,9 @@
 """An engine whose triples live in an SQL database: everything but the database.
 
-Below the engine: which triples of a table rules derive. A rule is asked for on its own: its body is projected to the head's
-variables, among the values that the table has for them. Where each query has its price whatever it is about, rules that
-differ in their predicates alone are asked for together: the predicates are columns, and a table of rules says which go
-with each other.
+Below the engine: which triples of a table rules derive. A rule is asked for on its own: its body is projected to the
+head's variables, among the values that the table has for them. Where each query has its price whatever it is about,
+rules that differ in their predicates alone are asked for together: the predicates are columns, and a table of rules
+says which go with each other.
 """
 
 from __future__ import annotations
