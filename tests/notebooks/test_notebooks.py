@@ -78,7 +78,7 @@ def test_the_first_steps_lead_from_a_graph_to_a_report(executed):
     assert near.count('class="loginfer ') == 4
     assert "follows from K by rule" in positive
     assert "near miss of rule" in negative
-    assert "not there" in negative
+    assert "would follow" in negative
     assert '<span class="li-good">ok</span>' in audit
     for result in (embedding, miner):
         assert "chosen on valid for the best accuracy" in result
