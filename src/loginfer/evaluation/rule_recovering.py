@@ -23,8 +23,7 @@ from loginfer.errors import InputError, LimitError, LogInferError
 from loginfer.kg import RDF_TYPE, KnowledgeGraph
 from loginfer.logic.canonical import canonical_text
 from loginfer.logic.dialects import dialect_named
-from loginfer.logic.entailment import Entailment, PathRules
-from loginfer.logic.entailment_plain import Step
+from loginfer.logic.entailment import Entailment, PathRules, Step
 from loginfer.logic.rule import Atom, Constant, Rule, ScoredRule
 from loginfer.logic.rule_files import dialect_of, parse_rules, read_rules
 from loginfer.logic.subrules import SubRule, subrules_of

@@ -1,16 +1,12 @@
-"""Named graphs; download by pooch.
+"""Graphs that have a name: where they come from, and how they are found on this machine.
 
-The catalogue: graphs that have a name, where they come from, and how they are found on this machine.
-
-What is in it stands in `catalogue.toml`. A graph is looked for in the folders named by the environment
+What is in the catalogue stands in `catalogue.toml`. A graph is looked for in the folders named by the environment
 variable `LOGINFER_DATA`, then in the user's cache. It is downloaded only by `fetch`, or by `open_graph` after
 somebody said yes; its checksum is verified whenever it is used.
 
-Downloading one file of known size and checksum, over lines that break.
-
-What has arrived lies beside the target under the name `<target>.part`. It survives a broken connection and
-Ctrl-C, and the next attempt asks the server for the rest only. The target itself appears complete and
-verified, or not at all.
+Lines break, so what has arrived of a download lies beside the target under the name `<target>.part`. It survives a
+broken connection and Ctrl-C, and the next attempt asks the server for the rest only. The target itself appears
+complete and verified, or not at all.
 """
 
 from __future__ import annotations
@@ -33,14 +29,17 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 from loginfer._version import __version__
 from loginfer.errors import DownloadError, InputError, OutputError, UnknownNameError, nearest
-from loginfer.files import describe_os_error, reading
+from loginfer.files import describe_os_error, reading, sync
 from loginfer.kg.formats.base import Loaded, ReadOptions, ReadReport
 from loginfer.progress import Progress
+
+if TYPE_CHECKING:
+    from loginfer.kg.graph import KnowledgeGraph
 
 DATA_VARIABLE = "LOGINFER_DATA"
 
@@ -239,6 +238,33 @@ def open_graph(
     return read_graph(_at_hand(entry, progress, confirm), options, progress)
 
 
+def load_graph(
+    name_or_path: str | Path,
+    *,
+    format: str | None = None,
+    on_error: Literal["fail", "skip"] = "fail",
+    columns: str = "sro",
+    type_predicate: str | None = None,
+) -> KnowledgeGraph:
+    """Load a graph of the catalogue by its name, or any file, folder or archive of triples.
+
+    Parameters
+    ----------
+    name_or_path
+        `fb15k-237`, `wn18rr`, `lubm`, or a path.
+    format
+        Name of the format; by default the file's ending decides.
+    on_error
+        Whether a bad line is an error or is skipped.
+    columns
+        Order of the columns of a TSV file: a permutation of s, r and o.
+    type_predicate
+        Name of the type predicate; recognised by default.
+    """
+    options = ReadOptions(format=format, on_error=on_error, columns=columns, type_predicate=type_predicate)
+    return open_graph(name_or_path, options).graph
+
+
 def _generate(entry: Entry, options: ReadOptions, progress: Progress | None) -> Loaded:
     from loginfer.kg.graph import KnowledgeGraph
     from loginfer.kg.lubm import generate_lubm
@@ -273,7 +299,6 @@ def _no_such_graph(name: str) -> InputError:
 
 
 def _checksum(path: Path) -> str:
-
     with reading(path):
         return sha256_of(path)
 
@@ -349,19 +374,25 @@ def download(
     """
     _check_scheme(address)
     part = target.with_name(target.name + ".part")
-    job = _Job(address, part, size, progress, attempts or Attempts())
+    job = _Download(address, part, size, progress, attempts or Attempts())
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with _alone_in(target.parent):
-            resumed = job.drop_unusable_part() > 0
+            if job.have() > size:
+                part.unlink()
+            resumed = job.have() > 0
             job.complete()
             if resumed and sha256_of(part) != sha256:
                 # The old part may be of another version of the file: it deserves one fresh start.
                 part.unlink()
                 job.complete()
-            _verify_download(address, part, sha256)
-            with part.open("rb") as written:
-                os.fsync(written.fileno())
+            if (found := sha256_of(part)) != sha256:
+                part.unlink()
+                raise DownloadError(
+                    f"what `{address}` holds is not the expected file: its sha256 is {found}, it should be {sha256}",
+                    hint="the download was removed; try again later: the file may have been changed at its source",
+                )
+            sync(part)
             part.replace(target)
     except OSError as error:
         raise OutputError(
@@ -376,100 +407,85 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _verify_download(address: str, part: Path, sha256: str) -> None:
-    found = sha256_of(part)
-    if found != sha256:
-        part.unlink()
-        raise DownloadError(
-            f"what `{address}` holds is not the expected file: its sha256 is {found}, it should be {sha256}",
-            hint="the download was removed; try again later: the file may have been changed at its source",
-        )
-
-
 class _BrokenError(Exception):
-    """An attempt failed in a way that may pass."""
+    """An attempt failed in a way that may pass.
 
+    Parameters
+    ----------
+    reason
+        What went wrong.
+    restart
+        Whether the server does not send the rest of what has arrived: the next attempt starts over.
+    unreachable
+        Whether there is no way to the server: at the very start, as without a network, that will not pass.
+    """
 
-class _UnreachableError(_BrokenError):
-    """There is no way to the server: at the very start, as without a network, that will not pass."""
-
-
-class _CannotResumeError(_BrokenError):
-    """The server does not send the rest of what has arrived; the next attempt starts over."""
+    def __init__(self, reason: str, *, restart: bool = False, unreachable: bool = False) -> None:
+        super().__init__(reason)
+        self.restart = restart
+        self.unreachable = unreachable
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
+class _Download:
+    """One file on its way: what has arrived of `address` lies in `part`."""
+
     address: str
     part: Path
     size: int
     progress: Progress | None
     attempts: Attempts
 
-    def drop_unusable_part(self) -> int:
-        """Return how much of an earlier download can be used."""
-        if not self.part.exists():
-            return 0
-        have = self.part.stat().st_size
-        if have > self.size:
-            self.part.unlink()
-            return 0
-        return have
+    def have(self) -> int:
+        return self.part.stat().st_size if self.part.exists() else 0
 
     def complete(self) -> None:
         """Make the part complete, in as many attempts as are allowed."""
         wait = self.attempts.wait
         for attempt in range(1, self.attempts.limit + 1):
             try:
-                self._attempt()
-                return
+                return self._attempt()
             except _BrokenError as broken:
-                if isinstance(broken, _CannotResumeError):
+                if broken.restart:
                     self.part.unlink(missing_ok=True)
-                hopeless = isinstance(broken, _UnreachableError) and attempt == 1
-                if hopeless or attempt == self.attempts.limit:
-                    raise self._gave_up(broken, attempt) from broken
+                if (broken.unreachable and attempt == 1) or attempt == self.attempts.limit:
+                    raise DownloadError(
+                        f"`{self.address}` could not be downloaded: {broken} ({self.have():,} of {self.size:,} bytes "
+                        f"after {attempt} attempt{'s' if attempt > 1 else ''})",
+                        hint="check the connection and run the command again; it goes on where it stopped",
+                    ) from broken
             time.sleep(wait)
             wait *= 2
-
-    def _gave_up(self, broken: _BrokenError, attempts: int) -> DownloadError:
-        have = self.part.stat().st_size if self.part.exists() else 0
-        return DownloadError(
-            f"`{self.address}` could not be downloaded: {broken} "
-            f"({have:,} of {self.size:,} bytes after {attempts} attempt{'s' if attempts > 1 else ''})",
-            hint="check the connection and run the command again; it goes on where it stopped",
-        )
+        return None
 
     def _attempt(self) -> None:
-        have = self.part.stat().st_size if self.part.exists() else 0
+        have = self.have()
         if have == self.size:
             return
-        with self._open(have) as response:
-            if response.status == 200:
-                self._check_length(response)
-                have = 0
-            elif not have or not _continues_at(response, have, self.size):
-                raise _CannotResumeError(f"the server answered {response.status} with another part of the file")
-            # A server that answers 200 ignores ranges and sends the file from its beginning.
-            with self.part.open("ab" if have else "wb") as stream:
-                self._receive(response, stream, have)
-
-    @contextlib.contextmanager
-    def _open(self, have: int) -> Iterator[http.client.HTTPResponse]:
         headers = {"User-Agent": f"loginfer/{__version__}", "Accept-Encoding": "identity"}
         if have:
             headers["Range"] = f"bytes={have}-"
         # The scheme was checked, and the opener knows no other than http and https.
         request = urllib.request.Request(self.address, headers=headers)  # noqa: S310
         with _translate(self.address):
-            response = _opener().open(request, timeout=self.attempts.timeout)
-        with contextlib.closing(response):
-            yield response
+            opened = _opener().open(request, timeout=self.attempts.timeout)
+        with contextlib.closing(opened) as response:
+            if response.status == 200:
+                # A server that answers 200 ignores ranges and sends the file from its beginning.
+                length = response.headers.get("Content-Length", "")
+                if length.isdecimal() and int(length) != self.size:
+                    raise self._wrong_size(f"{int(length):,}")
+                have = 0
+            elif not have or not self._continues(response, have):
+                raise _BrokenError(f"the server answered {response.status} with another part of the file", restart=True)
+            with self.part.open("ab" if have else "wb") as stream:
+                self._receive(response, stream, have)
 
-    def _check_length(self, response: http.client.HTTPResponse) -> None:
-        length = response.headers.get("Content-Length", "")
-        if length.isdecimal() and int(length) != self.size:
-            raise self._wrong_size(f"{int(length):,}")
+    def _continues(self, response: http.client.HTTPResponse, have: int) -> bool:
+        """Say whether the server sends the bytes from `have` to the end of a file of this size."""
+        expected = rf"bytes {have}-{self.size - 1}/(?:{self.size}|\*)"
+        said = response.headers.get("Content-Range", "").strip()
+        return response.status == 206 and re.fullmatch(expected, said, re.IGNORECASE) is not None
 
     def _wrong_size(self, found: str) -> DownloadError:
         return DownloadError(
@@ -478,28 +494,20 @@ class _Job:
         )
 
     def _receive(self, response: http.client.HTTPResponse, stream: IO[bytes], have: int) -> None:
-        while have < self.size:
+        while True:
             with _translate(self.address):
-                chunk = response.read1(min(CHUNK, self.size - have))
+                chunk = response.read1(min(CHUNK, self.size - have) or 1)
+            if have == self.size:
+                break
             if not chunk:
                 raise _BrokenError("the connection ended too early")
             stream.write(chunk)
             have += len(chunk)
             if self.progress:
                 self.progress(f"downloading {self.part.name.removesuffix('.part')}", have, self.size)
-        with _translate(self.address):
-            more = response.read1(1)
-        if more:
+        if chunk:
             self.part.unlink()
             raise self._wrong_size(f"more than {self.size:,}")
-
-
-def _continues_at(response: http.client.HTTPResponse, have: int, size: int) -> bool:
-    """Say whether the server sends the bytes from `have` to the end of a file of this size."""
-    wanted = rf"bytes {have}-{size - 1}/(?:{size}|\*)"
-    return response.status == 206 and bool(
-        re.fullmatch(wanted, response.headers.get("Content-Range", "").strip(), re.IGNORECASE)
-    )
 
 
 @contextlib.contextmanager
@@ -511,7 +519,7 @@ def _translate(address: str) -> Iterator[None]:
         error.close()
         said = f"the server answered {error.code} {error.reason}".rstrip()
         if error.code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-            raise _CannotResumeError(said) from error
+            raise _BrokenError(said, restart=True) from error
         if error.code in PASSING:
             raise _BrokenError(said) from error
         raise DownloadError(
@@ -527,7 +535,7 @@ def _translate(address: str) -> Iterator[None]:
             ) from error
         said = describe_os_error(reason) if isinstance(reason, OSError) else str(reason)
         nowhere = isinstance(reason, socket.gaierror) or getattr(reason, "errno", None) in UNREACHABLE
-        raise (_UnreachableError if nowhere else _BrokenError)(said or type(reason).__name__) from error
+        raise _BrokenError(said or type(reason).__name__, unreachable=nowhere) from error
 
 
 def _check_scheme(address: str) -> None:

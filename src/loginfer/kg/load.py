@@ -1,12 +1,6 @@
-"""Read_graph, write_graph.
+"""The doors by which graphs come in and go out: `read_graph` and `write_graph`, and the formats they know.
 
-The formats there are, and which one a file has.
-
-A new format is one file in this folder with a reader and a writer, and a line here.
-
-A graph in several files: a folder or an archive with train, valid and test.
-
-The doors of the house: graphs come in by `read_graph` and go out by `write_graph`.
+A graph may lie in one file, or in a folder or an archive with train, valid and test.
 """
 
 from __future__ import annotations
@@ -21,48 +15,41 @@ from typing import BinaryIO
 from loginfer.errors import InputError, OutputError, UnknownNameError
 from loginfer.files import atomic_path, describe_os_error, reading, refuse_to_overwrite
 from loginfer.kg.formats.base import (
+    PARTS,
     Format,
     Loaded,
     ReadOptions,
     ReadReport,
     Source,
     compressed,
+    formats,
     is_archive,
     read_archive,
     split_compression,
 )
-from loginfer.kg.formats.ntriples import NTRIPLES
-from loginfer.kg.formats.openke import ENTITIES, OPENKE, RELATIONS, with_names
-from loginfer.kg.formats.parquet import PARQUET
-from loginfer.kg.formats.tsv import TSV
-from loginfer.kg.formats.turtle import TURTLE
 from loginfer.kg.graph import KnowledgeGraph
 from loginfer.progress import Progress
 
-# Where endings overlap, the longer one comes first.
-FORMATS = (OPENKE, TSV, NTRIPLES, TURTLE, PARQUET)
-
 OTHER_RDF = (".nq", ".trig", ".rdf", ".owl", ".xml", ".jsonld", ".n3")
+ORDER = ("train", "valid", "test")
+LISTED = 10
 
 
 def format_by_name(name: str) -> Format:
     """Return a format by its name; the error lists the nearest ones."""
-    for known in FORMATS:
-        if known.name == name.lower():
-            return known
-    names = [known.name for known in FORMATS]
+    names = {known.name: known for known in formats()}
+    if name.lower() in names:
+        return names[name.lower()]
     error = UnknownNameError("format", name, names)
     error.hint = error.hint or "known are " + ", ".join(names)
     raise error
 
 
 def format_by_ending(name: str) -> Format | None:
-    """Return the format that a file's name stands for, compressed or not."""
+    """Return the format that a file's name stands for, compressed or not; the longest ending decides."""
     plain = split_compression(name.lower())[0]
-    for known in FORMATS:
-        if plain.endswith(known.endings):
-            return known
-    return None
+    endings = {ending: known for known in formats() for ending in known.endings if plain.endswith(ending)}
+    return endings[max(endings, key=len)] if endings else None
 
 
 def sniff(source: Source) -> Format:
@@ -73,31 +60,17 @@ def sniff(source: Source) -> Format:
         raise InputError(f"`{source.name}` is a pipe, read only once", hint="give its format (--format)")
     with source.open() as (stream, _):
         head = stream.read(4096)
-    if head.startswith(b"PAR1"):
-        return PARQUET
     text = head.removeprefix(b"\xef\xbb\xbf").decode(errors="replace")
-    for line in text.splitlines():
-        words = line.split("#", 1)[0].strip() if line.lstrip().startswith("#") else line.strip()
-        if not words:
-            continue
-        if words.lower().startswith(("@prefix", "@base", "prefix ", "base ")):
-            return TURTLE
-        if words.startswith(("<", "_:")) and words.endswith("."):
-            return NTRIPLES
-        if line.count("\t") == 2:
-            return TSV
-        break
+    lines = (line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#"))
+    first = next(lines, "")
+    for known in reversed(formats()):
+        if known.looks_like(head, first):
+            return known
     raise InputError(
         f"cannot tell the format of `{source.name}`",
         hint="give it (--format), or a name that ends in "
-        + ", ".join(ending for known in FORMATS for ending in known.endings),
+        + ", ".join(ending for known in formats() for ending in known.endings),
     )
-
-
-# The parts of a split data set, in the order in which they are read, by the names people give them.
-PARTS = {"train": "train", "valid": "valid", "validation": "valid", "dev": "valid", "test": "test"}
-ORDER = ("train", "valid", "test")
-LISTED = 10
 
 
 def folder_sources(folder: Path) -> tuple[Format, list[Source]]:
@@ -134,7 +107,7 @@ def _choose(found: Sequence[tuple[str, Source]], what: str) -> tuple[Format, lis
     single = [source for files in folders.values() for source in files.values()]
     if not complete and len(single) == 1:
         known = format_by_ending(single[0].path.name)
-        if known is not None and known is not OPENKE:
+        if known is not None and known.files_in is None:
             return known, single
     names = [f"`{name}`" for name, _ in found if _usable(name)]
     listed = ", ".join(names[:LISTED]) + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
@@ -142,16 +115,16 @@ def _choose(found: Sequence[tuple[str, Source]], what: str) -> tuple[Format, lis
     raise InputError(
         f"{trouble} in {what}; found " + (listed or "nothing"),
         hint="expected train, valid and test (.txt, .tsv, .nt, .ttl, .parquet; also .gz, .zst), "
-        f"or {ENTITIES}, {RELATIONS} and train2id.txt, at the top or in one sub-folder",
+        f"or {', or '.join(known.files for known in formats() if known.files)}, at the top or in one sub-folder",
     )
 
 
 def _parts(files: dict[str, Source], what: str) -> tuple[Format, list[Source]] | None:
     """Return the files of one folder that make up a graph, or None if there is no train file."""
     by_name = {source.file_name: source for source in files.values()}
-    if ENTITIES in by_name and RELATIONS in by_name and "train2id.txt" in by_name:
-        triples = [by_name[f"{p}2id.txt"] for p in PARTS if f"{p}2id.txt" in by_name]
-        return OPENKE, [by_name[ENTITIES], by_name[RELATIONS], *triples]
+    for known in formats():
+        if known.files_in is not None and (complete := known.files_in(by_name)) is not None:
+            return known, complete
     parts: dict[str, Source] = {}
     for _, source in sorted(files.items()):
         part = PARTS.get(PurePosixPath(source.file_name).stem)
@@ -165,18 +138,13 @@ def _parts(files: dict[str, Source], what: str) -> tuple[Format, list[Source]] |
     if "train" not in parts:
         return None
     chosen = [parts[part] for part in ORDER if part in parts]
-    formats = {known.name: known for s in chosen if (known := format_by_ending(s.path.name)) is not None}
-    if len(formats) > 1:
+    found = {ending.name: ending for s in chosen if (ending := format_by_ending(s.path.name)) is not None}
+    if len(found) > 1:
         raise InputError(
             f"the files in {what} have different formats: " + ", ".join(f"`{s.path.name}`" for s in chosen),
             hint="convert them to one format first",
         )
-    return next(iter(formats.values())), chosen
-
-
-def formats() -> list[Format]:
-    """Return the known formats: each has a name, endings and a description."""
-    return list(FORMATS)
+    return next(iter(found.values())), chosen
 
 
 def read_graph(path: str | Path, options: ReadOptions | None = None, progress: Progress | None = None) -> Loaded:
@@ -241,13 +209,7 @@ def _sources(path: Path, options: ReadOptions) -> tuple[Format, list[Source]]:
     source = Source.of(path)
     source.size()  # a missing file is told before anything else
     known = given or format_by_ending(path.name) or sniff(source)
-    if known is OPENKE:
-        if source.file_name in (ENTITIES, RELATIONS):
-            raise InputError(
-                f"`{path}` holds names, not triples", hint=f"give `{path.parent}`, or a file such as train2id.txt"
-            )
-        return known, with_names(source)
-    return known, [source]
+    return known, [source] if known.files_with is None else known.files_with(source)
 
 
 def write_graph(graph: KnowledgeGraph, path: str | Path, *, format: str | None = None, force: bool = False) -> None:
@@ -296,7 +258,7 @@ def check_output(path: str | Path, *, format: str | None = None, force: bool = F
     if known is None:
         raise OutputError(
             f"`{target}` has no known ending",
-            hint="choose one of " + ", ".join(e for f in FORMATS if f.write for e in f.endings),
+            hint="choose one of " + ", ".join(e for f in formats() if f.write for e in f.endings),
         )
     if known.write_folder is not None and format_by_ending(target.name) is known:
         raise OutputError(f"`{target}` is one file of several", hint=f"give a folder: `{target.parent}`")

@@ -1,11 +1,8 @@
-"""Does M entail r; also for a million path rules.
-
-Path rules as arrays: the input for entailment by very many mined rules.
-
-Entailment of a rule by rules: what materialisation on canonical instances decides.
+"""Does a set of rules M entail a rule r; also for a million path rules.
 
 M entails r if every graph that is closed under M satisfies r; in other words, if on no graph the
-materialisation of M makes r's body true and leaves its head out.
+materialisation of M makes r's body true and leaves its head out. Materialisation on canonical instances decides it:
+r's body as a graph, its variables as constants that nobody has heard of.
 
 **Theorem.** M entails r if and only if, for every substitution σ of r's variables that r's inequalities
 allow, the materialisation of M on σ(body) contains σ(head). *If:* where σ(body) is part of a materialisation
@@ -20,9 +17,9 @@ these is the start of the same search. Without inequalities in M a single instan
 inequalities r has: those only say which instances count, and if the first one is not allowed (x != x),
 none is and r says nothing.
 
-Entailment by very many rules: bit matrices over the few elements of a canonical instance.
-
-Rules with constants in their heads bring elements into an instance that it did not have, and through them
+**Two provers.** The plain one closes an instance fact by fact, for some hundreds of rules of any shape. The
+compiled one is for very many rules, most of them path rules given as arrays: bit matrices over the few elements of
+an instance. Rules with constants in their heads bring elements into an instance that it did not have, and through them
 everything might follow from everything: thousands of constants, and facts between any two of them. So
 constants are let in only as they are needed:
 
@@ -38,17 +35,16 @@ some tens of them the question is given up as undecided.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from loginfer.errors import InputError, LimitError
-from loginfer.logic.entailment_plain import Instance, PlainProver, Step, derivation, undecided, used_inequalities
 from loginfer.logic.rule import Atom, Constant, Inequality, Rule, Term, Variable
 
 Ids: TypeAlias = npt.NDArray[np.int32]
@@ -59,6 +55,494 @@ NONE = -1
 BOTH, SUBJECT, OBJECT = 0, 1, 2
 # Atoms in a body, at most, of rules that are given as rules.
 LONGEST = 3
+
+
+Prove: TypeAlias = Callable[[Sequence[Atom], Atom], "tuple[Step, ...] | None"]
+
+# From so many rules on it pays to load the compiled kernels.
+MANY_RULES = 256
+
+
+def entails(rules: Iterable[Rule], rule: Rule) -> bool:
+    """Say whether rules entail a rule: on every graph their materialisation satisfies it.
+
+    Parameters
+    ----------
+    rules
+        Datalog rules, with inequalities, constants, types and recursion as they come.
+    rule
+        The rule in question. One whose body cannot be satisfied is entailed by anything.
+
+    See Also
+    --------
+    Entailment : for many questions about the same rules, and for derivations.
+    """
+    return Entailment(rules).entails(rule)
+
+
+class Entailment:
+    """What a set of rules entails.
+
+    Parameters
+    ----------
+    rules
+        The rules.
+    compiled
+        Whether to use compiled kernels; by default from 256 rules on. The answers are the same.
+    """
+
+    def __init__(self, rules: Iterable[Rule], *, compiled: bool | None = None) -> None:
+        program = list(rules)
+        for rule in program:
+            _check(rule)
+        self._size = len(program)
+        self._prover: PlainProver | CompiledProver
+        if compiled or (compiled is None and len(program) >= MANY_RULES):
+            self._prover = CompiledProver(*PathRules.of(program))
+        else:
+            self._prover = PlainProver(program)
+
+    @classmethod
+    def of_table(
+        cls,
+        head: npt.ArrayLike,
+        body: npt.ArrayLike,
+        *,
+        relations: Sequence[str],
+        constants: Sequence[str] = (),
+        variables: npt.ArrayLike | None = None,
+        head_constant: npt.ArrayLike | None = None,
+        end_constant: npt.ArrayLike | None = None,
+        others: Iterable[Rule] = (),
+    ) -> Entailment:
+        """Return what path rules given as arrays entail, together with rules of other shapes.
+
+        Parameters
+        ----------
+        head
+            int[m], the relation of each head, a place in `relations`.
+        body
+            int[m, k], directed relations 2·R + d from one end of the path to the other: d = 0 from subject to
+            object, d = 1 from object to subject; -1 behind the last. Rows without a body are passed over.
+        relations, constants
+            The names; `RDF_TYPE` for the relation of type atoms. A vocabulary will do.
+        variables
+            int[m]: 0 for a head h(X,Y), the path leading from X to Y (the default); 1 for h(X,c) and 2 for
+            h(c,X), the path starting at X.
+        head_constant, end_constant
+            int[m], places in `constants`: c, and the constant at the end of the path; -1 for none.
+        others
+            Rules of any shape.
+        """
+        heads = np.ascontiguousarray(head, dtype=np.int32)
+        size = len(heads)
+
+        def column(values: npt.ArrayLike | None, default: int) -> npt.NDArray[np.int32]:
+            if values is None:
+                return np.full(size, default, dtype=np.int32)
+            return np.ascontiguousarray(values, dtype=np.int32)
+
+        kinds = np.full(size, BOTH, dtype=np.int8) if variables is None else np.asarray(variables, dtype=np.int8)
+        bodies = np.asarray(body, dtype=np.int32)
+        bodies = np.ascontiguousarray(bodies.reshape(size, -1) if size else np.empty((0, 1), dtype=np.int32))
+        paths = PathRules(
+            heads,
+            np.ascontiguousarray(kinds),
+            column(head_constant, NONE),
+            column(end_constant, NONE),
+            bodies,
+            relations,
+            constants,
+        )
+        made = cls.__new__(cls)
+        rest = list(others)
+        for rule in rest:
+            _check(rule)
+        made._size = size + len(rest)
+        made._prover = CompiledProver(paths, rest)
+        return made
+
+    def __len__(self) -> int:
+        return self._size
+
+    def entails(self, rule: Rule) -> bool:
+        """Say whether the rules entail a rule.
+
+        Raises
+        ------
+        LimitError
+            If that depends on too many constants of the rules to be decided.
+        """
+        if self._prover.has_inequalities:
+            return self.counterexample(rule) is None
+        (answer,) = self.entails_heads(rule, [rule.head])
+        if answer is None:
+            raise undecided(rule)
+        return answer
+
+    def entails_heads(self, rule: Rule, heads: Sequence[Atom]) -> list[bool | None]:
+        """Say for each of several heads whether the rules entail the rule with that head instead of its own.
+
+        Without inequalities in the rules, all heads are looked for in one materialisation. None stands for
+        what `entails` would not decide.
+        """
+        _check(rule)
+        variants = [rule if head is rule.head else Rule(rule.body, head) for head in heads]
+        if self._prover.has_inequalities:
+            return [self._decided(variant) for variant in variants]
+        instance = Instance.of(rule)
+        if instance is None:
+            return [True] * len(heads)
+        return self._prover.holds(instance.facts, heads)
+
+    def _decided(self, rule: Rule) -> bool | None:
+        try:
+            return self.counterexample(rule) is None
+        except LimitError:
+            return None
+
+    def counterexample(self, rule: Rule) -> Instance | None:
+        """Return an instance of a rule's body on which its head does not follow; None if it is entailed."""
+        return _failing(rule, self._prover.derive)
+
+    def derivation(self, rule: Rule) -> tuple[Step, ...] | None:
+        """Return how the head follows from the body, its variables all different; None if it is not entailed.
+
+        There is no step if the head is part of the body or the body cannot be satisfied, and a single one
+        where that is enough. Where variables are identified, the derivation may be another one:
+        `counterexample` has looked at those too.
+        """
+        if self._prover.has_inequalities and self.counterexample(rule) is not None:
+            return None
+        _check(rule)
+        instance = Instance.of(rule)
+        if instance is None or instance.goal in instance.facts:
+            return ()
+        step = self._prover.one_step(instance.facts, instance.goal)
+        return (step,) if step else self._prover.derive(instance.facts, instance.goal)
+
+    def one_step(self, rule: Rule) -> bool:
+        """Say whether the head follows from the body by a single application of a single rule.
+
+        Where inequalities make several instances necessary, each may need another rule. A head that is part
+        of the body follows as well.
+        """
+
+        def prove(facts: Sequence[Atom], goal: Atom) -> tuple[Step, ...] | None:
+            step = self._prover.one_step(facts, goal)
+            return None if step is None else (step,)
+
+        return _failing(rule, prove) is None
+
+
+def _failing(rule: Rule, prove: Prove) -> Instance | None:
+    """Return the first canonical instance without a derivation; see the top of this file."""
+    _check(rule)
+    first = Instance.of(rule)
+    waiting = [] if first is None else [first]
+    seen = {first}
+    while waiting:
+        instance = waiting.pop()
+        facts, goal = instance.facts, instance.goal
+        if goal in facts:
+            continue
+        steps = prove(facts, goal)
+        if steps is None:
+            return instance
+        for left, right in used_inequalities(steps):
+            merged = instance.identified(left, right)
+            if merged is not None and merged not in seen:
+                seen.add(merged)
+                waiting.append(merged)
+    return None
+
+
+def _check(rule: Rule) -> None:
+    if not isinstance(rule, Rule):
+        raise InputError(f"`{rule}` is not a rule", hint="parse_rule makes one from its text")
+    if rule.negations:
+        raise InputError(
+            f"entailment is for rules without negation, not for `{rule}`",
+            hint="the test by canonical instances is not complete for negation as failure",
+        )
+
+
+# -- canonical instances and derivations ---------------------------------------------------------
+
+
+class Step(NamedTuple):
+    """One step of a derivation: a rule, what it was applied to, and what it concludes.
+
+    Parameters
+    ----------
+    rule
+        The rule.
+    premises
+        The atoms of its body, in their order, with the terms of the canonical instance.
+    conclusion
+        Its head, likewise.
+    """
+
+    rule: Rule
+    premises: tuple[Atom, ...]
+    conclusion: Atom
+
+    def __str__(self) -> str:
+        premises = ", ".join(map(str, self.premises))
+        return f"{premises} -> {self.conclusion}  by  {self.rule}"
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A canonical instance of a rule.
+
+    A frozen variable is the variable itself: it differs from every constant and every other variable, and a
+    derivation reads as the rule does. Variables that are identified are replaced by the first of them, or by
+    the constant they are identified with.
+
+    Parameters
+    ----------
+    rule
+        The rule.
+    names
+        For each of `rule.variables` the term that stands for it.
+    """
+
+    rule: Rule
+    names: tuple[Term, ...]
+
+    @classmethod
+    def of(cls, rule: Rule) -> Instance | None:
+        """Return the instance in which all variables differ; None if the body cannot be satisfied."""
+        return cls(rule, rule.variables)._allowed()
+
+    def identified(self, left: Term, right: Term) -> Instance | None:
+        """Return the instance in which two terms are one, if that and the rule's inequalities allow it."""
+        if isinstance(left, Constant) and isinstance(right, Constant):
+            return None
+        if isinstance(right, Constant) or (
+            isinstance(left, Variable) and self.names.index(right) < self.names.index(left)
+        ):
+            left, right = right, left
+        return Instance(self.rule, tuple(left if name == right else name for name in self.names))._allowed()
+
+    def _allowed(self) -> Instance | None:
+        if self.rule.inequalities:
+            names = self._renaming()
+            for part in self.rule.inequalities:
+                left, right = part.rename(names).terms
+                if left == right:
+                    return None
+        return self
+
+    def _renaming(self) -> dict[Term, Term]:
+        return dict(zip(self.rule.variables, self.names, strict=True))
+
+    @property
+    def facts(self) -> tuple[Atom, ...]:
+        """The body without its inequalities; each atom once."""
+        if self.names == self.rule.variables:
+            return tuple(dict.fromkeys(self.rule.atoms))
+        names = self._renaming()
+        return tuple(dict.fromkeys(atom.rename(names) for atom in self.rule.atoms))
+
+    @property
+    def goal(self) -> Atom:
+        """The head."""
+        return self.rule.head.rename(self._renaming())
+
+    @property
+    def identifications(self) -> dict[Variable, Term]:
+        """The variables that another term stands for."""
+        pairs = zip(self.rule.variables, self.names, strict=True)
+        return {variable: name for variable, name in pairs if variable != name}
+
+
+def used_inequalities(steps: tuple[Step, ...]) -> list[tuple[Term, Term]]:
+    """Return the pairs of terms that the inequalities of a derivation need to be different."""
+    found: dict[tuple[Term, Term], None] = {}
+    for rule, premises, _ in steps:
+        if not rule.inequalities:
+            continue
+        names: dict[Term, Term] = {}
+        for atom, premise in zip(rule.atoms, premises, strict=True):
+            names.update(zip(atom.terms, premise.terms, strict=True))
+        for part in rule.inequalities:
+            left, right = part.rename(names).terms
+            if (right, left) not in found:
+                found[left, right] = None
+    return list(found)
+
+
+def undecided(what: Rule | Atom) -> LimitError:
+    """Return what to say where constants that are let in one after the other do not come to an end."""
+    return LimitError(
+        f"whether `{what}` follows depends on too many constants of the rules to be decided",
+        hint="leave out the rules with constants, or those of low confidence",
+    )
+
+
+# -- the plain prover ------------------------------------------------------------------------------
+
+# Facts that one materialisation may have.
+MANY_FACTS = 500_000
+
+
+class PlainProver:
+    """Derives what follows from a set of facts by rules.
+
+    Parameters
+    ----------
+    rules
+        The rules.
+    """
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self.rules = [rule for rule in rules if _satisfiable(rule)]
+        self.has_inequalities = any(rule.inequalities for rule in self.rules)
+        self._ground = [rule for rule in self.rules if not rule.atoms]
+        self._by_relation: dict[str, list[tuple[Rule, int]]] = defaultdict(list)
+        for rule in self.rules:
+            for place, atom in enumerate(rule.atoms):
+                self._by_relation[str(atom.relation)].append((rule, place))
+
+    def derive(self, facts: Sequence[Atom], goal: Atom) -> tuple[Step, ...] | None:
+        """Return the steps that lead to a goal, or None if it does not follow."""
+        known = self._close(facts, {goal})
+        return derivation(known, goal) if goal in known else None
+
+    def holds(self, facts: Sequence[Atom], goals: Sequence[Atom]) -> list[bool | None]:
+        """Return which goals follow; None, which this prover never says, stands for undecided."""
+        known = self._close(facts, set(goals))
+        return [goal in known for goal in goals]
+
+    def one_step(self, facts: Sequence[Atom], goal: Atom) -> Step | None:
+        """Return a step that concludes the goal from the facts alone."""
+        index = _Index()
+        for fact in facts:
+            index.add(fact)
+        for rule in self.rules:
+            if rule.head.relation != goal.relation:
+                continue
+            names = _matched(rule.head, goal, {})
+            for found in () if names is None else index.joined(rule, names):
+                return _step(rule, found)
+        return None
+
+    def _close(self, facts: Iterable[Atom], goals: set[Atom]) -> dict[Atom, Step | None]:
+        """Return what follows until all goals do, with the reason; None for what was given."""
+        known: dict[Atom, Step | None] = dict.fromkeys(facts)
+        index = _Index()
+        missing = goals.difference(known)
+        waiting = deque(known)
+        fresh = [_step(rule, {}) for rule in self._ground]
+        while missing:
+            for step in fresh:
+                if step.conclusion not in known:
+                    known[step.conclusion] = step
+                    missing.discard(step.conclusion)
+                    waiting.append(step.conclusion)
+            if not waiting:
+                break
+            if len(known) > MANY_FACTS:
+                raise LimitError(
+                    f"more than {MANY_FACTS:,} facts follow from the body of the rule",
+                    hint="rules with constants in their heads do that; leave out those that are not needed",
+                )
+            fact = waiting.popleft()
+            index.add(fact)
+            fresh = self._consequences(fact, index)
+        return known
+
+    def _consequences(self, fact: Atom, index: _Index) -> list[Step]:
+        """Return the steps that use a fact and others that were looked at before."""
+        found = []
+        for rule, place in self._by_relation.get(str(fact.relation), ()):
+            names = _matched(rule.atoms[place], fact, {})
+            if names is not None:
+                found += [_step(rule, names) for names in index.joined(rule, names, without=place)]
+        return found
+
+
+class _Index:
+    """Facts by relation, and by relation and one end."""
+
+    def __init__(self) -> None:
+        self._facts: dict[object, list[Atom]] = defaultdict(list)
+
+    def add(self, fact: Atom) -> None:
+        self._facts[fact.relation].append(fact)
+        self._facts[fact.relation, 0, fact.subject].append(fact)
+        self._facts[fact.relation, 1, fact.object].append(fact)
+
+    def _candidates(self, atom: Atom, names: dict[Term, Term]) -> list[Atom]:
+        key: object = atom.relation
+        for side, term in enumerate(atom.terms):
+            if not isinstance(term, Variable) or term in names:
+                key = (atom.relation, side, names.get(term, term))
+                break
+        return self._facts.get(key, [])
+
+    def joined(
+        self, rule: Rule, names: dict[Term, Term], place: int = 0, without: int = -1
+    ) -> Iterator[dict[Term, Term]]:
+        """Yield the ways to make a rule's body true that agree with `names`."""
+        if place == len(rule.atoms):
+            if all(names.get(p.left, p.left) != names.get(p.right, p.right) for p in rule.inequalities):
+                yield names
+        elif place == without:
+            yield from self.joined(rule, names, place + 1, without)
+        else:
+            atom = rule.atoms[place]
+            for fact in self._candidates(atom, names):
+                more = _matched(atom, fact, names)
+                if more is not None:
+                    yield from self.joined(rule, more, place + 1, without)
+
+
+def _matched(atom: Atom, fact: Atom, names: dict[Term, Term]) -> dict[Term, Term] | None:
+    """Return the names under which an atom is a fact of its relation."""
+    for term, value in zip(atom.terms, fact.terms, strict=True):
+        if not isinstance(term, Variable):
+            if term != value:
+                return None
+        elif names.get(term, value) != value:
+            return None
+        elif term not in names:
+            names = {**names, term: value}
+    return names
+
+
+def _step(rule: Rule, names: dict[Term, Term]) -> Step:
+    return Step(rule, tuple(atom.rename(names) for atom in rule.atoms), rule.head.rename(names))
+
+
+def _satisfiable(rule: Rule) -> bool:
+    return all(part.left != part.right for part in rule.inequalities)
+
+
+def derivation(known: dict[Atom, Step | None], goal: Atom) -> tuple[Step, ...]:
+    """Return the steps that lead to a goal, those first that others need.
+
+    Parameters
+    ----------
+    known
+        Facts in the order in which they were derived, with the reason for each.
+    goal
+        One of them.
+    """
+    needed: dict[Atom, Step] = {}
+    waiting = [goal]
+    while waiting:
+        fact = waiting.pop()
+        step = known[fact]
+        if step is not None and fact not in needed:
+            needed[fact] = step
+            waiting += step.premises
+    return tuple(step for fact in known if (step := needed.get(fact)) is not None)
+
+
+# -- path rules as arrays --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -209,227 +693,7 @@ def _walk(rule: Rule, start: Variable, last: Term | None) -> tuple[list[tuple[st
     return path, here
 
 
-Prove: TypeAlias = Callable[[Sequence[Atom], Atom], "tuple[Step, ...] | None"]
-
-# From so many rules on it pays to load the compiled kernels.
-MANY_RULES = 256
-
-
-class _Prover(Protocol):
-    has_inequalities: bool
-
-    def derive(self, facts: Sequence[Atom], goal: Atom) -> tuple[Step, ...] | None: ...
-
-    def holds(self, facts: Sequence[Atom], goals: Sequence[Atom]) -> list[bool | None]: ...
-
-    def one_step(self, facts: Sequence[Atom], goal: Atom) -> Step | None: ...
-
-
-def entails(rules: Iterable[Rule], rule: Rule) -> bool:
-    """Say whether rules entail a rule: on every graph their materialisation satisfies it.
-
-    Parameters
-    ----------
-    rules
-        Datalog rules, with inequalities, constants, types and recursion as they come.
-    rule
-        The rule in question. One whose body cannot be satisfied is entailed by anything.
-
-    See Also
-    --------
-    Entailment : for many questions about the same rules, and for derivations.
-    """
-    return Entailment(rules).entails(rule)
-
-
-class Entailment:
-    """What a set of rules entails.
-
-    Parameters
-    ----------
-    rules
-        The rules.
-    compiled
-        Whether to use compiled kernels; by default from 256 rules on. The answers are the same.
-    """
-
-    def __init__(self, rules: Iterable[Rule], *, compiled: bool | None = None) -> None:
-        program = list(rules)
-        for rule in program:
-            _check(rule)
-        self._size = len(program)
-        self._prover: _Prover
-        if compiled or (compiled is None and len(program) >= MANY_RULES):
-            self._prover = CompiledProver(*PathRules.of(program))
-        else:
-            self._prover = PlainProver(program)
-
-    @classmethod
-    def of_table(
-        cls,
-        head: npt.ArrayLike,
-        body: npt.ArrayLike,
-        *,
-        relations: Sequence[str],
-        constants: Sequence[str] = (),
-        variables: npt.ArrayLike | None = None,
-        head_constant: npt.ArrayLike | None = None,
-        end_constant: npt.ArrayLike | None = None,
-        others: Iterable[Rule] = (),
-    ) -> Entailment:
-        """Return what path rules given as arrays entail, together with rules of other shapes.
-
-        Parameters
-        ----------
-        head
-            int[m], the relation of each head, a place in `relations`.
-        body
-            int[m, k], directed relations 2·R + d from one end of the path to the other: d = 0 from subject to
-            object, d = 1 from object to subject; -1 behind the last. Rows without a body are passed over.
-        relations, constants
-            The names; `RDF_TYPE` for the relation of type atoms. A vocabulary will do.
-        variables
-            int[m]: 0 for a head h(X,Y), the path leading from X to Y (the default); 1 for h(X,c) and 2 for
-            h(c,X), the path starting at X.
-        head_constant, end_constant
-            int[m], places in `constants`: c, and the constant at the end of the path; -1 for none.
-        others
-            Rules of any shape.
-        """
-        heads = np.ascontiguousarray(head, dtype=np.int32)
-        size = len(heads)
-
-        def column(values: npt.ArrayLike | None, default: int) -> npt.NDArray[np.int32]:
-            if values is None:
-                return np.full(size, default, dtype=np.int32)
-            return np.ascontiguousarray(values, dtype=np.int32)
-
-        kinds = np.full(size, BOTH, dtype=np.int8) if variables is None else np.asarray(variables, dtype=np.int8)
-        bodies = np.asarray(body, dtype=np.int32)
-        bodies = np.ascontiguousarray(bodies.reshape(size, -1) if size else np.empty((0, 1), dtype=np.int32))
-        paths = PathRules(
-            heads,
-            np.ascontiguousarray(kinds),
-            column(head_constant, NONE),
-            column(end_constant, NONE),
-            bodies,
-            relations,
-            constants,
-        )
-        made = cls.__new__(cls)
-        rest = list(others)
-        for rule in rest:
-            _check(rule)
-        made._size = size + len(rest)
-        made._prover = CompiledProver(paths, rest)
-        return made
-
-    def __len__(self) -> int:
-        return self._size
-
-    def entails(self, rule: Rule) -> bool:
-        """Say whether the rules entail a rule.
-
-        Raises
-        ------
-        LimitError
-            If that depends on too many constants of the rules to be decided.
-        """
-        if self._prover.has_inequalities:
-            return self.counterexample(rule) is None
-        (answer,) = self.entails_heads(rule, [rule.head])
-        if answer is None:
-            raise undecided(rule)
-        return answer
-
-    def entails_heads(self, rule: Rule, heads: Sequence[Atom]) -> list[bool | None]:
-        """Say for each of several heads whether the rules entail the rule with that head instead of its own.
-
-        Without inequalities in the rules, all heads are looked for in one materialisation. None stands for
-        what `entails` would not decide.
-        """
-        _check(rule)
-        variants = [rule if head is rule.head else Rule(rule.body, head) for head in heads]
-        if self._prover.has_inequalities:
-            return [self._decided(variant) for variant in variants]
-        instance = Instance.of(rule)
-        if instance is None:
-            return [True] * len(heads)
-        return self._prover.holds(instance.facts, heads)
-
-    def _decided(self, rule: Rule) -> bool | None:
-        try:
-            return self.counterexample(rule) is None
-        except LimitError:
-            return None
-
-    def counterexample(self, rule: Rule) -> Instance | None:
-        """Return an instance of a rule's body on which its head does not follow; None if it is entailed."""
-        _check(rule)
-        return _failing(rule, self._prover.derive)
-
-    def derivation(self, rule: Rule) -> tuple[Step, ...] | None:
-        """Return how the head follows from the body, its variables all different; None if it is not entailed.
-
-        There is no step if the head is part of the body or the body cannot be satisfied, and a single one
-        where that is enough. Where variables are identified, the derivation may be another one:
-        `counterexample` has looked at those too.
-        """
-        if self._prover.has_inequalities and self.counterexample(rule) is not None:
-            return None
-        _check(rule)
-        instance = Instance.of(rule)
-        if instance is None or instance.goal in instance.facts:
-            return ()
-        step = self._prover.one_step(instance.facts, instance.goal)
-        return (step,) if step else self._prover.derive(instance.facts, instance.goal)
-
-    def one_step(self, rule: Rule) -> bool:
-        """Say whether the head follows from the body by a single application of a single rule.
-
-        Where inequalities make several instances necessary, each may need another rule. A head that is part
-        of the body follows as well.
-        """
-
-        def prove(facts: Sequence[Atom], goal: Atom) -> tuple[Step, ...] | None:
-            step = self._prover.one_step(facts, goal)
-            return None if step is None else (step,)
-
-        _check(rule)
-        return _failing(rule, prove) is None
-
-
-def _failing(rule: Rule, prove: Prove) -> Instance | None:
-    """Return the first canonical instance without a derivation; see the top of this file."""
-    _check(rule)
-    first = Instance.of(rule)
-    waiting = [] if first is None else [first]
-    seen = {first}
-    while waiting:
-        instance = waiting.pop()
-        facts, goal = instance.facts, instance.goal
-        if goal in facts:
-            continue
-        steps = prove(facts, goal)
-        if steps is None:
-            return instance
-        for left, right in used_inequalities(steps):
-            merged = instance.identified(left, right)
-            if merged is not None and merged not in seen:
-                seen.add(merged)
-                waiting.append(merged)
-    return None
-
-
-def _check(rule: Rule) -> None:
-    if not isinstance(rule, Rule):
-        raise InputError(f"`{rule}` is not a rule", hint="parse_rule makes one from its text")
-    if rule.negations:
-        raise InputError(
-            f"entailment is for rules without negation, not for `{rule}`",
-            hint="the test by canonical instances is not complete for negation as failure",
-        )
-
+# -- the compiled prover ---------------------------------------------------------------------------
 
 # A fact: relation, subject, object.
 Fact: TypeAlias = tuple[int, int, int]

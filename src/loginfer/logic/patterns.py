@@ -1,12 +1,12 @@
-"""Named patterns and their instances.
+"""Inference patterns that have a name, and the instances of a pattern.
 
-Inference patterns by name: the seven of the paper's Table 1, and some of the literature that followed.
-
-The instances of a pattern: rules with predicates in the places of its templates.
+The names are those of the seven patterns in the paper's Table 1, and of some of the literature that followed;
+`register_pattern` adds others. An instance is a rule with predicates in the places of a pattern's templates.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
@@ -51,22 +51,45 @@ SHORT_NAMES: dict[str, str] = {
     "trian": "triangle",
     "diam": "diamond",
 }
-_FURTHER_SHORT = {"shier": "super-hierarchy", "nmhier": "nonmonotonic-hierarchy"}
+
+# Every pattern that has a name, and the names by their short forms.
+_PATTERNS: dict[str, str] = _TEXTS | _FURTHER
+_NAMES = SHORT_NAMES | {"shier": "super-hierarchy", "nmhier": "nonmonotonic-hierarchy"}
+
+
+def register_pattern(name: str, text: str, *, short: str | None = None) -> Pattern:
+    """Give a pattern a name by which it can be asked for everywhere.
+
+    Parameters
+    ----------
+    name, short
+        Small letters, digits and dashes; no other pattern may be called so.
+    text
+        The pattern, such as `(x,_R,y), (y,_S,z) -> (x,_T,z)`.
+    """
+    found = arrow.parse_pattern(text, name=name)
+    for new in filter(None, (name, short)):
+        if not re.fullmatch(r"[a-z][a-z0-9-]*", new) or new in _PATTERNS or new in _NAMES:
+            raise InputError(f"`{new}` cannot be the name of a new pattern", hint="choose another name")
+    _PATTERNS[name] = text
+    if short is not None:
+        _NAMES[short] = name
+    return found
 
 
 @cache
 def _named(name: str) -> Pattern:
-    return arrow.parse_pattern((_TEXTS | _FURTHER)[name], name=name)
+    return arrow.parse_pattern(_PATTERNS[name], name=name)
 
 
 def patterns() -> tuple[Pattern, ...]:
     """Return the seven patterns in the order of Table 1."""
-    return tuple(_named(name) for name in PATTERN_NAMES)
+    return tuple(map(_named, PATTERN_NAMES))
 
 
 def all_patterns() -> tuple[Pattern, ...]:
     """Return every pattern that has a name: the seven of Table 1, then the others."""
-    return tuple(_named(name) for name in (*PATTERN_NAMES, *FURTHER_NAMES))
+    return tuple(map(_named, _PATTERNS))
 
 
 def pattern_named(name: str) -> Pattern:
@@ -78,10 +101,9 @@ def pattern_named(name: str) -> Pattern:
         With the nearest names.
     """
     wanted = name.strip().casefold()
-    short = SHORT_NAMES | _FURTHER_SHORT
-    wanted = short.get(wanted, wanted)
-    if wanted not in (*PATTERN_NAMES, *FURTHER_NAMES):
-        raise UnknownNameError("pattern", name.strip(), [*PATTERN_NAMES, *FURTHER_NAMES, *short])
+    wanted = _NAMES.get(wanted, wanted)
+    if wanted not in _PATTERNS:
+        raise UnknownNameError("pattern", name.strip(), [*_PATTERNS, *_NAMES])
     return _named(wanted)
 
 

@@ -1,12 +1,7 @@
-"""Terms, atoms, rules, patterns; how notebooks show them.
+"""The rule language of section 2.3, without any data: terms, atoms, rules and patterns.
 
-What stands in an atom: variables, constants, templates, and how their names are written.
-
-Atoms, rules and patterns: the rule language of section 2.3, without any data.
-
-A rule with what a miner says about it.
-
-Rules and patterns as HTML: variables, relations and constants set off, full names where one points at.
+Also here: a rule with what a miner says about it, and rules and patterns as HTML for notebooks, with variables,
+relations and constants set off and full names where one points at.
 """
 
 from __future__ import annotations
@@ -110,8 +105,24 @@ def quote(name: str) -> str:
     return "<" + "".join(_ESCAPES.get(c, c) for c in name) + ">"
 
 
+class _Part:
+    """What the parts of a clause share; each has two `terms`."""
+
+    __slots__ = ()
+
+    @property
+    def terms(self) -> tuple[Term, Term]:
+        """Both terms."""
+        raise NotImplementedError
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The distinct variables in the order of the terms; existential ones of a negation included."""
+        return tuple(dict.fromkeys(t for t in self.terms if isinstance(t, Variable)))
+
+
 @dataclass(frozen=True, slots=True)
-class Atom:
+class Atom(_Part):
     """(d1, R, d2) or (d, type, t).
 
     A type atom has `RDF_TYPE` as its relation and the type as a constant (or, in a pattern, a type
@@ -142,11 +153,6 @@ class Atom:
         return (self.subject, self.object)
 
     @property
-    def variables(self) -> tuple[Variable, ...]:
-        """The distinct variables, subject first."""
-        return _variables(self.terms)
-
-    @property
     def templates(self) -> tuple[Template, ...]:
         """The templates of a pattern's atom: a relation template or a type template."""
         return tuple(p for p in (self.relation, self.object) if isinstance(p, Template))
@@ -164,7 +170,7 @@ class Atom:
 
 
 @dataclass(frozen=True, slots=True)
-class Inequality:
+class Inequality(_Part):
     """(d1 ≠ d2)."""
 
     left: Term
@@ -174,11 +180,6 @@ class Inequality:
     def terms(self) -> tuple[Term, Term]:
         """Both sides."""
         return (self.left, self.right)
-
-    @property
-    def variables(self) -> tuple[Variable, ...]:
-        """The distinct variables, left first."""
-        return _variables(self.terms)
 
     @property
     def templates(self) -> tuple[Template, ...]:
@@ -194,7 +195,7 @@ class Inequality:
 
 
 @dataclass(frozen=True, slots=True)
-class Negation:
+class Negation(_Part):
     """not (d1, R, d2): negation as failure.
 
     A variable that no atom of the rule's body has is existential inside: `not (y,S,z)` says that there is
@@ -207,11 +208,6 @@ class Negation:
     def terms(self) -> tuple[Term, Term]:
         """Subject and object of the atom."""
         return self.atom.terms
-
-    @property
-    def variables(self) -> tuple[Variable, ...]:
-        """The distinct variables, subject first, existential ones included."""
-        return self.atom.variables
 
     @property
     def templates(self) -> tuple[Template, ...]:
@@ -404,10 +400,6 @@ class Pattern(_Clause):
     def is_type_template(self, template: Template) -> bool:
         """Whether a template stands for a type."""
         return any(atom.object == template for atom in self)
-
-
-def _variables(terms: Iterable[Term]) -> tuple[Variable, ...]:
-    return tuple(dict.fromkeys(t for t in terms if isinstance(t, Variable)))
 
 
 @dataclass(frozen=True, slots=True)

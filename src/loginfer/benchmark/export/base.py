@@ -347,11 +347,10 @@ def write_text(path: Path, text: str) -> None:
 
 def write_named_sets(job: Job, texts: Texts, *, empty: bool = True) -> None:
     """Write every set as lines of subject, relation and object between tabs; perhaps without empty ones."""
-    from loginfer.kg.formats.scan import joined
     from loginfer.kg.formats.tsv import write_lines
 
-    entities = joined([text.encode() for text in texts.entities])
-    relations = joined([text.encode() for text in texts.relations])
+    entities = [text.encode() for text in texts.entities]
+    relations = [text.encode() for text in texts.relations]
     for role, triples in job.sets():
         if empty or len(triples):
             with (job.folder / text_file(role)).open("wb") as stream:

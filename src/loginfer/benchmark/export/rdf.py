@@ -44,18 +44,16 @@ Names that are no IRIs stand behind `urn:loginfer:`, percent-encoded; `read_expo
 
 def write(job: Job) -> Written:
     """Write N-Triples."""
-    from loginfer.kg.formats.scan import joined
     from loginfer.kg.formats.tsv import write_lines
 
     graph = job.benchmark.graph
-    entities = joined(_terms(list(graph.entities)))
-    terms = _terms(list(graph.relations))
+    entities = _terms(list(graph.entities))
+    relations = _terms(list(graph.relations))
     for i, name in enumerate(graph.relations):
         if i == graph.type_relation:
-            terms[i] = f"<{RDF_TYPE}>".encode()
+            relations[i] = f"<{RDF_TYPE}>".encode()
         elif name == RDF_TYPE:
-            terms[i] = _encoded(name)
-    relations = joined(terms)
+            relations[i] = _encoded(name)
     for role, triples in job.sets():
         with (job.folder / FORMAT.file_of(role)).open("wb") as stream:
             write_lines(stream, triples, (entities, relations, entities), b" ", b" .\n")

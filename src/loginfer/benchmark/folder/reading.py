@@ -42,9 +42,9 @@ from loginfer.benchmark.recipe import Recipe
 from loginfer.errors import InputError, LogInferError
 from loginfer.files import interrupted, reading
 from loginfer.kg import RDF_TYPE, TYPE_NAMES, KnowledgeGraph, Triples, Vocabulary, sorted_unique
+from loginfer.kg.formats import tsv
 from loginfer.kg.formats.base import ReadOptions, Source, check_text
 from loginfer.kg.formats.scan import GraphBuilder
-from loginfer.kg.formats.tsv import TSV
 from loginfer.kg.graph import TripleKeys
 from loginfer.logic.rule import Rule
 
@@ -510,7 +510,7 @@ class _Collector(GraphBuilder):
         first_line = self._line
         self._open(path.name, role)
         try:
-            TSV.read([source], self, ReadOptions(), None)
+            tsv.FORMAT.read([source], self, ReadOptions(), None)
         finally:
             self._close(self._line - first_line)
 

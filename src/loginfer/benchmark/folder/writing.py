@@ -214,9 +214,7 @@ def _write_graph(graph: KnowledgeGraph, stream: BinaryIO | io.RawIOBase) -> None
 def _write_lines(graph: KnowledgeGraph, triples: Triples, stream: BinaryIO | io.RawIOBase) -> None:
     from loginfer.kg.formats.tsv import write_lines
 
-    entities = (graph.entities.data, graph.entities.offsets)
-    relations = (graph.relations.data, graph.relations.offsets)
-    write_lines(stream, triples, (entities, relations, entities), b"\t", b"\n")  # type: ignore[arg-type]
+    write_lines(stream, triples, (graph.entities, graph.relations, graph.entities), b"\t", b"\n")  # type: ignore[arg-type]
 
 
 def _write_names(vocabulary: Vocabulary, ids: Any, stream: io.RawIOBase) -> None:

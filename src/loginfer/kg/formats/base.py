@@ -13,13 +13,16 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import importlib
 import io
+import pkgutil
 import stat
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, Literal, cast
 
@@ -121,6 +124,16 @@ class Format:
         Writes a graph to a new folder, for formats of several files.
     builder
         Makes the builder for a graph in this format; its argument says whether bad lines are skipped.
+    looks_like
+        Says by a file's first bytes and its first line that is no comment whether it has this format.
+    files_with
+        For a format of several files: the files that belong to one of them.
+    files_in
+        Likewise, the files of a graph among those in a folder, by name; None if there is none.
+    files
+        The names of those files, for messages.
+    rank
+        Where the format stands in lists. Files without a known ending are tried on the last ones first.
     """
 
     name: str
@@ -130,7 +143,38 @@ class Format:
     write: Callable[[KnowledgeGraph, BinaryIO], None] | None = None
     write_folder: Callable[[KnowledgeGraph, Path], None] | None = None
     builder: Callable[[bool], GraphBuilder] = plain_builder
+    looks_like: Callable[[bytes, str], bool] = lambda head, line: False
+    files_with: Callable[[Source], list[Source]] | None = None
+    files_in: Callable[[Mapping[str, Source]], list[Source] | None] | None = None
+    files: str = ""
+    rank: int = 100
 
+
+_FORMATS: list[Format] = []
+
+
+def register_format(new: Format) -> Format:
+    """Let graphs be read and written in one more format; the files of this folder do, and anybody may."""
+    _FORMATS.append(new)
+    return new
+
+
+def formats() -> list[Format]:
+    """Return the known formats: each has a name, endings and a description."""
+    _load_formats()
+    return sorted(_FORMATS, key=lambda known: known.rank)
+
+
+@cache
+def _load_formats() -> None:
+    """Let the files of this folder register themselves; the scanner, which loads Numba, is no format."""
+    for _, name, _ in pkgutil.iter_modules([str(Path(__file__).parent)]):
+        if name != "scan":
+            importlib.import_module(f"loginfer.kg.formats.{name}")
+
+
+# The parts of a split data set, in the order in which they are read, by the names people give them.
+PARTS = {"train": "train", "valid": "valid", "validation": "valid", "dev": "valid", "test": "test"}
 
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 _MAGIC = {

@@ -1,6 +1,4 @@
-"""N-Triples.
-
-Names of a graph as terms of RDF, and back, without loss.
+"""N-Triples: RDF, one statement a line, and how names of a graph become terms of RDF and back without loss.
 
 | name in the graph                         | term in N-Triples            | where              |
 |-------------------------------------------|------------------------------|--------------------|
@@ -11,27 +9,24 @@ Names of a graph as terms of RDF, and back, without loss.
 
 Behind `urn:loginfer:` stands the name's UTF-8 with percent-encoding. A name that itself begins so is
 encoded too, hence what was written is read back as it was, whatever it is.
-
-N-Triples: RDF, one statement a line.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import quote, unquote_to_bytes
 
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.kg.formats.base import Format, ReadOptions, Source
+from loginfer.kg.formats.base import Format, ReadOptions, Source, register_format
 from loginfer.kg.formats.tsv import text_chunks, write_lines
-from loginfer.kg.graph import TripleKeys
 from loginfer.progress import Progress
 
 if TYPE_CHECKING:
-    from loginfer.kg.formats.scan import GraphBuilder, NameSpans, NameTable
+    from loginfer.kg.formats.scan import GraphBuilder, NameTable
     from loginfer.kg.graph import KnowledgeGraph
     from loginfer.kg.vocabulary import Vocabulary
 
@@ -137,7 +132,6 @@ def read(sources: Sequence[Source], builder: GraphBuilder, options: ReadOptions,
     """Read N-Triples: plain lines by the compiled scanner, all others by pyoxigraph."""
     from loginfer.kg.formats.scan import scan_ntriples
 
-    nothing = np.zeros(0, dtype=np.int64)
     for source in sources:
         builder.begin(source.name)
         for data, begin, end in text_chunks(source, progress):
@@ -148,7 +142,7 @@ def read(sources: Sequence[Source], builder: GraphBuilder, options: ReadOptions,
             ) -> None:
                 others.extend((line, data[place:end].tobytes()) for line, _, end, place in bad.tolist())
 
-            builder.scan(scan_ntriples, data, begin, end, nothing, keep)
+            builder.scan(scan_ntriples, data, begin, end, keep)
             for start in range(0, len(others), ASK_AT_ONCE):
                 _read_others(others[start : start + ASK_AT_ONCE], builder)
 
@@ -195,121 +189,94 @@ def scan_statements(statements: Iterable[bytes], builder: GraphBuilder) -> None:
         line = data[bad[0, 3] : bad[0, 2]].tobytes().decode(errors="replace")
         raise ValueError(f"expected subject, predicate, object and a full stop, found {line!r}")
 
-    builder.scan(scan_ntriples, data, 0, end, np.zeros(0, dtype=np.int64), refuse, counted=False)
+    builder.scan(scan_ntriples, data, 0, end, refuse, counted=False)
 
 
-def _meaning(table: NameTable) -> NameSpans:
-    """Say which names the terms in a table mean; the doubtful ones are put to pyoxigraph."""
-    from loginfer.kg.formats.scan import ASK, BRACKETED, PADDING, NameSpans, joined, plain_terms, shown
+def _meaning(table: NameTable) -> tuple[Any, dict[int, str]]:
+    """Return the names that the terms in a table mean; the doubtful ones are put to pyoxigraph."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
 
-    starts, ends = table.starts, table.ends
+    from loginfer.kg.formats.scan import ASK, BRACKETED, shown, term_kinds
+
+    terms = table.to_arrow()
     kinds = np.empty(table.count, dtype=np.uint8)
-    plain_terms(table.data, starts, ends, kinds)
-    ours = np.flatnonzero((kinds == BRACKETED) & _starts_with(table, f"<{PREFIX}".encode()))
-    asked = np.flatnonzero(kinds == ASK)
-    starts[kinds == BRACKETED] += 1
-    ends[kinds == BRACKETED] -= 1
-    if not len(ours) and not len(asked):
-        return NameSpans(table.data, starts, ends)
-    names = [decoded(table.name(i)[1:-1].decode()).encode() for i in ours.tolist()]
+    term_kinds(table.data, table.offsets, True, kinds)
+    names = pc.if_else(pa.array(kinds == BRACKETED), pc.binary_slice(terms, 1, -1), terms)
+    ours = (kinds == BRACKETED) & pc.starts_with(names, PREFIX).to_numpy(zero_copy_only=False)
+    others = {i: decoded(names[i].as_py().decode()).encode() for i in np.flatnonzero(ours).tolist()}
     problems: dict[int, str] = {}
+    asked = np.flatnonzero(kinds == ASK).tolist()
     for first in range(0, len(asked), ASK_AT_ONCE):
-        ids = asked[first : first + ASK_AT_ONCE].tolist()
+        ids = asked[first : first + ASK_AT_ONCE]
         texts = [table.name(i) for i in ids]
         for i, text, name in zip(ids, texts, names_of_texts(texts), strict=True):
             if isinstance(name, SyntaxError):
                 problems[i] = f"`{shown(text)}` is no RDF term: {name}"
-                names.append(b"")
-            else:
-                names.append(name.encode())
-    extra, offsets = joined(names)
-    replaced = np.concatenate([ours, asked])
-    starts[replaced] = offsets[:-1] + table.used
-    ends[replaced] = offsets[1:] + table.used
-    data = np.zeros(table.used + len(extra) + PADDING, dtype=np.uint8)
-    data[: table.used] = table.data[: table.used]
-    data[table.used : table.used + len(extra)] = extra
-    return NameSpans(data, starts, ends, problems)
+            others[i] = b"" if isinstance(name, SyntaxError) else name.encode()
+    return _replaced(names, others), problems
 
 
-def _starts_with(table: NameTable, prefix: bytes) -> npt.NDArray[np.bool_]:
-    starts = table.offsets[: table.count]
-    same = np.diff(table.offsets[: table.count + 1]) >= len(prefix)
-    for k, byte in enumerate(prefix):
-        if not same.any():
-            break
-        same[same] = table.data[starts[same] + k] == byte
-    return np.asarray(same)
+def _replaced(texts: Any, others: dict[int, bytes]) -> Any:
+    """Return an Arrow array with other texts in some places."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    mask = np.zeros(len(texts), dtype=bool)
+    mask[list(others)] = True
+    values = pa.array([others[i] for i in sorted(others)], pa.large_binary())
+    return pc.replace_with_mask(texts, pa.array(mask), values) if others else texts
 
 
 def write(graph: KnowledgeGraph, stream: BinaryIO) -> None:
     """Write a graph as canonical N-Triples: statements sorted by their bytes."""
+    from loginfer.kg.formats.scan import name_ranks
+
     columns = (_texts(graph.entities, "s"), _texts(graph.relations, "r"), _texts(graph.entities, "o"))
     # Every byte of a term is larger than the space behind it, so lines are in the order of their terms.
-    ranks = [_ranks(*column) for column in columns]
-    sizes = TripleKeys(len(graph.entities), len(graph.relations))
-    ranked = np.stack([rank[graph.triples[:, k]] for k, rank in enumerate(ranks)], axis=1)
-    order = np.argsort(sizes.pack(ranked), kind="stable")
+    ranked = np.stack([name_ranks(texts)[graph.triples[:, k]] for k, texts in enumerate(columns)], axis=1)
+    order = np.argsort(graph.keys.pack(ranked), kind="stable")
     write_lines(stream, graph.triples[order], columns, b" ", b" .\n")
 
 
-def _texts(vocabulary: Vocabulary, place: str) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """Return the N-Triples texts of all names in one place of a statement."""
-    from loginfer.kg.formats.scan import ASK, BRACKETED, PADDING, padded, wrap_names
-    from loginfer.kg.formats.scan import ntriples_plain_names as plain_names
+def _texts(vocabulary: Vocabulary, place: str) -> Any:
+    """Return the N-Triples texts of all names in one place of a statement, as an Arrow array."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from loginfer.kg.formats.scan import ASK, BRACKETED, padded, term_kinds
 
     data = padded(vocabulary.data, len(vocabulary.data))
-    starts, ends = vocabulary.offsets[:-1].copy(), vocabulary.offsets[1:].copy()
     kinds = np.empty(len(vocabulary), dtype=np.uint8)
-    plain_names(data, starts, ends, kinds)
-    first = data[starts] if len(starts) else np.zeros(0, dtype=np.uint8)
+    term_kinds(data, vocabulary.offsets.copy(), False, kinds)
+    first = data[vocabulary.offsets[:-1]]
     if place != "o":
         kinds[first == ord('"')] = ASK
     if place == "r":
         kinds[first == ord("_")] = ASK
-    asked = np.flatnonzero((kinds == ASK) | (first == ord("u")) & _begins_with_prefix(vocabulary))
-    kinds[asked] = ASK
-    texts = []
+    # Names that begin like ours are encoded: in a sorted vocabulary, one stretch up to the byte after the colon.
+    kinds[vocabulary.position(PREFIX) : vocabulary.position(PREFIX[:-1] + ";")] = ASK
+    less, greater, nothing = (pa.scalar(text, pa.large_binary()) for text in (b"<", b">", b""))
+    names = vocabulary.to_arrow()
+    bracketed = pc.binary_join_element_wise(less, names, greater, nothing)
+    asked = np.flatnonzero(kinds == ASK).tolist()
+    others: dict[int, bytes] = {}
     for start in range(0, len(asked), ASK_AT_ONCE):
-        names = [vocabulary[i] for i in asked[start : start + ASK_AT_ONCE].tolist()]
-        texts += [text.encode() for text in texts_of_names(names, place)]
-    extra = b"".join(texts)
-    whole = np.zeros(len(vocabulary.data) + len(extra) + PADDING, dtype=np.uint8)
-    whole[: len(vocabulary.data)] = vocabulary.data
-    whole[len(vocabulary.data) : len(vocabulary.data) + len(extra)] = np.frombuffer(extra, dtype=np.uint8)
-    lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
-    ends[asked] = len(vocabulary.data) + np.cumsum(lengths)
-    starts[asked] = ends[asked] - lengths
-    offsets = np.zeros(len(vocabulary) + 1, dtype=np.int64)
-    np.cumsum(ends - starts + 2 * (kinds == BRACKETED), out=offsets[1:])
-    out = np.zeros(int(offsets[-1]) + PADDING, dtype=np.uint8)
-    wrap_names(whole, starts, ends, (kinds == BRACKETED).astype(np.uint8), out)
-    return out, offsets
+        ids = asked[start : start + ASK_AT_ONCE]
+        texts = texts_of_names([vocabulary[i] for i in ids], place)
+        others.update((i, text.encode()) for i, text in zip(ids, texts, strict=True))
+    return _replaced(pc.if_else(pa.array(kinds == BRACKETED), bracketed, names), others)
 
 
-def _begins_with_prefix(vocabulary: Vocabulary) -> npt.NDArray[np.bool_]:
-    """Say which names begin with `urn:loginfer:`: in a sorted vocabulary, one stretch."""
-    low = vocabulary.position(PREFIX)
-    high = vocabulary.position(PREFIX[:-1] + ";")  # the byte after the colon
-    same = np.zeros(len(vocabulary), dtype=bool)
-    same[low:high] = True
-    return same
-
-
-def _ranks(data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
-    from loginfer.kg.formats.scan import name_order
-
-    order = name_order(data, offsets[:-1].copy(), offsets[1:].copy())
-    ranks = np.empty(len(order), dtype=np.int32)
-    ranks[order] = np.arange(len(order), dtype=np.int32)
-    return ranks
-
-
-NTRIPLES = Format(
-    name="ntriples",
-    endings=(".nt",),
-    description="RDF as N-Triples; written sorted, other names behind urn:loginfer:",
-    builder=rdf_builder,
-    read=read,
-    write=write,
+FORMAT = register_format(
+    Format(
+        name="ntriples",
+        endings=(".nt",),
+        description="RDF as N-Triples; written sorted, other names behind urn:loginfer:",
+        builder=rdf_builder,
+        read=read,
+        write=write,
+        looks_like=lambda head, line: line.strip().startswith(("<", "_:")) and line.strip().endswith("."),
+        rank=2,
+    )
 )

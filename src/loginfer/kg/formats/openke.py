@@ -5,7 +5,7 @@ The first line of each is the number of lines that follow. Triples are head, tai
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.errors import InputError
-from loginfer.kg.formats.base import Format, ReadOptions, Source
-from loginfer.kg.formats.tsv import refuse_names, text_chunks
+from loginfer.kg.formats.base import PARTS, Format, ReadOptions, Source, register_format
+from loginfer.kg.formats.tsv import refuse_names, text_chunks, write_lines
 from loginfer.progress import Progress
 
 if TYPE_CHECKING:
@@ -22,11 +22,17 @@ if TYPE_CHECKING:
     from loginfer.kg.graph import KnowledgeGraph
 
 
-ENTITIES, RELATIONS = "entity2id.txt", "relation2id.txt"
+ENTITIES, RELATIONS, TRAIN = "entity2id.txt", "relation2id.txt", "train2id.txt"
+NEWLINE = 10
+LARGEST = 2**31 - 1
 
 
-def with_names(source: Source) -> list[Source]:
+def files_with(source: Source) -> list[Source]:
     """Return a file of triples together with the files of names beside it."""
+    if source.file_name in (ENTITIES, RELATIONS):
+        raise InputError(
+            f"`{source.path}` holds names, not triples", hint=f"give `{source.path.parent}`, or a file such as {TRAIN}"
+        )
     beside = {path.name.lower(): path for path in source.path.parent.iterdir() if path.is_file()}
     missing = [name for name in (ENTITIES, RELATIONS) if name not in beside]
     if missing:
@@ -34,6 +40,13 @@ def with_names(source: Source) -> list[Source]:
             f"`{source.path}` needs `{missing[0]}` beside it", hint="OpenKE's files belong together in one folder"
         )
     return [Source.of(beside[ENTITIES]), Source.of(beside[RELATIONS]), source]
+
+
+def files_in(files: Mapping[str, Source]) -> list[Source] | None:
+    """Return the files of names and those of triples, in the order of their parts."""
+    if not all(name in files for name in (ENTITIES, RELATIONS, TRAIN)):
+        return None
+    return [files[ENTITIES], files[RELATIONS], *(files[f"{p}2id.txt"] for p in PARTS if f"{p}2id.txt" in files)]
 
 
 def read(sources: Sequence[Source], builder: GraphBuilder, options: ReadOptions, progress: Progress | None) -> None:
@@ -93,8 +106,6 @@ def _read_triples(
     relations: npt.NDArray[np.int32],
     progress: Progress | None,
 ) -> None:
-    from loginfer.kg.formats.scan import scan_numbers
-
     builder.begin(source.name)
     line, total, promised = 0, 0, -1
     for data, begin, end in text_chunks(source, progress):
@@ -104,15 +115,12 @@ def _read_triples(
             promised = _count(head, source.name)
             place = begin + len(head) + 1
             line = 1
-        lines = int(np.count_nonzero(data[:end] == 10)) + 1
-        rows = np.empty((lines, 3), dtype=np.int32)
-        bad = np.empty(lines, dtype=np.int64)
-        count, wrong, line = scan_numbers(data, place, end, line, rows, bad)
-        # head, tail, relation
-        heads, tails, kinds = rows[:count].T
+        rows, bad = numbers_in_lines(data[place:end].tobytes())
+        heads, tails, kinds = rows.T
         known = (heads < len(entities)) & (tails < len(entities)) & (kinds < len(relations))
-        for number in bad[:wrong].tolist():
-            builder.bad(f"line {number + 1}: expected three numbers: head, tail, relation")
+        for number in bad.tolist():
+            builder.bad(f"line {line + number + 1}: expected three numbers: head, tail, relation")
+        line += int(np.count_nonzero(data[place:end] == NEWLINE))
         for row in np.flatnonzero(~known).tolist():
             h, t, r = rows[row].tolist()
             builder.bad(
@@ -121,30 +129,56 @@ def _read_triples(
                 hint="the order is head, tail, relation",
             )
         builder.add_ids(entities[heads[known]], relations[kinds[known]], entities[tails[known]])
-        total += count + wrong
+        total += len(rows) + len(bad)
     if total != max(promised, 0):
         builder.bad(f"the first line says {promised} triples, found {total}", count=0)
 
 
+def numbers_in_lines(text: bytes) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+    """Read lines of three numbers below 2³¹ with spaces or tabs between them; blank lines count as nothing.
+
+    Returns
+    -------
+    int32[n, 3], the numbers, and int64[m], the other lines, counted from 0.
+    """
+    data = np.frombuffer(text + b"\n", dtype=np.uint8)
+    line_of = np.cumsum(data == NEWLINE) - (data == NEWLINE)
+    blank = (data == NEWLINE) | (data == 32) | (data == 9) | (data == 13)
+    starts = np.flatnonzero(~blank & np.append(True, blank[:-1]))
+    ends = np.flatnonzero(blank[1:] & ~blank[:-1])
+    counts = np.bincount(line_of[starts], minlength=line_of[-1] + 1)
+    fine = counts == 3
+    fine[line_of[~blank & ((data < ord("0")) | (data > ord("9")))]] = False
+    fine[line_of[starts[ends - starts >= 18]]] = False  # more digits than a number of 64 bits is sure to hold
+    kept = data[fine[line_of]].tobytes()
+    rows = np.fromstring(kept, dtype=np.int64, sep=" ").reshape(-1, 3) if kept else np.empty((0, 3), dtype=np.int64)
+    small = (rows <= LARGEST).all(axis=1)
+    fine[np.flatnonzero(fine)[~small]] = False
+    return rows[small].astype(np.int32), np.flatnonzero((counts > 0) & ~fine)
+
+
 def write_folder(graph: KnowledgeGraph, folder: Path) -> None:
     """Write all triples to `train2id.txt`, with the files of names."""
-    from loginfer.kg.formats.scan import joined
-    from loginfer.kg.formats.tsv import write_lines
-
     for name, vocabulary in ((ENTITIES, graph.entities), (RELATIONS, graph.relations)):
         refuse_names(vocabulary, b"\t\n\r\0", "OpenKE's files")
         lines = "".join(f"{word}\t{i}\n" for i, word in enumerate(vocabulary))
         (folder / name).write_text(f"{len(vocabulary)}\n{lines}", encoding="utf-8", newline="\n")
-    digits = joined([b"%d" % i for i in range(max(len(graph.entities), len(graph.relations)))])
-    with (folder / "train2id.txt").open("wb") as stream:
+    digits = [b"%d" % i for i in range(max(len(graph.entities), len(graph.relations)))]
+    with (folder / TRAIN).open("wb") as stream:
         stream.write(f"{len(graph)}\n".encode())
         write_lines(stream, graph.triples[:, [0, 2, 1]], (digits, digits, digits), b" ", b"\n")
 
 
-OPENKE = Format(
-    name="openke",
-    endings=("2id.txt",),
-    description="a folder with entity2id.txt, relation2id.txt, train2id.txt (head tail relation)",
-    read=read,
-    write_folder=write_folder,
+FORMAT = register_format(
+    Format(
+        name="openke",
+        endings=("2id.txt",),
+        description="a folder with entity2id.txt, relation2id.txt, train2id.txt (head tail relation)",
+        read=read,
+        write_folder=write_folder,
+        files_with=files_with,
+        files_in=files_in,
+        files=f"{ENTITIES}, {RELATIONS} and {TRAIN}",
+        rank=0,
+    )
 )

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.errors import InputError
-from loginfer.kg.formats.base import Format, ReadOptions, Source
+from loginfer.kg.formats.base import Format, ReadOptions, Source, register_format
 from loginfer.progress import Progress
 
 if TYPE_CHECKING:
@@ -141,10 +141,14 @@ def strings_of(vocabulary: Vocabulary) -> Any:
     return words if len(vocabulary.data) >= 2**31 - 1 else words.cast(pa.string())
 
 
-PARQUET = Format(
-    name="parquet",
-    endings=(".parquet",),
-    description="columns subject, relation, object (or s/p/o, head/relation/tail, h/r/t)",
-    read=read,
-    write=write,
+FORMAT = register_format(
+    Format(
+        name="parquet",
+        endings=(".parquet",),
+        description="columns subject, relation, object (or s/p/o, head/relation/tail, h/r/t)",
+        read=read,
+        write=write,
+        looks_like=lambda head, line: head.startswith(b"PAR1"),
+        rank=4,
+    )
 )

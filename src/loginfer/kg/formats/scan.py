@@ -1,43 +1,26 @@
-"""Names to ids while reading: pyarrow dictionaries for plain lines, our parser for the rest.
+"""How the bytes of graph files become a graph: names get ids while they are read, in one compiled pass.
 
-Compiled passes over the bytes of graph files; imported only when a file is read or written.
+A file is cut into chunks of whole lines (`line_chunks`). A compiled scanner goes over a chunk and looks each
+name up in a growing `NameTable`, which gives it a provisional id. A `GraphBuilder` collects the rows of
+provisional ids and the trouble with lines that cannot be read. In the end the distinct names are sorted, and
+provisional ids become those of the vocabulary.
 
-Eight bytes at a time: unaligned loads, searches within a word, and the hash of a name.
+The N-Triples scanner knows the usual shape of a line: three terms, spaces or tabs between them, a full stop.
+It takes terms as they stand, brackets included, and reports every other line for a full parser to read. A term
+of that shape need not be valid: `term_kinds` says which distinct terms are beyond doubt, and the full parser is
+asked about the others.
 
-The functions take addresses (`array.ctypes.data` plus a place), because a call with an array hands over
-seven values and counts references. Whoever calls them keeps the array alive, and leaves 8 readable bytes
-behind the last place asked for; `chunks.py` and `names.py` see to that.
+Kernels look at eight bytes at a time and take addresses (`array.ctypes.data` plus a place). Whoever calls them
+keeps the array alive and leaves `PADDING` readable bytes behind the last place.
 
-A growing table of names with provisional ids, and the vocabulary it becomes.
-
-Names are copied once, when first seen, into one buffer; a name is found by its hash in a table of slots
-with linear probing. Provisional ids follow the order of first appearance; `vocabulary` sorts the distinct
-names and says which final id each provisional one has.
-
-Triples of provisional ids become sorted keys; lines are put together from names.
-
-One compiled pass over three tab-separated columns.
-
-Where a graph grows while its files are read.
-
-A stream of bytes as chunks of whole lines, ready for the compiled scanners.
-
-One compiled pass over the plain lines of N-Triples, and a look at single terms.
-
-The scanner knows the usual shape of a line: three terms, spaces or tabs between them, a full stop. It
-takes terms as they stand, brackets included. Every other line it reports, and a full parser reads it. A
-term that is lexically complete need not be valid: `plain_terms` says which distinct terms are beyond doubt,
-and the full parser is asked about the others.
-
-One compiled pass over lines of three whole numbers.
+This module loads Numba: import it when a file is read.
 """
 
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import Any, BinaryIO, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, BinaryIO, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -46,57 +29,47 @@ from numba import types
 from numba.extending import intrinsic
 
 from loginfer.errors import InputError
-from loginfer.kernels import kernel
+from loginfer.kernels import inlined, kernel, trailing_zeros
 from loginfer.kg.graph import KnowledgeGraph, TripleKeys
-from loginfer.kg.vocabulary import Vocabulary
+from loginfer.kg.vocabulary import Vocabulary, arrow_names
+
+PADDING = 16  # bytes readable behind every buffer, for loads of whole words
+
+# -- eight bytes at a time ----------------------------------------------------------------------
 
 _ONES = np.uint64(0x0101010101010101)
 _HIGHS = np.uint64(0x8080808080808080)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+_UPPER = np.uint64(0xFFFFFFFF00000000)
+_LOWER = np.uint64(0x00000000FFFFFFFF)
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _SEED = np.uint64(0x517CC1B727220A95)
 _SHIFT = np.uint64(32)
 _EIGHT = np.uint64(8)
 _THREE = np.uint64(3)
+_ONE = np.uint64(1)
 _ZERO = np.uint64(0)
 
 
-def repeated(byte: bytes) -> np.uint64:
+def _eight(byte: bytes) -> np.uint64:
     """Return the word that holds one byte eight times, for `find_two`."""
     return np.uint64(byte[0]) * _ONES
 
 
+_TABS, _NEWLINES, _RETURNS, _GREATERS, _QUOTES = map(_eight, (b"\t", b"\n", b"\r", b">", b'"'))
+
+
 def _load(typingctx: Any, address: Any) -> Any:
     """uint64 of the 8 bytes from `address` on, lowest byte first."""
-    return types.uint64(types.int64), _emit_load
-
-
-def _load_big_endian(typingctx: Any, address: Any) -> Any:
-    """uint64 of the 8 bytes from `address` on, highest byte first: ordered as the bytes are."""
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.bswap(_emit_load(context, builder, signature, args))
+        return builder.load(builder.inttoptr(args[0], ir.IntType(64).as_pointer()), align=1)
 
     return types.uint64(types.int64), emit
 
 
-def _trailing_zeros(typingctx: Any, word: Any) -> Any:
-    """Count the zero bits below the lowest one of a uint64; 64 for zero."""
-
-    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
-
-    return types.uint64(types.uint64), emit
-
-
-def _emit_load(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    return builder.load(builder.inttoptr(args[0], ir.IntType(64).as_pointer()), align=1)
-
-
-# Single machine instructions that Numba has no function for.
+# A single machine instruction that Numba has no function for.
 load_word: Any = intrinsic(_load)
-load_big_endian: Any = intrinsic(_load_big_endian)
-trailing_zeros: Any = intrinsic(_trailing_zeros)
 
 
 @kernel
@@ -173,19 +146,17 @@ def same_bytes(address: Any, other: Any, length: Any) -> Any:
     return True
 
 
-T = TypeVar("T", bound=np.generic)
+# -- names and their ids ------------------------------------------------------------------------
 
-PADDING = 16  # bytes readable behind every buffer, for loads of whole words
-_UPPER = np.uint64(0xFFFFFFFF00000000)
-_LOWER = np.uint64(0x00000000FFFFFFFF)
-_ONE = np.uint64(1)
+T = TypeVar("T", bound=np.generic)
+Ids: TypeAlias = npt.NDArray[np.int32]
 
 
 class NameTable:
-    """Names in the order of their first appearance.
+    """Names in the order of their first appearance, which are their provisional ids.
 
     Name i is `data[offsets[i]:offsets[i + 1]]`, first seen on line `lines[i]`, with the hash `hashes[i]`.
-    A slot holds the upper half of a hash and, in the lower half, id + 1, or zero if it is free; at most half
+    A slot holds the upper half of a hash and, in the lower half, id + 1, or zero if it is free. At most half
     of the slots are taken. Kernels fill the arrays; `grow` makes room.
     """
 
@@ -198,9 +169,9 @@ class NameTable:
         self.data: npt.NDArray[np.uint8] = np.zeros((1 << 16) + PADDING, dtype=np.uint8)
 
     @property
-    def used(self) -> int:
-        """Bytes of all names together."""
-        return int(self.offsets[self.count])
+    def arrays(self) -> tuple[npt.NDArray[Any], ...]:
+        """What kernels take for a table."""
+        return self.slots, self.hashes, self.offsets, self.lines, self.data
 
     def grow(self, names: int, size: int) -> None:
         """Make room for more names with so many bytes together."""
@@ -211,73 +182,51 @@ class NameTable:
             self.lines = _enlarged(self.lines, room)
             self.slots = np.zeros(2 * room, dtype=np.uint64)
             fill_slots(self.slots, self.hashes, self.count)
-        if self.used + size + PADDING > len(self.data):
-            self.data = _enlarged(self.data, max(2 * len(self.data), self.used + size + PADDING))
+        needed = int(self.offsets[self.count]) + size + PADDING
+        if needed > len(self.data):
+            self.data = _enlarged(self.data, max(2 * len(self.data), needed))
 
-    def intern(self, data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+    def intern(self, data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> Ids:
         """Return int32[n]: the ids of the names data[offsets[i]:offsets[i + 1]], adding new ones."""
         self.grow(len(offsets) - 1, int(offsets[-1] - offsets[0]))
         ids = np.empty(len(offsets) - 1, dtype=np.int32)
-        self.count = intern_all(
-            padded(data, int(offsets[-1])),
-            np.ascontiguousarray(offsets, dtype=np.int64),
-            self.slots,
-            self.hashes,
-            self.offsets,
-            self.lines,
-            self.data,
-            self.count,
-            ids,
-        )
+        bounds = np.ascontiguousarray(offsets, dtype=np.int64)
+        self.count = intern_all(padded(data, int(offsets[-1])), bounds, self.arrays, self.count, ids)
         return ids
 
-    def intern_texts(self, names: Iterable[bytes]) -> npt.NDArray[np.int32]:
+    def intern_texts(self, names: Iterable[bytes]) -> Ids:
         """Return the ids of names given as UTF-8 bytes."""
-        return self.intern(*joined(list(names)))
-
-    @property
-    def starts(self) -> npt.NDArray[np.int64]:
-        """Where each name starts in `data`."""
-        return self.offsets[: self.count].copy()
-
-    @property
-    def ends(self) -> npt.NDArray[np.int64]:
-        """Where each name ends in `data`."""
-        return self.offsets[1 : self.count + 1].copy()
+        words = list(names)
+        offsets = np.zeros(len(words) + 1, dtype=np.int64)
+        np.cumsum(np.fromiter(map(len, words), dtype=np.int64, count=len(words)), out=offsets[1:])
+        return self.intern(np.frombuffer(b"".join(words), dtype=np.uint8), offsets)
 
     def name(self, i: int) -> bytes:
         """Return the bytes of one name."""
         return self.data[self.offsets[i] : self.offsets[i + 1]].tobytes()
 
-    def not_utf8(self) -> npt.NDArray[np.int64]:
+    def to_arrow(self) -> Any:
+        """Return all names as an Arrow array of bytes."""
+        return arrow_names(self.data, self.offsets[: self.count + 1])
+
+    def not_utf8(self) -> list[int]:
         """Return the ids of the names that are not valid UTF-8."""
-        whole = self.data[: self.used].tobytes()
-        starts = self.offsets[: self.count]
+        import pyarrow as pa
+
         try:
-            whole.isascii() or whole.decode()
-            inside = np.zeros(0) if not whole else self.data[starts[starts < self.used]] & 0xC0
-            if not (inside == 0x80).any():  # no name starts in the middle of a character
-                return np.zeros(0, dtype=np.int64)
-        except UnicodeDecodeError:
-            pass
-        bounds = self.offsets[: self.count + 1].tolist()
-        return np.array(
-            [i for i in range(self.count) if not _is_utf8(whole[bounds[i] : bounds[i + 1]])], dtype=np.int64
-        )
+            self.to_arrow().cast(pa.large_string())
+        except pa.ArrowInvalid:
+            return [i for i in range(self.count) if not _is_utf8(self.name(i))]
+        return []
 
 
-def vocabulary(
-    data: npt.NDArray[np.uint8],
-    starts: npt.NDArray[np.int64],
-    ends: npt.NDArray[np.int64],
-    keep: npt.NDArray[np.bool_] | None = None,
-) -> tuple[Vocabulary, npt.NDArray[np.int32]]:
+def sorted_names(names: Any, keep: npt.NDArray[np.bool_] | None = None) -> tuple[Vocabulary, Ids]:
     """Sort names and give each its final id.
 
     Parameters
     ----------
-    data, starts, ends
-        The names data[starts[i]:ends[i]]; equal ones are merged.
+    names
+        An Arrow array of n byte strings; equal ones are merged.
     keep
         bool[n], which names to keep; the others get the id -1.
 
@@ -285,38 +234,28 @@ def vocabulary(
     -------
     The vocabulary and int32[n], the id of each name in it.
     """
-    order = name_order(data, starts, ends, keep)
-    ids = np.full(len(starts), -1, dtype=np.int32)
-    sorted_data = np.empty(int((ends[order] - starts[order]).sum()), dtype=np.uint8)
-    offsets = np.zeros(len(order) + 1, dtype=np.int64)
-    distinct = gather_sorted(data, starts, ends, order, ids, sorted_data, offsets)
-    offsets = offsets[: distinct + 1]
-    return Vocabulary(sorted_data[: offsets[-1]], offsets), ids
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kept = names if keep is None else names.filter(pa.array(keep))
+    order = pc.array_sort_indices(kept)
+    ordered = kept.take(order)
+    fresh = np.ones(len(kept), dtype=bool)
+    fresh[1:] = pc.not_equal(ordered[1:], ordered[:-1]).to_numpy(zero_copy_only=False)
+    ranks = np.empty(len(kept), dtype=np.int32)
+    ranks[order.to_numpy()] = np.cumsum(fresh) - 1
+    ids = np.full(len(names), -1, dtype=np.int32)
+    ids[slice(None) if keep is None else keep] = ranks
+    return Vocabulary.from_arrow(ordered if fresh.all() else ordered.filter(pa.array(fresh))), ids
 
 
-def name_order(
-    data: npt.NDArray[np.uint8],
-    starts: npt.NDArray[np.int64],
-    ends: npt.NDArray[np.int64],
-    keep: npt.NDArray[np.bool_] | None = None,
-) -> npt.NDArray[np.int32]:
-    """Return the numbers of the names, or of those to keep, in the order of their bytes.
+def name_ranks(names: Any) -> Ids:
+    """Return int32[n]: the place of each name of an Arrow array in the order of their bytes."""
+    import pyarrow.compute as pc
 
-    The arrays are contiguous and `data` is padded.
-    """
-    if len(data) < PADDING or (len(ends) and int(ends.max()) > len(data) - 8):
-        raise ValueError("the bytes of names must be padded")
-    count = len(starts)
-    order = np.arange(count, dtype=np.int32) if keep is None else np.flatnonzero(keep).astype(np.int32)
-    sort_names(data, starts, ends, order, np.empty(len(order), dtype=np.uint64))
-    return order
-
-
-def joined(names: list[bytes]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """Return names as one buffer and its offsets."""
-    offsets = np.zeros(len(names) + 1, dtype=np.int64)
-    np.cumsum(np.fromiter(map(len, names), dtype=np.int64, count=len(names)), out=offsets[1:])
-    return np.frombuffer(bytearray(b"".join(names)) + bytes(PADDING), dtype=np.uint8), offsets
+    ranks = np.empty(len(names), dtype=np.int32)
+    ranks[pc.array_sort_indices(names).to_numpy()] = np.arange(len(names), dtype=np.int32)
+    return ranks
 
 
 def padded(data: npt.NDArray[np.uint8], size: int) -> npt.NDArray[np.uint8]:
@@ -363,22 +302,17 @@ def find(text: Any, length: Any, value: Any, slots: Any, mask: Any, offsets: Any
         slot = (slot + _ONE) & mask
 
 
+@inlined
+def addresses(table: Any) -> Any:
+    """Return what `find` takes for a table: handing over its arrays for each name would take longer than finding it."""
+    slots, _, offsets, _, names = table
+    return slots.ctypes.data, np.uint64(len(slots) - 1), offsets.ctypes.data, names.ctypes.data
+
+
 @kernel
-def add(
-    data: Any,
-    start: Any,
-    end: Any,
-    value: Any,
-    slot: Any,
-    slots: Any,
-    hashes: Any,
-    offsets: Any,
-    lines: Any,
-    names: Any,
-    count: Any,
-    line: Any,
-) -> Any:
-    """Give data[start:end] the id `count`; `slot` is what `find` returned."""
+def add(data: Any, start: Any, end: Any, value: Any, slot: Any, table: Any, count: Any, line: Any) -> Any:
+    """Give data[start:end] the id `count` and return it; `slot` is what `find` returned."""
+    slots, hashes, offsets, lines, names = table
     slots[-1 - slot] = (value & _UPPER) | np.uint64(count + 1)
     hashes[count] = value
     lines[count] = line
@@ -386,6 +320,7 @@ def add(
     for k in range(end - start):
         names[begin + k] = data[start + k]
     offsets[count + 1] = begin + end - start
+    return count
 
 
 @kernel
@@ -400,237 +335,57 @@ def fill_slots(slots: Any, hashes: Any, count: Any) -> Any:
 
 
 @kernel
-def intern_all(
-    data: Any, bounds: Any, slots: Any, hashes: Any, offsets: Any, lines: Any, names: Any, count: Any, ids: Any
-) -> Any:
+def intern_all(data: Any, bounds: Any, table: Any, count: Any, ids: Any) -> Any:
     """Find or add the names data[bounds[i]:bounds[i + 1]]; return the new count of names."""
-    mask = np.uint64(len(slots) - 1)
-    text, slots_at, offsets_at, names_at = (data.ctypes.data, slots.ctypes.data, offsets.ctypes.data, names.ctypes.data)
+    text, at = data.ctypes.data, addresses(table)
     for i in range(len(bounds) - 1):
         start, end = bounds[i], bounds[i + 1]
         value = hash_bytes(text + start, text + end)
-        found = find(text + start, end - start, value, slots_at, mask, offsets_at, names_at)
+        found = find(text + start, end - start, value, *at)
         if found < 0:
-            add(data, start, end, value, found, slots, hashes, offsets, lines, names, count, 0)
-            found = count
+            found = add(data, start, end, value, found, table, count, 0)
             count += 1
         ids[i] = found
     return count
 
 
-@kernel
-def word_at(start: Any, end: Any, depth: Any) -> Any:
-    """Return the 8 bytes of a name from `depth` on, highest first, zeros behind its end."""
-    rest = end - start - depth
-    if rest <= 0:
-        return _ZERO
-    word = load_big_endian(start + depth)
-    if rest < 8:
-        word &= ~(_ALL >> np.uint64(8 * rest))
-    return word
+# -- lines of three columns ---------------------------------------------------------------------
 
-
-@kernel
-def sort_names(data: Any, starts: Any, ends: Any, order: Any, words: Any) -> Any:
-    """Sort `order` by the bytes of the names: quicksort on words of 8 bytes, three ways.
-
-    A range on the stack holds names that agree on their first `depth` bytes. Names equal to the pivot in
-    the next word are sorted further at depth + 8, those that end within it first, by length: they differ
-    by zero bytes at most.
-    """
-    text = data.ctypes.data
-    stack = [(0, len(order), 0, True)]
-    while len(stack):
-        low, high, depth, fresh = stack.pop()
-        if high - low < 2:
-            continue
-        if fresh:
-            for i in range(low, high):
-                words[i] = word_at(text + starts[order[i]], text + ends[order[i]], depth)
-        a, b, c = words[low], words[(low + high) // 2], words[high - 1]
-        pivot = max(min(a, b), min(max(a, b), c))
-        less, i, more = low, low, high
-        while i < more:
-            if words[i] < pivot:
-                words[i], words[less] = words[less], words[i]
-                order[i], order[less] = order[less], order[i]
-                less += 1
-                i += 1
-            elif words[i] > pivot:
-                more -= 1
-                words[i], words[more] = words[more], words[i]
-                order[i], order[more] = order[more], order[i]
-            else:
-                i += 1
-        stack.append((low, less, depth, False))
-        stack.append((more, high, depth, False))
-        ended = less
-        for i in range(less, more):
-            length = ends[order[i]] - starts[order[i]]
-            if length <= depth + 8:
-                order[i], order[ended] = order[ended], order[i]
-                j = ended
-                while j > less and ends[order[j - 1]] - starts[order[j - 1]] > length:
-                    order[j], order[j - 1] = order[j - 1], order[j]
-                    j -= 1
-                ended += 1
-        stack.append((ended, more, depth + 8, True))
-
-
-@kernel
-def gather_sorted(data: Any, starts: Any, ends: Any, order: Any, ids: Any, out: Any, offsets: Any) -> Any:
-    """Copy names in order, equal ones once; fill `ids` and `offsets`; return how many there are."""
-    count = 0
-    for i in order:
-        start, length = starts[i], ends[i] - starts[i]
-        begin = offsets[count]
-        if count and begin - offsets[count - 1] == length:
-            same = True
-            for k in range(length):
-                if out[begin - length + k] != data[start + k]:
-                    same = False
-                    break
-            if same:
-                ids[i] = count - 1
-                continue
-        for k in range(length):
-            out[begin + k] = data[start + k]
-        ids[i] = count
-        count += 1
-        offsets[count] = begin + length
-    return count
-
-
-@kernel
-def pack_rows(rows: Any, entity_ids: Any, relation_ids: Any, entities: Any, relations: Any, keys: Any) -> Any:
-    """Fill `keys` with the packed triples (see `TripleKeys`) of rows of provisional ids; return how many.
-
-    Rows with a name that was dropped (id -1) are left out.
-    """
-    count = 0
-    for i in range(len(rows)):
-        s, r, o = entity_ids[rows[i, 0]], relation_ids[rows[i, 1]], entity_ids[rows[i, 2]]
-        if s >= 0 and r >= 0 and o >= 0:
-            keys[count] = (np.int64(s) * relations + r) * entities + o
-            count += 1
-    return count
-
-
-@kernel
-def join_lines(
-    triples: Any,
-    s_data: Any,
-    s_offsets: Any,
-    r_data: Any,
-    r_offsets: Any,
-    o_data: Any,
-    o_offsets: Any,
-    between: Any,
-    behind: Any,
-    out: Any,
-) -> Any:
-    """Write one line a triple: the three names with `between` between them and `behind` at the end.
-
-    Returns
-    -------
-    The number of bytes written; `out` must have room for them.
-    """
-    place = 0
-    for i in range(len(triples)):
-        for column in range(3):
-            x = triples[i, column]
-            if column == 0:
-                for k in range(s_offsets[x], s_offsets[x + 1]):
-                    out[place] = s_data[k]
-                    place += 1
-            elif column == 1:
-                for k in range(r_offsets[x], r_offsets[x + 1]):
-                    out[place] = r_data[k]
-                    place += 1
-            else:
-                for k in range(o_offsets[x], o_offsets[x + 1]):
-                    out[place] = o_data[k]
-                    place += 1
-            if column < 2:
-                out[place] = between
-                place += 1
-        for k in range(len(behind)):
-            out[place] = behind[k]
-            place += 1
-    return place
-
-
-@kernel
-def wrap_names(data: Any, starts: Any, ends: Any, brackets: Any, out: Any) -> Any:
-    """Write names one after the other, in angle brackets where `brackets` says so."""
-    place = 0
-    for i in range(len(starts)):
-        if brackets[i]:
-            out[place] = 60
-            place += 1
-        for k in range(starts[i], ends[i]):
-            out[place] = data[k]
-            place += 1
-        if brackets[i]:
-            out[place] = 62
-            place += 1
-
-
-# Why the scanner stopped: at the end, or because a buffer must be emptied or enlarged first.
+# Why a scanner stopped: at the end, or because a buffer must be emptied or enlarged first.
 DONE, FULL = 0, 1
 # What is wrong with a line: it has `info` columns, or its column `info` is empty.
 COLUMNS, EMPTY = 0, 1
+# The numbers that a scanner keeps between calls: its place, lines before it, and how much is filled.
+PLACE, LINE, ROW, ENTITIES, RELATIONS, WRONG = range(6)
 
 TAB, NEWLINE, RETURN, SPACE = 9, 10, 13, 32
-_TABS = repeated(b"\t")
-_NEWLINES = repeated(b"\n")
 
 
 @kernel
-def scan_tsv(
-    data: Any,
-    end: Any,
-    state: Any,
-    columns: Any,
-    rows: Any,
-    bad: Any,
-    e_slots: Any,
-    e_hashes: Any,
-    e_offsets: Any,
-    e_lines: Any,
-    e_names: Any,
-    r_slots: Any,
-    r_hashes: Any,
-    r_offsets: Any,
-    r_lines: Any,
-    r_names: Any,
-) -> Any:
-    """Scan whole lines up to `end`, where `data` holds a line end.
+def scan_tsv(data: Any, end: Any, state: Any, columns: Any, rows: Any, bad: Any, entities: Any, relations: Any) -> Any:
+    """Scan whole lines of tab-separated columns up to `end`, where `data` holds a line end.
 
     state
-        int64[6]: place, lines before it, rows filled, entities, relations, bad lines filled; kept between
-        calls.
+        int64[6], see `PLACE` and those after it; kept between calls.
     columns
         int64[3]: the columns of subject, relation, object.
     rows
         int32[n, 3], filled with provisional ids.
     bad
         int64[m, 4], filled with line, what is wrong, info, place of the line.
+    entities, relations
+        `NameTable.arrays`.
     """
-    place, line, row, entities, relations, wrong = state
-    text = data.ctypes.data
-    e_slots_at, e_offsets_at, e_names_at = e_slots.ctypes.data, e_offsets.ctypes.data, e_names.ctypes.data
-    r_slots_at, r_offsets_at, r_names_at = r_slots.ctypes.data, r_offsets.ctypes.data, r_names.ctypes.data
-    e_mask, r_mask = np.uint64(len(e_slots) - 1), np.uint64(len(r_slots) - 1)
+    text, e_at, r_at = data.ctypes.data, addresses(entities), addresses(relations)
+    e_offsets, r_offsets = entities[2], relations[2]
+    e_names, r_names = len(entities[1]), len(relations[1])
+    e_bytes, r_bytes = len(entities[4]) - 8, len(relations[4]) - 8
     starts = np.empty(3, dtype=np.int64)
     ends = np.empty(3, dtype=np.int64)
     hashes = np.empty(3, dtype=np.uint64)
-    s, r, o = columns
+    place, line, row, entity_count, relation_count, wrong = state
     status = DONE
     while place < end:
-        if row == len(rows) or wrong == len(bad) or entities + 2 > len(e_hashes) or relations + 1 > len(r_hashes):
-            status = FULL
-            break
         column = 0
         start = place
         while True:
@@ -644,327 +399,56 @@ def scan_tsv(
             if data[stop] == NEWLINE:
                 break
             start = stop + 1
+        if (
+            row == len(rows)
+            or wrong == len(bad)
+            or entity_count + 2 > e_names
+            or relation_count + 1 > r_names
+            or e_offsets[entity_count] + stop - place > e_bytes
+            or r_offsets[relation_count] + stop - place > r_bytes
+        ):
+            status = FULL
+            break
         if column <= 3 and stop > starts[column - 1] and data[stop - 1] == RETURN:
             ends[column - 1] = stop - 1
             hashes[column - 1] = hash_bytes(text + starts[column - 1], text + stop - 1)
-        if column == 3 and ends[0] > starts[0] and ends[1] > starts[1] and ends[2] > starts[2]:
-            size = stop - place
-            if e_offsets[entities] + size + 8 > len(e_names) or r_offsets[relations] + size + 8 > len(r_names):
-                status = FULL
-                break
-            start, finish = starts[s], ends[s]
-            i = find(text + start, finish - start, hashes[s], e_slots_at, e_mask, e_offsets_at, e_names_at)
-            if i < 0:
-                add(
-                    data, start, finish, hashes[s], i,
-                    e_slots, e_hashes, e_offsets, e_lines, e_names, entities, line,
-                )  # fmt: skip
-                i = entities
-                entities += 1
-            rows[row, 0] = i
-            start, finish = starts[r], ends[r]
-            i = find(text + start, finish - start, hashes[r], r_slots_at, r_mask, r_offsets_at, r_names_at)
-            if i < 0:
-                add(
-                    data, start, finish, hashes[r], i,
-                    r_slots, r_hashes, r_offsets, r_lines, r_names, relations, line,
-                )  # fmt: skip
-                i = relations
-                relations += 1
-            rows[row, 1] = i
-            start, finish = starts[o], ends[o]
-            i = find(text + start, finish - start, hashes[o], e_slots_at, e_mask, e_offsets_at, e_names_at)
-            if i < 0:
-                add(
-                    data, start, finish, hashes[o], i,
-                    e_slots, e_hashes, e_offsets, e_lines, e_names, entities, line,
-                )  # fmt: skip
-                i = entities
-                entities += 1
-            rows[row, 2] = i
+        if column != 3:
+            blank = column == 1
+            for k in range(starts[0], ends[0]):
+                blank &= data[k] == SPACE
+            if not blank:
+                bad[wrong, 0], bad[wrong, 1], bad[wrong, 2], bad[wrong, 3] = line, COLUMNS, column, place
+                wrong += 1
+        elif ends[0] > starts[0] and ends[1] > starts[1] and ends[2] > starts[2]:
+            for column in range(3):
+                k = columns[column]
+                begin, finish, value = starts[k], ends[k], hashes[k]
+                if column == 1:
+                    i = find(text + begin, finish - begin, value, *r_at)
+                    if i < 0:
+                        i = add(data, begin, finish, value, i, relations, relation_count, line)
+                        relation_count += 1
+                else:
+                    i = find(text + begin, finish - begin, value, *e_at)
+                    if i < 0:
+                        i = add(data, begin, finish, value, i, entities, entity_count, line)
+                        entity_count += 1
+                rows[row, column] = i
             row += 1
         else:
-            blank = column == 1
-            if blank:
-                for k in range(starts[0], ends[0]):
-                    if data[k] != SPACE:
-                        blank = False
-                        break
-            if not blank:
-                bad[wrong, 0] = line
-                bad[wrong, 1] = EMPTY if column == 3 else COLUMNS
-                bad[wrong, 2] = column
-                bad[wrong, 3] = place
-                if column == 3:
-                    for k in range(3):
-                        if ends[k] == starts[k]:
-                            bad[wrong, 2] = k + 1
-                            break
-                wrong += 1
+            empty = 1 if ends[0] == starts[0] else 2 if ends[1] == starts[1] else 3
+            bad[wrong, 0], bad[wrong, 1], bad[wrong, 2], bad[wrong, 3] = line, EMPTY, empty, place
+            wrong += 1
         line += 1
         place = stop + 1
-    state[0], state[1], state[2], state[3], state[4], state[5] = place, line, row, entities, relations, wrong
+    state[:] = (place, line, row, entity_count, relation_count, wrong)
     return status
 
 
-BLOCK_ROWS = 2**18
-BAD_LINES = 256
-EXAMPLES = 5
-
-
-@dataclass(frozen=True, slots=True)
-class NameSpans:
-    """What the names in a table mean: name i is `data[starts[i]:ends[i]]`, unless it has a problem.
-
-    Parameters
-    ----------
-    data
-        uint8, padded.
-    starts, ends
-        int64[n].
-    problems
-        What is wrong with a name, by its provisional id.
-    """
-
-    data: npt.NDArray[np.uint8]
-    starts: npt.NDArray[np.int64]
-    ends: npt.NDArray[np.int64]
-    problems: dict[int, str] = field(default_factory=dict)
-
-
-def plain_names(table: NameTable) -> NameSpans:
-    """Take names as they stand; they must be UTF-8."""
-    problems = {int(i): f"`{shown(table.name(int(i)))}` is not valid UTF-8" for i in table.not_utf8()}
-    return NameSpans(table.data, table.starts, table.ends, problems)
-
-
-class GraphBuilder:
-    """Collects triples of provisional ids and the trouble with those that cannot be read.
-
-    Parameters
-    ----------
-    skip
-        Count bad lines instead of failing at the first.
-    meaning
-        How names in the tables become names of the graph: as they stand by default.
-    """
-
-    def __init__(self, *, skip: bool = False, meaning: Callable[[NameTable], NameSpans] = plain_names) -> None:
-        self.skip = skip
-        self.meaning = meaning
-        self.entities = NameTable()
-        self.relations = NameTable()
-        self.statements = 0
-        self.skipped = 0
-        self.examples: list[str] = []
-        self.files: list[str] = []
-        self._first_lines: list[int] = []
-        self._line = 0  # lines of all files so far
-        self._rows = np.empty((BLOCK_ROWS, 3), dtype=np.int32)
-        self._row = 0
-        self._blocks: list[npt.NDArray[np.int32]] = []
-
-    # -- what readers call ----------------------------------------------------------------------
-
-    def begin(self, name: str) -> None:
-        """Say that what follows comes from this file."""
-        self.files.append(name)
-        self._first_lines.append(self._line)
-
-    def where(self, line: int | None = None) -> str:
-        """Return file and line of a line counted over all files; by default the current file."""
-        if line is None:
-            return self.files[-1]
-        file = bisect.bisect_right(self._first_lines, line) - 1
-        return f"{self.files[file]}, line {line - self._first_lines[file] + 1}"
-
-    def bad(self, message: str, line: int | None = None, *, count: int = 1, hint: str | None = None) -> None:
-        """Report statements that cannot be read: fail, or count them."""
-        if not self.skip:
-            raise InputError(
-                message,
-                where=self.where(line),
-                hint=hint or "mend the line, or leave bad lines out: `loginfer kg convert --on-error skip`",
-            )
-        self.skipped += count
-        if len(self.examples) < EXAMPLES:
-            self.examples.append(f"{self.where(line)}: {message}")
-
-    def add_ids(
-        self, subjects: npt.NDArray[np.int32], relations: npt.NDArray[np.int32], objects: npt.NDArray[np.int32]
-    ) -> None:
-        """Add triples of provisional ids, from `entities.intern` and `relations.intern`."""
-        self._blocks.append(np.stack([subjects, relations, objects], axis=1).astype(np.int32, copy=False))
-        self.statements += len(subjects)
-
-    def scan(
-        self,
-        scanner: Callable[..., int],
-        data: npt.NDArray[np.uint8],
-        begin: int,
-        end: int,
-        extra: npt.NDArray[np.int64],
-        report: Callable[[npt.NDArray[np.int64]], None],
-        *,
-        counted: bool = True,
-    ) -> None:
-        """Run a compiled scanner over whole lines.
-
-        Parameters
-        ----------
-        scanner
-            `scan_tsv` or one with the same arguments.
-        data, begin, end
-            A chunk, see `line_chunks`.
-        extra
-            The scanner's own argument.
-        report
-            Called with the rows of `bad` that the scanner filled.
-        counted
-            Whether the lines are lines of the file, or made from some of its lines.
-        """
-        bad = np.empty((BAD_LINES, 4), dtype=np.int64)
-        e, r = self.entities, self.relations
-        state = np.array([begin, self._line, self._row, e.count, r.count, 0], dtype=np.int64)
-        while True:
-            status = scanner(
-                data, end, state, extra, self._rows, bad,
-                e.slots, e.hashes, e.offsets, e.lines, e.data,
-                r.slots, r.hashes, r.offsets, r.lines, r.data,
-            )  # fmt: skip
-            place, line, row, e.count, r.count, wrong = map(int, state)
-            self.statements += row - self._row
-            self._row = row
-            if row == len(self._rows):
-                self._blocks.append(self._rows)
-                self._rows = np.empty((BLOCK_ROWS, 3), dtype=np.int32)
-                self._row = 0
-            if wrong:
-                report(bad[:wrong])
-            if status == DONE:
-                break
-            # One more line must fit; growing doubles, so this happens rarely.
-            longest = _line_length(data, place)
-            e.grow(2, longest)
-            r.grow(1, longest)
-            state[2], state[5] = self._row, 0
-        if counted:
-            self._line = line
-
-    # -- what `read_graph` calls ----------------------------------------------------------------
-
-    def finish(self, type_predicate: str | None = None) -> KnowledgeGraph:
-        """Return the graph of all triples, over the names that the files gave."""
-        self._blocks.append(self._rows[: self._row])
-        entities, entity_ids, e_bad = self._vocabulary(self.entities, (0, 2))
-        relations, relation_ids, r_bad = self._vocabulary(self.relations, (1,))
-        if e_bad or r_bad:
-            self._report_names(entity_ids, relation_ids, e_bad, r_bad)
-            entities, entity_ids, _ = self._vocabulary(self.entities, (0, 2), e_bad)
-            relations, relation_ids, _ = self._vocabulary(self.relations, (1,), r_bad)
-        TripleKeys(len(entities), len(relations))  # refuses graphs that are too large
-        keys = np.empty(sum(map(len, self._blocks)), dtype=np.int64)
-        count = 0
-        for block in self._blocks:
-            count += pack_rows(block, entity_ids, relation_ids, len(entities), len(relations), keys[count:])
-        self._blocks = []
-        return KnowledgeGraph.from_keys(entities, relations, keys[:count], type_predicate=type_predicate)
-
-    def _vocabulary(
-        self, table: NameTable, columns: tuple[int, ...], bad: dict[int, str] | None = None
-    ) -> tuple[Vocabulary, npt.NDArray[np.int32], dict[int, str]]:
-        spans = self.meaning(table)
-        keep = None
-        if bad is not None or spans.problems:
-            keep = np.ones(len(spans.starts), dtype=bool)
-            keep[list(spans.problems)] = False
-        if bad is not None:  # names that only stand in dropped lines are no names of the graph
-            used = np.zeros(len(spans.starts), dtype=bool)
-            for block in self._blocks:
-                for column in columns:
-                    used[block[:, column]] = True
-            keep = used if keep is None else keep & used
-        return (*vocabulary(spans.data, spans.starts, spans.ends, keep), spans.problems)
-
-    def _report_names(
-        self,
-        entity_ids: npt.NDArray[np.int32],
-        relation_ids: npt.NDArray[np.int32],
-        e_bad: dict[int, str],
-        r_bad: dict[int, str],
-    ) -> None:
-        """Fail at the first line with a bad name, or drop the lines with one."""
-        found = [(int(self.entities.lines[i]), text) for i, text in e_bad.items()]
-        found += [(int(self.relations.lines[i]), text) for i, text in r_bad.items()]
-        for line, message in sorted(found):
-            self.bad(message, line, count=0)
-        for k, block in enumerate(self._blocks):
-            fine = (entity_ids[block[:, 0]] >= 0) & (relation_ids[block[:, 1]] >= 0) & (entity_ids[block[:, 2]] >= 0)
-            self.skipped += int(len(block) - fine.sum())
-            self.statements -= int(len(block) - fine.sum())
-            self._blocks[k] = block[fine]
-
-
-def shown(text: bytes) -> str:
-    """Return bytes as text for a message, cut to a length that fits a line."""
-    decoded = text.decode(errors="replace")
-    return decoded if len(decoded) <= 60 else decoded[:59] + "…"
-
-
-def _line_length(data: npt.NDArray[np.uint8], place: int) -> int:
-    rest: Any = data[place:]
-    stop = 1024
-    while stop < len(rest) and not (rest[:stop] == 10).any():
-        stop *= 4
-    return min(stop, len(rest)) + 16
-
-
-CHUNK_BYTES = 2**21
-LONGEST_LINE = 2**28
-
-
-def line_chunks(stream: BinaryIO, where: str) -> Iterator[tuple[npt.NDArray[np.uint8], int, int]]:
-    """Yield buffers with the places where whole lines begin and end in them.
-
-    A line end follows the last line even where the stream has none, and a UTF-8 byte order mark at the
-    beginning is left out. A buffer is used again for the next chunk.
-    """
-    size = CHUNK_BYTES
-    buffer = bytearray(size + PADDING)
-    filled, first = 0, True
-    while True:
-        with memoryview(buffer) as view:
-            read = stream.readinto(view[filled:size])  # type: ignore[attr-defined]
-        filled += read
-        if read and filled < size:
-            continue
-        end = filled if not read else buffer.rfind(b"\n", 0, filled) + 1
-        if not read:
-            buffer[filled : filled + PADDING] = b"\n" * PADDING
-        elif end == 0:
-            if size >= LONGEST_LINE:
-                raise InputError(
-                    f"a line is longer than {LONGEST_LINE // 2**20} MB", where=where, hint="is this a text file?"
-                )
-            buffer = buffer[:filled] + bytearray(size + PADDING)
-            size *= 2
-            continue
-        begin = 3 if first and buffer.startswith(b"\xef\xbb\xbf") else 0
-        first = False
-        yield np.frombuffer(buffer, dtype=np.uint8), begin, end
-        if not read:
-            return
-        rest = bytes(buffer[end:filled])
-        filled = len(rest)
-        buffer[:filled] = rest
-
+# -- plain lines of N-Triples -------------------------------------------------------------------
 
 QUOTE, HASH, FULL_STOP, COLON, LESS, GREATER = 34, 35, 46, 58, 60, 62
 AT, BACKSLASH, CARET, UNDERSCORE, MINUS, SLASH, QUESTION = 64, 92, 94, 95, 45, 47, 63
-
-_RETURNS = repeated(b"\r")
-_GREATERS = repeated(b">")
-_QUOTES = repeated(b'"')
 
 # What a byte may be: a letter; a letter or digit; in a scheme; in a host; anywhere in an IRI; a lower-case
 # letter; never in a blank node's label.
@@ -993,6 +477,14 @@ CLASSES = _byte_classes()
 # What a term turns out to be: the name stands between the first and the last byte; the whole term is the
 # name; or the full parser must say.
 BRACKETED, AS_IT_STANDS, ASK = 0, 1, 2
+
+
+@inlined
+def behind_blanks(data: Any, place: Any) -> Any:
+    """Return the next place without a space or tab."""
+    while data[place] == SPACE or data[place] == TAB:
+        place += 1
+    return place
 
 
 @kernel
@@ -1040,47 +532,27 @@ def term_end(data: Any, place: Any, text: Any) -> Any:
 
 @kernel
 def scan_ntriples(
-    data: Any,
-    end: Any,
-    state: Any,
-    extra: Any,
-    rows: Any,
-    bad: Any,
-    e_slots: Any,
-    e_hashes: Any,
-    e_offsets: Any,
-    e_lines: Any,
-    e_names: Any,
-    r_slots: Any,
-    r_hashes: Any,
-    r_offsets: Any,
-    r_lines: Any,
-    r_names: Any,
+    data: Any, end: Any, state: Any, columns: Any, rows: Any, bad: Any, entities: Any, relations: Any
 ) -> Any:
     """Scan whole lines up to `end`, where `data` holds a line end; see `scan_tsv` for the arguments.
 
     Lines of another shape than the plain one go to `bad` as line, 0, end of the line, place of the line.
-    `extra` is not used.
     """
-    place, line, row, entities, relations, wrong = state
-    text = data.ctypes.data
-    e_slots_at, e_offsets_at, e_names_at = e_slots.ctypes.data, e_offsets.ctypes.data, e_names.ctypes.data
-    r_slots_at, r_offsets_at, r_names_at = r_slots.ctypes.data, r_offsets.ctypes.data, r_names.ctypes.data
-    e_mask, r_mask = np.uint64(len(e_slots) - 1), np.uint64(len(r_slots) - 1)
+    text, e_at, r_at = data.ctypes.data, addresses(entities), addresses(relations)
+    e_offsets, r_offsets = entities[2], relations[2]
+    e_names, r_names = len(entities[1]), len(relations[1])
+    e_bytes, r_bytes = len(entities[4]) - 8, len(relations[4]) - 8
     starts = np.empty(3, dtype=np.int64)
     ends = np.empty(3, dtype=np.int64)
+    place, line, row, entity_count, relation_count, wrong = state
     status = DONE
     while place < end:
-        if row == len(rows) or wrong == len(bad) or entities + 2 > len(e_hashes) or relations + 1 > len(r_hashes):
-            status = FULL
-            break
         at = place
         terms = 0
         plain = True
         while terms < 3:
             before = at
-            while data[at] == SPACE or data[at] == TAB:
-                at += 1
+            at = behind_blanks(data, at)
             if terms == 0 and data[at] == NEWLINE:
                 break
             if terms == 0 and data[at] == HASH:
@@ -1099,57 +571,47 @@ def scan_ntriples(
             ends[terms] = stop
             terms += 1
             at = stop
-        if plain and terms == 3:
-            while data[at] == SPACE or data[at] == TAB:
-                at += 1
+        if terms == 3:
+            at = behind_blanks(data, at)
             plain = data[at] == FULL_STOP
             if plain:
-                at += 1
-                while data[at] == SPACE or data[at] == TAB:
-                    at += 1
+                at = behind_blanks(data, at + 1)
                 if data[at] == RETURN:
                     at += 1
                 plain = data[at] == NEWLINE
-        else:
-            at = find_two(text + at, _NEWLINES, _NEWLINES) - text
-        if plain and terms == 3:
-            size = at - place
-            if e_offsets[entities] + size + 8 > len(e_names) or r_offsets[relations] + size + 8 > len(r_names):
-                status = FULL
-                break
+        at = find_two(text + at, _NEWLINES, _NEWLINES) - text
+        if (
+            row == len(rows)
+            or wrong == len(bad)
+            or entity_count + 2 > e_names
+            or relation_count + 1 > r_names
+            or e_offsets[entity_count] + at - place > e_bytes
+            or r_offsets[relation_count] + at - place > r_bytes
+        ):
+            status = FULL
+            break
+        if not plain:
+            bad[wrong, 0], bad[wrong, 1], bad[wrong, 2], bad[wrong, 3] = line, 0, at, place
+            wrong += 1
+        elif terms == 3:
             for column in range(3):
                 start, stop = starts[column], ends[column]
                 value = hash_bytes(text + start, text + stop)
                 if column == 1:
-                    i = find(text + start, stop - start, value, r_slots_at, r_mask, r_offsets_at, r_names_at)
+                    i = find(text + start, stop - start, value, *r_at)
                     if i < 0:
-                        add(
-                            data, start, stop, value, i,
-                            r_slots, r_hashes, r_offsets, r_lines, r_names, relations, line,
-                        )  # fmt: skip
-                        i = relations
-                        relations += 1
+                        i = add(data, start, stop, value, i, relations, relation_count, line)
+                        relation_count += 1
                 else:
-                    i = find(text + start, stop - start, value, e_slots_at, e_mask, e_offsets_at, e_names_at)
+                    i = find(text + start, stop - start, value, *e_at)
                     if i < 0:
-                        add(
-                            data, start, stop, value, i,
-                            e_slots, e_hashes, e_offsets, e_lines, e_names, entities, line,
-                        )  # fmt: skip
-                        i = entities
-                        entities += 1
+                        i = add(data, start, stop, value, i, entities, entity_count, line)
+                        entity_count += 1
                 rows[row, column] = i
             row += 1
-        elif not plain:
-            at = find_two(text + at, _NEWLINES, _NEWLINES) - text
-            bad[wrong, 0] = line
-            bad[wrong, 1] = 0
-            bad[wrong, 2] = at
-            bad[wrong, 3] = place
-            wrong += 1
         line += 1
         place = at + 1
-    state[0], state[1], state[2], state[3], state[4], state[5] = place, line, row, entities, relations, wrong
+    state[:] = (place, line, row, entity_count, relation_count, wrong)
     return status
 
 
@@ -1225,28 +687,14 @@ def is_plain_blank(data: Any, start: Any, end: Any) -> Any:
 
 
 @kernel
-def plain_terms(data: Any, starts: Any, ends: Any, kinds: Any) -> Any:
-    """Fill `kinds` with what each term, written as N-Triples writes it, turns out to be."""
-    for i in range(len(starts)):
-        start, end = starts[i], ends[i]
-        kinds[i] = ASK
-        if end - start < 2:
-            continue
-        if data[start] == LESS:
-            if data[end - 1] == GREATER and is_plain_iri(data, start + 1, end - 1):
-                kinds[i] = BRACKETED
-        elif data[start] == QUOTE:
-            if is_plain_literal(data, start, end):
-                kinds[i] = AS_IT_STANDS
-        elif is_plain_blank(data, start, end):
-            kinds[i] = AS_IT_STANDS
+def term_kinds(data: Any, offsets: Any, bracketed: Any, kinds: Any) -> Any:
+    """Fill `kinds` with what the terms data[offsets[i]:offsets[i + 1]] turn out to be.
 
-
-@kernel
-def ntriples_plain_names(data: Any, starts: Any, ends: Any, kinds: Any) -> Any:
-    """Fill `kinds` with how each name of a graph is written: in brackets, as it stands, or ask."""
-    for i in range(len(starts)):
-        start, end = starts[i], ends[i]
+    They are terms as N-Triples writes them, with IRIs in angle brackets, or, where `bracketed` is false, names
+    of a graph: then BRACKETED says how a name is written.
+    """
+    for i in range(len(kinds)):
+        start, end = offsets[i], offsets[i + 1]
         kinds[i] = ASK
         if end - start < 2:
             continue
@@ -1255,56 +703,245 @@ def ntriples_plain_names(data: Any, starts: Any, ends: Any, kinds: Any) -> Any:
                 kinds[i] = AS_IT_STANDS
         elif is_plain_blank(data, start, end):
             kinds[i] = AS_IT_STANDS
+        elif bracketed:
+            if data[start] == LESS and data[end - 1] == GREATER and is_plain_iri(data, start + 1, end - 1):
+                kinds[i] = BRACKETED
         elif is_plain_iri(data, start, end):
             kinds[i] = BRACKETED
 
 
-NUMBERS_TAB, NUMBERS_NEWLINE, NUMBERS_RETURN, NUMBERS_SPACE, ZERO, NINE = 9, 10, 13, 32, 48, 57
-LARGEST = 2**31 - 1
+# -- a graph that grows -------------------------------------------------------------------------
+
+BLOCK_ROWS = 2**18
+BAD_LINES = 256
+EXAMPLES = 5
+
+# From the names in a table to those of the graph: an Arrow array, and what is wrong with some, by id.
+Meaning: TypeAlias = Callable[[NameTable], tuple[Any, dict[int, str]]]
 
 
-@kernel
-def scan_numbers(data: Any, place: Any, end: Any, line: Any, rows: Any, bad: Any) -> Any:
-    """Scan whole lines of three numbers with spaces or tabs between them; blank lines count as nothing.
+def plain_names(table: NameTable) -> tuple[Any, dict[int, str]]:
+    """Take names as they stand; they must be UTF-8."""
+    return table.to_arrow(), {i: f"`{shown(table.name(i))}` is not valid UTF-8" for i in table.not_utf8()}
+
+
+class GraphBuilder:
+    """Collects triples of provisional ids and the trouble with those that cannot be read.
 
     Parameters
     ----------
-    data, place, end
-        The bytes and the part to scan; data[end - 1] or data[end] is a line end.
-    line
-        Lines before `place`.
-    rows
-        int32[n, 3], to be filled; n is at least the number of lines.
-    bad
-        int64[n], to be filled with the lines that are not three numbers below 2³¹.
-
-    Returns
-    -------
-    Rows filled, bad lines, lines up to the end.
+    skip
+        Count bad lines instead of failing at the first.
+    meaning
+        How names in the tables become names of the graph: as they stand by default.
     """
-    row, wrong = 0, 0
-    while place < end:
-        count, fine = 0, True
-        while data[place] != NUMBERS_NEWLINE:
-            if data[place] in (NUMBERS_SPACE, NUMBERS_TAB, NUMBERS_RETURN):
-                place += 1
-                continue
-            number = 0
-            while data[place] >= ZERO and data[place] <= NINE and number <= LARGEST:
-                number = number * 10 + (data[place] - ZERO)
-                place += 1
-            if data[place] not in (NUMBERS_SPACE, NUMBERS_TAB, NUMBERS_RETURN, NUMBERS_NEWLINE) or number > LARGEST:
-                fine = False
-                while data[place] != NUMBERS_NEWLINE:
-                    place += 1
-            elif count < 3:
-                rows[row, count] = number
-            count += 1
-        if fine and count == 3:
-            row += 1
-        elif count:
-            bad[wrong] = line
-            wrong += 1
-        line += 1
-        place += 1
-    return row, wrong, line
+
+    def __init__(self, *, skip: bool = False, meaning: Meaning = plain_names) -> None:
+        self.skip = skip
+        self.meaning = meaning
+        self.entities = NameTable()
+        self.relations = NameTable()
+        self.statements = 0
+        self.skipped = 0
+        self.examples: list[str] = []
+        self.files: list[str] = []
+        self._first_lines: list[int] = []
+        self._line = 0  # lines of all files so far
+        self._rows = np.empty((BLOCK_ROWS, 3), dtype=np.int32)
+        self._row = 0
+        self._blocks: list[npt.NDArray[np.int32]] = []
+
+    # -- what readers call ----------------------------------------------------------------------
+
+    def begin(self, name: str) -> None:
+        """Say that what follows comes from this file."""
+        self.files.append(name)
+        self._first_lines.append(self._line)
+
+    def where(self, line: int | None = None) -> str:
+        """Return file and line of a line counted over all files; by default the current file."""
+        if line is None:
+            return self.files[-1]
+        file = bisect.bisect_right(self._first_lines, line) - 1
+        return f"{self.files[file]}, line {line - self._first_lines[file] + 1}"
+
+    def bad(self, message: str, line: int | None = None, *, count: int = 1, hint: str | None = None) -> None:
+        """Report statements that cannot be read: fail, or count them."""
+        if not self.skip:
+            raise InputError(
+                message,
+                where=self.where(line),
+                hint=hint or "mend the line, or leave bad lines out: `loginfer kg convert --on-error skip`",
+            )
+        self.skipped += count
+        if len(self.examples) < EXAMPLES:
+            self.examples.append(f"{self.where(line)}: {message}")
+
+    def add_ids(
+        self, subjects: npt.NDArray[np.int32], relations: npt.NDArray[np.int32], objects: npt.NDArray[np.int32]
+    ) -> None:
+        """Add triples of provisional ids, from `entities.intern` and `relations.intern`."""
+        self._blocks.append(np.stack([subjects, relations, objects], axis=1).astype(np.int32, copy=False))
+        self.statements += len(subjects)
+
+    def scan(
+        self,
+        scanner: Callable[..., int],
+        data: npt.NDArray[np.uint8],
+        begin: int,
+        end: int,
+        report: Callable[[npt.NDArray[np.int64]], None],
+        *,
+        columns: Sequence[int] = (0, 1, 2),
+        counted: bool = True,
+    ) -> None:
+        """Run a compiled scanner over whole lines.
+
+        Parameters
+        ----------
+        scanner
+            `scan_tsv` or `scan_ntriples`.
+        data, begin, end
+            A chunk, see `line_chunks`.
+        report
+            Called with the rows of `bad` that the scanner filled.
+        columns
+            The columns of subject, relation and object.
+        counted
+            Whether the lines are lines of the file, or made from some of its lines.
+        """
+        bad = np.empty((BAD_LINES, 4), dtype=np.int64)
+        order = np.array(columns, dtype=np.int64)
+        e, r = self.entities, self.relations
+        state = np.array([begin, self._line, self._row, e.count, r.count, 0], dtype=np.int64)
+        while True:
+            status = scanner(data, end, state, order, self._rows, bad, e.arrays, r.arrays)
+            place, line, row, e.count, r.count, wrong = map(int, state)
+            self.statements += row - self._row
+            self._row = row
+            if row == len(self._rows):
+                self._blocks.append(self._rows)
+                self._rows = np.empty((BLOCK_ROWS, 3), dtype=np.int32)
+                self._row = 0
+            if wrong:
+                report(bad[:wrong])
+            if status == DONE:
+                break
+            # One more line must fit; growing doubles, so this happens rarely.
+            longest = _line_length(data, place)
+            e.grow(2, longest)
+            r.grow(1, longest)
+            state[ROW], state[WRONG] = self._row, 0
+        if counted:
+            self._line = line
+
+    # -- what `read_graph` calls ----------------------------------------------------------------
+
+    def finish(self, type_predicate: str | None = None) -> KnowledgeGraph:
+        """Return the graph of all triples, over the names that the files gave."""
+        self._blocks.append(self._rows[: self._row])
+        entities, entity_ids, e_bad = self._vocabulary(self.entities, (0, 2))
+        relations, relation_ids, r_bad = self._vocabulary(self.relations, (1,))
+        if e_bad or r_bad:
+            self._report_names(entity_ids, relation_ids, e_bad, r_bad)
+            entities, entity_ids, _ = self._vocabulary(self.entities, (0, 2), e_bad)
+            relations, relation_ids, _ = self._vocabulary(self.relations, (1,), r_bad)
+        packing = TripleKeys(len(entities), len(relations))  # refuses graphs that are too large
+        keys = np.empty(sum(map(len, self._blocks)), dtype=np.int64)
+        done = 0
+        for block in self._blocks:
+            for column, ids in enumerate((entity_ids, relation_ids, entity_ids)):
+                block[:, column] = ids[block[:, column]]
+            keys[done : done + len(block)] = packing.pack(block)
+            done += len(block)
+        self._blocks = []
+        return KnowledgeGraph.from_keys(entities, relations, keys, type_predicate=type_predicate)
+
+    def _vocabulary(
+        self, table: NameTable, columns: tuple[int, ...], bad: dict[int, str] | None = None
+    ) -> tuple[Vocabulary, npt.NDArray[np.int32], dict[int, str]]:
+        names, problems = self.meaning(table)
+        keep = None
+        if bad is not None:  # names that only stand in dropped lines are no names of the graph
+            keep = np.zeros(table.count, dtype=bool)
+            for block in self._blocks:
+                for column in columns:
+                    keep[block[:, column]] = True
+        elif problems:
+            keep = np.ones(table.count, dtype=bool)
+        if keep is not None:
+            keep[list(problems)] = False
+        return (*sorted_names(names, keep), problems)
+
+    def _report_names(
+        self,
+        entity_ids: npt.NDArray[np.int32],
+        relation_ids: npt.NDArray[np.int32],
+        e_bad: dict[int, str],
+        r_bad: dict[int, str],
+    ) -> None:
+        """Fail at the first line with a bad name, or drop the lines with one."""
+        found = [(int(self.entities.lines[i]), text) for i, text in e_bad.items()]
+        found += [(int(self.relations.lines[i]), text) for i, text in r_bad.items()]
+        for line, message in sorted(found):
+            self.bad(message, line, count=0)
+        for k, block in enumerate(self._blocks):
+            fine = (entity_ids[block[:, 0]] >= 0) & (relation_ids[block[:, 1]] >= 0) & (entity_ids[block[:, 2]] >= 0)
+            dropped = int(len(block) - fine.sum())
+            self.skipped += dropped
+            self.statements -= dropped
+            self._blocks[k] = block[fine]
+
+
+def shown(text: bytes) -> str:
+    """Return bytes as text for a message, cut to a length that fits a line."""
+    decoded = text.decode(errors="replace")
+    return decoded if len(decoded) <= 60 else decoded[:59] + "…"
+
+
+def _line_length(data: npt.NDArray[np.uint8], place: int) -> int:
+    rest: Any = data[place:]
+    stop = 1024
+    while stop < len(rest) and not (rest[:stop] == 10).any():
+        stop *= 4
+    return min(stop, len(rest)) + 16
+
+
+CHUNK_BYTES = 2**21
+LONGEST_LINE = 2**28
+
+
+def line_chunks(stream: BinaryIO, where: str) -> Iterator[tuple[npt.NDArray[np.uint8], int, int]]:
+    """Yield buffers with the places where whole lines begin and end in them.
+
+    A line end follows the last line even where the stream has none, and a UTF-8 byte order mark at the
+    beginning is left out. A buffer is used again for the next chunk.
+    """
+    size = CHUNK_BYTES
+    buffer = bytearray(size + PADDING)
+    filled, first = 0, True
+    while True:
+        with memoryview(buffer) as view:
+            read = stream.readinto(view[filled:size])  # type: ignore[attr-defined]
+        filled += read
+        if read and filled < size:
+            continue
+        end = filled if not read else buffer.rfind(b"\n", 0, filled) + 1
+        if not read:
+            buffer[filled : filled + PADDING] = b"\n" * PADDING
+        elif end == 0:
+            if size >= LONGEST_LINE:
+                raise InputError(
+                    f"a line is longer than {LONGEST_LINE // 2**20} MB", where=where, hint="is this a text file?"
+                )
+            buffer = buffer[:filled] + bytearray(size + PADDING)
+            size *= 2
+            continue
+        begin = 3 if first and buffer.startswith(b"\xef\xbb\xbf") else 0
+        first = False
+        yield np.frombuffer(buffer, dtype=np.uint8), begin, end
+        if not read:
+            return
+        rest = bytes(buffer[end:filled])
+        filled = len(rest)
+        buffer[:filled] = rest

@@ -1,20 +1,19 @@
-"""TSV.
+"""Three tab-separated columns: subject, relation, object, one triple a line.
 
-What formats with one triple a line have in common: reading chunks, writing joined names.
-
-Three tab-separated columns: subject, relation, object, one triple a line.
+Also here is what other formats of lines share: reading text in chunks, writing lines of names, and refusing
+names that columns cannot hold.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
 from loginfer.errors import InputError, OutputError
-from loginfer.kg.formats.base import Format, ReadOptions, Source, check_text
+from loginfer.kg.formats.base import Format, ReadOptions, Source, check_text, register_format
 from loginfer.kg.graph import Triples
 from loginfer.kg.vocabulary import Vocabulary
 from loginfer.progress import Progress
@@ -46,13 +45,7 @@ def text_chunks(source: Source, progress: Progress | None) -> Iterator[tuple[npt
                 progress(f"reading {source.name}", done, size or None)
 
 
-def write_lines(
-    stream: BinaryIO,
-    triples: Triples,
-    columns: tuple[tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]], ...],
-    between: bytes,
-    behind: bytes,
-) -> None:
+def write_lines(stream: BinaryIO, triples: Triples, columns: Sequence[Any], between: bytes, behind: bytes) -> None:
     """Write one line a triple.
 
     Parameters
@@ -62,28 +55,28 @@ def write_lines(
     triples
         int32[n, 3].
     columns
-        For subject, relation, object: the bytes of all names and the offsets between them.
+        For subject, relation, object the texts of all names: a vocabulary, a list of bytes or an Arrow array.
     between, behind
-        One byte between the columns, and what ends a line.
+        What stands between the columns, and what ends a line.
     """
-    from loginfer.kg.formats.scan import join_lines
+    import pyarrow as pa
+    import pyarrow.compute as pc
 
-    ending = np.frombuffer(bytearray(behind), dtype=np.uint8)
-    arrays = [array for data, offsets in columns for array in (_writable(data), _writable(offsets))]
-    s, s_at, r, r_at, o, o_at = arrays
+    def scalar(text: bytes) -> Any:
+        return pa.scalar(text, pa.large_binary())
+
+    def texts(names: Any) -> Any:
+        if isinstance(names, Vocabulary):
+            return names.to_arrow()
+        return names if isinstance(names, pa.Array) else pa.array(names, pa.large_binary())
+
+    first, second, third = map(texts, columns)
+    third = pc.binary_join_element_wise(third, scalar(behind), scalar(b""))
     for start in range(0, len(triples), BATCH):
-        part = np.array(triples[start : start + BATCH], order="C")
-        size = len(part) * (2 + len(behind))
-        for column, (_, offsets) in enumerate(columns):
-            size += int((offsets[part[:, column] + 1] - offsets[part[:, column]]).sum())
-        out = np.empty(size, dtype=np.uint8)
-        join_lines(part, s, s_at, r, r_at, o, o_at, between[0], ending, out)
-        stream.write(out.data)
-
-
-def _writable(array: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
-    # Kernels are compiled once, for writable arrays; vocabularies are read-only.
-    return array if array.flags.writeable else array.copy()
+        ids = [pa.array(np.ascontiguousarray(column)) for column in triples[start : start + BATCH].T]
+        cells = [names.take(column) for names, column in zip((first, second, third), ids, strict=True)]
+        lines = Vocabulary.from_arrow(pc.binary_join_element_wise(*cells, scalar(between)))
+        stream.write(lines.data.data)
 
 
 def read(sources: Sequence[Source], builder: GraphBuilder, options: ReadOptions, progress: Progress | None) -> None:
@@ -94,7 +87,7 @@ def read(sources: Sequence[Source], builder: GraphBuilder, options: ReadOptions,
         raise InputError(
             f"`{options.columns}` is no order of columns", hint="give the letters s, r, o in the file's order"
         )
-    columns = np.array([options.columns.index(c) for c in "sro"], dtype=np.int64)
+    columns = [options.columns.index(c) for c in "sro"]
 
     def report(bad: npt.NDArray[np.int64]) -> None:
         for line, what, info, _ in bad.tolist():
@@ -106,15 +99,14 @@ def read(sources: Sequence[Source], builder: GraphBuilder, options: ReadOptions,
     for source in sources:
         builder.begin(source.name)
         for data, begin, end in text_chunks(source, progress):
-            builder.scan(scan_tsv, data, begin, end, columns, report)
+            builder.scan(scan_tsv, data, begin, end, report, columns=columns)
 
 
 def write(graph: KnowledgeGraph, stream: BinaryIO) -> None:
     """Write a graph in the order of its triples, which is that of the names' bytes."""
     for vocabulary in (graph.entities, graph.relations):
         refuse_names(vocabulary, b"\t\n\r\0", "tab-separated columns")
-    names = ((graph.entities.data, graph.entities.offsets), (graph.relations.data, graph.relations.offsets))
-    write_lines(stream, graph.triples, (names[0], names[1], names[0]), b"\t", b"\n")
+    write_lines(stream, graph.triples, (graph.entities, graph.relations, graph.entities), b"\t", b"\n")
 
 
 def refuse_names(vocabulary: Vocabulary, forbidden: bytes, what: str) -> None:
@@ -134,10 +126,14 @@ def refuse_names(vocabulary: Vocabulary, forbidden: bytes, what: str) -> None:
         )
 
 
-TSV = Format(
-    name="tsv",
-    endings=(".tsv", ".txt"),
-    description="three tab-separated columns: subject, relation, object",
-    read=read,
-    write=write,
+FORMAT = register_format(
+    Format(
+        name="tsv",
+        endings=(".tsv", ".txt"),
+        description="three tab-separated columns: subject, relation, object",
+        read=read,
+        write=write,
+        looks_like=lambda head, line: line.count("\t") == 2,
+        rank=1,
+    )
 )

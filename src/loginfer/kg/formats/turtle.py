@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from loginfer.errors import InputError
 from loginfer.kg.formats import ntriples
-from loginfer.kg.formats.base import Format, ReadOptions, Source, check_text
+from loginfer.kg.formats.base import Format, ReadOptions, Source, check_text, register_format
 from loginfer.kg.formats.ntriples import name_of_term
 from loginfer.kg.formats.tsv import HEAD
 from loginfer.progress import Progress
@@ -87,6 +87,17 @@ def write(graph: KnowledgeGraph, stream: BinaryIO) -> None:
     pyoxigraph.serialize(triples, stream, format=pyoxigraph.RdfFormat.TURTLE)
 
 
-TURTLE = Format(
-    name="turtle", endings=(".ttl",), description="RDF as Turtle", builder=ntriples.rdf_builder, read=read, write=write
+_DECLARATIONS = ("@prefix", "@base", "prefix ", "base ")
+
+FORMAT = register_format(
+    Format(
+        name="turtle",
+        endings=(".ttl",),
+        description="RDF as Turtle",
+        builder=ntriples.rdf_builder,
+        read=read,
+        write=write,
+        looks_like=lambda head, line: line.strip().lower().startswith(_DECLARATIONS),
+        rank=3,
+    )
 )

@@ -1,27 +1,17 @@
-"""The ways to write rules: one file a dialect."""
+"""The ways to write rules: one file a dialect, which registers itself; `register_dialect` adds others."""
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+
 from loginfer.errors import UnknownNameError
-from loginfer.logic.dialects.amie import AMIE
-from loginfer.logic.dialects.anyburl import ANYBURL
-from loginfer.logic.dialects.arrow import ARROW
-from loginfer.logic.dialects.base import Dialect
-from loginfer.logic.dialects.datalog import DATALOG
-from loginfer.logic.dialects.nemo import NEMO
-from loginfer.logic.dialects.queries import SPARQL, SQL
-from loginfer.logic.dialects.rdfox import RDFOX
+from loginfer.logic.dialects.base import Dialect, dialects, register_dialect
 
-__all__ = ["Dialect", "detect", "dialect_named", "dialects"]
+__all__ = ["Dialect", "detect", "dialect_named", "dialects", "register_dialect"]
 
-
-# In the order in which a statement is tried on them.
-_DIALECTS = (ARROW, RDFOX, ANYBURL, AMIE, NEMO, DATALOG, SPARQL, SQL)
-
-
-def dialects() -> tuple[Dialect, ...]:
-    """Return all dialects, each with an example."""
-    return _DIALECTS
+for _, _name, _ in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_name}")
 
 
 def dialect_named(name: str) -> Dialect:
@@ -32,10 +22,10 @@ def dialect_named(name: str) -> Dialect:
     UnknownNameError
         With the nearest names.
     """
-    for dialect in _DIALECTS:
-        if dialect.name == name.strip().casefold():
-            return dialect
-    raise UnknownNameError("dialect", name, [d.name for d in _DIALECTS])
+    known = {dialect.name: dialect for dialect in dialects()}
+    if name.strip().casefold() not in known:
+        raise UnknownNameError("dialect", name, known)
+    return known[name.strip().casefold()]
 
 
 def detect(text: str, file_name: str = "") -> Dialect:
@@ -44,17 +34,15 @@ def detect(text: str, file_name: str = "") -> Dialect:
     The first line that is no comment and no declaration decides. Where it could be several dialects, the
     ending of the file's name does. What looks like none is our own syntax: its parser says what is wrong.
     """
-    endings = [d for d in _DIALECTS if d.endings and file_name.casefold().endswith(d.endings)]
+    known = dialects()
+    endings = [d for d in known if d.endings and file_name.casefold().endswith(d.endings)]
     for line in text.split("\n"):
         stripped = line.strip()
         if not stripped or stripped.startswith(("#", "%", "@", "//")):
             continue
         if stripped.casefold().startswith(("prefix ", "base ")):
             continue
-        fitting = [d for d in _DIALECTS if d.looks_like(stripped)]
-        for dialect in endings:
-            if dialect in fitting:
-                return dialect
+        fitting = [d for d in known if d.looks_like(stripped)]
         if fitting:
-            return fitting[0]
-    return endings[0] if endings else ARROW
+            return next((d for d in endings if d in fitting), fitting[0])
+    return endings[0] if endings else known[0]

@@ -21,8 +21,8 @@ from loginfer.logic.dialects.base import (
     Dialect,
     Directive,
     cannot_express,
-    lines,
     located,
+    register_dialect,
     spell_variables,
     unescape,
     write_iri,
@@ -159,15 +159,17 @@ def _looks_like(text: str) -> bool:
     return re.search(r"\s=>\s", f" {text} ") is not None
 
 
-AMIE = Dialect(
-    name="amie",
-    about="AMIE lines, with or without their measures",
-    example="?a  <worksFor>  ?c  ?c  <partOf>  ?b   => ?a  <memberOf>  ?b",
-    comments=None,
-    statements=lines,
-    read_directive=_directive,
-    read_statement=_read,
-    write_statement=_write,
-    looks_like=_looks_like,
-    keeps_scores=True,
+AMIE = register_dialect(
+    Dialect(
+        name="amie",
+        about="AMIE lines, with or without their measures",
+        example="?a  <worksFor>  ?c  ?c  <partOf>  ?b   => ?a  <memberOf>  ?b",
+        comments=None,
+        read_directive=_directive,
+        read_statement=_read,
+        write_statement=_write,
+        looks_like=_looks_like,
+        keeps_scores=True,
+        rank=3,
+    )
 )

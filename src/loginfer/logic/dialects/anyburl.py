@@ -16,15 +16,7 @@ from collections.abc import Mapping
 
 from loginfer.errors import InputError, ParseError
 from loginfer.kg import RDF_TYPE, TYPE_NAMES
-from loginfer.logic.dialects.base import (
-    Dialect,
-    cannot_express,
-    lines,
-    located,
-    no_directive,
-    read_columns,
-    write_columns,
-)
+from loginfer.logic.dialects.base import Dialect, cannot_express, located, read_columns, register_dialect, write_columns
 from loginfer.logic.rule import Atom, Constant, Rule, ScoredRule, Term, Variable, ZeroRule
 
 _TWO_VARIABLES = re.compile(r"(.+)\(([A-Z]),([A-Z])\)", re.DOTALL)
@@ -165,15 +157,16 @@ def _looks_like(text: str) -> bool:
     return implied is not None and "(" in text[: implied.start()]
 
 
-ANYBURL = Dialect(
-    name="anyburl",
-    about="AnyBURL and PyClause lines, with or without their columns",
-    example="1529\t470\t0.307\tmemberOf(X,Y) <= worksFor(X,A), partOf(A,Y)",
-    comments=None,
-    statements=lines,
-    read_directive=no_directive,
-    read_statement=_read,
-    write_statement=_write,
-    looks_like=_looks_like,
-    keeps_scores=True,
+ANYBURL = register_dialect(
+    Dialect(
+        name="anyburl",
+        about="AnyBURL and PyClause lines, with or without their columns",
+        example="1529\t470\t0.307\tmemberOf(X,Y) <= worksFor(X,A), partOf(A,Y)",
+        comments=None,
+        read_statement=_read,
+        write_statement=_write,
+        looks_like=_looks_like,
+        keeps_scores=True,
+        rank=2,
+    )
 )

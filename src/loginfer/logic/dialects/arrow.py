@@ -26,10 +26,10 @@ from loginfer.kg import RDF_TYPE
 from loginfer.logic.dialects.base import (
     Dialect,
     Scanner,
-    lines,
     located,
     read_columns,
     read_prefix,
+    register_dialect,
     rule_start,
     unescape,
     write_columns,
@@ -294,16 +294,18 @@ def _looks_like(text: str) -> bool:
     return rest.startswith(("->", "→")) or (begins and ("->" in rest or "→" in rest))
 
 
-ARROW = Dialect(
-    name="arrow",
-    about="LogInfer's own syntax",
-    example="(x,worksFor,y), (y,partOf,z), x != z -> (x,memberOf,z)",
-    endings=(".rules",),
-    comments="#",
-    statements=lines,
-    read_directive=read_prefix,
-    read_statement=_read,
-    write_statement=_write,
-    looks_like=_looks_like,
-    keeps_scores=True,
+ARROW = register_dialect(
+    Dialect(
+        name="arrow",
+        about="LogInfer's own syntax",
+        example="(x,worksFor,y), (y,partOf,z), x != z -> (x,memberOf,z)",
+        endings=(".rules",),
+        comments="#",
+        read_directive=read_prefix,
+        read_statement=_read,
+        write_statement=_write,
+        looks_like=_looks_like,
+        keeps_scores=True,
+        rank=0,
+    )
 )

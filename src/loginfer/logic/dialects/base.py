@@ -1,14 +1,9 @@
-"""What a dialect is; scanner.
+"""What a dialect is, and what dialects share.
 
-How a file is cut into statements: at line ends, or at full stops.
-
-What a dialect is: a way to cut a file into statements, to read a statement and to write one.
-
-A cursor over a text, shared by the parsers of all dialects.
-
-AnyBURL's three columns before a rule: predictions, correct predictions, confidence.
-
-Names as RDF languages write them: IRIs in angle brackets, prefixed names, literals, numbers.
+A dialect is a way to cut a file into statements, to read a statement and to write one. Shared are: cutting at line
+ends or at full stops; a `Scanner` over a text that says where and why it cannot go on; AnyBURL's three columns
+before a rule (predictions, correct predictions, confidence); and names as RDF languages write them (IRIs in angle
+brackets, prefixed names, literals, numbers).
 """
 
 from __future__ import annotations
@@ -78,6 +73,11 @@ def full_stops(comment: str, quotes: str) -> Statements:
 Directive: TypeAlias = Mapping[str, str] | None
 
 
+def no_directive(text: str) -> Directive:
+    """Say that a dialect has no prefixes."""
+    return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
     """One way to write rules.
@@ -106,6 +106,8 @@ class Dialect:
         Says whether a statement looks like this dialect.
     keeps_scores
         Whether predictions, correct predictions and confidence are written, too.
+    rank
+        Where it stands in lists, and the order in which a statement is tried on them.
     """
 
     name: str
@@ -113,12 +115,13 @@ class Dialect:
     example: str
     endings: tuple[str, ...] = ()
     comments: str | None = "#"
-    statements: Statements
-    read_directive: Callable[[str], Directive]
-    read_statement: Callable[[str, Mapping[str, str], str | None], ScoredRule | ZeroRule] | None
+    statements: Statements = lines
+    read_directive: Callable[[str], Directive] = no_directive
+    read_statement: Callable[[str, Mapping[str, str], str | None], ScoredRule | ZeroRule] | None = None
     write_statement: Callable[[ScoredRule], str]
-    looks_like: Callable[[str], bool]
+    looks_like: Callable[[str], bool] = lambda text: False
     keeps_scores: bool = False
+    rank: int = 100
 
     def read(self, text: str, where: str | None = None, *, prefixes: Mapping[str, str] | None = None) -> ScoredRule:
         """Read one rule.
@@ -150,6 +153,20 @@ class Dialect:
         return self.write_statement(ScoredRule(rule) if isinstance(rule, Rule) else rule)
 
 
+_DIALECTS: list[Dialect] = []
+
+
+def register_dialect(new: Dialect) -> Dialect:
+    """Let rules be read and written in one more dialect; the files of this folder do, and anybody may."""
+    _DIALECTS.append(new)
+    return new
+
+
+def dialects() -> tuple[Dialect, ...]:
+    """Return all dialects, each with an example, in the order in which a statement is tried on them."""
+    return tuple(sorted(_DIALECTS, key=lambda known: known.rank))
+
+
 _PREFIX = re.compile(r"\s*@?prefix\s+([^\s:<>]*)\s*:\s*<([^<>\s]*)>\s*\.?\s*(?:#.*)?\Z", re.IGNORECASE)
 
 
@@ -157,11 +174,6 @@ def read_prefix(text: str) -> Directive:
     """Read `@prefix p: <iri> .` or `PREFIX p: <iri>`."""
     match = _PREFIX.match(text)
     return {match.group(1): match.group(2)} if match else None
-
-
-def no_directive(text: str) -> Directive:
-    """Say that a dialect has no prefixes."""
-    return None
 
 
 def spell_variables(rule: Rule, spell: Callable[[str], str], allowed: re.Pattern[str]) -> dict[Variable, str]:

@@ -10,9 +10,7 @@ Nemo's other statements (`@import`, `@export`, `@output`, `@parameter`, …) are
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
-from loginfer.kg import RDF_TYPE
 from loginfer.logic.dialects.base import (
     VARIABLE,
     Dialect,
@@ -23,80 +21,34 @@ from loginfer.logic.dialects.base import (
     read_name,
     read_prefix,
     read_variable,
+    register_dialect,
     spell_variables,
     write_iri,
 )
-from loginfer.logic.dialects.datalog import read_clause
-from loginfer.logic.rule import Atom, BodyAtom, Constant, Inequality, Negation, ScoredRule, Term, Variable, is_literal
+from loginfer.logic.dialects.datalog import ClauseSyntax, read_with, write_clause
+from loginfer.logic.rule import ScoredRule, Term, Variable, is_literal
 
 _PLAIN = re.compile(r"(?!(?:true|false|not)\Z)[A-Za-z][A-Za-z0-9_]*\Z")
-_PART = "an atom like `p(?X, ?Y)`, a negated one like `~p(?X, ?Y)` or an inequality like `?X != ?Y`"
 _ANONYMOUS = re.compile(r"_(?=\s*[,.)])")
 _OTHER_DIRECTIVE = re.compile(r"\s*@(?:import|export|output|parameter|declare)\b")
 
 
-class _Reader:
-    def __init__(self, scanner: Scanner, prefixes: Mapping[str, str]) -> None:
-        self.scanner = scanner
-        self.prefixes = prefixes
-        self.anonymous = 0
-
-    def part(self) -> list[BodyAtom]:
-        scanner = self.scanner
-        if scanner.take("~"):
-            return [Negation(self.atom())]
-        if scanner.at("!"):
-            scanner.fail(_PART)
-        variable = read_variable(scanner)
-        if variable is not None:
-            return [self.rest_of_inequality(Variable(variable))]
-        scanner.skip()
-        start = scanner.position
-        self.name(_PART, predicate=True)
-        if scanner.at("("):
-            scanner.position = start
-            return [self.atom()]
-        scanner.position = start
-        return [self.rest_of_inequality(Constant(self.name(_PART)))]
-
-    def rest_of_inequality(self, left: Term) -> Inequality:
-        self.scanner.expect("!=")
-        return Inequality(left, self.term())
-
-    def atom(self) -> Atom:
-        scanner = self.scanner
-        predicate = self.name("an atom like `p(?X, ?Y)`", predicate=True)
-        scanner.expect("(")
-        first = self.term()
-        if scanner.take(")"):
-            return Atom(first, RDF_TYPE, Constant(predicate))
-        scanner.expect(",", "`,` or `)`")
-        second = self.term()
-        if scanner.at(","):
-            scanner.fail("`)`", hint="relations have two places, types one")
-        scanner.expect(")")
-        return Atom(first, predicate, second)
-
-    def name(self, expected: str, *, predicate: bool = False) -> str:
-        found = read_name(self.scanner, self.prefixes, predicate=predicate)
-        if found is None:
-            self.scanner.fail(expected)
-        return found
-
-    def term(self) -> Term:
-        if self.scanner.at("!") and not self.scanner.at("!="):
-            self.scanner.fail("a variable like `?X` or a name", hint="rules have no existential variables")
-        if self.scanner.match(_ANONYMOUS):
-            self.anonymous += 1
-            return Variable(f"_{self.anonymous}")
-        variable = read_variable(self.scanner)
-        return Variable(variable) if variable is not None else Constant(self.name("a variable like `?X` or a name"))
+def _read_variable(scanner: Scanner) -> str | None:
+    if scanner.at("!") and not scanner.at("!="):
+        scanner.fail("a variable like `?X` or a name", hint="rules have no existential variables")
+    return "_" if scanner.match(_ANONYMOUS) else read_variable(scanner)
 
 
-def _read(text: str, prefixes: Mapping[str, str], where: str | None) -> ScoredRule:
-    scanner = Scanner(text, where, comment="%")
-    reader = _Reader(scanner, prefixes)
-    return ScoredRule(read_clause(scanner, reader.atom, reader.part))
+_SYNTAX = ClauseSyntax(
+    negation=re.compile("~"),
+    refused=("!",),
+    read_variable=_read_variable,
+    read_name=lambda scanner, prefixes, predicate: read_name(scanner, prefixes, predicate=predicate),
+    atom="an atom like `p(?X, ?Y)`",
+    part="an atom like `p(?X, ?Y)`, a negated one like `~p(?X, ?Y)` or an inequality like `?X != ?Y`",
+    term="a variable like `?X` or a name",
+    difference="`!=`",
+)
 
 
 def _write(scored: ScoredRule) -> str:
@@ -116,17 +68,7 @@ def _write(scored: ScoredRule) -> str:
             return f"?{names[t]}"
         return t.name if is_literal(t.name) else name(t.name)
 
-    def part(p: BodyAtom) -> str:
-        if isinstance(p, Inequality):
-            return f"{term(p.left)} != {term(p.right)}"
-        if isinstance(p, Negation):
-            return f"~{part(p.atom)}"
-        if p.is_type and isinstance(p.object, Constant):
-            return f"{predicate(p.object.name)}({term(p.subject)})"
-        return f"{predicate(str(p.relation))}({term(p.subject)}, {term(p.object)})"
-
-    body = ", ".join(part(p) for p in rule.body)
-    return f"{part(rule.head)} :- {body} ." if body else f"{part(rule.head)} ."
+    return write_clause(rule, term, predicate, negation="~", comma=", ", stop=" .")
 
 
 def _directive(text: str) -> Directive:
@@ -139,15 +81,18 @@ def _looks_like(text: str) -> bool:
     return head.endswith(")") and "(" in head and ("?" in head or "?" in body or not implied)
 
 
-NEMO = Dialect(
-    name="nemo",
-    about="Nemo",
-    example="memberOf(?x, ?z) :- worksFor(?x, ?y), partOf(?y, ?z), ?x != ?z .",
-    endings=(".rls",),
-    comments="%",
-    statements=full_stops("%", '"'),
-    read_directive=_directive,
-    read_statement=_read,
-    write_statement=_write,
-    looks_like=_looks_like,
+NEMO = register_dialect(
+    Dialect(
+        name="nemo",
+        about="Nemo",
+        example="memberOf(?x, ?z) :- worksFor(?x, ?y), partOf(?y, ?z), ?x != ?z .",
+        endings=(".rls",),
+        comments="%",
+        statements=full_stops("%", '"'),
+        read_directive=_directive,
+        read_statement=read_with(_SYNTAX),
+        write_statement=_write,
+        looks_like=_looks_like,
+        rank=4,
+    )
 )

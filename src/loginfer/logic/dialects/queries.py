@@ -1,18 +1,13 @@
-"""SPARQL, SQL (written only); bodies as SQL text.
+"""SPARQL and SQL, which are only written, and bodies as SQL text for the engines that ask a database.
 
-SPARQL, which is only written: a body as SELECT, a rule as CONSTRUCT.
+SPARQL: a body is a SELECT, a rule a CONSTRUCT. The two sides of an inequality are compared with `sameTerm`: `!=`
+compares values, and fails for datatypes it does not know. Names that are no absolute IRIs are written as relative
+ones.
 
-The two sides of an inequality are compared with `sameTerm`: `!=` compares values, and fails for datatypes it
-does not know. Names that are no absolute IRIs are written as relative ones.
-
-SQL, which is only written: a query for a body's witnesses over a table `triples(s, r, o)` of names.
-
-Bodies as SQL text: what a join of atoms looks like, whatever database reads it.
-
-An atom is a *factor*: a table, which of its columns hold which variables (or templates), and which must
-equal a literal. A body is the join of its factors. A `Layout` says where triples live and how names are
-written: as quoted text for people (the default), or as ids for an engine; in one table with a relation
-column, or in one table per relation.
+SQL: a body is a query for its witnesses over a table `triples(s, r, o)` of names. An atom is a *factor*: a table,
+which of its columns hold which variables (or templates), and which must equal a literal. A body is the join of its
+factors. A `Layout` says where triples live and how names are written: as quoted text for people (the default), or
+as ids for an engine; in one table with a relation column, or in one table per relation.
 """
 
 from __future__ import annotations
@@ -23,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from loginfer.kg import RDF_TYPE
-from loginfer.logic.dialects.base import VARIABLE, Dialect, cannot_express, lines, no_directive, spell_variables
+from loginfer.logic.dialects.base import VARIABLE, Dialect, cannot_express, register_dialect, spell_variables
 from loginfer.logic.rule import (
     Atom,
     BodyAtom,
@@ -31,7 +26,6 @@ from loginfer.logic.rule import (
     Inequality,
     Negation,
     Rule,
-    ScoredRule,
     Template,
     Term,
     Variable,
@@ -87,47 +81,29 @@ def _part(part: BodyAtom, rule: Rule, names: dict[Variable, str]) -> str:
         return f"FILTER(!sameTerm({term(part.left)}, {term(part.right)}))"
     if isinstance(part, Negation):
         return f"FILTER NOT EXISTS {{ {_part(part.atom, rule, names)} }}"
-    return f"{term(part.subject, literals=False)} {iri(_relation(part))} {term(part.object)}"
+    return f"{term(part.subject, literals=False)} {iri(str(part.relation))} {term(part.object)}"
 
 
-def _relation(atom: Atom) -> str:
-    return str(atom.relation)
-
-
-def _write(scored: ScoredRule) -> str:
-    return rule_to_sparql(scored.rule)
-
-
-def _looks_like(text: str) -> bool:
-    return False
-
-
-SPARQL = Dialect(
-    name="sparql",
-    about="SPARQL, a CONSTRUCT query for a rule (written only)",
-    example="CONSTRUCT { ?x <memberOf> ?z } WHERE { ?x <worksFor> ?y . ?y <partOf> ?z . FILTER(!sameTerm(?x, ?z)) }",
-    statements=lines,
-    read_directive=no_directive,
-    read_statement=None,
-    write_statement=_write,
-    looks_like=_looks_like,
+SPARQL = register_dialect(
+    Dialect(
+        name="sparql",
+        about="SPARQL, a CONSTRUCT query for a rule (written only)",
+        example="CONSTRUCT { ?x <memberOf> ?z } WHERE { "
+        "?x <worksFor> ?y . ?y <partOf> ?z . FILTER(!sameTerm(?x, ?z)) }",
+        write_statement=lambda scored: rule_to_sparql(scored.rule),
+        rank=6,
+    )
 )
 
 
-def _write_sql(scored: ScoredRule) -> str:
-
-    return f"-- {scored.rule}\n{body_to_sql(scored.rule)};"
-
-
-SQL = Dialect(
-    name="sql",
-    about="SQL, a query for the witnesses of a rule's body (written only)",
-    example="SELECT t0.s AS x, t0.o AS y FROM triples AS t0 WHERE t0.r = 'worksFor';",
-    statements=lines,
-    read_directive=no_directive,
-    read_statement=None,
-    write_statement=_write_sql,
-    looks_like=_looks_like,
+SQL = register_dialect(
+    Dialect(
+        name="sql",
+        about="SQL, a query for the witnesses of a rule's body (written only)",
+        example="SELECT t0.s AS x, t0.o AS y FROM triples AS t0 WHERE t0.r = 'worksFor';",
+        write_statement=lambda scored: f"-- {scored.rule}\n{body_to_sql(scored.rule)};",
+        rank=7,
+    )
 )
 
 

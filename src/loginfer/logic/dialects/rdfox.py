@@ -22,23 +22,13 @@ from loginfer.logic.dialects.base import (
     read_name,
     read_prefix,
     read_variable,
+    register_dialect,
     spell_variables,
     write_iri,
     write_name,
 )
-from loginfer.logic.dialects.datalog import read_clause
-from loginfer.logic.rule import (
-    Atom,
-    BodyAtom,
-    Constant,
-    Inequality,
-    Negation,
-    Rule,
-    ScoredRule,
-    Term,
-    Variable,
-    is_literal,
-)
+from loginfer.logic.dialects.datalog import joined_clause, read_clause
+from loginfer.logic.rule import Atom, BodyAtom, Constant, Inequality, Negation, ScoredRule, Term, Variable, is_literal
 
 _FILTER = re.compile(r"FILTER\b", re.IGNORECASE)
 _NOT = re.compile(r"NOT\b", re.IGNORECASE)
@@ -147,18 +137,14 @@ def _read(text: str, prefixes: Mapping[str, str], where: str | None) -> ScoredRu
     scanner = Scanner(text, where)
     reader = _Reader(scanner, prefixes)
     rule = read_clause(scanner, reader.atom, reader.part)
-    _check_scope(rule, reader.quantified, where)
-    return ScoredRule(rule)
-
-
-def _check_scope(rule: Rule, quantified: set[Variable], where: str | None) -> None:
     for variable in rule.variables:
-        if variable in quantified:
+        if variable in reader.quantified:
             raise InputError(
                 f"`{variable}` is quantified by `NOT EXISTS` and occurs in an atom of the body as well",
                 where=where,
                 hint="give it another name under `NOT EXISTS`",
             )
+    return ScoredRule(rule)
 
 
 def _write(scored: ScoredRule) -> str:
@@ -179,8 +165,7 @@ def _write(scored: ScoredRule) -> str:
             raise cannot_express("RDFox", f"the literal {relation} as a relation", rule)
         return f"[{term(p.subject)}, {write_iri(relation)}, {term(p.object)}]"
 
-    body = ", ".join(part(p) for p in rule.body)
-    return f"{part(rule.head)} :- {body} ." if body else f"{part(rule.head)} ."
+    return joined_clause(rule, part, " .")
 
 
 def _looks_like(text: str) -> bool:
@@ -188,14 +173,17 @@ def _looks_like(text: str) -> bool:
     return head.startswith("[") or (head.rstrip(" .").endswith("]") and "[" in head)
 
 
-RDFOX = Dialect(
-    name="rdfox",
-    about="RDFox Datalog",
-    example="[?x, :memberOf, ?z] :- [?x, :worksFor, ?y], [?y, :partOf, ?z], FILTER(?x != ?z) .",
-    endings=(".dlog",),
-    statements=full_stops("#", '"'),
-    read_directive=read_prefix,
-    read_statement=_read,
-    write_statement=_write,
-    looks_like=_looks_like,
+RDFOX = register_dialect(
+    Dialect(
+        name="rdfox",
+        about="RDFox Datalog",
+        example="[?x, :memberOf, ?z] :- [?x, :worksFor, ?y], [?y, :partOf, ?z], FILTER(?x != ?z) .",
+        endings=(".dlog",),
+        statements=full_stops("#", '"'),
+        read_directive=read_prefix,
+        read_statement=_read,
+        write_statement=_write,
+        looks_like=_looks_like,
+        rank=1,
+    )
 )

@@ -1,0 +1,11 @@
+from .catalogue import load_graph as load_graph
+from .formats.base import Format as Format
+from .formats.base import register_format as register_format
+from .graph import RDF_TYPE as RDF_TYPE
+from .graph import TYPE_NAMES as TYPE_NAMES
+from .graph import EntitySteps as EntitySteps
+from .graph import KnowledgeGraph as KnowledgeGraph
+from .graph import Triples as Triples
+from .graph import sorted_unique as sorted_unique
+from .lubm import generate_lubm as generate_lubm
+from .vocabulary import Vocabulary as Vocabulary
