@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from loginfer.errors import InputError, OutputError, UnknownNameError
 from loginfer.kg import KnowledgeGraph
 from loginfer.kg.formats import scan as chunks
-from loginfer.kg.formats.base import ReadOptions
-from loginfer.kg.load import formats, read_graph, write_graph
+from loginfer.kg.formats.base import ReadOptions, formats
+from loginfer.kg.load import read_graph, write_graph
 
 SKIP = ReadOptions(on_error="skip")
 GRAPH = KnowledgeGraph.from_names(
@@ -529,3 +529,29 @@ def test_real_graphs_have_their_known_sizes(name, triples, entities, relations, 
     assert loaded.report.duplicates == loaded.report.skipped == 0
     assert graph.entities[0] == first
     assert np.array_equal(np.unique(graph.triples, axis=0), graph.triples)
+
+
+def test_a_format_of_ones_own_is_read_and_written_by_the_same_doors(tmp_path, monkeypatch):
+    from loginfer.kg import Format, register_format
+    from loginfer.kg.formats import base
+
+    def read(sources, builder, options, progress):
+        for source in sources:
+            builder.begin(source.name)
+            with source.open() as (stream, _):
+                rows = [line.split(b" ") for line in stream.read().splitlines()]
+            columns = zip(*rows, strict=True)
+            tables = (builder.entities, builder.relations, builder.entities)
+            builder.add_ids(*(t.intern_texts(c) for t, c in zip(tables, columns, strict=True)))
+
+    def write(graph, stream):
+        stream.writelines(" ".join(triple).encode() + b"\n" for triple in graph.names(graph.triples))
+
+    formats()
+    monkeypatch.setattr(base, "_FORMATS", [*base._FORMATS])
+    register_format(Format("spaced", (".spaced",), "names with spaces in between", read, write))
+    graph = KnowledgeGraph.from_names([("ann", "knows", "bob"), ("bob", "knows", "cem")])
+    write_graph(graph, tmp_path / "g.spaced")
+    assert (tmp_path / "g.spaced").read_text() == "ann knows bob\nbob knows cem\n"
+    assert read_graph(tmp_path / "g.spaced").graph == graph
+    assert [f.name for f in formats()][-1] == "spaced"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loginfer.kg.vocabulary import LONGEST, middle, short_names, shortened
+from loginfer.kg.vocabulary import LONGEST, middle, short_names, shortened, triple_text
 
 
 @pytest.mark.parametrize(
@@ -62,3 +62,18 @@ def test_a_gap_keeps_the_ends_and_the_length(name, length):
 def test_iris_in_a_text_are_shortened():
     assert shortened("see (x,http://a.org/b#c,y) and <http://a.org/d>") == "see (x,c,y) and d"
     assert shortened("nothing / here") == "nothing / here"
+
+
+def test_rules_keep_everything_but_namespaces():
+    text = "(x,http://a.b/c#R,y), x != y -> (y,http://a.b/c#S,x)"
+    assert shortened(text) == "(x,R,y), x != y -> (y,S,x)"
+
+
+def test_iris_of_one_text_are_told_apart():
+    assert shortened("(http://a/x#R, <http://a/y#R>)") == "(x#R, y#R)"
+
+
+def test_publications_of_different_people_have_different_labels():
+    names = [f"http://www.Department0.University0.edu/FullProfessor{i}/Publication2" for i in range(55)]
+    assert len({triple_text((name, "p", names[0])) for name in names}) == 55
+    assert short_names(names)[names[7]] == "FullProfessor7/Publication2"

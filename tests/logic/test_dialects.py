@@ -247,3 +247,31 @@ def test_nemo_itself_reads_what_is_written_for_it():
     awkward = parse_rule("(x,_hypernym,00260881), (x,/a./b,y), x != y, (y,type,<C>) -> (x,type,http://a.b/c#d)")
     fact = parse_rule(' -> (<x>,says,"hello"@en)')
     nemo.load_string(format_rules([*lubm, awkward, fact], "nemo"))
+
+
+def test_a_dialect_of_ones_own_is_found_by_name_and_by_ending(monkeypatch):
+    from loginfer.logic import register_dialect
+    from loginfer.logic.dialects import base
+
+    def read(text, prefixes, where):
+        head, body = (part.split() for part in text.split(" if "))
+        return ScoredRule(parse_rule(f"({','.join(body)}) -> ({','.join(head)})"))
+
+    monkeypatch.setattr(base, "_DIALECTS", [*base._DIALECTS])
+    register_dialect(
+        base.Dialect(
+            name="words",
+            about="atoms as words",
+            example="x R y if x S y",
+            endings=(".words",),
+            read_statement=read,
+            write_statement=lambda scored: " if ".join(
+                " ".join(map(str, (a.subject, a.relation, a.object))) for a in (scored.rule.head, *scored.rule.atoms)
+            ),
+            looks_like=lambda text: " if " in text,
+        )
+    )
+    assert detect("x R y if x S y", "my.words").name == "words"
+    (rule,) = parse_rules("x R y if x S y\n", path="my.words").program
+    assert rule == parse_rule("(x,S,y) -> (x,R,y)")
+    assert format_rules([rule], "words") == "x R y if x S y\n"

@@ -143,3 +143,20 @@ def test_patterns_are_compared_up_to_templates_if_asked():
     assert equivalent(one, two, rename_templates=True)
     assert not equivalent(one, parse_pattern("(x,_R,y), (y,_S,z) -> (z,_T,x)"), rename_templates=True)
     assert not equivalent(one, parse_pattern("(x,_R,y), (y,_S,z) -> (x,_S,z)"), rename_templates=True)
+
+
+def test_a_pattern_of_ones_own_has_a_name_everywhere(monkeypatch):
+    from loginfer.logic import register_pattern
+
+    monkeypatch.setattr("loginfer.logic.patterns._PATTERNS", dict(_module()._PATTERNS))
+    monkeypatch.setattr("loginfer.logic.patterns._NAMES", dict(_module()._NAMES))
+    made = register_pattern("two-steps", "(x,_R,y), (y,_R,z) -> (x,_R,z)", short="two")
+    assert parse_pattern("two") == parse_pattern("two-steps") == made
+    with pytest.raises(InputError, match="cannot be the name"):
+        register_pattern("diamond", "(x,_R,y) -> (y,_R,x)")
+
+
+def _module():
+    import importlib
+
+    return importlib.import_module("loginfer.logic.patterns")

@@ -240,16 +240,14 @@ def resolve_entity(graph: KnowledgeGraph, name: str) -> int:
 
 
 def _by_last_part(names: Any, wanted: str) -> int | None:
-    matches = [i for i, name in enumerate(names) if _last_part(name) == wanted]
+    from loginfer.kg.vocabulary import last_part
+
+    matches = [i for i, name in enumerate(names) if last_part(name) == wanted]
     if len(matches) > 1:
         full = ", ".join(f"`{names[i]}`" for i in matches[:3])
         more = f" and {len(matches) - 3} more" if len(matches) > 3 else ""
         raise InputError(f"`{wanted}` may be any of {full}{more}", hint="give the whole name")
     return matches[0] if matches else None
-
-
-def _last_part(name: str) -> str:
-    return name[max(name.rfind("/"), name.rfind("#")) + 1 :]
 
 
 def folder_of(path: Path) -> str:

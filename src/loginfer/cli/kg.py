@@ -34,7 +34,7 @@ app = typer.Typer(help="Knowledge graphs: list, show, convert, fetch, generate."
 def list_graphs(json: JsonOption = False) -> None:
     """List the graphs that have a name, and the formats that can be read."""
     from loginfer.kg import catalogue
-    from loginfer.kg.load import formats
+    from loginfer.kg.formats.base import formats
 
     entries = catalogue.entries()
     places = {entry.name: None if entry.generated else catalogue.locate(entry.name) for entry in entries}

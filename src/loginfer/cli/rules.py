@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from loginfer.engine.program import Explanation
     from loginfer.evaluation.rule_recovering import RecoveredRule, RecoveryFigures, RuleRecovery
-    from loginfer.logic.rule import Atom, Rule, ScoredRule, ZeroRule
+    from loginfer.logic.rule import ScoredRule, ZeroRule
     from loginfer.systems.rules.listing import Listing
 
 app = typer.Typer(help="Rules and patterns: rank their bodies, apply, explain, convert.", no_args_is_help=True)
@@ -448,34 +448,10 @@ def _as_json(listing: Listing, places: npt.NDArray[Any], top: int) -> dict[str, 
 
 def rule_text(rule: ScoredRule | ZeroRule, *, short: bool) -> str:
     """Return a rule in our syntax; a zero rule has nothing in front of the arrow."""
-    from loginfer.logic.rule import ZeroRule
+    from loginfer.logic.rule import ZeroRule, short_text
 
-    if isinstance(rule, ZeroRule):
-        return f"-> {shortened_part(rule.head) if short else rule.head}"
-    return shortened(rule.rule) if short else str(rule.rule)
-
-
-def shortened(rule: Rule) -> str:
-    """Return a rule with the last parts of its names."""
-    return f"{', '.join(map(shortened_part, rule.body))} -> {shortened_part(rule.head)}"
-
-
-def shortened_part(part: Any) -> str:
-    """Return an atom with the last parts of its names; an inequality likewise."""
-    from loginfer.logic.rule import Atom, Constant, Negation, Variable
-    from loginfer.systems.rules.listing import short_name
-
-    def term(old: Any) -> Any:
-        return old if isinstance(old, Variable) else Constant(short_name(old.name))
-
-    if isinstance(part, Negation):
-        return f"not {shortened_part(part.atom)}"
-    if not isinstance(part, Atom):
-        return " != ".join(str(term(old)) for old in part.terms)
-    made: Atom = Atom(
-        term(part.subject), part.relation if part.is_type else short_name(str(part.relation)), term(part.object)
-    )
-    return str(made)
+    text = short_text if short else str
+    return f"-> {text(rule.head)}" if isinstance(rule, ZeroRule) else text(rule.rule)
 
 
 def print_rules(rules: list[ScoredRule | ZeroRule], *, short: bool, title: str | None = None) -> None:
@@ -619,15 +595,16 @@ def _print_rules(found: RuleRecovery, top: int, short: bool) -> None:
 
 
 def _print_rule(rule: RecoveredRule, short: bool) -> None:
+    from loginfer.logic.rule import short_text
+
     plain = console()
-    whole: Callable[[Any], str] = shortened if short else str
-    part: Callable[[Any], str] = shortened_part if short else str
-    plain.print(f"{rule.status:<9} {whole(rule.rule)}")
+    text: Callable[[Any], str] = short_text if short else str
+    plain.print(f"{rule.status:<9} {text(rule.rule)}")
     if rule.status == "entailed" and not rule.derivation:
         plain.print("          its head is in its body")
     for number, step in enumerate(rule.derivation, 1):
-        premises = ", ".join(map(part, step.premises)) or "nothing"
-        plain.print(f"          {number}. from {premises} follows {part(step.conclusion)}")
-        plain.print(f"             by {whole(step.rule)}")
+        premises = ", ".join(map(text, step.premises)) or "nothing"
+        plain.print(f"          {number}. from {premises} follows {text(step.conclusion)}")
+        plain.print(f"             by {text(step.rule)}")
     for shortcut in rule.shortcuts:
-        plain.print(f"          undesired, but entailed too: {whole(shortcut)}")
+        plain.print(f"          undesired, but entailed too: {text(shortcut)}")

@@ -1,8 +1,6 @@
-"""Names and ids.
+"""Names and their ids: a sorted, immutable table of strings; and names as people read them.
 
-Names and their ids: a sorted, immutable table of strings.
-
-Names as people read them: the last part of an IRI or a path, as long as that is no other name's.
+People read the last part of an IRI or a path, as long as that is no other name's.
 """
 
 from __future__ import annotations
@@ -202,18 +200,20 @@ LONGEST = 48
 # An IRI, or a path as Freebase has them; other names with a slash in them (AC/DC) are what they are.
 _PATH = re.compile(r"(?:(?:https?|ftp|file)://|urn:|/)[^\s<>\"]+")
 _BEFORE_A_PART = re.compile(r"[/#]+|(?<=urn):")
-_IN_TEXT = re.compile(r"<?https?://[^\s,()<>\"`]*[#/]([\w.-]+)>?")
+_IN_TEXT = re.compile(r"<?(https?://[^\s,()<>\"`]*[#/][\w.-]+)>?")
 
 
-def short_names(names: Iterable[str]) -> dict[str, str]:
+def short_names(names: Iterable[str], longest: int | None = LONGEST) -> dict[str, str]:
     """Return a short form for each name; different names have different ones.
 
     Parameters
     ----------
     names
         The names that are shown together.
+    longest
+        How many characters a form may have before it gets a gap in the middle; None for any number.
     """
-    forms = {name: _forms(name) for name in names}
+    forms = {name: _forms(name, longest) for name in names}
     chosen = dict.fromkeys(forms, 0)
     while True:
         shown = {name: forms[name][chosen[name]] for name in forms}
@@ -225,14 +225,24 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
             chosen[name] += 1
 
 
-def _forms(name: str) -> list[str]:
+def _forms(name: str, longest: int | None) -> list[str]:
     """Return what may stand for a name: its last part, its last two parts, …, itself; shortest first."""
     found = []
     if _PATH.fullmatch(name):
         starts = [match.end() for match in _BEFORE_A_PART.finditer(name.rstrip("/#"))]
         found = [name[start:] for start in reversed(starts)]
-    whole = [*found, name]
-    return list(dict.fromkeys([middle(form, LONGEST) for form in whole] + [name]))
+    return list(dict.fromkeys([middle(form, longest or len(form)) for form in [*found, name]] + [name]))
+
+
+def shortened(text: str) -> str:
+    """Return a text with short forms of the IRIs in it; those of different IRIs are different."""
+    short = short_names(_IN_TEXT.findall(text), longest=None)
+    return _IN_TEXT.sub(lambda found: short[found[1]], text)
+
+
+def last_part(name: str) -> str:
+    """Return what stands behind the last / or # of a name: people look names up by it."""
+    return name[max(name.rfind("/"), name.rfind("#")) + 1 :]
 
 
 def middle(name: str, length: int) -> str:
@@ -244,16 +254,7 @@ def middle(name: str, length: int) -> str:
     return f"{name[: kept - end]}…{name[-end:]}"
 
 
-def shortened(text: str) -> str:
-    """Return a text with the last parts of the IRIs in it."""
-    return _IN_TEXT.sub(r"\1", text)
-
-
-# The name behind the last # or / of an IRI; without one the host.
-_IRI = re.compile(r"<?(?:https?|urn|ftp):[^\s<>\"]*?([^\s<>\"/#:]+)[/#]?>?")
-
-
-def last_part(name: str) -> str:
-    """Return an IRI's last part, and any other name as it is."""
-    found = _IRI.fullmatch(name)
-    return found.group(1) if found else name
+def triple_text(triple: Sequence[str], longest: int | None = None) -> str:
+    """Return a triple of names as text, with short forms of at most so many characters."""
+    short = short_names(triple, longest=None)
+    return f"({', '.join(middle(short[name], longest or len(name)) for name in triple)})"

@@ -462,14 +462,38 @@ def clause_fragment(clause: Rule | Pattern) -> str:
 
 def clause_markup(clause: Rule | Pattern) -> Markup:
     """Return a rule or a pattern; names are short as long as all of them stay different."""
-    parts = (*clause.body, clause.head)
-    names = [str(atom.relation) for atom in clause if not atom.is_type]
-    names += [term.name for part in parts for term in part.terms if isinstance(term, Constant)]
-    short = short_names(names)
+    short = short_names(_names((*clause.body, clause.head)))
     body = [_part(part, short) for part in clause.body]
     commas = [piece for made in body for piece in (", ", made)][1:]
     head = element("span", "→ ", _part(clause.head, short), kind="atom")
     return element("span", *commas, " ", head, kind="rule")
+
+
+def short_text(clause: Rule | Pattern | BodyAtom) -> str:
+    """Return a rule, or a part of one, in our syntax; names are short as long as all of them stay different."""
+    parts = (*clause.body, clause.head) if isinstance(clause, _Clause) else (clause,)
+    short = short_names(_names(parts), longest=None)
+
+    def term(old: Term) -> Term:
+        return Constant(short[old.name]) if isinstance(old, Constant) else old
+
+    def text(part: BodyAtom) -> str:
+        if isinstance(part, Negation):
+            return f"not {text(part.atom)}"
+        if isinstance(part, Inequality):
+            return str(Inequality(term(part.left), term(part.right)))
+        relation = part.relation if part.is_type or isinstance(part.relation, Template) else short[part.relation]
+        return str(Atom(term(part.subject), relation, term(part.object)))
+
+    *body, head = map(text, parts)
+    return f"{', '.join(body)} -> {head}" if isinstance(clause, _Clause) else head
+
+
+def _names(parts: Iterable[BodyAtom]) -> list[str]:
+    """Return the names of relations and constants in parts of a clause."""
+    atoms = [part.atom if isinstance(part, Negation) else part for part in parts]
+    names = [str(atom.relation) for atom in atoms if isinstance(atom, Atom) and not atom.is_type]
+    return names + [term.name for atom in atoms for term in atom.terms if isinstance(term, Constant)]
 
 
 def text_markup(text: str) -> Markup:

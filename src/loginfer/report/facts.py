@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from loginfer.benchmark.negatives.methods import method_or_unknown, method_phrases
 from loginfer.evaluation.metric_table import is_share, shown_metrics
 from loginfer.evaluation.predictions import PROTOCOLS, Counts
-from loginfer.kg.vocabulary import last_part
 from loginfer.report.collection import Cell, Collection
 from loginfer.report.paper import benchmark_parts, paper_value
 from loginfer.report.values import Column
@@ -125,11 +124,6 @@ def _slugs(names: Iterable[str]) -> dict[str, str]:
         taken.add(short)
         found[name] = short
     return found
-
-
-def short_triple(triple: Sequence[str]) -> str:
-    """Return a triple of names as text, IRIs by their last parts."""
-    return f"({', '.join(last_part(name) for name in triple)})"
 
 
 def common_prefix(names: Sequence[str], prefix: str = "LogInfer-") -> str:

@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from loginfer.kg.vocabulary import last_part, middle, shortened
+from loginfer.kg.vocabulary import middle
 from loginfer.report.pages.examples import Arrow, draw
 
 TYPE = "rdf:type"
@@ -158,29 +158,6 @@ def test_nothing_gives_no_drawing_and_the_same_gives_the_same():
     assert draw([]) == ""
     assert draw(CASES["diamond"]) == draw(list(CASES["diamond"]))
     assert draw([*CASES["symmetry"], *CASES["symmetry"]]) == draw(CASES["symmetry"])
-
-
-@pytest.mark.parametrize(
-    ("name", "short"),
-    [
-        ("http://swat.cse.lehigh.edu/onto/univ-bench.owl#advisor", "advisor"),
-        ("http://www.Department0.University0.edu/Course3", "Course3"),
-        ("http://www.University0.edu", "www.University0.edu"),
-        ("http://example.org/a/", "a"),
-        ("<http://example.org/a#b>", "b"),
-        ("/award/award_winner/awards_won", "/award/award_winner/awards_won"),
-        ("_hypernym", "_hypernym"),
-        ("a http://x.y/z", "a http://x.y/z"),
-        ("", ""),
-    ],
-)
-def test_an_iri_is_known_by_its_last_part(name, short):
-    assert last_part(name) == short
-
-
-def test_rules_keep_everything_but_namespaces():
-    text = "(x,http://a.b/c#R,y), x != y -> (y,http://a.b/c#S,x)"
-    assert shortened(text) == "(x,R,y), x != y -> (y,S,x)"
 
 
 @pytest.mark.parametrize("length", range(3, 30))

@@ -168,9 +168,9 @@ def formats() -> list[Format]:
 @cache
 def _load_formats() -> None:
     """Let the files of this folder register themselves; the scanner, which loads Numba, is no format."""
-    for _, name, _ in pkgutil.iter_modules([str(Path(__file__).parent)]):
-        if name != "scan":
-            importlib.import_module(f"loginfer.kg.formats.{name}")
+    for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
+        if module.name != "scan":
+            importlib.import_module(f"loginfer.kg.formats.{module.name}")
 
 
 # The parts of a split data set, in the order in which they are read, by the names people give them.

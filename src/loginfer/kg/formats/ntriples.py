@@ -203,7 +203,8 @@ def _meaning(table: NameTable) -> tuple[Any, dict[int, str]]:
     kinds = np.empty(table.count, dtype=np.uint8)
     term_kinds(table.data, table.offsets, True, kinds)
     names = pc.if_else(pa.array(kinds == BRACKETED), pc.binary_slice(terms, 1, -1), terms)
-    ours = (kinds == BRACKETED) & pc.starts_with(names, PREFIX).to_numpy(zero_copy_only=False)
+    begins: Any = pc.starts_with(names, PREFIX)
+    ours = (kinds == BRACKETED) & begins.to_numpy(zero_copy_only=False)
     others = {i: decoded(names[i].as_py().decode()).encode() for i in np.flatnonzero(ours).tolist()}
     problems: dict[int, str] = {}
     asked = np.flatnonzero(kinds == ASK).tolist()

@@ -10,8 +10,8 @@ from loginfer.logic.dialects.base import Dialect, dialects, register_dialect
 
 __all__ = ["Dialect", "detect", "dialect_named", "dialects", "register_dialect"]
 
-for _, _name, _ in pkgutil.iter_modules(__path__):
-    importlib.import_module(f"{__name__}.{_name}")
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")
 
 
 def dialect_named(name: str) -> Dialect:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from loginfer.errors import InputError
 from loginfer.evaluation.predictions import Scores, labelled_triples
 from loginfer.evaluation.runs import Run
-from loginfer.kg.vocabulary import last_part, middle, shortened
+from loginfer.kg.vocabulary import middle, short_names, shortened
 from loginfer.randomness import generator
 from loginfer.report import vega
 from loginfer.report.collection import Cell
@@ -75,12 +75,13 @@ def relation_parts(labels: Labels, broken: Sequence[Mapping[str, Any]]) -> Part 
     """
     sides = [breakdown.get("relations") or {} for breakdown in broken]
     rows, told = [], []
+    short = short_names(sides[0], longest=None)
     for name, one in sides[0].items():
         other = sides[1].get(name)
         if other is None or one["accuracy"] is None or other["accuracy"] is None:
             continue
         count = sum(one[key] for key in ("tp", "fp", "tn", "fn"))
-        rows.append((middle(last_part(name), 80), count, *_pair(one["accuracy"], other["accuracy"])))
+        rows.append((middle(short[name], 80), count, *_pair(one["accuracy"], other["accuracy"])))
         told.append((middle(name, 120), count, *rows[-1][2:]))
     if not rows:
         return None
@@ -294,8 +295,9 @@ def _scatter(a: _Side, b: _Side, names: Sequence[tuple[str, str, str]]) -> Chart
     places = (a.places, b.places)
     right = (a.decisions.right, b.decisions.right)
     rows = []
+    short = short_names((name for place in chosen.tolist() for name in names[place]), longest=None)
     for place in chosen.tolist():
-        shown = f"({', '.join(middle(shortened(name), 60) for name in names[place])})"
+        shown = f"({', '.join(middle(short[name], 60) for name in names[place])})"
         label = LABELS[int(place >= len(a.decisions.positive))]
         rows.append((shown, label, *(round(float(p[place]), 4) for p in places), _who(right, place, a, b)))
     sampled = f"A sample of {POINTS:,} of the {count:,} test triples. " if count > POINTS else ""
@@ -374,7 +376,7 @@ def _triple_grid(a: _Side, b: _Side, names: Sequence[tuple[str, str, str]]) -> G
         for place in found[np.argsort(-apart[found], kind="stable")][:LISTED_TRIPLES].tolist():
             label = LABELS[int(place >= len(a.decisions.positive))]
             subject, relation, object_ = names[place]
-            shown = (middle(name, 60) for name in (subject, last_part(relation), object_))
+            shown = (middle(name, 60) for name in (subject, short_names([relation], None)[relation], object_))
             rows.append((side.label, label, *(rounded(float(p[place])) for p in places), *shown))
     heads = columns("text", "right", "label") + columns("share", f"place, {a.label}", f"place, {b.label}")
     heads += columns("text", "subject", "relation", "object")

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from loginfer.kg.vocabulary import last_part, middle, shortened
-from loginfer.report.facts import short_triple
+from loginfer.kg.vocabulary import middle, short_names, shortened, triple_text
 
 if TYPE_CHECKING:
     from loginfer.benchmark import Benchmark
@@ -105,6 +104,8 @@ class _Drawing:
         self.arrows = [a for a in ordered if a not in self.types]
         ends = [(a.subject,) if a in self.types else (a.subject, a.object) for a in ordered]
         self.names = list(dict.fromkeys(name for pair in ends for name in pair))
+        everything = (name for a in ordered for name in (a.subject, a.relation, a.object))
+        self.short = short_names(everything, longest=None)
         self.height, middles = self._places()
         self.boxes = {name: self._box(name, middles[name]) for name in self.names}
         self.taken = list(self.boxes.values())
@@ -140,8 +141,11 @@ class _Drawing:
         ]
         return top + 2 * radius + below, dict(zip(self.names, around, strict=True))
 
+    def _shown(self, name: str) -> str:
+        return middle(self.short[name], _LETTERS)
+
     def _box(self, name: str, centre: _Point) -> _Area:
-        width = max(len(_shown(name)) * _LETTER + 20.0, 44.0)
+        width = max(len(self._shown(name)) * _LETTER + 20.0, 44.0)
         return _Area(centre, width, _BOX)
 
     # -- drawing ----------------------------------------------------------------------------------
@@ -167,10 +171,10 @@ class _Drawing:
 
     def _labelled_box(self, name: str) -> Iterator[str]:
         box = self.boxes[name]
-        yield _rectangle("constant", box, name, _shown(name))
+        yield _rectangle("constant", box, name, self._shown(name))
         for place, arrow in enumerate(a for a in self.types if a.subject == name):
             centre = _Point(box.middle.x, box.middle.y + _BOX / 2 + _ROW * (place + 0.5) + 1.0)
-            text = middle(last_part(arrow.object), _LETTERS)
+            text = self._shown(arrow.object)
             area = _Area(centre, len(text) * _SMALL + 16.0, _ROW - 4.0)
             title = f"{arrow.subject} {arrow.relation} {arrow.object}"
             yield _rectangle(f"type {arrow.kind}", area, title, text)
@@ -201,7 +205,7 @@ class _Drawing:
 
     def _name(self, arrow: Arrow, places: Sequence[_Point], texts: list[str]) -> None:
         """Write an arrow's relation where nothing else is written; at the first place if there is none."""
-        text = middle(last_part(arrow.relation), _RELATION)
+        text = middle(self.short[arrow.relation], _RELATION)
         areas = [_Area(place, len(text) * _SMALL + 6.0, 17.0) for place in places]
         area = next((a for a in areas if not any(a.meets(other) for other in self.taken)), areas[0])
         self.taken.append(area)
@@ -265,10 +269,6 @@ def _turns(count: int) -> list[float]:
     return [0.0, math.pi, *(turn for turn in mixed if not math.isnan(turn))]
 
 
-def _shown(name: str) -> str:
-    return middle(last_part(name), _LETTERS)
-
-
 def _rectangle(kind: str, area: _Area, title: str, text: str) -> str:
     x, y = area.middle.x - area.width / 2, area.middle.y - area.height / 2
     return (
@@ -321,7 +321,7 @@ class DrawnExample:
     @property
     def title(self) -> str:
         """The triple as text, with short names."""
-        return f"({', '.join(middle(last_part(name), _LONGEST) for name in self.triple)})"
+        return triple_text(self.triple, _LONGEST)
 
 
 def examples(benchmark: Benchmark, method: str | None) -> list[DrawnExample]:
@@ -390,7 +390,8 @@ def _positive(benchmark: Benchmark, place: int) -> DrawnExample:
     if story.derivations:
         first = story.derivations[0]
         arrows += [Arrow(*premise) for premise in first.premises]
-        witness = ", ".join(f"{variable} = {last_part(value)}" for variable, value in first.witness.items())
+        short = short_names(first.witness.values(), longest=None)
+        witness = ", ".join(f"{variable} = {short[value]}" for variable, value in first.witness.items())
         words = f"Follows from {_set(story.source)} by rule {first.rule}: {shortened(first.text)}."
         words += f" Witness: {witness}." if witness else ""
         more = len(story.derivations) - 1
@@ -436,7 +437,7 @@ def _sentences(made: NegativeStory) -> Iterator[str]:
     if made.source == "sub-rule" and made.sub_rule is not None:
         yield f"A conclusion of a sub-rule of rule {made.rule}: {shortened(made.sub_rule)}."
         known = [part for part in made.parts if part.holds is False]
-        false = [short_triple(p.triple) if p.triple else shortened(p.text) for p in known]
+        false = [triple_text(p.triple) if p.triple else shortened(p.text) for p in known]
         open_ = [shortened(part.text) for part in made.parts if part.holds is None]
         if false:
             yield f"The rule also asks for {' and '.join(false)}, which {_does(len(false))} not hold."
@@ -452,7 +453,7 @@ def _sentences(made: NegativeStory) -> Iterator[str]:
     else:
         yield "Where this negative came from is not known."
     if made.replaced is not None:
-        yield f"It differs in one place from the positive {short_triple(made.replaced)}."
+        yield f"It differs in one place from the positive {triple_text(made.replaced)}."
 
 
 def _does(count: int) -> str:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from loginfer.errors import InputError, UnknownNameError
 from loginfer.files import reading
+from loginfer.kg.vocabulary import last_part
 from loginfer.logic.dialects.anyburl import ANYBURL
 from loginfer.logic.rule import ScoredRule, ZeroRule
 from loginfer.logic.rule_files import OnError, dialect_of, read_rules, rule_text
@@ -122,17 +123,12 @@ class Listing:
             for each in self.relations(place)[part]:
                 fits = known.get(each)
                 if fits is None:
-                    fits = known[each] = name in (each, short_name(each))
+                    fits = known[each] = name in (each, last_part(each))
                 if fits:
                     found[place] = True
         if not found.any():
             raise UnknownNameError(f"{kind} in `{self.path}`", name, known, where=f"--{kind}")
         return found
-
-
-def short_name(name: str) -> str:
-    """Return the last part of a name, behind the last / or #, if there is one."""
-    return name[max(name.rfind("/"), name.rfind("#")) + 1 :] or name
 
 
 def list_rules(source: str | Path, on_error: OnError = "fail", dialect: str | None = None) -> Listing:
