@@ -1,3 +1,4 @@
+import importlib
 from itertools import permutations
 
 import pytest
@@ -20,6 +21,7 @@ from loginfer.logic import (
     parse_rule,
     pattern_named,
     patterns,
+    register_pattern,
     symmetries,
 )
 from loginfer.logic.patterns import SHORT_NAMES
@@ -146,17 +148,10 @@ def test_patterns_are_compared_up_to_templates_if_asked():
 
 
 def test_a_pattern_of_ones_own_has_a_name_everywhere(monkeypatch):
-    from loginfer.logic import register_pattern
-
-    monkeypatch.setattr("loginfer.logic.patterns._PATTERNS", dict(_module()._PATTERNS))
-    monkeypatch.setattr("loginfer.logic.patterns._NAMES", dict(_module()._NAMES))
+    module = importlib.import_module("loginfer.logic.patterns")
+    for table in ("_PATTERNS", "_NAMES"):
+        monkeypatch.setattr(module, table, dict(getattr(module, table)))
     made = register_pattern("two-steps", "(x,_R,y), (y,_R,z) -> (x,_R,z)", short="two")
     assert parse_pattern("two") == parse_pattern("two-steps") == made
     with pytest.raises(InputError, match="cannot be the name"):
         register_pattern("diamond", "(x,_R,y) -> (y,_R,x)")
-
-
-def _module():
-    import importlib
-
-    return importlib.import_module("loginfer.logic.patterns")
