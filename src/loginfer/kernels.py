@@ -161,7 +161,8 @@ def _module_folder(base: Path, function: Callable[..., Any]) -> str:
         numbers = sorted(
             (name, repr(value))
             for name, value in function.__globals__.items()
-            if isinstance(value, int | float | str | tuple | np.generic) and not name.startswith("__")
+            if not name.startswith("__")
+            and all(isinstance(v, int | float | np.generic) for v in (value if isinstance(value, tuple) else (value,)))
         )
         path = function.__code__.co_filename
         text = f"{sorted(_kernel_sources(path).items())}{numbers}"
@@ -184,7 +185,8 @@ def _kernel_sources(path: str) -> dict[str, str]:
             sums[path], imported = _source(path)
             for name in imported:
                 file = package.joinpath(*name.split(".")[1:]).with_suffix(".py")
-                if file.name == "kernels.py" or (file.is_file() and "loginfer.kernels" in _source(str(file))[1]):
+                # The constants of random bits come from `randomness`, which has no kernels.
+                if name in (__name__, "loginfer.randomness") or __name__ in _source(str(file))[1]:
                     waiting.append(str(file))
     return sums
 
