@@ -1,12 +1,8 @@
-"""KnowledgeGraph, packed triples, the one adjacency index, look-ups.
+"""The knowledge graph as a value: its triples, its signature, and the two views in which others walk it.
 
-Sets of triples as arrays: int32[n, 3], subject, relation, object, sorted and unique.
-
-Adjacency per relation, in both directions.
-
-The knowledge graph as a value.
-
-Looking up many keys in a sorted list of keys.
+Triples are int32[n, 3], always subject, relation, object; a set of triples is sorted and unique. Packed into one
+number each (`TripleKeys`) they are sorted, merged and looked up. `RelationIndex` is the adjacency of each relation
+in both directions, `EntitySteps` the same by entity.
 """
 
 from __future__ import annotations

@@ -1,24 +1,16 @@
-"""The LUBM generator.
+"""The data of the Lehigh University Benchmark, bit for bit as its generator (UBA 1.7) makes them.
 
-The random numbers of `java.util.Random`, which the LUBM generator is defined by.
-
-One department of LUBM: what it draws and what it states, in the order of the original generator.
-
-The order is the definition: every draw moves the stream of random numbers on, so a draw out of place, or one
-left out because its value is not used, changes all that follows.
-
-The data of the Lehigh University Benchmark, bit for bit as its generator (UBA 1.7) makes them.
-
-A university is one stream of random numbers; its departments follow each other in that stream. So a
-department is what a stream in a given state makes, and nothing else needs to be kept in memory:
+A university is one stream of random numbers, those of `java.util.Random`; its departments follow each other in that
+stream. So a department is what a stream in a given state makes, and nothing else needs to be kept in memory:
 
     statements      every statement in the order of the original, repeated ones included
     generate_lubm   the graph
     write_lubm      a file of sorted, distinct N-Triples, the same bytes as writing the graph, but with one
                     department in memory at a time, for any number of universities
 
-The only statements that repeat are (university, type, University): one follows each mention of a university.
-The ontology's own two header statements are not part of the graph.
+The order of draws is the definition: every draw moves the stream on, so a draw out of place, or one left out because
+its value is not used, changes all that follows. The only statements that repeat are (university, type, University):
+one follows each mention of a university. The ontology's own two header statements are not part of the graph.
 """
 
 from __future__ import annotations

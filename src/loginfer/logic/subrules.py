@@ -1,22 +1,18 @@
-"""Rules made from a rule: R-, edits.
+"""Rules made from a rule: its sub-rules R⁻, which forget atoms, and its near misses, which change one.
 
-R⁻: the rules that remain when atoms of a body are forgotten.
+Query-guided sampling draws its negatives from what sub-rules wrongly conclude. A sub-rule keeps a proper subset of
+the body, inequalities and negations counting as atoms, such that what remains is safe: a negation stays only with
+the atoms that bind its variables, so that it says the same as in the rule. So the more a sub-rule keeps, the less it
+concludes.
 
-Query-guided sampling draws its negatives from what these wrongly shortened rules conclude. A sub-rule keeps
-a proper subset of the body, inequalities and negations counting as atoms, such that what remains is safe: a
-negation stays only with the atoms that bind its variables, so that it says the same as in the rule. So the
-more a sub-rule keeps, the less it concludes.
+Rules of one shape, equal but for their names, have the same safe subsets: those are found once a shape and kept. A
+subset comes with a text for its shape and the orders in which its names may be listed, one for each labelling of its
+variables that the shape allows; the text and the least list of names are the same for equivalent sub-rules and for
+no others, whatever rules they came from.
 
-Rules of one shape, equal but for their names, have the same safe subsets: those are found once a shape and
-kept. A subset comes with a text for its shape and the orders in which its names may be listed, one for
-each labelling of its variables that the shape allows; the text and the least list of names are
-the same for equivalent sub-rules and for no others, whatever rules they came from.
-
-Near misses: the rules that one edit of a rule's body makes.
-
-A system that has learned a rule must not believe what its near misses conclude. There are four edits: the
-relation (or type) of one atom is *replaced* by another, one relation atom is *reversed*, one atom is
-*dropped*, or one inequality is.
+A system that has learned a rule must not believe what its near misses conclude. There are four edits of a body: the
+relation (or type) of one atom is *replaced* by another, one relation atom is *reversed*, one atom is *dropped*, or
+one inequality is.
 """
 
 from __future__ import annotations

@@ -1,12 +1,7 @@
-"""What a format is; files, archives, compression.
+"""What a format is, and where bytes come from and go to: files and members of archives, compressed or not.
 
-What a format is, and what reading a graph takes and gives.
-
-Where bytes come from and go to: files and archive members, compressed or not.
-
-Reading archives that strangers packed: plain files only, and never more than we are ready for.
-
-Nothing is unpacked to disk. Sizes in headers are not believed: bytes are counted while they are read.
+Archives may be packed by strangers. Only plain files are read from them, and never more than we are ready for:
+nothing is unpacked to disk, and sizes in headers are not believed, bytes are counted while they are read.
 """
 
 from __future__ import annotations
