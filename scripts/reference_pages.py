@@ -8,8 +8,10 @@ file, so it cannot be out of date.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 COMMANDS = "<!-- commands -->"
@@ -17,12 +19,31 @@ NAMES = "<!-- public names -->"
 RECIPE = "<!-- recipe settings -->"
 
 
+# A door that loads lazily: its names stand in a stub, which mkdocstrings does not follow.
+DOOR = re.compile(r"^::: (loginfer\.\w+)$", re.MULTILINE)
+
+
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Fill in a page; MkDocs calls this for each of them."""
+    markdown = DOOR.sub(lambda match: "\n".join(door(match[1])) or match[0], markdown)
     for place, lines in ((COMMANDS, command_line), (NAMES, public_names), (RECIPE, recipe)):
         if place in markdown:
             markdown = markdown.replace(place, "\n".join(lines()))
     return markdown
+
+
+def door(package: str) -> Iterator[str]:
+    """Yield the classes and functions at the door of a package that loads lazily; nothing for any other."""
+    module = import_module(package)
+    path = Path(inspect.getsourcefile(module) or "")
+    if not path.with_suffix(".pyi").exists():
+        return
+    yield inspect.cleandoc(module.__doc__ or "")
+    for name in sorted(module.__all__, key=str.casefold):
+        value = getattr(module, name)
+        if inspect.isclass(value) or inspect.isfunction(value):
+            yield from ["", f"## {name} {{ #{package}.{name} }}", "", f"::: {value.__module__}.{value.__qualname__}"]
+            yield "    options: { heading_level: 3 }"
 
 
 def command_line() -> Iterator[str]:
