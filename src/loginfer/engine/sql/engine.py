@@ -847,7 +847,7 @@ class DatabaseEngine(SqlEngine):
         type_predicate
             As for `KnowledgeGraph`.
         entities, relations
-            ExtraNames that the vocabularies shall hold besides, such as those of the heads of rules.
+            Names that the vocabularies shall hold besides, such as those of the heads of rules.
         force
             Replace what is there.
         **options
