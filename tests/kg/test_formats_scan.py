@@ -1,15 +1,15 @@
 """The compiled parts below the readers, against what Python says."""
 
 import io
+from itertools import pairwise
 
 import numpy as np
-import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loginfer.kg.formats import scan as chunks
+from loginfer.kg.formats import scan
 from loginfer.kg.formats.openke import numbers_in_lines
-from loginfer.kg.formats.scan import NameTable, line_chunks, name_ranks, sorted_names
+from loginfer.kg.formats.scan import NameTable, line_chunks, sorted_names
 
 # Short alphabets make long common beginnings; zero bytes are where padding could be mistaken for content.
 names = st.lists(
@@ -21,11 +21,18 @@ names = st.lists(
 quick = settings(max_examples=150, deadline=None)
 
 
+def spans(words):
+    bounds = np.cumsum([0, *map(len, words)], dtype=np.int64)
+    data = np.frombuffer(b"".join(words) + bytes(scan.PADDING), dtype=np.uint8)
+    return scan.Spans(data, bounds[:-1].copy(), bounds[1:].copy())
+
+
 @quick
 @given(names)
 def test_names_are_sorted_as_python_sorts_bytes(words):
-    ranks = name_ranks(pa.array(words, pa.large_binary()))
-    assert [words[i] for i in np.argsort(ranks)] == sorted(words)
+    made, ids = sorted_names(spans(words))
+    assert [made.data[a:b].tobytes() for a, b in pairwise(made.offsets)] == sorted(set(words))
+    assert [sorted(set(words))[i] for i in ids] == words
 
 
 @quick
@@ -50,7 +57,7 @@ def test_a_table_grows_to_any_number_of_names():
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=6), max_size=20), st.data())
 def test_a_vocabulary_merges_equal_names_and_leaves_out_those_not_kept(words, data):
     keep = np.array(data.draw(st.lists(st.booleans(), min_size=len(words), max_size=len(words))), dtype=bool)
-    made, ids = sorted_names(pa.array([word.encode() for word in words], pa.large_binary()), keep)
+    made, ids = sorted_names(spans([word.encode() for word in words]), keep)
     assert list(made) == sorted({w for w, k in zip(words, keep, strict=True) if k}, key=str.encode)
     assert [made[i] if i >= 0 else None for i in ids.tolist()] == [
         w if k else None for w, k in zip(words, keep, strict=True)
@@ -83,14 +90,14 @@ def test_a_character_torn_in_two_names_is_no_utf8():
 @settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=300).map(lambda b: b.replace(b"\xef", b"\n")), st.integers(1, 40))
 def test_chunks_are_whole_lines_and_together_the_stream(content, size):
-    before, chunks.CHUNK_BYTES = chunks.CHUNK_BYTES, size
+    before, scan.CHUNK_BYTES = scan.CHUNK_BYTES, size
     try:
         pieces = []
         for data, begin, end in line_chunks(io.BytesIO(content), "here"):
             pieces.append(data[begin:end].tobytes())
             assert end == 0 or data[end - 1] == 10 or data[end] == 10
     finally:
-        chunks.CHUNK_BYTES = before
+        scan.CHUNK_BYTES = before
     assert b"".join(pieces) == content
     assert all(piece.endswith(b"\n") for piece in pieces[:-1])
 

@@ -51,16 +51,12 @@ class Vocabulary(Sequence[str]):
         np.cumsum([len(name) for name in encoded], out=offsets[1:])
         return cls(np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets)
 
-    @classmethod
-    def from_arrow(cls, names: Any) -> Vocabulary:
-        """Make a vocabulary of an Arrow array of bytes, distinct and in order, over the same memory."""
-        _, offsets, data = names.buffers()
-        bounds = np.frombuffer(offsets, dtype=np.int64)[names.offset : names.offset + len(names) + 1]
-        return cls(np.frombuffer(data or b"", dtype=np.uint8)[bounds[0] : bounds[-1]], bounds - bounds[0])
-
     def to_arrow(self) -> Any:
         """Return the names as an Arrow array of bytes over the same memory."""
-        return arrow_names(self._data, self._offsets)
+        import pyarrow as pa
+
+        buffers = [None, pa.py_buffer(self._offsets.data), pa.py_buffer(self._data.data)]
+        return pa.Array.from_buffers(pa.large_binary(), len(self), buffers)
 
     @property
     def data(self) -> npt.NDArray[np.uint8]:
@@ -179,14 +175,6 @@ class Vocabulary(Sequence[str]):
     def __repr__(self) -> str:
         shown = ", ".join(repr(name) for name in self[:3])
         return f"Vocabulary({len(self)} names: {shown}{', …' if len(self) > 3 else ''})"
-
-
-def arrow_names(data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> Any:
-    """Return the names data[offsets[i]:offsets[i + 1]] as an Arrow array of bytes over the same memory."""
-    import pyarrow as pa
-
-    buffers = [None, pa.py_buffer(offsets.data), pa.py_buffer(data.data)]
-    return pa.Array.from_buffers(pa.large_binary(), len(offsets) - 1, buffers)
 
 
 def _encoded(name: str) -> bytes:

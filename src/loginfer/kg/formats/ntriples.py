@@ -26,7 +26,7 @@ from loginfer.kg.formats.tsv import text_chunks, write_lines
 from loginfer.progress import Progress
 
 if TYPE_CHECKING:
-    from loginfer.kg.formats.scan import GraphBuilder, NameTable
+    from loginfer.kg.formats.scan import GraphBuilder, NameTable, Spans
     from loginfer.kg.graph import KnowledgeGraph
     from loginfer.kg.vocabulary import Vocabulary
 
@@ -192,20 +192,17 @@ def scan_statements(statements: Iterable[bytes], builder: GraphBuilder) -> None:
     builder.scan(scan_ntriples, data, 0, end, refuse, counted=False)
 
 
-def _meaning(table: NameTable) -> tuple[Any, dict[int, str]]:
+def _meaning(table: NameTable) -> tuple[Spans, dict[int, str]]:
     """Return the names that the terms in a table mean; the doubtful ones are put to pyoxigraph."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
+    from loginfer.kg.formats.scan import ASK, BRACKETED, PADDING, Spans, shown, term_kinds
 
-    from loginfer.kg.formats.scan import ASK, BRACKETED, shown, term_kinds
-
-    terms = table.to_arrow()
+    data, starts, ends = table.spans
     kinds = np.empty(table.count, dtype=np.uint8)
-    term_kinds(table.data, table.offsets, True, kinds)
-    names = pc.if_else(pa.array(kinds == BRACKETED), pc.binary_slice(terms, 1, -1), terms)
-    begins: Any = pc.starts_with(names, PREFIX)
-    ours = (kinds == BRACKETED) & begins.to_numpy(zero_copy_only=False)
-    others = {i: decoded(names[i].as_py().decode()).encode() for i in np.flatnonzero(ours).tolist()}
+    term_kinds(data, table.offsets, True, kinds)
+    starts[kinds == BRACKETED] += 1
+    ends[kinds == BRACKETED] -= 1
+    ours = np.flatnonzero((kinds == BRACKETED) & _begin_with(PREFIX.encode(), data, starts, ends)).tolist()
+    others = {i: decoded(table.name(i)[1:-1].decode()).encode() for i in ours}
     problems: dict[int, str] = {}
     asked = np.flatnonzero(kinds == ASK).tolist()
     for first in range(0, len(asked), ASK_AT_ONCE):
@@ -215,7 +212,22 @@ def _meaning(table: NameTable) -> tuple[Any, dict[int, str]]:
             if isinstance(name, SyntaxError):
                 problems[i] = f"`{shown(text)}` is no RDF term: {name}"
             others[i] = b"" if isinstance(name, SyntaxError) else name.encode()
-    return _replaced(names, others), problems
+    if others:  # they stand behind the others' bytes
+        lengths = np.fromiter(map(len, others.values()), dtype=np.int64)
+        places = list(others)
+        ends[places] = len(data) + np.cumsum(lengths)
+        starts[places] = ends[places] - lengths
+        data = np.concatenate([data, np.frombuffer(b"".join(others.values()) + bytes(PADDING), dtype=np.uint8)])
+    return Spans(data, starts, ends), problems
+
+
+def _begin_with(
+    prefix: bytes, data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]
+) -> npt.NDArray[np.bool_]:
+    same = ends - starts >= len(prefix)
+    for k, byte in enumerate(prefix):
+        same[same] = data[starts[same] + k] == byte
+    return np.asarray(same)
 
 
 def _replaced(texts: Any, others: dict[int, bytes]) -> Any:
@@ -231,13 +243,20 @@ def _replaced(texts: Any, others: dict[int, bytes]) -> Any:
 
 def write(graph: KnowledgeGraph, stream: BinaryIO) -> None:
     """Write a graph as canonical N-Triples: statements sorted by their bytes."""
-    from loginfer.kg.formats.scan import name_ranks
-
     columns = (_texts(graph.entities, "s"), _texts(graph.relations, "r"), _texts(graph.entities, "o"))
     # Every byte of a term is larger than the space behind it, so lines are in the order of their terms.
-    ranked = np.stack([name_ranks(texts)[graph.triples[:, k]] for k, texts in enumerate(columns)], axis=1)
+    ranked = np.stack([_ranks(texts)[graph.triples[:, k]] for k, texts in enumerate(columns)], axis=1)
     order = np.argsort(graph.keys.pack(ranked), kind="stable")
     write_lines(stream, graph.triples[order], columns, b" ", b" .\n")
+
+
+def _ranks(texts: Any) -> npt.NDArray[np.int32]:
+    """Return the place of each text of an Arrow array in the order of their bytes."""
+    import pyarrow.compute as pc
+
+    ranks = np.empty(len(texts), dtype=np.int32)
+    ranks[pc.array_sort_indices(texts).to_numpy()] = np.arange(len(texts), dtype=np.int32)
+    return ranks
 
 
 def _texts(vocabulary: Vocabulary, place: str) -> Any:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, BinaryIO, TypeAlias, TypeVar
+from typing import Any, BinaryIO, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,7 @@ from numba.extending import intrinsic
 from loginfer.errors import InputError
 from loginfer.kernels import inlined, kernel, trailing_zeros
 from loginfer.kg.graph import KnowledgeGraph, TripleKeys
-from loginfer.kg.vocabulary import Vocabulary, arrow_names
+from loginfer.kg.vocabulary import MANY, Vocabulary
 
 PADDING = 16  # bytes readable behind every buffer, for loads of whole words
 
@@ -61,15 +61,25 @@ _TABS, _NEWLINES, _RETURNS, _GREATERS, _QUOTES = map(_eight, (b"\t", b"\n", b"\r
 
 def _load(typingctx: Any, address: Any) -> Any:
     """uint64 of the 8 bytes from `address` on, lowest byte first."""
+    return types.uint64(types.int64), _emit_load
+
+
+def _load_big_endian(typingctx: Any, address: Any) -> Any:
+    """uint64 of the 8 bytes from `address` on, highest byte first: ordered as the bytes are."""
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.load(builder.inttoptr(args[0], ir.IntType(64).as_pointer()), align=1)
+        return builder.bswap(_emit_load(context, builder, signature, args))
 
     return types.uint64(types.int64), emit
 
 
-# A single machine instruction that Numba has no function for.
+def _emit_load(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    return builder.load(builder.inttoptr(args[0], ir.IntType(64).as_pointer()), align=1)
+
+
+# Single machine instructions that Numba has no function for.
 load_word: Any = intrinsic(_load)
+load_big_endian: Any = intrinsic(_load_big_endian)
 
 
 @kernel
@@ -152,6 +162,14 @@ T = TypeVar("T", bound=np.generic)
 Ids: TypeAlias = npt.NDArray[np.int32]
 
 
+class Spans(NamedTuple):
+    """Names within some bytes: name i is `data[starts[i]:ends[i]]`."""
+
+    data: npt.NDArray[np.uint8]
+    starts: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
+
+
 class NameTable:
     """Names in the order of their first appearance, which are their provisional ids.
 
@@ -205,28 +223,29 @@ class NameTable:
         """Return the bytes of one name."""
         return self.data[self.offsets[i] : self.offsets[i + 1]].tobytes()
 
-    def to_arrow(self) -> Any:
-        """Return all names as an Arrow array of bytes."""
-        return arrow_names(self.data, self.offsets[: self.count + 1])
+    @property
+    def spans(self) -> Spans:
+        """Where the names lie."""
+        return Spans(self.data, self.offsets[: self.count].copy(), self.offsets[1 : self.count + 1].copy())
 
     def not_utf8(self) -> list[int]:
         """Return the ids of the names that are not valid UTF-8."""
-        import pyarrow as pa
+        wrong: list[int] = []
+        for first in range(0, self.count, MANY):
+            bounds = self.offsets[first : min(first + MANY, self.count) + 1]
+            torn = (self.data[bounds[:-1]] & 0xC0 == 0x80).any()  # a name begins within a character
+            if torn or not _is_utf8(self.data[bounds[0] : bounds[-1]].tobytes()):
+                wrong += [first + i for i in range(len(bounds) - 1) if not _is_utf8(self.name(first + i))]
+        return wrong
 
-        try:
-            self.to_arrow().cast(pa.large_string())
-        except pa.ArrowInvalid:
-            return [i for i in range(self.count) if not _is_utf8(self.name(i))]
-        return []
 
-
-def sorted_names(names: Any, keep: npt.NDArray[np.bool_] | None = None) -> tuple[Vocabulary, Ids]:
-    """Sort names and give each its final id.
+def sorted_names(names: Spans, keep: npt.NDArray[np.bool_] | None = None) -> tuple[Vocabulary, Ids]:
+    """Sort names and give each its final id; equal ones are merged.
 
     Parameters
     ----------
     names
-        An Arrow array of n byte strings; equal ones are merged.
+        Where n names lie, in bytes with room behind them (see `padded`).
     keep
         bool[n], which names to keep; the others get the id -1.
 
@@ -234,28 +253,17 @@ def sorted_names(names: Any, keep: npt.NDArray[np.bool_] | None = None) -> tuple
     -------
     The vocabulary and int32[n], the id of each name in it.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    kept = names if keep is None else names.filter(pa.array(keep))
-    order = pc.array_sort_indices(kept)
-    ordered = kept.take(order)
-    fresh = np.ones(len(kept), dtype=bool)
-    fresh[1:] = pc.not_equal(ordered[1:], ordered[:-1]).to_numpy(zero_copy_only=False)
-    ranks = np.empty(len(kept), dtype=np.int32)
-    ranks[order.to_numpy()] = np.cumsum(fresh) - 1
-    ids = np.full(len(names), -1, dtype=np.int32)
-    ids[slice(None) if keep is None else keep] = ranks
-    return Vocabulary.from_arrow(ordered if fresh.all() else ordered.filter(pa.array(fresh))), ids
-
-
-def name_ranks(names: Any) -> Ids:
-    """Return int32[n]: the place of each name of an Arrow array in the order of their bytes."""
-    import pyarrow.compute as pc
-
-    ranks = np.empty(len(names), dtype=np.int32)
-    ranks[pc.array_sort_indices(names).to_numpy()] = np.arange(len(names), dtype=np.int32)
-    return ranks
+    data, starts, ends = names
+    if len(data) < PADDING or (len(ends) and int(ends.max()) > len(data) - 8):
+        raise ValueError("the bytes of names must be padded")
+    order = (np.arange(len(starts)) if keep is None else np.flatnonzero(keep)).astype(np.int32)
+    sort_names(data, starts, ends, order, np.empty(len(order), dtype=np.uint64))
+    ids = np.full(len(starts), -1, dtype=np.int32)
+    ordered = np.empty(int((ends[order] - starts[order]).sum()), dtype=np.uint8)
+    offsets = np.zeros(len(order) + 1, dtype=np.int64)
+    distinct = gather_sorted(data, starts, ends, order, ids, ordered, offsets)
+    offsets = offsets[: distinct + 1]
+    return Vocabulary(ordered[: offsets[-1]], offsets), ids
 
 
 def padded(data: npt.NDArray[np.uint8], size: int) -> npt.NDArray[np.uint8]:
@@ -346,6 +354,89 @@ def intern_all(data: Any, bounds: Any, table: Any, count: Any, ids: Any) -> Any:
             found = add(data, start, end, value, found, table, count, 0)
             count += 1
         ids[i] = found
+    return count
+
+
+@kernel
+def word_at(start: Any, end: Any, depth: Any) -> Any:
+    """Return the 8 bytes of a name from `depth` on, highest first, zeros behind its end."""
+    rest = end - start - depth
+    if rest <= 0:
+        return _ZERO
+    word = load_big_endian(start + depth)
+    if rest < 8:
+        word &= ~(_ALL >> np.uint64(8 * rest))
+    return word
+
+
+@kernel
+def sort_names(data: Any, starts: Any, ends: Any, order: Any, words: Any) -> Any:
+    """Sort `order` by the bytes of the names: quicksort on words of 8 bytes, three ways.
+
+    A range on the stack holds names that agree on their first `depth` bytes. Names equal to the pivot in
+    the next word are sorted further at depth + 8, those that end within it first, by length: they differ
+    by zero bytes at most.
+    """
+    text = data.ctypes.data
+    stack = [(0, len(order), 0, True)]
+    while len(stack):
+        low, high, depth, fresh = stack.pop()
+        if high - low < 2:
+            continue
+        if fresh:
+            for i in range(low, high):
+                words[i] = word_at(text + starts[order[i]], text + ends[order[i]], depth)
+        a, b, c = words[low], words[(low + high) // 2], words[high - 1]
+        pivot = max(min(a, b), min(max(a, b), c))
+        less, i, more = low, low, high
+        while i < more:
+            if words[i] < pivot:
+                words[i], words[less] = words[less], words[i]
+                order[i], order[less] = order[less], order[i]
+                less += 1
+                i += 1
+            elif words[i] > pivot:
+                more -= 1
+                words[i], words[more] = words[more], words[i]
+                order[i], order[more] = order[more], order[i]
+            else:
+                i += 1
+        stack.append((low, less, depth, False))
+        stack.append((more, high, depth, False))
+        ended = less
+        for i in range(less, more):
+            length = ends[order[i]] - starts[order[i]]
+            if length <= depth + 8:
+                order[i], order[ended] = order[ended], order[i]
+                j = ended
+                while j > less and ends[order[j - 1]] - starts[order[j - 1]] > length:
+                    order[j], order[j - 1] = order[j - 1], order[j]
+                    j -= 1
+                ended += 1
+        stack.append((ended, more, depth + 8, True))
+
+
+@kernel
+def gather_sorted(data: Any, starts: Any, ends: Any, order: Any, ids: Any, out: Any, offsets: Any) -> Any:
+    """Copy names in order, equal ones once; fill `ids` and `offsets`; return how many there are."""
+    count = 0
+    for i in order:
+        start, length = starts[i], ends[i] - starts[i]
+        begin = offsets[count]
+        if count and begin - offsets[count - 1] == length:
+            same = True
+            for k in range(length):
+                if out[begin - length + k] != data[start + k]:
+                    same = False
+                    break
+            if same:
+                ids[i] = count - 1
+                continue
+        for k in range(length):
+            out[begin + k] = data[start + k]
+        ids[i] = count
+        count += 1
+        offsets[count] = begin + length
     return count
 
 
@@ -716,13 +807,13 @@ BLOCK_ROWS = 2**18
 BAD_LINES = 256
 EXAMPLES = 5
 
-# From the names in a table to those of the graph: an Arrow array, and what is wrong with some, by id.
-Meaning: TypeAlias = Callable[[NameTable], tuple[Any, dict[int, str]]]
+# From the names in a table to those of the graph, and what is wrong with some, by id.
+Meaning: TypeAlias = Callable[[NameTable], tuple[Spans, dict[int, str]]]
 
 
-def plain_names(table: NameTable) -> tuple[Any, dict[int, str]]:
+def plain_names(table: NameTable) -> tuple[Spans, dict[int, str]]:
     """Take names as they stand; they must be UTF-8."""
-    return table.to_arrow(), {i: f"`{shown(table.name(i))}` is not valid UTF-8" for i in table.not_utf8()}
+    return table.spans, {i: f"`{shown(table.name(i))}` is not valid UTF-8" for i in table.not_utf8()}
 
 
 class GraphBuilder:

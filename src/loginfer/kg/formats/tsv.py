@@ -75,8 +75,9 @@ def write_lines(stream: BinaryIO, triples: Triples, columns: Sequence[Any], betw
     for start in range(0, len(triples), BATCH):
         ids = [pa.array(np.ascontiguousarray(column)) for column in triples[start : start + BATCH].T]
         cells = [names.take(column) for names, column in zip((first, second, third), ids, strict=True)]
-        lines = Vocabulary.from_arrow(pc.binary_join_element_wise(*cells, scalar(between)))
-        stream.write(lines.data.data)
+        lines = pc.binary_join_element_wise(*cells, scalar(between))
+        _, offsets, content = lines.buffers()
+        stream.write(memoryview(content)[: np.frombuffer(offsets, dtype=np.int64)[len(lines)]])
 
 
 def read(sources: Sequence[Source], builder: GraphBuilder, options: ReadOptions, progress: Progress | None) -> None:
