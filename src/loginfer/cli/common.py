@@ -6,7 +6,6 @@ import contextlib
 import functools
 import inspect
 import json
-import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -156,12 +155,14 @@ def table(*columns: str, numbers: tuple[str, ...] = (), title: str | None = None
 
 def triple_text(triple: Sequence[str]) -> str:
     """Return a triple of names as text."""
-    return f"({', '.join(short(name) for name in triple)})"
+    return short(f"({', '.join(triple)})")
 
 
 def short(text: str) -> str:
     """Leave out the namespace of IRIs that end in #name; the last part is enough to find them again."""
-    return re.sub(r"<?https?://[^\s,()<>\"]*#([A-Za-z_][\w.-]*)>?", r"\1", text)
+    from loginfer.kg.vocabulary import shortened
+
+    return shortened(text, "#")
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -188,7 +188,7 @@ LONGEST = 48
 # An IRI, or a path as Freebase has them; other names with a slash in them (AC/DC) are what they are.
 _PATH = re.compile(r"(?:(?:https?|ftp|file)://|urn:|/)[^\s<>\"]+")
 _BEFORE_A_PART = re.compile(r"[/#]+|(?<=urn):")
-_IN_TEXT = re.compile(r"<?(https?://[^\s,()<>\"`]*[#/][\w.-]+)>?")
+_IN_TEXT = {marks: re.compile(rf"<?(https?://[^\s,()<>\"`]*[{marks}][\w.-]+)>?") for marks in ("#/", "#")}
 
 
 def short_names(names: Iterable[str], longest: int | None = LONGEST) -> dict[str, str]:
@@ -222,10 +222,13 @@ def _forms(name: str, longest: int | None) -> list[str]:
     return list(dict.fromkeys([middle(form, longest or len(form)) for form in [*found, name]] + [name]))
 
 
-def shortened(text: str) -> str:
-    """Return a text with short forms of the IRIs in it; those of different IRIs are different."""
-    short = short_names(_IN_TEXT.findall(text), longest=None)
-    return _IN_TEXT.sub(lambda found: short[found[1]], text)
+def shortened(text: str, marks: Literal["#/", "#"] = "#/") -> str:
+    """Return a text with short forms of the IRIs in it whose last part stands behind one of these marks.
+
+    Those of different IRIs are different.
+    """
+    short = short_names(_IN_TEXT[marks].findall(text), longest=None)
+    return _IN_TEXT[marks].sub(lambda found: short[found[1]], text)
 
 
 def last_part(name: str) -> str:

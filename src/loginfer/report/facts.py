@@ -10,8 +10,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from loginfer.benchmark.negatives.methods import method_or_unknown, method_phrases
+from loginfer.errors import LogInferError
 from loginfer.evaluation.metric_table import is_share, shown_metrics
 from loginfer.evaluation.predictions import PROTOCOLS, Counts
+from loginfer.kg.vocabulary import shortened
+from loginfer.logic import Inequality, Rule, parse_rule
+from loginfer.logic.rule import short_text
 from loginfer.report.collection import Cell, Collection
 from loginfer.report.paper import benchmark_parts, paper_value
 from loginfer.report.values import Column
@@ -304,15 +308,14 @@ def grouped(collection: Collection) -> tuple[Groups, list[str]]:
     return {group: dict(sorted(methods.items(), key=order)) for group, methods in found.items()}, notes
 
 
-# A name with parts, an IRI or a path, of which the last part is enough; and inequalities, which are not.
-_PARTS = re.compile(r"<?[^\s,()<>\"]*[/#]([^\s,()<>\"/#]+)>?")
-_UNEQUAL = re.compile(r"(?:, )?[^\s,()]+ != [^\s,()]+")
-
-
 @lru_cache(maxsize=20_000)  # each system has the same rules
 def rule_label(text: str, length: int = 300) -> str:
-    """Return a rule for a tooltip: last parts of names, without inequalities, cut if it is still long."""
-    short = _UNEQUAL.sub("", _PARTS.sub(r"\1", text))
+    """Return a rule for a tooltip: short names, without inequalities, cut if it is still long."""
+    try:
+        rule = parse_rule(text)
+        short = short_text(Rule((part for part in rule.body if not isinstance(part, Inequality)), rule.head))
+    except LogInferError:
+        short = shortened(text)
     return short if len(short) <= length else f"{short[: length - 1]}…"
 
 
