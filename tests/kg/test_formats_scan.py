@@ -1,90 +1,13 @@
-"""The compiled parts below the readers, against what Python says."""
+"""Chunks of lines and lines of numbers, against what Python says."""
 
 import io
-from itertools import pairwise
 
-import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loginfer.kg.formats import scan
 from loginfer.kg.formats.openke import numbers_in_lines
-from loginfer.kg.formats.scan import NameTable, line_chunks, sorted_names
-
-# Short alphabets make long common beginnings; zero bytes are where padding could be mistaken for content.
-names = st.lists(
-    st.one_of(
-        st.binary(max_size=20), st.lists(st.sampled_from([b"\0", b"a", b"aaaaaaaa", b"\xff"]), max_size=5).map(b"".join)
-    ),
-    max_size=40,
-)
-quick = settings(max_examples=150, deadline=None)
-
-
-def spans(words):
-    bounds = np.cumsum([0, *map(len, words)], dtype=np.int64)
-    data = np.frombuffer(b"".join(words) + bytes(scan.PADDING), dtype=np.uint8)
-    return scan.Spans(data, bounds[:-1].copy(), bounds[1:].copy())
-
-
-@quick
-@given(names)
-def test_names_are_sorted_as_python_sorts_bytes(words):
-    made, ids = sorted_names(spans(words))
-    assert [made.data[a:b].tobytes() for a, b in pairwise(made.offsets)] == sorted(set(words))
-    assert [sorted(set(words))[i] for i in ids] == words
-
-
-@quick
-@given(names, st.data())
-def test_a_table_gives_equal_ids_to_equal_names_and_keeps_them(words, data):
-    cut = data.draw(st.integers(0, len(words)))
-    table = NameTable()
-    ids = [*table.intern_texts(words[:cut]).tolist(), *table.intern_texts(words[cut:]).tolist()]
-    first_seen = list(dict.fromkeys(words))
-    assert ids == [first_seen.index(word) for word in words]
-    assert [table.name(i) for i in range(table.count)] == first_seen
-
-
-def test_a_table_grows_to_any_number_of_names():
-    table = NameTable()
-    words = [b"name%d" % i for i in range(20_000)]
-    assert table.intern_texts(words).tolist() == list(range(20_000))
-    assert table.intern_texts(reversed(words)).tolist() == list(range(19_999, -1, -1))
-
-
-@quick
-@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=6), max_size=20), st.data())
-def test_a_vocabulary_merges_equal_names_and_leaves_out_those_not_kept(words, data):
-    keep = np.array(data.draw(st.lists(st.booleans(), min_size=len(words), max_size=len(words))), dtype=bool)
-    made, ids = sorted_names(spans([word.encode() for word in words]), keep)
-    assert list(made) == sorted({w for w, k in zip(words, keep, strict=True) if k}, key=str.encode)
-    assert [made[i] if i >= 0 else None for i in ids.tolist()] == [
-        w if k else None for w, k in zip(words, keep, strict=True)
-    ]
-
-
-@quick
-@given(st.lists(st.binary(max_size=5), max_size=10))
-def test_names_that_are_not_utf8_are_found_also_where_neighbours_complete_them(words):
-    table = NameTable()
-    table.intern_texts(words)
-
-    def wrong(word):
-        try:
-            word.decode()
-        except UnicodeDecodeError:
-            return True
-        return False
-
-    distinct = list(dict.fromkeys(words))
-    assert table.not_utf8() == [i for i, word in enumerate(distinct) if wrong(word)]
-
-
-def test_a_character_torn_in_two_names_is_no_utf8():
-    table = NameTable()
-    table.intern_texts([b"x\xc3", b"\xa9y"])
-    assert table.not_utf8() == [0, 1]
+from loginfer.kg.formats.scan import line_chunks
 
 
 @settings(max_examples=100, deadline=None)
@@ -106,7 +29,7 @@ number = st.one_of(st.integers(0, 2**31 - 1).map(str), st.sampled_from(["x", "-1
 spaces = st.sampled_from([" ", "\t", "  ", " \t"])
 
 
-@quick
+@settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(st.lists(number, max_size=5), spaces, st.sampled_from(["\n", "\r\n"])), max_size=8))
 def test_lines_of_three_numbers_are_told_from_others(lines):
     text = "".join(space.join(cells) + end for cells, space, end in lines).encode()

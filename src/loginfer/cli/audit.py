@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from loginfer.cli.build import MaxShortcutOption, StrictOption, all_settings, check_gate
+from loginfer.cli.build import all_settings
 from loginfer.cli.common import (
     ENGINE_OPTIONS_WITHOUT_MEMORY,
     EngineChoice,
     JsonOption,
+    MaxShortcutOption,
+    StrictOption,
+    check_gate,
     console,
     counted,
     engine_choice,

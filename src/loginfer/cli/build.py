@@ -24,6 +24,9 @@ from loginfer.cli.common import (
     EngineOption,
     ForceOption,
     JsonOption,
+    MaxShortcutOption,
+    StrictOption,
+    check_gate,
     console,
     counted,
     engine_choice,
@@ -90,26 +93,6 @@ def all_settings(file: Path | None, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 # -- shortcuts that do too well ---------------------------------------------------------------------
-
-MaxShortcutOption = Annotated[
-    float | None,
-    typer.Option(
-        "--max-shortcut",
-        help="Warn of shortcuts with a larger accuracy on test: a share such as 0.6, above 0.5.",
-        show_default=False,
-    ),
-]
-StrictOption = Annotated[bool, typer.Option("--strict", help="With --max-shortcut: fail instead (exit code 1).")]
-
-
-def check_gate(limit: float | None, strict: bool) -> None:
-    """Complain now, before the work, about a limit that makes no sense, or strictness about nothing."""
-    from loginfer.benchmark.shortcut_gate import check_limit
-
-    if limit is not None:
-        check_limit(limit, where="--max-shortcut")
-    elif strict:
-        raise InputError("--strict is about shortcuts", hint="add --max-shortcut, such as 0.6")
 
 
 def shortcuts_above(benchmark: Benchmark, limit: float | None, progress: Progress | None = None) -> list[Exceeded]:

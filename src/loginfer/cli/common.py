@@ -69,6 +69,16 @@ TypePredicateOption = Annotated[
     ),
 ]
 
+MaxShortcutOption = Annotated[
+    float | None,
+    typer.Option(
+        "--max-shortcut",
+        help="Warn of shortcuts with a larger accuracy on test: a share such as 0.6, above 0.5.",
+        show_default=False,
+    ),
+]
+StrictOption = Annotated[bool, typer.Option("--strict", help="With --max-shortcut: fail instead (exit code 1).")]
+
 
 def gather(name: str, options: Mapping[str, tuple[Any, Any]], make: Callable[..., Any]) -> Callable[..., Any]:
     """Let a command have options for one of its parameters, which gets what is made of their values.
@@ -102,6 +112,16 @@ def gather(name: str, options: Mapping[str, tuple[Any, Any]], make: Callable[...
         return run
 
     return decorate
+
+
+def check_gate(limit: float | None, strict: bool) -> None:
+    """Complain now, before the work, about a limit that makes no sense, or strictness about nothing."""
+    from loginfer.benchmark.shortcut_gate import check_limit
+
+    if limit is not None:
+        check_limit(limit, where="--max-shortcut")
+    elif strict:
+        raise InputError("--strict is about shortcuts", hint="add --max-shortcut, such as 0.6")
 
 
 # -- printing and progress --------------------------------------------------------------------------

@@ -154,7 +154,7 @@ class Vocabulary(Sequence[str]):
         if other is self:
             return np.arange(len(self), dtype=np.int32)
         if len(self) + len(other) > MANY:
-            from loginfer.kg.formats.scan import NameTable
+            from loginfer.kg.name_table import NameTable
 
             table = NameTable()
             table.intern(other.data, other.offsets)

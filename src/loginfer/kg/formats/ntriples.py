@@ -26,8 +26,9 @@ from loginfer.kg.formats.tsv import text_chunks, write_lines
 from loginfer.progress import Progress
 
 if TYPE_CHECKING:
-    from loginfer.kg.formats.scan import GraphBuilder, NameTable, Spans
+    from loginfer.kg.formats.scan import GraphBuilder
     from loginfer.kg.graph import KnowledgeGraph
+    from loginfer.kg.name_table import NameTable, Spans
     from loginfer.kg.vocabulary import Vocabulary
 
 
@@ -179,7 +180,8 @@ def _statements(document: bytes) -> list[bytes]:
 
 def scan_statements(statements: Iterable[bytes], builder: GraphBuilder) -> None:
     """Add statements as pyoxigraph writes them: they are all plain for the compiled scanner."""
-    from loginfer.kg.formats.scan import PADDING, scan_ntriples
+    from loginfer.kg.formats.scan import scan_ntriples
+    from loginfer.kg.name_table import PADDING
 
     text = bytearray().join(statements)
     end = len(text)
@@ -194,7 +196,8 @@ def scan_statements(statements: Iterable[bytes], builder: GraphBuilder) -> None:
 
 def _meaning(table: NameTable) -> tuple[Spans, dict[int, str]]:
     """Return the names that the terms in a table mean; the doubtful ones are put to pyoxigraph."""
-    from loginfer.kg.formats.scan import ASK, BRACKETED, PADDING, Spans, shown, term_kinds
+    from loginfer.kg.formats.scan import ASK, BRACKETED, shown, term_kinds
+    from loginfer.kg.name_table import PADDING, Spans
 
     data, starts, ends = table.spans
     kinds = np.empty(table.count, dtype=np.uint8)
@@ -264,7 +267,8 @@ def _texts(vocabulary: Vocabulary, place: str) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    from loginfer.kg.formats.scan import ASK, BRACKETED, padded, term_kinds
+    from loginfer.kg.formats.scan import ASK, BRACKETED, term_kinds
+    from loginfer.kg.name_table import padded
 
     data = padded(vocabulary.data, len(vocabulary.data))
     kinds = np.empty(len(vocabulary), dtype=np.uint8)

@@ -18,8 +18,9 @@ from loginfer.kg.formats.tsv import refuse_names, text_chunks, write_lines
 from loginfer.progress import Progress
 
 if TYPE_CHECKING:
-    from loginfer.kg.formats.scan import GraphBuilder, NameTable
+    from loginfer.kg.formats.scan import GraphBuilder
     from loginfer.kg.graph import KnowledgeGraph
+    from loginfer.kg.name_table import NameTable
 
 
 ENTITIES, RELATIONS, TRAIN = "entity2id.txt", "relation2id.txt", "train2id.txt"

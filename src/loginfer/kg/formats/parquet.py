@@ -14,8 +14,9 @@ from loginfer.kg.formats.base import Format, ReadOptions, Source, register_forma
 from loginfer.progress import Progress
 
 if TYPE_CHECKING:
-    from loginfer.kg.formats.scan import GraphBuilder, NameTable
+    from loginfer.kg.formats.scan import GraphBuilder
     from loginfer.kg.graph import KnowledgeGraph
+    from loginfer.kg.name_table import NameTable
     from loginfer.kg.vocabulary import Vocabulary
 
 

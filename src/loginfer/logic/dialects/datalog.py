@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from loginfer.kg import RDF_TYPE
 from loginfer.logic.dialects.base import (
@@ -119,15 +120,11 @@ class ClauseSyntax:
     difference: str
 
 
-def read_with(syntax: ClauseSyntax) -> Callable[[str, Mapping[str, str], str | None], ScoredRule]:
-    """Return a function that reads a rule: text, prefixes and place in, rule out."""
-
-    def read(text: str, prefixes: Mapping[str, str], where: str | None) -> ScoredRule:
-        scanner = Scanner(text, where, comment=syntax.comment)
-        reader = _Reader(scanner, prefixes, syntax)
-        return ScoredRule(read_clause(scanner, reader.atom, reader.part, syntax.implications))
-
-    return read
+def read_rule(syntax: ClauseSyntax, text: str, prefixes: Mapping[str, str], where: str | None) -> ScoredRule:
+    """Read a rule in such a syntax."""
+    scanner = Scanner(text, where, comment=syntax.comment)
+    reader = _Reader(scanner, prefixes, syntax)
+    return ScoredRule(read_clause(scanner, reader.atom, reader.part, syntax.implications))
 
 
 class _Reader:
@@ -297,7 +294,7 @@ DATALOG = register_dialect(
         endings=(".dl", ".pl", ".datalog"),
         comments="%",
         statements=full_stops("%", "\"'"),
-        read_statement=read_with(_SYNTAX),
+        read_statement=partial(read_rule, _SYNTAX),
         write_statement=_write,
         looks_like=_looks_like,
         rank=5,

@@ -10,6 +10,7 @@ Nemo's other statements (`@import`, `@export`, `@output`, `@parameter`, …) are
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from loginfer.logic.dialects.base import (
     VARIABLE,
@@ -25,7 +26,7 @@ from loginfer.logic.dialects.base import (
     spell_variables,
     write_iri,
 )
-from loginfer.logic.dialects.datalog import ClauseSyntax, read_with, write_clause
+from loginfer.logic.dialects.datalog import ClauseSyntax, read_rule, write_clause
 from loginfer.logic.rule import ScoredRule, Term, Variable, is_literal
 
 _PLAIN = re.compile(r"(?!(?:true|false|not)\Z)[A-Za-z][A-Za-z0-9_]*\Z")
@@ -90,7 +91,7 @@ NEMO = register_dialect(
         comments="%",
         statements=full_stops("%", '"'),
         read_directive=_directive,
-        read_statement=read_with(_SYNTAX),
+        read_statement=partial(read_rule, _SYNTAX),
         write_statement=_write,
         looks_like=_looks_like,
         rank=4,

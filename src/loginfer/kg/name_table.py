@@ -1,0 +1,424 @@
+"""Names while a graph is read: a growing table that gives each its id, and sorting them in the end.
+
+Kernels look at eight bytes at a time and take addresses (`array.ctypes.data` plus a place). Whoever calls them
+keeps the array alive and leaves `PADDING` readable bytes behind the last place.
+
+This module loads Numba: import it when a file is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from loginfer.kernels import inlined, kernel, trailing_zeros
+from loginfer.kg.vocabulary import MANY, Vocabulary
+
+PADDING = 16  # bytes readable behind every buffer, for loads of whole words
+
+# -- eight bytes at a time ----------------------------------------------------------------------
+
+_ONES = np.uint64(0x0101010101010101)
+_HIGHS = np.uint64(0x8080808080808080)
+_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+_UPPER = np.uint64(0xFFFFFFFF00000000)
+_LOWER = np.uint64(0x00000000FFFFFFFF)
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+_SEED = np.uint64(0x517CC1B727220A95)
+_SHIFT = np.uint64(32)
+_EIGHT = np.uint64(8)
+_THREE = np.uint64(3)
+_ONE = np.uint64(1)
+_ZERO = np.uint64(0)
+
+
+def eight_times(byte: bytes) -> np.uint64:
+    """Return the word that holds one byte eight times, for `find_two`."""
+    return np.uint64(byte[0]) * _ONES
+
+
+def _load(typingctx: Any, address: Any) -> Any:
+    """uint64 of the 8 bytes from `address` on, lowest byte first."""
+    return types.uint64(types.int64), _emit_load
+
+
+def _load_big_endian(typingctx: Any, address: Any) -> Any:
+    """uint64 of the 8 bytes from `address` on, highest byte first: ordered as the bytes are."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.bswap(_emit_load(context, builder, signature, args))
+
+    return types.uint64(types.int64), emit
+
+
+def _emit_load(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    return builder.load(builder.inttoptr(args[0], ir.IntType(64).as_pointer()), align=1)
+
+
+# Single machine instructions that Numba has no function for.
+load_word: Any = intrinsic(_load)
+load_big_endian: Any = intrinsic(_load_big_endian)
+
+
+@kernel
+def find_two(address: Any, first: Any, second: Any) -> Any:
+    """Return the next address of either of two bytes, given as words that repeat them eight times.
+
+    A byte of `word ^ first` is zero where the first byte stands. `(x - 0x01…) & ~x & 0x80…` marks zero
+    bytes; marks above the lowest may be wrong, the lowest never is.
+    """
+    while True:
+        word = load_word(address)
+        x = word ^ first
+        y = word ^ second
+        marks = (((x - _ONES) & ~x) | ((y - _ONES) & ~y)) & _HIGHS
+        if marks != _ZERO:
+            return address + np.int64(trailing_zeros(marks) >> _THREE)
+        address += 8
+
+
+@kernel
+def find_and_hash(start: Any, first: Any, second: Any) -> Any:
+    """Return the next address of either of two bytes (see `find_two`) and the hash of what is before it."""
+    value = _SEED
+    address = start
+    while True:
+        word = load_word(address)
+        x = word ^ first
+        y = word ^ second
+        marks = (((x - _ONES) & ~x) | ((y - _ONES) & ~y)) & _HIGHS
+        if marks != _ZERO:
+            break
+        value = (value ^ word) * _MIX
+        value ^= value >> _SHIFT
+        address += 8
+    rest = trailing_zeros(marks) >> _THREE
+    if rest != _ZERO:
+        value = (value ^ (word & (_ALL >> ((_EIGHT - rest) * _EIGHT)))) * _MIX
+        value ^= value >> _SHIFT
+    end = address + np.int64(rest)
+    value = (value ^ np.uint64(end - start)) * _MIX
+    return end, value ^ (value >> _SHIFT)
+
+
+@kernel
+def hash_bytes(address: Any, end: Any) -> Any:
+    """Return the hash of the bytes up to `end`, never depending on the bytes around them."""
+    value = _SEED
+    length = np.uint64(end - address)
+    while address + 8 <= end:
+        value = (value ^ load_word(address)) * _MIX
+        value ^= value >> _SHIFT
+        address += 8
+    if address < end:
+        rest = np.uint64(end - address)
+        word = load_word(address) & (_ALL >> ((_EIGHT - rest) * _EIGHT))
+        value = (value ^ word) * _MIX
+        value ^= value >> _SHIFT
+    value = (value ^ length) * _MIX
+    return value ^ (value >> _SHIFT)
+
+
+@kernel
+def same_bytes(address: Any, other: Any, length: Any) -> Any:
+    """Say whether `length` bytes are equal."""
+    while length >= 8:
+        if load_word(address) != load_word(other):
+            return False
+        address += 8
+        other += 8
+        length -= 8
+    if length > 0:
+        difference = load_word(address) ^ load_word(other)
+        return difference << ((_EIGHT - np.uint64(length)) * _EIGHT) == _ZERO
+    return True
+
+
+# -- names and their ids ------------------------------------------------------------------------
+
+T = TypeVar("T", bound=np.generic)
+Ids: TypeAlias = npt.NDArray[np.int32]
+
+
+class Spans(NamedTuple):
+    """Names within some bytes: name i is `data[starts[i]:ends[i]]`."""
+
+    data: npt.NDArray[np.uint8]
+    starts: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
+
+
+class NameTable:
+    """Names in the order of their first appearance, which are their provisional ids.
+
+    Name i is `data[offsets[i]:offsets[i + 1]]`, first seen on line `lines[i]`, with the hash `hashes[i]`.
+    A slot holds the upper half of a hash and, in the lower half, id + 1, or zero if it is free. At most half
+    of the slots are taken. Kernels fill the arrays; `grow` makes room.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.slots: npt.NDArray[np.uint64] = np.zeros(1 << 12, dtype=np.uint64)
+        self.hashes: npt.NDArray[np.uint64] = np.empty(1 << 11, dtype=np.uint64)
+        self.offsets: npt.NDArray[np.int64] = np.zeros((1 << 11) + 1, dtype=np.int64)
+        self.lines: npt.NDArray[np.int64] = np.empty(1 << 11, dtype=np.int64)
+        self.data: npt.NDArray[np.uint8] = np.zeros((1 << 16) + PADDING, dtype=np.uint8)
+
+    @property
+    def arrays(self) -> tuple[npt.NDArray[Any], ...]:
+        """What kernels take for a table."""
+        return self.slots, self.hashes, self.offsets, self.lines, self.data
+
+    def grow(self, names: int, size: int) -> None:
+        """Make room for more names with so many bytes together."""
+        if self.count + names > len(self.hashes):
+            room = max(2 * len(self.hashes), 1 << (self.count + names).bit_length())
+            self.hashes = _enlarged(self.hashes, room)
+            self.offsets = _enlarged(self.offsets, room + 1)
+            self.lines = _enlarged(self.lines, room)
+            self.slots = np.zeros(2 * room, dtype=np.uint64)
+            fill_slots(self.slots, self.hashes, self.count)
+        needed = int(self.offsets[self.count]) + size + PADDING
+        if needed > len(self.data):
+            self.data = _enlarged(self.data, max(2 * len(self.data), needed))
+
+    def intern(self, data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> Ids:
+        """Return int32[n]: the ids of the names data[offsets[i]:offsets[i + 1]], adding new ones."""
+        self.grow(len(offsets) - 1, int(offsets[-1] - offsets[0]))
+        ids = np.empty(len(offsets) - 1, dtype=np.int32)
+        bounds = np.ascontiguousarray(offsets, dtype=np.int64)
+        self.count = intern_all(padded(data, int(offsets[-1])), bounds, self.arrays, self.count, ids)
+        return ids
+
+    def intern_texts(self, names: Iterable[bytes]) -> Ids:
+        """Return the ids of names given as UTF-8 bytes."""
+        words = list(names)
+        offsets = np.zeros(len(words) + 1, dtype=np.int64)
+        np.cumsum(np.fromiter(map(len, words), dtype=np.int64, count=len(words)), out=offsets[1:])
+        return self.intern(np.frombuffer(b"".join(words), dtype=np.uint8), offsets)
+
+    def name(self, i: int) -> bytes:
+        """Return the bytes of one name."""
+        return self.data[self.offsets[i] : self.offsets[i + 1]].tobytes()
+
+    @property
+    def spans(self) -> Spans:
+        """Where the names lie."""
+        return Spans(self.data, self.offsets[: self.count].copy(), self.offsets[1 : self.count + 1].copy())
+
+    def not_utf8(self) -> list[int]:
+        """Return the ids of the names that are not valid UTF-8."""
+        wrong: list[int] = []
+        for first in range(0, self.count, MANY):
+            bounds = self.offsets[first : min(first + MANY, self.count) + 1]
+            torn = (self.data[bounds[:-1]] & 0xC0 == 0x80).any()  # a name begins within a character
+            if torn or not _is_utf8(self.data[bounds[0] : bounds[-1]].tobytes()):
+                wrong += [first + i for i in range(len(bounds) - 1) if not _is_utf8(self.name(first + i))]
+        return wrong
+
+
+def sorted_names(names: Spans, keep: npt.NDArray[np.bool_] | None = None) -> tuple[Vocabulary, Ids]:
+    """Sort names and give each its final id; equal ones are merged.
+
+    Parameters
+    ----------
+    names
+        Where n names lie, in bytes with room behind them (see `padded`).
+    keep
+        bool[n], which names to keep; the others get the id -1.
+
+    Returns
+    -------
+    The vocabulary and int32[n], the id of each name in it.
+    """
+    data, starts, ends = names
+    if len(data) < PADDING or (len(ends) and int(ends.max()) > len(data) - 8):
+        raise ValueError("the bytes of names must be padded")
+    order = (np.arange(len(starts)) if keep is None else np.flatnonzero(keep)).astype(np.int32)
+    sort_names(data, starts, ends, order, np.empty(len(order), dtype=np.uint64))
+    ids = np.full(len(starts), -1, dtype=np.int32)
+    ordered = np.empty(int((ends[order] - starts[order]).sum()), dtype=np.uint8)
+    offsets = np.zeros(len(order) + 1, dtype=np.int64)
+    distinct = gather_sorted(data, starts, ends, order, ids, ordered, offsets)
+    offsets = offsets[: distinct + 1]
+    return Vocabulary(ordered[: offsets[-1]], offsets), ids
+
+
+def padded(data: npt.NDArray[np.uint8], size: int) -> npt.NDArray[np.uint8]:
+    """Return an array that starts with data[:size] and has room behind for loads of whole words."""
+    if len(data) >= size + PADDING and data.flags.writeable and data.flags.c_contiguous:
+        return data
+    copy = np.zeros(size + PADDING, dtype=np.uint8)
+    copy[:size] = data[:size]
+    return copy
+
+
+def _is_utf8(name: bytes) -> bool:
+    try:
+        name.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _enlarged(array: npt.NDArray[T], size: int) -> npt.NDArray[T]:
+    larger = np.zeros(size, dtype=array.dtype)
+    larger[: len(array)] = array
+    return larger
+
+
+@kernel
+def find(text: Any, length: Any, value: Any, slots: Any, mask: Any, offsets: Any, names: Any) -> Any:
+    """Return the id of a name, or -1 - slot with the free slot where it belongs.
+
+    All are numbers: `text`, `slots`, `offsets` and `names` are addresses, `value` is the hash.
+    """
+    slot = value & mask
+    tag = value & _UPPER
+    while True:
+        entry = load_word(slots + np.int64(slot << _THREE))
+        if entry == _ZERO:
+            return np.int64(-1) - np.int64(slot)
+        if entry & _UPPER == tag:
+            i = np.int64(entry & _LOWER) - 1
+            begin = np.int64(load_word(offsets + 8 * i))
+            end = np.int64(load_word(offsets + 8 * i + 8))
+            if end - begin == length and same_bytes(text, names + begin, length):
+                return i
+        slot = (slot + _ONE) & mask
+
+
+@inlined
+def addresses(table: Any) -> Any:
+    """Return what `find` takes for a table: handing over its arrays for each name would take longer than finding it."""
+    slots, _, offsets, _, names = table
+    return slots.ctypes.data, np.uint64(len(slots) - 1), offsets.ctypes.data, names.ctypes.data
+
+
+@kernel
+def add(data: Any, start: Any, end: Any, value: Any, slot: Any, table: Any, count: Any, line: Any) -> Any:
+    """Give data[start:end] the id `count` and return it; `slot` is what `find` returned."""
+    slots, hashes, offsets, lines, names = table
+    slots[-1 - slot] = (value & _UPPER) | np.uint64(count + 1)
+    hashes[count] = value
+    lines[count] = line
+    begin = offsets[count]
+    for k in range(end - start):
+        names[begin + k] = data[start + k]
+    offsets[count + 1] = begin + end - start
+    return count
+
+
+@kernel
+def fill_slots(slots: Any, hashes: Any, count: Any) -> Any:
+    """Enter all names into a larger, empty table of slots."""
+    mask = np.uint64(len(slots) - 1)
+    for i in range(count):
+        slot = hashes[i] & mask
+        while slots[slot] != _ZERO:
+            slot = (slot + _ONE) & mask
+        slots[slot] = (hashes[i] & _UPPER) | np.uint64(i + 1)
+
+
+@kernel
+def intern_all(data: Any, bounds: Any, table: Any, count: Any, ids: Any) -> Any:
+    """Find or add the names data[bounds[i]:bounds[i + 1]]; return the new count of names."""
+    text, at = data.ctypes.data, addresses(table)
+    for i in range(len(bounds) - 1):
+        start, end = bounds[i], bounds[i + 1]
+        value = hash_bytes(text + start, text + end)
+        found = find(text + start, end - start, value, *at)
+        if found < 0:
+            found = add(data, start, end, value, found, table, count, 0)
+            count += 1
+        ids[i] = found
+    return count
+
+
+@kernel
+def word_at(start: Any, end: Any, depth: Any) -> Any:
+    """Return the 8 bytes of a name from `depth` on, highest first, zeros behind its end."""
+    rest = end - start - depth
+    if rest <= 0:
+        return _ZERO
+    word = load_big_endian(start + depth)
+    if rest < 8:
+        word &= ~(_ALL >> np.uint64(8 * rest))
+    return word
+
+
+@kernel
+def sort_names(data: Any, starts: Any, ends: Any, order: Any, words: Any) -> Any:
+    """Sort `order` by the bytes of the names: quicksort on words of 8 bytes, three ways.
+
+    A range on the stack holds names that agree on their first `depth` bytes. Names equal to the pivot in
+    the next word are sorted further at depth + 8, those that end within it first, by length: they differ
+    by zero bytes at most.
+    """
+    text = data.ctypes.data
+    stack = [(0, len(order), 0, True)]
+    while len(stack):
+        low, high, depth, fresh = stack.pop()
+        if high - low < 2:
+            continue
+        if fresh:
+            for i in range(low, high):
+                words[i] = word_at(text + starts[order[i]], text + ends[order[i]], depth)
+        a, b, c = words[low], words[(low + high) // 2], words[high - 1]
+        pivot = max(min(a, b), min(max(a, b), c))
+        less, i, more = low, low, high
+        while i < more:
+            if words[i] < pivot:
+                words[i], words[less] = words[less], words[i]
+                order[i], order[less] = order[less], order[i]
+                less += 1
+                i += 1
+            elif words[i] > pivot:
+                more -= 1
+                words[i], words[more] = words[more], words[i]
+                order[i], order[more] = order[more], order[i]
+            else:
+                i += 1
+        stack.append((low, less, depth, False))
+        stack.append((more, high, depth, False))
+        ended = less
+        for i in range(less, more):
+            length = ends[order[i]] - starts[order[i]]
+            if length <= depth + 8:
+                order[i], order[ended] = order[ended], order[i]
+                j = ended
+                while j > less and ends[order[j - 1]] - starts[order[j - 1]] > length:
+                    order[j], order[j - 1] = order[j - 1], order[j]
+                    j -= 1
+                ended += 1
+        stack.append((ended, more, depth + 8, True))
+
+
+@kernel
+def gather_sorted(data: Any, starts: Any, ends: Any, order: Any, ids: Any, out: Any, offsets: Any) -> Any:
+    """Copy names in order, equal ones once; fill `ids` and `offsets`; return how many there are."""
+    count = 0
+    for i in order:
+        start, length = starts[i], ends[i] - starts[i]
+        begin = offsets[count]
+        if count and begin - offsets[count - 1] == length:
+            same = True
+            for k in range(length):
+                if out[begin - length + k] != data[start + k]:
+                    same = False
+                    break
+            if same:
+                ids[i] = count - 1
+                continue
+        for k in range(length):
+            out[begin + k] = data[start + k]
+        ids[i] = count
+        count += 1
+        offsets[count] = begin + length
+    return count
