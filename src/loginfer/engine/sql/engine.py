@@ -9,6 +9,7 @@ says which go with each other.
 from __future__ import annotations
 
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
@@ -775,7 +776,7 @@ def depend_on_each_other(bound: Bound) -> bool:
     return all(pair & inside for pair in pairs)
 
 
-class DatabaseEngine(SqlEngine):
+class DatabaseEngine(SqlEngine, ABC):
     """An SQL engine with a database of its own, made of a graph in memory or, for larger ones, of files.
 
     After `from_files` and `open`, `graph` is a `StoredGraph`, whose vocabularies are in memory and whose triples
@@ -860,25 +861,25 @@ class DatabaseEngine(SqlEngine):
     # -- what a database does in its own way -----------------------------------------------------
 
     @classmethod
+    @abstractmethod
     def _connect(cls, options: Any, triples: int) -> tuple[Session, Callable[[], None]]:
         """Return an empty database for so many triples, and what closes it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _load(self, triples: Triples) -> None:
         """Make the table `triples`."""
-        raise NotImplementedError
 
     @classmethod
+    @abstractmethod
     def _read(cls, place: Path, options: Any) -> tuple[StoredGraph, Session, Callable[[], None]]:
         """Return the graph that is kept in a place, its database, and what closes that."""
-        raise NotImplementedError
 
     @classmethod
+    @abstractmethod
     def _written(
         cls, paths: Sequence[Path], place: Path, names: ExtraNames, force: bool, options: Any
     ) -> AbstractContextManager[None]:
         """Keep the triples of files in a place; inside, it is opened."""
-        raise NotImplementedError
 
     # -- closing ----------------------------------------------------------------------------------
 
