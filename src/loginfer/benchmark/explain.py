@@ -136,7 +136,7 @@ class NegativeStory:
     method, split
         Whose negative it is.
     source
-        `relevance`, `position`, `sub-rule`, `object` or `near-miss`; None if that is not known.
+        `relevance`, `position`, `sub-rule`, `object`, `near-miss` or a registered method's; None if that is not known.
     position
         What was replaced: `subject`, `object` or `either`; None if nothing was, or it is not known.
     replaced
@@ -187,8 +187,8 @@ class NegativeStory:
             what = {"subject": "the subject", "object": "the object", "either": "subject or object"}
             replaced = what.get(self.position or "", "a constant")
             yield Line(0, (f"{begin}: a conclusion with {replaced} replaced",))
-        elif self.source in _SOURCES:
-            yield Line(0, (f"{begin}: {_SOURCES[self.source]}",))
+        elif self.source is not None:  # that of a registered method has no sentence of its own
+            yield Line(0, (f"{begin}: {_SOURCES.get(self.source, self.source)}",))
         else:
             yield Line(0, (f"{begin}; where it came from is not known",))
         if self.replaced:

@@ -15,6 +15,7 @@ from loginfer.benchmark import (
     Recipe,
     audit,
     build,
+    explain_triple,
     load_benchmark,
     register_negatives,
     write_benchmark,
@@ -76,6 +77,9 @@ def test_it_builds_is_audited_and_evaluates_like_a_built_in_one(method, tmp_path
     evaluate(loaded, "simpbl", method="turn", out=tmp_path / "run")
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
     assert set(metrics["breakdown"]["negatives"]) == {"turned"}
+    triple = made.negatives["turn"].splits.test[0].tolist()
+    said = ["".join(map(str, line.parts)) for line in explain_triple(loaded, triple).lines()]
+    assert "negative by turn for test: turned" in said
 
 
 def test_its_condition_is_part_of_the_audit(method, tmp_path):
