@@ -30,7 +30,7 @@ TRUTH = [1] * 120 + [0] * 80
 
 
 def balanced(decisions):
-    return balanced_accuracy_score(TRUTH, np.concatenate([decisions.said_positive, decisions.said_negative]))
+    return balanced_accuracy_score(TRUTH, np.concatenate([decisions.predicted_positive, decisions.predicted_negative]))
 
 
 @given(st.integers(0, 60), st.integers(0, 60))
@@ -99,7 +99,7 @@ def test_paired_intervals_are_those_of_asking_both_about_the_same_triples():
         there, missing = draw.integers(120, size=120), draw.integers(80, size=80)
         values = []
         for each in (one, other):
-            right = each.said_positive[there].mean() / 2 + (~each.said_negative[missing]).mean() / 2
+            right = each.predicted_positive[there].mean() / 2 + (~each.predicted_negative[missing]).mean() / 2
             apart = each.positive[there][:, None] - each.negative[missing]
             values.append((right, ((apart > 0) + (apart == 0) / 2).mean()))
         for name, mine, theirs in zip(drawn, *values, strict=True):

@@ -44,7 +44,7 @@ def made_up(positives=150, negatives=90, shift=1.0, digits=1):
 
 def of_sklearn(decisions):
     truth = [1] * len(decisions.positive) + [0] * len(decisions.negative)
-    said = np.concatenate([decisions.said_positive, decisions.said_negative])
+    said = np.concatenate([decisions.predicted_positive, decisions.predicted_negative])
     return {
         "balanced_accuracy": sk.balanced_accuracy_score(truth, said),
         "accuracy": sk.accuracy_score(truth, said),
@@ -57,7 +57,7 @@ def of_sklearn(decisions):
 
 def plain(decisions):
     """The same by counting, which is quick enough for many resamples."""
-    tp, fp = decisions.said_positive.sum(), decisions.said_negative.sum()
+    tp, fp = decisions.predicted_positive.sum(), decisions.predicted_negative.sum()
     positives, negatives = len(decisions.positive), len(decisions.negative)
     apart = decisions.positive[:, None] - decisions.negative
     return {
@@ -77,8 +77,8 @@ def resampled(decisions, draw):
     return Decisions(
         decisions.positive[there],
         decisions.negative[missing],
-        decisions.said_positive[there],
-        decisions.said_negative[missing],
+        decisions.predicted_positive[there],
+        decisions.predicted_negative[missing],
     )
 
 
@@ -173,7 +173,7 @@ def test_without_triples_of_both_labels_there_are_no_intervals():
 
 
 def test_without_a_threshold_there_is_only_the_area():
-    decisions = dataclasses.replace(made_up(), said_positive=None, said_negative=None)
+    decisions = dataclasses.replace(made_up(), predicted_positive=None, predicted_negative=None)
     assert set(triple_intervals(decisions)) == {"roc_auc"}
     assert decisions.right is None
 

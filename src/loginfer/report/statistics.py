@@ -70,21 +70,21 @@ class Decisions:
     ----------
     positive, negative
         float64[|P|], float64[|N|]: the scores, in the order of the benchmark's triples.
-    said_positive, said_negative
+    predicted_positive, predicted_negative
         bool[|P|], bool[|N|]: which triples are predicted; None where no threshold could be chosen.
     """
 
     positive: Scores
     negative: Scores
-    said_positive: Mask | None
-    said_negative: Mask | None
+    predicted_positive: Mask | None
+    predicted_negative: Mask | None
 
     @property
     def right(self) -> Mask | None:
         """bool[|P| + |N|]: where the decision is right, positives first; None without a threshold."""
-        if self.said_positive is None or self.said_negative is None:
+        if self.predicted_positive is None or self.predicted_negative is None:
             return None
-        return np.concatenate([self.said_positive, ~self.said_negative])
+        return np.concatenate([self.predicted_positive, ~self.predicted_negative])
 
 
 def decisions_of(run: Run) -> Decisions:
@@ -137,9 +137,9 @@ def triple_intervals(decisions: Decisions, *stage: object) -> dict[str, Interval
         return {}
     draw = generator(0, "report", "triples", *stage)
     drawn: dict[str, Floats] = {}
-    if decisions.said_positive is not None and decisions.said_negative is not None:
-        tp = draw.binomial(positives, decisions.said_positive.mean(), size=RESAMPLES)
-        fp = draw.binomial(negatives, decisions.said_negative.mean(), size=RESAMPLES)
+    if decisions.predicted_positive is not None and decisions.predicted_negative is not None:
+        tp = draw.binomial(positives, decisions.predicted_positive.mean(), size=RESAMPLES)
+        fp = draw.binomial(negatives, decisions.predicted_negative.mean(), size=RESAMPLES)
         drawn |= decision_metrics(tp, fp, positives, negatives)
     there, missing, inner = grouped_scores(decisions.positive, decisions.negative)
     drawn["roc_auc"] = resampled_auc(
@@ -354,7 +354,10 @@ def decision_differences(first: Decisions, second: Decisions, *stage: object) ->
         By the names of `DECISION_METRICS`; empty if one has no threshold, or if there are no triples of one
         label.
     """
-    sides = ((first.said_positive, second.said_positive), (first.said_negative, second.said_negative))
+    sides = (
+        (first.predicted_positive, second.predicted_positive),
+        (first.predicted_negative, second.predicted_negative),
+    )
     draw = generator(0, "report", "pair", *stage)
     counted: list[tuple[Counts, Counts]] = []  # how many the first predicts, how many the second
     for mine, theirs in sides:

@@ -126,7 +126,7 @@ def heat_map(
     text: str,
     dark: str,
     *,
-    told: Sequence[Mapping[str, Any]],
+    transforms: Sequence[Mapping[str, Any]],
     tooltip: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
     """Return the plot.
@@ -139,7 +139,7 @@ def heat_map(
         The field whose value is written into the cells.
     dark
         Vega's expression for cells that are dark, whose text is white.
-    told, tooltip
+    transforms, tooltip
         Transforms, and what a cell tells when it is pointed at.
     """
     ink = {"condition": {"test": dark, "value": "#ffffff"}, "value": "#111111"}
@@ -147,7 +147,7 @@ def heat_map(
         # A step and not the width of the page: numbers stay readable, and a phone scrolls.
         "width": {"step": 64},
         "height": {"step": 25},
-        "transform": list(told),
+        "transform": list(transforms),
         "encoding": {**axes, "tooltip": list(tooltip)},
         "layer": [
             {"mark": {"type": "rect", "stroke": "#ffffff", "strokeWidth": 1}, "encoding": {"color": dict(colour)}},

@@ -16,7 +16,7 @@ from loginfer.benchmark.shortcuts import shortcut_accuracies
 from loginfer.report.collection import collect
 from loginfer.report.facts import ReportContext, ReportOptions
 from loginfer.report.pages import benchmarks
-from loginfer.report.pages.benchmarks import card, gap_chart, rivals_chart, rules_chart
+from loginfer.report.pages.benchmarks import gap_chart, make_card, rivals_chart, rules_chart
 from loginfer.report.pages.examples import examples
 from loginfer.report.site import Renderer
 from loginfer.report.values import Page
@@ -122,11 +122,11 @@ def test_a_card_shows_the_audit_or_says_that_there_is_none(small_runs, context):
     shown = html(off, off.benchmark_page(NAME))
     assert "loginfer audit" in shown
     # Shortcuts are known all the same.
-    assert card(off, NAME).shortcuts == card(context, NAME).shortcuts
+    assert make_card(off, NAME).shortcuts == make_card(context, NAME).shortcuts
 
 
 def test_without_the_folder_a_card_shows_what_the_runs_know(context, without_folder):
-    known, whole = card(without_folder, NAME), card(context, NAME)
+    known, whole = make_card(without_folder, NAME), make_card(context, NAME)
     assert not known.folder
     assert known.sizes == {name: whole.sizes[name] for name in ("P_valid", "P_test", "N_valid", "N_test")}
     assert [row.rule for row in known.rules] == [row.rule for row in whole.rules]
@@ -138,7 +138,7 @@ def test_without_the_folder_a_card_shows_what_the_runs_know(context, without_fol
 
 
 def test_a_sentence_says_whether_a_shortcut_is_beaten(context):
-    known = card(context, NAME)
+    known = make_card(context, NAME)
     best = max(known.shortcuts.values())
     better = [c.system for c in known.systems if c.mean("accuracy") > best]
     sentence = made(context)[context.benchmark_page(NAME)].content["verdict"]
@@ -150,7 +150,7 @@ def test_a_sentence_says_whether_a_shortcut_is_beaten(context):
 
 
 def charts(context):
-    known = [card(context, name) for name in context.collection.benchmark_names]
+    known = [make_card(context, name) for name in context.collection.benchmark_names]
     labels = {name: name for name in context.collection.benchmark_names}
     yield gap_chart(known, labels)
     for one in known:
@@ -170,7 +170,7 @@ def test_plots_are_valid_and_can_be_drawn(context, hostile):
 
 
 def test_the_plot_compares_systems_oracle_and_shortcuts(context):
-    known = card(context, NAME)
+    known = make_card(context, NAME)
     chart = rivals_chart(known, context.collection.systems)
     rows = [dict(zip(chart.rows.fields, row, strict=True)) for row in chart.rows.rows]
     kinds = [row["kind"] for row in rows]
@@ -190,7 +190,7 @@ def test_figures_that_are_not_defined_leave_gaps(small_runs, tmp_path):
         (tmp_path / run.name / "metrics.json").write_text(json.dumps(metrics))
         (tmp_path / run.name / "diagnosis.json").write_text("null")
     context = ReportContext(collect([tmp_path]))
-    known = card(context, NAME)
+    known = make_card(context, NAME)
     assert (known.best_system, known.best_shortcut, known.rules) == (None, None, ())
     for path in made(context):
         assert "</html>" in html(context, path)
@@ -207,7 +207,7 @@ def test_examples_are_test_triples_with_their_story(method):
     positives = len(benchmark.positives.test)
     for example in found:
         part = benchmark.positives.test if example.positive else benchmark.negatives[method].splits.test
-        row = part[example.place - (0 if example.positive else positives)]
+        row = part[example.index - (0 if example.positive else positives)]
         assert example.triple == benchmark.graph.names(row)[0]
         story = explain_triple(benchmark, [int(v) for v in row])
         if example.positive:
@@ -222,7 +222,7 @@ def test_examples_are_spread_over_rules_and_kinds(hostile):
     benchmark = hostile.benchmark(name)
     found = examples(benchmark, "qg")
     assert [example.positive for example in found].count(True) <= 4
-    assert len({example.place for example in found}) == len(found)
+    assert len({example.index for example in found}) == len(found)
     provenance = benchmark.provenance
     rules = np.unique(provenance.rule[provenance.split[provenance.conclusion] == 2])
     told = {example.words.split(":")[0] for example in found if example.positive}
@@ -235,7 +235,7 @@ def test_a_benchmark_without_rules_or_negatives_has_examples_too():
 
     bare = replace(known, rules=(), provenance=None, negatives={})
     found = examples(bare, None)
-    assert [example.place for example in found] == list(range(len(bare.positives.test)))
+    assert [example.index for example in found] == list(range(len(bare.positives.test)))
     assert "not known" in found[0].words
 
 

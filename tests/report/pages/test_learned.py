@@ -24,11 +24,11 @@ from loginfer.report.pages.learned import (
     Standing,
     edit_rows,
     hardest,
+    learned_counts,
     outcome,
     pages,
     rule_rows,
-    shown,
-    standings,
+    standings_of,
 )
 from loginfer.report.paper import ANSWERS, expressiveness, theory
 from loginfer.report.site import write_site
@@ -136,7 +136,7 @@ def test_the_margins_begin_with_the_hardest_negatives(runs):
 def test_without_folders_the_runs_say_what_shortcuts_reach(runs):
     found = collect([runs / "runs"])
     assert found.benchmarks == {}
-    cells = standings(ReportContext(found), grouped(found)[0])
+    cells = standings_of(ReportContext(found), grouped(found)[0])
     told = cells[0].cell.first.diagnosis()["baselines"]
     assert cells[0].best == max(known["accuracy"] for known in told.values() if known["accuracy"] is not None)
     page, data = parts_of(pages(ReportContext(found)))
@@ -152,9 +152,9 @@ def test_the_summary_counts_who_is_clearly_above_the_best_shortcut(runs):
         for value, best in ((0.7, 0.6), (0.69, 0.6), (1.0, 0.95), (0.9, None))
     ]
     assert [s.learned for s in made] == ["learned", "not shown", "cannot tell", "cannot tell"]
-    assert shown([*made, Standing("WN-hier", "nm", baseline, 1.0, "adjacent", 0.5)]) == {"nm": (1, 3)}
+    assert learned_counts([*made, Standing("WN-hier", "nm", baseline, 1.0, "adjacent", 0.5)]) == {"nm": (1, 3)}
     own = [Standing("WN-hier", "own", learner, 0.9, "adjacent", 0.5), *made]
-    assert list(shown(own).items()) == [("nm", (1, 3)), ("own", (1, 1))]
+    assert list(learned_counts(own).items()) == [("nm", (1, 3)), ("own", (1, 1))]
     assert MARGIN == 0.1
 
 
@@ -230,9 +230,12 @@ def test_negatives_are_counted_by_the_edit_that_made_them(runs):
     found = {(data["words"]["system"][s], data["words"]["kind"][k]): (n, share) for s, k, n, share, _ in data["rows"]}
     for cell in cells:
         said = decisions_of(cell.first)
-        assert found[cell.system, CONCLUSIONS] == (len(said.said_positive), round(said.said_positive.mean(), 4))
+        assert found[cell.system, CONCLUSIONS] == (
+            len(said.predicted_positive),
+            round(said.predicted_positive.mean(), 4),
+        )
         for kind in set(edits):
-            mine = [accepted for accepted, edit in zip(said.said_negative, edits, strict=True) if edit == kind]
+            mine = [accepted for accepted, edit in zip(said.predicted_negative, edits, strict=True) if edit == kind]
             assert found[cell.system, kind] == (len(mine), round(np.mean(mine), 4))
     assert len(found) == len(cells) * (1 + len(set(edits)))
 

@@ -1,4 +1,4 @@
-"""The benchmarks: a list of all, and a card for each, from its folder, its audit and its runs."""
+"""The pages about benchmarks: a list of all, and a card for each, from its folder, its audit and its runs."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class RuleRow:
 
     Parameters
     ----------
-    place
-        Its place in the benchmark's rules, counted from 0.
+    number
+        Its index in the benchmark's rules, from 0.
     rule, pattern
         Their texts.
     support, new, sampled
         Witnesses in K, new conclusions, and how many of these were sampled.
     """
 
-    place: int
+    number: int
     rule: str
     pattern: str | None
     support: int | None = None
@@ -53,13 +53,13 @@ class Card:
     folder
         Whether its folder was given.
     graph, patterns, protocol
-        How it was made; empty where that is not known.
+        How it was built; empty where that is not known.
     sizes
         By set: `P_train`, …, `N_test`.
     facts
-        More about how it was made, as pairs of words and text.
+        More about how it was built, as pairs of term and text.
     notes
-        What its manifest says one should know.
+        The notes of its manifest.
     rules
         Its rules.
     shortcuts
@@ -91,7 +91,7 @@ class Card:
 
     @property
     def method(self) -> str | None:
-        """Whose negatives."""
+        """The method that made its negatives."""
         return self.cells[0].method
 
     @property
@@ -107,9 +107,8 @@ class Card:
     @property
     def best_system(self) -> tuple[str, float] | None:
         """The system with the best balanced accuracy, mean over seeds; without the oracle."""
-        means = [(cell.system, cell.mean("balanced_accuracy")) for cell in self.systems]
-        known = [(system, mean) for system, mean in means if mean is not None]
-        return max(known, key=lambda pair: pair[1]) if known else None
+        means = _means(self.systems, "balanced_accuracy")
+        return max(means, key=lambda pair: pair[1]) if means else None
 
     @property
     def paper(self) -> PaperSizes | None:
@@ -120,15 +119,21 @@ class Card:
         return next((row for row in paper_sizes() if (row.kg, row.pattern) == parts[:2]), None)
 
 
+def _means(cells: Sequence[Cell], metric: str) -> list[tuple[str, float]]:
+    """Return the system and the mean over seeds of each cell that has this metric."""
+    means = [(cell.system, cell.mean(metric)) for cell in cells]
+    return [(system, mean) for system, mean in means if mean is not None]
+
+
 def folder_hint(card: Card) -> str:
-    """Return what to do about a missing folder."""
+    """Say what to do about a missing folder."""
     return (
         f"The folder of {card.own_name} was not given, so that this page shows only what the runs know. "
         f"Add it to the command: loginfer report RUNS… {card.own_name} --out SITE"
     )
 
 
-def card(context: ReportContext, name: str) -> Card:
+def make_card(context: ReportContext, name: str) -> Card:
     """Return what the report knows about a benchmark."""
     cells = context.collection.of_benchmark(name)
     benchmark = context.benchmark(name)
@@ -146,12 +151,12 @@ def _from_folder(name: str, cells: Sequence[Cell], benchmark: Benchmark, common:
     sizes = {f"P_{split}": size for split, size in benchmark.positives.sizes.items()}
     notes = list(benchmark.notes)
     if method is not None and method in benchmark.negatives:
-        made = benchmark.negatives[method]
-        sizes |= {f"N_{split}": size for split, size in made.splits.sizes.items()}
-        notes += made.notes
+        negatives = benchmark.negatives[method]
+        sizes |= {f"N_{split}": size for split, size in negatives.splits.sizes.items()}
+        notes += negatives.notes
     rules = tuple(
-        RuleRow(place, str(r.rule), r.pattern, *(None if n < 0 else n for n in (r.support, r.new, r.sampled)))
-        for place, r in enumerate(benchmark.rules)
+        RuleRow(number, str(r.rule), r.pattern, *(None if n < 0 else n for n in (r.support, r.new, r.sampled)))
+        for number, r in enumerate(benchmark.rules)
     )
     return Card(
         name,
@@ -185,8 +190,8 @@ def _facts(benchmark: Benchmark, cell: Cell) -> list[tuple[str, str]]:
             ("protocol", recipe.protocol),
             ("seed", str(recipe.seed)),
         ]
-    named = METHODS[method].title if method in METHODS else ""
-    facts.append(("negatives", ", ".join(word for word in (method, named) if word) or "none"))
+    title = METHODS[method].title if method in METHODS else ""
+    facts.append(("negatives", ", ".join(word for word in (method, title) if word) or "none"))
     if kg:
         facts.append(("sum of the graph", str(kg["sha256"])))
     facts.append(("sum of the benchmark", str(cell.first.manifest["request"]["benchmark"]["sha256"])))
@@ -209,10 +214,12 @@ def _from_runs(name: str, cells: Sequence[Cell], diagnosis: Mapping[str, Any], c
     first = cells[0].first
     labelled, _ = first.labelled()
     sizes = {f"P_{split}": len(labelled.positives[split]) for split in ("valid", "test")}
-    for made in labelled.negatives.values():
-        sizes |= {f"N_{split}": len(made.splits[split]) for split in ("valid", "test")}
+    for negatives in labelled.negatives.values():
+        sizes |= {f"N_{split}": len(negatives.splits[split]) for split in ("valid", "test")}
     parts = benchmark_parts(first.benchmark)
-    rules = [RuleRow(place, r["rule"], r.get("pattern")) for place, r in enumerate(diagnosis.get("rules", ()))]
+    rules = [
+        RuleRow(number, rule["rule"], rule.get("pattern")) for number, rule in enumerate(diagnosis.get("rules", ()))
+    ]
     facts = (
         ("negatives", cells[0].method or "none"),
         ("sum of the benchmark", str(first.manifest["request"]["benchmark"]["sha256"])),
@@ -234,25 +241,25 @@ def _from_runs(name: str, cells: Sequence[Cell], diagnosis: Mapping[str, Any], c
 
 
 def _diagnosis(cells: Sequence[Cell]) -> Mapping[str, Any]:
-    """Return the diagnosis of the first run that has one; what is used of it is the same for all."""
+    """Return the diagnosis of the first run that has one; the parts used here are the same for all."""
     for cell in cells:
-        found = cell.first.diagnosis() if "diagnosis.json" in cell.first.manifest["files"] else None
-        if found:
-            return found
+        diagnosis = cell.first.diagnosis() if "diagnosis.json" in cell.first.manifest["files"] else None
+        if diagnosis:
+            return diagnosis
     return {}
 
 
 def _accuracies(
     cells: Sequence[Cell], benchmark: Benchmark | None, audit: Mapping[str, Any] | None, diagnosis: Mapping[str, Any]
 ) -> tuple[dict[str, float], float | None]:
-    """Return the accuracies of shortcuts and of the oracle, from whoever knows them."""
+    """Return the accuracies of shortcuts and of the oracle, from the audit, a diagnosis, the benchmark or a run."""
     method = cells[0].method
-    told = (audit or {}).get("shortcuts", {}).get(method) or diagnosis.get("baselines")
-    if not told and benchmark is not None and method is not None and method in benchmark.negatives:
+    baselines = (audit or {}).get("shortcuts", {}).get(method) or diagnosis.get("baselines")
+    if not baselines and benchmark is not None and method is not None and method in benchmark.negatives:
         from loginfer.benchmark.shortcuts import shortcut_accuracies
 
-        told = shortcut_accuracies(benchmark, method)
-    shortcuts = {name: known["accuracy"] for name, known in (told or {}).items()}
+        baselines = shortcut_accuracies(benchmark, method)
+    shortcuts = {name: baseline["accuracy"] for name, baseline in (baselines or {}).items()}
     oracle = (audit or {}).get("oracle", {}).get(method, {}).get("accuracy")
     if oracle is None:
         oracle = next((cell.mean("accuracy") for cell in cells if cell.name == "oracle"), None)
@@ -266,14 +273,13 @@ _GREY = "#8a939c"
 def gap_chart(cards: Sequence[Card], labels: Mapping[str, str]) -> Chart | None:
     """Return the plot of the best shortcut, the best system and the oracle on each benchmark."""
     rows: list[tuple[Any, ...]] = []
-    for known in cards:
-        scored = [(cell.system, cell.mean("accuracy")) for cell in known.systems]
-        systems = sorted(((s, mean) for s, mean in scored if mean is not None), key=lambda pair: -pair[1])
-        found = [("best shortcut", *(known.best_shortcut or ("", None)))]
-        found += [("best system", *pair) for pair in systems[:1]]
-        found += [("median system", *systems[len(systems) // 2])] if len(systems) > 2 else []
-        found += [("oracle", "oracle", known.oracle)]
-        rows += [(labels[known.name], kind, who, rounded(v)) for kind, who, v in found if v is not None]
+    for card in cards:
+        systems = sorted(_means(card.systems, "accuracy"), key=lambda pair: -pair[1])
+        points = [("best shortcut", *(card.best_shortcut or ("", None)))]
+        points += [("best system", *pair) for pair in systems[:1]]
+        points += [("median system", *systems[len(systems) // 2])] if len(systems) > 2 else []
+        points += [("oracle", "oracle", card.oracle)]
+        rows += [(labels[card.name], kind, who, rounded(v)) for kind, who, v in points if v is not None]
     if not rows:
         return None
     kinds = ["best shortcut", "median system", "best system", "oracle"]
@@ -299,27 +305,27 @@ def gap_chart(cards: Sequence[Card], labels: Mapping[str, str]) -> Chart | None:
     )
 
 
-def rivals_chart(known: Card, systems: tuple[str, ...]) -> Chart | None:
+def rivals_chart(card: Card, systems: tuple[str, ...]) -> Chart | None:
     """Return the plot of shortcuts against systems and the oracle; None if there is nothing to compare.
 
     Parameters
     ----------
-    known
+    card
         The benchmark.
     systems
         All systems of the report, for their colours.
     """
-    best = known.best_shortcut
+    best = card.best_shortcut
     line = None if best is None else rounded(best[1])
     rows: list[tuple[Any, ...]] = []
-    for cell in known.cells:
+    for cell in card.cells:
         mean = cell.mean("accuracy")
         if mean is not None:
             kind = "oracle" if cell.name == "oracle" else "system"
             rows.append((cell.system, cell.system, kind, rounded(mean), line))
-    if known.oracle is not None and not any(row[2] == "oracle" for row in rows):
-        rows.append(("oracle (audit)", "oracle", "oracle", rounded(known.oracle), line))
-    for name, value in known.shortcuts.items():
+    if card.oracle is not None and not any(row[2] == "oracle" for row in rows):
+        rows.append(("oracle (audit)", "oracle", "oracle", rounded(card.oracle), line))
+    for name, value in card.shortcuts.items():
         rows.append((f"{name} (shortcut)", _SHORTCUT, "shortcut", rounded(value), line))
     if not rows:
         return None
@@ -337,18 +343,18 @@ def rivals_chart(known: Card, systems: tuple[str, ...]) -> Chart | None:
 def _rivals_spec(systems: tuple[str, ...], line: bool, bars: int) -> dict[str, Any]:
     names = list(systems) + [name for name in ("oracle",) if name not in systems]
     colour = vega.system_colours(names, field="who") | {"legend": None}
-    known = colour["scale"]
-    colour["scale"] = vega.scale_of([*known["domain"], _SHORTCUT], [*known["range"], _GREY])
-    place = {
+    scale = colour["scale"]
+    colour["scale"] = vega.scale_of([*scale["domain"], _SHORTCUT], [*scale["range"], _GREY])
+    position = {
         "y": vega.nominal("name", sort=None, title=None),
         "x": vega.percent_axis("accuracy on test", scale=vega.UNIT, field="accuracy"),
     }
     tooltip = [vega.nominal("name"), vega.nominal("kind"), vega.quantity("accuracy", format=".1%")]
     layers: list[dict[str, Any]] = [
-        {"mark": {"type": "bar"}, "encoding": {**place, "color": colour, "tooltip": tooltip}},
+        {"mark": {"type": "bar"}, "encoding": {**position, "color": colour, "tooltip": tooltip}},
         {
             "mark": {"type": "text", "align": "left", "dx": 4},
-            "encoding": {**place, "text": {"field": "accuracy", "format": ".1%"}},
+            "encoding": {**position, "text": {"field": "accuracy", "format": ".1%"}},
         },
     ]
     if line:
@@ -357,9 +363,9 @@ def _rivals_spec(systems: tuple[str, ...], line: bool, bars: int) -> dict[str, A
     return vega.sized({"layer": layers}, height=24 * bars)
 
 
-def rules_chart(known: Card) -> Chart | None:
+def rules_chart(card: Card) -> Chart | None:
     """Return the plot of the rules' support by rank; None where no support is known."""
-    rows = sorted((row for row in known.rules if row.support), key=lambda row: -(row.support or 0))
+    rows = sorted((row for row in card.rules if row.support), key=lambda row: -(row.support or 0))
     if not rows:
         return None
     counts = ["support", "new", "sampled"]
@@ -391,16 +397,16 @@ def rules_chart(known: Card) -> Chart | None:
 def pages(context: ReportContext) -> Iterator[Page | DataFile]:
     """Yield a card for each benchmark, then their list."""
     labels = benchmark_labels(context.collection.benchmark_names)
-    made: list[Card] = []
+    cards: list[Card] = []
     for name in context.collection.benchmark_names:
         context.tell(f"card of {name}")
-        known = card(context, name)
-        made.append(known)
-        content = _content(context, known)
+        card = make_card(context, name)
+        cards.append(card)
+        content = _content(context, card)
         yield Page(context.benchmark_page(name), name, "benchmark.html", content, "benchmarks")
-    grid = Grid(_INDEX, tuple(_index_row(context, known, labels) for known in made), _INDEX_CAPTION, len(made) > 5)
-    missing = [known.own_name for known in made if not known.folder]
-    content = {"benchmarks": grid, "missing": sorted(set(missing)), "gap": gap_chart(made, labels)}
+    grid = Grid(_INDEX, tuple(_index_row(context, card, labels) for card in cards), _INDEX_CAPTION, len(cards) > 5)
+    missing = [card.own_name for card in cards if not card.folder]
+    content = {"benchmarks": grid, "missing": sorted(set(missing)), "gap": gap_chart(cards, labels)}
     yield Page("benchmarks.html", "Benchmarks", "benchmarks.html", content, "benchmarks")
 
 
@@ -420,17 +426,17 @@ _INDEX_CAPTION = (
 )
 
 
-def _index_row(context: ReportContext, known: Card, labels: Mapping[str, str]) -> tuple[Any, ...]:
-    shortcut, system = known.best_shortcut or (None, None), known.best_system or (None, None)
+def _index_row(context: ReportContext, card: Card, labels: Mapping[str, str]) -> tuple[Any, ...]:
+    shortcut, system = card.best_shortcut or (None, None), card.best_system or (None, None)
     return (
-        (labels[known.name], context.benchmark_page(known.name)),
-        known.graph,
-        ", ".join(known.patterns),
-        len(known.rules) or None,
-        *(known.sizes.get(name) for name in ("P_train", "P_valid", "P_test", "N_test")),
-        known.protocol,
+        (labels[card.name], context.benchmark_page(card.name)),
+        card.graph,
+        ", ".join(card.patterns),
+        len(card.rules) or None,
+        *(card.sizes.get(name) for name in ("P_train", "P_valid", "P_test", "N_test")),
+        card.protocol,
         shortcut[1],
-        known.oracle,
+        card.oracle,
         system[1],
         shortcut[0],
         system[0],
@@ -440,61 +446,60 @@ def _index_row(context: ReportContext, known: Card, labels: Mapping[str, str]) -
 # -- a card -------------------------------------------------------------------------------------
 
 
-def _content(context: ReportContext, known: Card) -> dict[str, Any]:
-    name = known.name
+def _content(context: ReportContext, card: Card) -> dict[str, Any]:
+    name = card.name
     benchmark = context.benchmark(name)
     explorer = f"explorer.html#benchmark={PurePosixPath(context.benchmark_page(name)).stem}"
     return {
-        "card": known,
-        "hint": None if known.folder else folder_hint(known),
-        "sizes": _sizes(known),
-        "verdict": _verdict(known),
-        "rivals": rivals_chart(known, context.collection.systems),
-        "results": _results(context, known),
-        "rules": _rules(known),
-        "support": rules_chart(known),
-        "examples": [] if benchmark is None else examples(benchmark, known.method),
+        "card": card,
+        "hint": None if card.folder else folder_hint(card),
+        "sizes": _sizes(card),
+        "verdict": _verdict(card),
+        "rivals": rivals_chart(card, context.collection.systems),
+        "results": _results(context, card),
+        "rules": _rules(card),
+        "support": rules_chart(card),
+        "examples": [] if benchmark is None else examples(benchmark, card.method),
         "explorer": explorer if context.options.explorer else None,
     }
 
 
-def _sizes(known: Card) -> Grid:
+def _sizes(card: Card) -> Grid:
     """Return our sizes beside the paper's."""
-    paper = known.paper
-    theirs: dict[str, int | None] = {}
+    paper = card.paper
+    in_paper: dict[str, int | None] = {}
     if paper is not None:
-        theirs = {"P_train": paper.train, "P_valid": paper.valid, "P_test": paper.test}
-    rows = [(name, size, theirs.get(name)) for name, size in known.sizes.items()]
-    if known.rules:
-        rows.append(("rules", len(known.rules), None))
-    heads, width = (*columns("text", "set"), *columns("number", "triples", "paper")), 3 if theirs else 2
+        in_paper = {"P_train": paper.train, "P_valid": paper.valid, "P_test": paper.test}
+    rows = [(name, size, in_paper.get(name)) for name, size in card.sizes.items()]
+    if card.rules:
+        rows.append(("rules", len(card.rules), None))
+    heads, width = (*columns("text", "set"), *columns("number", "triples", "paper")), 3 if in_paper else 2
     return Grid(heads[:width], tuple(row[:width] for row in rows))
 
 
-def _verdict(known: Card) -> str:
-    """Return in a sentence whether any system beats the best shortcut."""
-    best = known.best_shortcut
-    accuracies = [(cell.system, cell.mean("accuracy")) for cell in known.systems]
-    scored = [(system, mean) for system, mean in accuracies if mean is not None]
-    if best is None or not scored:
+def _verdict(card: Card) -> str:
+    """Say in one or two sentences whether any system beats the best shortcut."""
+    best = card.best_shortcut
+    accuracies = _means(card.systems, "accuracy")
+    if best is None or not accuracies:
         return ""
-    better = [system for system, mean in scored if mean > best[1]]
+    better = [system for system, mean in accuracies if mean > best[1]]
     begin = f"The best shortcut, {best[0]}, is right in {share_text(best[1])}% of the test triples."
     if not better:
         return f"{begin} No system does better."
-    if len(better) == len(scored):
+    if len(better) == len(accuracies):
         return f"{begin} Every system does better."
-    return f"{begin} {len(better)} of {len(scored)} systems do better: {', '.join(better)}."
+    return f"{begin} {len(better)} of {len(accuracies)} systems do better: {', '.join(better)}."
 
 
-def _results(context: ReportContext, known: Card) -> Grid:
-    best = known.best_shortcut
+def _results(context: ReportContext, card: Card) -> Grid:
+    best = card.best_shortcut
     main, *others = classification_figures()
     rows = []
-    for cell in known.cells:
+    for cell in card.cells:
         accuracy = cell.mean("accuracy")
         gain = None if best is None or accuracy is None else accuracy - best[1]
-        paper = paper_value(cell.name, known.own_name, "balanced_accuracy")
+        paper = paper_value(cell.name, card.own_name, "balanced_accuracy")
         rows.append(
             (
                 (cell.system, context.system_page(cell.system)),
@@ -507,23 +512,23 @@ def _results(context: ReportContext, known: Card) -> Grid:
         )
     heads = (*columns("link", "system"), *columns("number", "seeds"), main.column)
     heads += (*columns("share", "paper's AUC", "over best shortcut"), *(figure.column for figure in others))
-    kept = [p for p in range(len(heads)) if p not in (3, 4) or any(row[p] is not None for row in rows)]
+    kept = [i for i in range(len(heads)) if i not in (3, 4) or any(row[i] is not None for row in rows)]
     return Grid(
-        tuple(heads[place] for place in kept),
-        tuple(tuple(row[place] for place in kept) for row in rows),
+        tuple(heads[i] for i in kept),
+        tuple(tuple(row[i] for i in kept) for row in rows),
         "Mean over seeds, in percent. Over best shortcut: the difference of the accuracies."
         + (" The paper computes its AUC on decisions: it is the balanced accuracy." if 3 in kept else ""),
     )
 
 
-def _rules(known: Card) -> Grid | None:
-    if not known.rules:
+def _rules(card: Card) -> Grid | None:
+    if not card.rules:
         return None
     counts = (("support", "support"), ("new", "new conclusions"), ("sampled", "sampled"))
-    shown = [c for c in counts if any(getattr(row, c[0]) is not None for row in known.rules)]
+    filled = [c for c in counts if any(getattr(row, c[0]) is not None for row in card.rules)]
     heads = columns("number", "rule no.") + columns("rule", "rule", "pattern")
-    heads += columns("number", *dict(shown).values())
+    heads += columns("number", *dict(filled).values())
     rows = tuple(
-        (row.place, shortened(row.rule), row.pattern, *(getattr(row, key) for key, _ in shown)) for row in known.rules
+        (row.number, shortened(row.rule), row.pattern, *(getattr(row, key) for key, _ in filled)) for row in card.rules
     )
     return Grid(heads, rows, search=len(rows) > 5)

@@ -1,8 +1,8 @@
 """Examples on a benchmark's card: test triples with their premises as a drawing and one sentence.
 
-The drawing is SVG that stands in the page: constants as boxes, triples as arrows. Its colours are the page's: the style
-sheet knows the classes `premise` (holds), `conclusion` (what is asked), `missing` (does not hold) and `origin` (what a
-negative was made from). Everything in it is escaped here.
+The drawing is SVG in the page: constants as boxes, triples as arrows. Its colours come from the style sheet, which has
+the classes `premise` (holds), `conclusion` (the triple in question), `missing` (does not hold) and `origin` (what a
+negative was made from). All text in it is escaped here.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from loginfer.benchmark.explain import NegativeStory, TripleStory
 
 
-# What a triple is in the drawing, and how that is told to those who do not see it.
+# What a triple is in the drawing, with the text for screen readers.
 KINDS = {"premise": "holds", "conclusion": "is asked about", "missing": "does not hold", "origin": "is a positive"}
 
 _WIDTH = 520.0
-_EDGE = 92.0  # from the sides to the middles of the outer boxes
+_EDGE = 92.0  # from the sides to the centres of the outer boxes
 _BOX = 28.0  # height of a box
 _ROW = 24.0  # height of a type's label
 _LOOP = 44.0  # height of an arrow from a box to itself
 _BEND = 46.0  # between arrows that join the same boxes
 _LETTER, _SMALL = 8.2, 6.6  # width of a letter in a box and on an arrow, roughly
-_LETTERS, _RELATION = 20, 24  # so many of them are shown
+_LETTERS, _RELATION = 20, 24  # at most so many letters in a box and on an arrow
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,49 +76,48 @@ class _Point:
 
 @dataclass(frozen=True, slots=True)
 class _Area:
-    """The place that a text takes."""
+    """The rectangle that a text occupies."""
 
-    middle: _Point
+    centre: _Point
     width: float
     height: float
 
     def holds(self, point: _Point) -> bool:
         """Whether a point lies in it."""
-        dx, dy = abs(point.x - self.middle.x), abs(point.y - self.middle.y)
+        dx, dy = abs(point.x - self.centre.x), abs(point.y - self.centre.y)
         return dx <= self.width / 2 and dy <= self.height / 2
 
     def meets(self, other: _Area) -> bool:
-        """Whether two overlap."""
-        dx, dy = abs(self.middle.x - other.middle.x), abs(self.middle.y - other.middle.y)
+        """Whether the two overlap."""
+        dx, dy = abs(self.centre.x - other.centre.x), abs(self.centre.y - other.centre.y)
         return dx < (self.width + other.width) / 2 and dy < (self.height + other.height) / 2
 
 
 class _Drawing:
-    """Places boxes, arrows and texts."""
+    """Lays out boxes, arrows and texts."""
 
     def __init__(self, arrows: Sequence[Arrow], type_predicate: str | None) -> None:
-        # The conclusion decides who stands left and right.
-        ordered = sorted(arrows, key=lambda arrow: arrow.kind != "conclusion")
-        self.all = ordered
-        self.types = [a for a in ordered if type_predicate is not None and a.relation == type_predicate]
-        self.arrows = [a for a in ordered if a not in self.types]
-        ends = [(a.subject,) if a in self.types else (a.subject, a.object) for a in ordered]
+        # The conclusion comes first: it decides who stands left and right.
+        self.all_arrows = sorted(arrows, key=lambda arrow: arrow.kind != "conclusion")
+        self.types = [a for a in self.all_arrows if type_predicate is not None and a.relation == type_predicate]
+        self.arrows = [a for a in self.all_arrows if a not in self.types]
+        ends = [(a.subject,) if a in self.types else (a.subject, a.object) for a in self.all_arrows]
         self.names = list(dict.fromkeys(name for pair in ends for name in pair))
-        everything = (name for a in ordered for name in (a.subject, a.relation, a.object))
-        self.short = short_names(everything, longest=None)
-        self.height, middles = self._places()
-        self.boxes = {name: self._box(name, middles[name]) for name in self.names}
-        self.taken = list(self.boxes.values())
+        parts = (part for a in self.all_arrows for part in (a.subject, a.relation, a.object))
+        self.short = short_names(parts, longest=None)
+        self.height, centres = self._layout()
+        self.boxes = {name: self._box(name, centres[name]) for name in self.names}
+        self.occupied = list(self.boxes.values())
 
-    # -- places -----------------------------------------------------------------------------------
+    # -- layout -----------------------------------------------------------------------------------
 
     def _between(self, one: str, other: str) -> list[Arrow]:
         """Return the arrows between two boxes, in either direction, the conclusion last: it is lowest."""
-        found = [a for a in self.arrows if {a.subject, a.object} == {one, other}]
-        return sorted(found, key=lambda arrow: arrow.kind == "conclusion")
+        arrows = [a for a in self.arrows if {a.subject, a.object} == {one, other}]
+        return sorted(arrows, key=lambda arrow: arrow.kind == "conclusion")
 
-    def _places(self) -> tuple[float, dict[str, _Point]]:
-        """Return the height, and the middles of the boxes: on a line, a triangle or a circle."""
+    def _layout(self) -> tuple[float, dict[str, _Point]]:
+        """Return the height, and the centres of the boxes: on a line, a triangle or a circle."""
         most = max((len(self._between(*pair)) for pair in combinations(self.names, 2)), default=0)
         loops = max(len(self._between(name, name)) for name in self.names) * _LOOP
         labels = max(sum(a.subject == name for a in self.types) for name in self.names) * _ROW
@@ -127,61 +126,61 @@ class _Drawing:
         left, right, centre = _EDGE, _WIDTH - _EDGE, _WIDTH / 2
         if len(self.names) <= 2:
             line = max(_BOX / 2 + 6.0 + loops, bend + 18.0)
-            ends = [centre] if len(self.names) == 1 else [left, right]
-            return line + below, {n: _Point(x, line) for n, x in zip(self.names, ends, strict=True)}
+            xs = [centre] if len(self.names) == 1 else [left, right]
+            return line + below, {n: _Point(x, line) for n, x in zip(self.names, xs, strict=True)}
         top = _BOX / 2 + 6.0 + loops
         if len(self.names) == 3:
             line = top + 136.0 + labels
             corners = [_Point(left, line), _Point(right, line), _Point(centre, top)]
             return line + below, dict(zip(self.names, corners, strict=True))
         radius = 106.0 + labels / 2 + 22.0 * (len(self.names) - 4)
-        around = [
+        circle = [
             _Point(centre - (right - left) / 2 * math.cos(turn), top + radius - radius * math.sin(turn))
             for turn in _turns(len(self.names))
         ]
-        return top + 2 * radius + below, dict(zip(self.names, around, strict=True))
+        return top + 2 * radius + below, dict(zip(self.names, circle, strict=True))
 
-    def _shown(self, name: str) -> str:
+    def _label(self, name: str) -> str:
         return middle(self.short[name], _LETTERS)
 
     def _box(self, name: str, centre: _Point) -> _Area:
-        width = max(len(self._shown(name)) * _LETTER + 20.0, 44.0)
+        width = max(len(self._label(name)) * _LETTER + 20.0, 44.0)
         return _Area(centre, width, _BOX)
 
     # -- drawing ----------------------------------------------------------------------------------
 
     def svg(self) -> str:
         """Put the drawing together."""
-        told = "; ".join(f"{a.subject} {a.relation} {a.object} {KINDS[a.kind]}" for a in self.all)
+        description = "; ".join(f"{a.subject} {a.relation} {a.object} {KINDS[a.kind]}" for a in self.all_arrows)
         parts = [
             f'<svg class="premises" viewBox="0 0 {_WIDTH:.0f} {self.height:.0f}" width="{_WIDTH:.0f}" '
-            f'height="{self.height:.0f}" role="img" aria-label="{escape(told)}">'
+            f'height="{self.height:.0f}" role="img" aria-label="{escape(description)}">'
         ]
         texts: list[str] = []
         for one, other in combinations(self.names, 2):
             between = self._between(one, other)
-            for place, arrow in enumerate(between):
-                parts += self._curve(arrow, one, other, (place - (len(between) - 1) / 2) * _BEND, texts)
+            for number, arrow in enumerate(between):
+                parts += self._curve(arrow, one, other, (number - (len(between) - 1) / 2) * _BEND, texts)
         for name in self.names:
-            for place, arrow in enumerate(self._between(name, name)):
-                parts += self._loop(arrow, place, texts)
+            for number, arrow in enumerate(self._between(name, name)):
+                parts += self._loop(arrow, number, texts)
         for name in self.names:
             parts += self._labelled_box(name)
         return "".join([*parts, *texts, "</svg>"])
 
     def _labelled_box(self, name: str) -> Iterator[str]:
         box = self.boxes[name]
-        yield _rectangle("constant", box, name, self._shown(name))
-        for place, arrow in enumerate(a for a in self.types if a.subject == name):
-            centre = _Point(box.middle.x, box.middle.y + _BOX / 2 + _ROW * (place + 0.5) + 1.0)
-            text = self._shown(arrow.object)
+        yield _rectangle("constant", box, name, self._label(name))
+        for row, arrow in enumerate(a for a in self.types if a.subject == name):
+            centre = _Point(box.centre.x, box.centre.y + _BOX / 2 + _ROW * (row + 0.5) + 1.0)
+            text = self._label(arrow.object)
             area = _Area(centre, len(text) * _SMALL + 16.0, _ROW - 4.0)
             title = f"{arrow.subject} {arrow.relation} {arrow.object}"
             yield _rectangle(f"type {arrow.kind}", area, title, text)
 
     def _curve(self, arrow: Arrow, one: str, other: str, bend: float, texts: list[str]) -> Iterator[str]:
         """Yield an arrow between two boxes that passes beside the straight line by `bend`."""
-        start, end = self.boxes[one].middle, self.boxes[other].middle
+        start, end = self.boxes[one].centre, self.boxes[other].centre
         length = math.hypot(end.x - start.x, end.y - start.y)
         # The normal points down for lines that go right.
         turn = 1.0 if (end.x, end.y) > (start.x, start.y) else -1.0
@@ -189,33 +188,33 @@ class _Drawing:
         # A curve passes its control point at half the distance.
         pull = _Point((start.x + end.x) / 2 + 2 * bend * nx, (start.y + end.y) / 2 + 2 * bend * ny)
         from_, to = self.boxes[arrow.subject], self.boxes[arrow.object]
-        curve = _Curve(from_.middle, pull, to.middle)
+        curve = _Curve(from_.centre, pull, to.centre)
         first, last = curve.leaves(from_), 1.0 - curve.turned().leaves(to)
         yield _path(arrow.kind, curve.part(first, last), curve.heading(last))
-        self._name(arrow, [curve.at(first + (last - first) * share) for share in _SHARES], texts)
+        self._write_relation(arrow, [curve.at(first + (last - first) * share) for share in _SHARES], texts)
 
-    def _loop(self, arrow: Arrow, place: int, texts: list[str]) -> Iterator[str]:
+    def _loop(self, arrow: Arrow, level: int, texts: list[str]) -> Iterator[str]:
         """Yield an arrow from a box to itself, above it."""
         box = self.boxes[arrow.subject]
-        x, y, high = box.middle.x, box.middle.y - _BOX / 2, _LOOP * (place + 1)
-        wide = 16.0 + 8.0 * place
+        x, y, high = box.centre.x, box.centre.y - _BOX / 2, _LOOP * (level + 1)
+        wide = 16.0 + 8.0 * level
         line = f"M{x - 10:.1f} {y:.1f}C{x - wide - 24:.1f} {y - high:.1f} {x + wide + 24:.1f} {y - high:.1f} "
         yield _path(arrow.kind, f"{line}{x + 10:.1f} {y:.1f}", (_Point(x + 10.0, y), math.pi * 0.62))
-        self._name(arrow, [_Point(x, y - 0.75 * high)], texts)
+        self._write_relation(arrow, [_Point(x, y - 0.75 * high)], texts)
 
-    def _name(self, arrow: Arrow, places: Sequence[_Point], texts: list[str]) -> None:
-        """Write an arrow's relation where nothing else is written; at the first place if there is none."""
+    def _write_relation(self, arrow: Arrow, candidates: Sequence[_Point], texts: list[str]) -> None:
+        """Write an arrow's relation at the first free candidate; at the very first if none is free."""
         text = middle(self.short[arrow.relation], _RELATION)
-        areas = [_Area(place, len(text) * _SMALL + 6.0, 17.0) for place in places]
-        area = next((a for a in areas if not any(a.meets(other) for other in self.taken)), areas[0])
-        self.taken.append(area)
+        areas = [_Area(centre, len(text) * _SMALL + 6.0, 17.0) for centre in candidates]
+        area = next((a for a in areas if not any(a.meets(other) for other in self.occupied)), areas[0])
+        self.occupied.append(area)
         texts.append(
-            f'<text class="relation {arrow.kind}" x="{area.middle.x:.1f}" y="{area.middle.y + 4:.1f}">'
+            f'<text class="relation {arrow.kind}" x="{area.centre.x:.1f}" y="{area.centre.y + 4:.1f}">'
             f"<title>{escape(arrow.relation)}</title>{escape(text)}</text>"
         )
 
 
-# Where on its way an arrow may have its name, the best places first.
+# Where along an arrow its relation may be written, the best first.
 _SHARES = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74)
 
 
@@ -228,7 +227,7 @@ class _Curve:
     end: _Point
 
     def turned(self) -> _Curve:
-        """Return it from its end to its start."""
+        """Return the same curve in the other direction."""
         return _Curve(self.end, self.pull, self.start)
 
     def _blossom(self, s: float, t: float) -> _Point:
@@ -238,21 +237,21 @@ class _Curve:
         )
 
     def at(self, share: float) -> _Point:
-        """Return a point of it."""
+        """Return the point at this share of the way."""
         return self._blossom(share, share)
 
     def part(self, first: float, last: float) -> str:
-        """Return a part of it as the commands of a path."""
+        """Return the part between two shares as the commands of a path."""
         start, pull, end = self.at(first), self._blossom(first, last), self.at(last)
         return f"M{start.x:.1f} {start.y:.1f}Q{pull.x:.1f} {pull.y:.1f} {end.x:.1f} {end.y:.1f}"
 
     def heading(self, share: float) -> tuple[_Point, float]:
-        """Return a point of it, and the direction there."""
+        """Return the point at this share of the way, and the direction there."""
         before, point = self._blossom(share, max(share - 0.05, 0.0)), self.at(share)
         return point, math.atan2(point.y - before.y, point.x - before.x)
 
     def leaves(self, area: _Area) -> float:
-        """Return where it leaves the area that it starts in."""
+        """Return at which share of the way it leaves the area that it starts in."""
         inside, outside = 0.0, 0.5
         for _ in range(20):
             half = (inside + outside) / 2
@@ -263,23 +262,23 @@ class _Curve:
 def _turns(count: int) -> list[float]:
     """Return angles on a circle: left, right, then in turn above and below, from left to right."""
     above, below = (count - 1) // 2, (count - 2) // 2
-    upper = [math.pi * (place + 1) / (above + 1) for place in range(above)]
-    lower = [-math.pi * (place + 1) / (below + 1) for place in range(below)]
+    upper = [math.pi * (step + 1) / (above + 1) for step in range(above)]
+    lower = [-math.pi * (step + 1) / (below + 1) for step in range(below)]
     mixed = [turn for pair in zip(upper, [*lower, math.nan], strict=False) for turn in pair]
     return [0.0, math.pi, *(turn for turn in mixed if not math.isnan(turn))]
 
 
 def _rectangle(kind: str, area: _Area, title: str, text: str) -> str:
-    x, y = area.middle.x - area.width / 2, area.middle.y - area.height / 2
+    x, y = area.centre.x - area.width / 2, area.centre.y - area.height / 2
     return (
         f'<g class="{kind}"><title>{escape(title)}</title><rect x="{x:.1f}" y="{y:.1f}" '
         f'width="{area.width:.1f}" height="{area.height:.1f}" rx="6"/>'
-        f'<text x="{area.middle.x:.1f}" y="{area.middle.y + 4.5:.1f}">{escape(text)}</text></g>'
+        f'<text x="{area.centre.x:.1f}" y="{area.centre.y + 4.5:.1f}">{escape(text)}</text></g>'
     )
 
 
 def _path(kind: str, line: str, heading: tuple[_Point, float]) -> str:
-    """Return an arrow; its head is a path of its own, since markers would need names that are unique."""
+    """Return an arrow; its head is a path of its own, since markers would need unique names."""
     tip, direction = heading
     corners = [
         (tip.x - 9 * math.cos(direction + side), tip.y - 9 * math.sin(direction + side)) for side in (0.42, -0.42)
@@ -289,7 +288,7 @@ def _path(kind: str, line: str, heading: tuple[_Point, float]) -> str:
     return f'<g class="{kind}"><path class="line" d="{line}"/><path class="head" d="{head}"/></g>'
 
 
-# So many positives, and as many negatives.
+# At most so many positives, and as many negatives.
 MOST = 4
 _LONGEST = 40  # letters of a name in a heading
 
@@ -304,8 +303,8 @@ class DrawnExample:
         Its names.
     positive
         Its label.
-    place
-        Its place among P_test and N_test, counted from 0: how the explorer calls it.
+    index
+        Its index in P_test followed by N_test, by which the explorer finds it.
     drawing
         Its premises as SVG.
     words
@@ -314,7 +313,7 @@ class DrawnExample:
 
     triple: tuple[str, str, str]
     positive: bool
-    place: int
+    index: int
     drawing: str
     words: str
 
@@ -332,41 +331,41 @@ def examples(benchmark: Benchmark, method: str | None) -> list[DrawnExample]:
     benchmark
         The benchmark.
     method
-        Whose negatives; None for none.
+        The method for negatives; None for no negatives.
     """
-    found = [_positive(benchmark, place) for place in _positives(benchmark)]
+    drawn_examples = [_positive(benchmark, index) for index in _positive_indices(benchmark)]
     if method is not None:
-        found += [_negative(benchmark, method, place) for place in _negatives(benchmark, method)]
-    return found
+        drawn_examples += [_negative(benchmark, method, index) for index in _negative_indices(benchmark, method)]
+    return drawn_examples
 
 
 # -- choice -------------------------------------------------------------------------------------
 
 
-def _positives(benchmark: Benchmark) -> list[int]:
-    """Return places in P_test: conclusions of rules that lie far apart."""
+def _positive_indices(benchmark: Benchmark) -> list[int]:
+    """Return indices in P_test: conclusions of rules that lie far apart."""
     test, provenance = benchmark.positives.test, benchmark.provenance
     if provenance is None or not (provenance.split == 2).any():
         return _even(range(len(test)))
-    # Of several rules that derive a conclusion the first counts, so that no triple is taken twice.
+    # Of several rules that derive a conclusion the first counts, so that no triple comes twice.
     pairs = np.unique(provenance.conclusion, return_index=True)[1]
     pairs = pairs[provenance.split[provenance.conclusion[pairs]] == 2]
     first = np.unique(provenance.rule[pairs], return_index=True)[1]
-    wanted = provenance.triples[provenance.conclusion[pairs[_even(first.tolist())]]]
+    conclusions = provenance.triples[provenance.conclusion[pairs[_even(first.tolist())]]]
     keys = benchmark.graph.keys
-    return sorted(np.searchsorted(keys.pack(test), keys.pack(wanted)).tolist())
+    return sorted(np.searchsorted(keys.pack(test), keys.pack(conclusions)).tolist())
 
 
-def _negatives(benchmark: Benchmark, method: str) -> list[int]:
-    """Return places in N_test: of each source and position in turn, and of rules that lie far apart."""
-    made = benchmark.negatives[method]
-    origins = made.origins.get("test")
+def _negative_indices(benchmark: Benchmark, method: str) -> list[int]:
+    """Return indices in N_test: of each source and position in turn, and of rules that lie far apart."""
+    negatives = benchmark.negatives[method]
+    origins = negatives.origins.get("test")
     if origins is None:
-        return _even(range(len(made.splits.test)))
+        return _even(range(len(negatives.splits.test)))
     kinds: dict[tuple[int, int], dict[tuple[int, int], int]] = {}
     columns = (origins.source, origins.position, origins.rule, origins.kept)
-    for place, (source, position, rule, kept) in enumerate(zip(*(c.tolist() for c in columns), strict=True)):
-        kinds.setdefault((source, position), {}).setdefault((rule, kept), place)
+    for index, (source, position, rule, kept) in enumerate(zip(*(c.tolist() for c in columns), strict=True)):
+        kinds.setdefault((source, position), {}).setdefault((rule, kept), index)
     queues = [_even(list(kinds[kind].values())) for kind in sorted(kinds)]
     rounds = [queue[turn] for turn in range(MOST) for queue in queues if turn < len(queue)]
     return sorted(rounds[:MOST])
@@ -383,8 +382,8 @@ def _even(items: Iterable[int]) -> list[int]:
 # -- stories ------------------------------------------------------------------------------------
 
 
-def _positive(benchmark: Benchmark, place: int) -> DrawnExample:
-    story = _story(benchmark, benchmark.positives.test[place])
+def _positive(benchmark: Benchmark, index: int) -> DrawnExample:
+    story = _story(benchmark, benchmark.positives.test[index])
     arrows = [Arrow(*story.triple, kind="conclusion")]
     words = "No rule of the benchmark derives it in one step."
     if story.derivations:
@@ -398,24 +397,24 @@ def _positive(benchmark: Benchmark, place: int) -> DrawnExample:
         words += f" {more} more rule{'s derive' if more > 1 else ' derives'} it too." if more else ""
     elif not benchmark.rules:
         words = "The rules of this benchmark are not known."
-    return DrawnExample(story.triple, True, place, _drawn(arrows, benchmark), words)
+    return DrawnExample(story.triple, True, index, _drawing_of(arrows, benchmark), words)
 
 
-def _negative(benchmark: Benchmark, method: str, place: int) -> DrawnExample:
-    story = _story(benchmark, benchmark.negatives[method].splits.test[place])
+def _negative(benchmark: Benchmark, method: str, index: int) -> DrawnExample:
+    story = _story(benchmark, benchmark.negatives[method].splits.test[index])
     arrows = [Arrow(*story.triple, kind="conclusion")]
     words: list[str] = []
-    for made in story.negatives:
-        if made.method == method and made.split == "test":
-            arrows += _arrows(made)
-            words += _sentences(made)
+    for negative in story.negatives:
+        if negative.method == method and negative.split == "test":
+            arrows += _arrows(negative)
+            words += _sentences(negative)
     if story.derivations:
         words.append(f"But rule {story.derivations[0].rule} derives it from {_set(story.source)}.")
         arrows += [Arrow(*premise) for premise in story.derivations[0].premises]
     elif story.reason:
         words.append(f"It does not follow: {story.reason}.")
-    index = len(benchmark.positives.test) + place
-    return DrawnExample(story.triple, False, index, _drawn(arrows, benchmark), " ".join(words))
+    index += len(benchmark.positives.test)
+    return DrawnExample(story.triple, False, index, _drawing_of(arrows, benchmark), " ".join(words))
 
 
 def _story(benchmark: Benchmark, triple: Any) -> TripleStory:
@@ -424,49 +423,46 @@ def _story(benchmark: Benchmark, triple: Any) -> TripleStory:
     return explain_triple(benchmark, [int(part) for part in triple])
 
 
-def _arrows(made: NegativeStory) -> Iterator[Arrow]:
-    for part in made.parts:
+def _arrows(negative: NegativeStory) -> Iterator[Arrow]:
+    for part in negative.parts:
         if part.triple is not None:
             yield Arrow(*part.triple, kind="premise" if part.holds else "missing")
-    if made.replaced is not None:
-        yield Arrow(*made.replaced, kind="origin")
+    if negative.replaced is not None:
+        yield Arrow(*negative.replaced, kind="origin")
 
 
-def _sentences(made: NegativeStory) -> Iterator[str]:
-    """Tell how a negative was made, and what would have been needed."""
-    if made.source == "sub-rule" and made.sub_rule is not None:
-        yield f"A conclusion of a sub-rule of rule {made.rule}: {shortened(made.sub_rule)}."
-        known = [part for part in made.parts if part.holds is False]
-        false = [triple_text(p.triple) if p.triple else shortened(p.text) for p in known]
-        open_ = [shortened(part.text) for part in made.parts if part.holds is None]
+def _sentences(negative: NegativeStory) -> Iterator[str]:
+    """Say how a negative was made, and what it lacks to be a conclusion."""
+    if negative.source == "sub-rule" and negative.sub_rule is not None:
+        yield f"A conclusion of a sub-rule of rule {negative.rule}: {shortened(negative.sub_rule)}."
+        false_parts = [part for part in negative.parts if part.holds is False]
+        false = [triple_text(part.triple) if part.triple else shortened(part.text) for part in false_parts]
+        unwitnessed = [shortened(part.text) for part in negative.parts if part.holds is None]
         if false:
-            yield f"The rule also asks for {' and '.join(false)}, which {_does(len(false))} not hold."
-        if open_:
-            yield f"The rule also asks for {' and '.join(open_)}, for which there is no witness."
-    elif made.source == "position":
+            do = "does" if len(false) == 1 else "do"
+            yield f"The rule also asks for {' and '.join(false)}, which {do} not hold."
+        if unwitnessed:
+            yield f"The rule also asks for {' and '.join(unwitnessed)}, for which there is no witness."
+    elif negative.source == "position":
         what = {"subject": "the subject", "object": "the object", "either": "subject or object"}
-        yield f"A conclusion with {what.get(made.position or '', 'a constant')} replaced."
-    elif made.source == "relevance":
+        yield f"A conclusion with {what.get(negative.position or '', 'a constant')} replaced."
+    elif negative.source == "relevance":
         yield "Any constants of the rules' support, with the relation of a head."
-    elif made.source == "object":
+    elif negative.source == "object":
         yield "A positive with a random object."
     else:
         yield "Where this negative came from is not known."
-    if made.replaced is not None:
-        yield f"It differs in one place from the positive {triple_text(made.replaced)}."
-
-
-def _does(count: int) -> str:
-    return "does" if count == 1 else "do"
+    if negative.replaced is not None:
+        yield f"It differs in one place from the positive {triple_text(negative.replaced)}."
 
 
 def _set(source: str | None) -> str:
     return source or "the positives"
 
 
-def _drawn(arrows: list[Arrow], benchmark: Benchmark) -> str:
-    # The same triple may be a premise and the origin: the first thing said about it counts.
-    known: dict[tuple[str, str, str], Arrow] = {}
+def _drawing_of(arrows: list[Arrow], benchmark: Benchmark) -> str:
+    # The same triple may be a premise and the origin: its first arrow counts.
+    by_triple: dict[tuple[str, str, str], Arrow] = {}
     for arrow in arrows:
-        known.setdefault((arrow.subject, arrow.relation, arrow.object), arrow)
-    return draw(known.values(), benchmark.graph.type_predicate)
+        by_triple.setdefault((arrow.subject, arrow.relation, arrow.object), arrow)
+    return draw(by_triple.values(), benchmark.graph.type_predicate)

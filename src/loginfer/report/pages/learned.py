@@ -1,4 +1,4 @@
-"""What systems really learn: beside the shortcuts, rule by rule, edit by edit, and against theory."""
+"""The page about what systems really learn: beside shortcuts, rule by rule, edit by edit, and against theory."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from loginfer.report.paper import Answer, benchmark_parts, expressiveness, theor
 from loginfer.report.statistics import decisions_of
 from loginfer.report.values import Chart, Choice, DataFile, Grid, Page, Picker, Rows, columns, headings
 
-# So far above the best shortcut a system must be, to have learned more than it.
+# A system has learned more than the best shortcut if it is at least so far above it.
 MARGIN = 0.10
-# Who learns nothing: the paper's baseline, and the oracle, which knows the rules.
+# They learn nothing: the paper's baseline, and the oracle, which knows the rules.
 REFERENCES = ("simpbl", "oracle")
 
 Outcome = Literal["learned", "not shown", "cannot tell"]
@@ -51,7 +51,7 @@ class Standing:
     value
         Balanced accuracy, the mean over the seeds.
     shortcut, best
-        The best shortcut and its balanced accuracy; None where nobody knows.
+        The best shortcut and its balanced accuracy; None where they are not known.
     """
 
     group: str
@@ -75,9 +75,9 @@ class Standing:
 
 
 def shortcuts_on(context: ReportContext, cell: Cell) -> Mapping[str, float]:
-    """Return the balanced accuracy of each shortcut on a cell's benchmark; nothing if nobody knows.
+    """Return the balanced accuracy of each shortcut on a cell's benchmark; empty if not known.
 
-    Without the benchmark's folder, what the run wrote down: plain accuracy, without the combined shortcut.
+    Without the benchmark's folder, what the run's diagnosis has: plain accuracy, without the combined shortcut.
     """
     return context.once(("shortcuts", cell.benchmark), lambda: _shortcuts(context, cell))
 
@@ -90,32 +90,32 @@ def _shortcuts(context: ReportContext, cell: Cell) -> Mapping[str, float]:
     if benchmark is not None and method is not None and method in benchmark.negatives:
         context.tell(f"shortcuts on {cell.benchmark}")
         return balanced_accuracies(benchmark, method)
-    told = diagnosis_of(cell).get("baselines", {})
-    return {name: known["accuracy"] for name, known in told.items() if known["accuracy"] is not None}
+    baselines = diagnosis_of(cell).get("baselines", {})
+    return {name: baseline["accuracy"] for name, baseline in baselines.items() if baseline["accuracy"] is not None}
 
 
-def standings(context: ReportContext, groups: Groups) -> list[Standing]:
+def standings_of(context: ReportContext, groups: Groups) -> list[Standing]:
     """Return every system on every benchmark that has a balanced accuracy, in the report's order."""
-    found = []
+    standings = []
     for group, methods in groups.items():
         for method, cells in methods.items():
-            known = shortcuts_on(context, next(iter(cells.values())))
-            shortcut, best = max(known.items(), key=lambda item: item[1], default=(None, None))
+            accuracies = shortcuts_on(context, next(iter(cells.values())))
+            shortcut, best = max(accuracies.items(), key=lambda item: item[1], default=(None, None))
             for cell in cells.values():
                 value = cell.mean("balanced_accuracy")
                 if value is not None:
-                    found.append(Standing(group, method, cell, value, shortcut, best))
-    return found
+                    standings.append(Standing(group, method, cell, value, shortcut, best))
+    return standings
 
 
 def hardest(methods: Sequence[str]) -> str | None:
-    """Return the method that says most about what was learned; None if there is none of them."""
+    """Return the method that says most about what was learned; None if no hard method is among them."""
     hard = sorted((method for method in METHODS.values() if method.hard), key=lambda method: -method.rank)
     return next((name for method in hard for name in method.names if name in methods), None)
 
 
 def outcome(can: Answer, learned: Outcome) -> tuple[str, str]:
-    """Return how theory and figures agree: a word for its colour, and what it means."""
+    """Return how theory and figures agree: the CSS class, and what it means."""
     if learned == "cannot tell":
         return "open", "a shortcut solves this benchmark: it cannot tell"
     if can == "unknown":
@@ -129,13 +129,13 @@ def outcome(can: Answer, learned: Outcome) -> tuple[str, str]:
     )
 
 
-def shown(found: Sequence[Standing]) -> dict[str, tuple[int, int]]:
-    """Return by method on how many benchmarks systems have learned more than a shortcut, of how many."""
+def learned_counts(standings: Sequence[Standing]) -> dict[str, tuple[int, int]]:
+    """Return by method how many standings show more than a shortcut, and how many there are."""
     counts: dict[str, tuple[int, int]] = {}
-    for method in sorted({s.method for s in found}, key=method_order):
-        mine = [s for s in found if s.method == method and s.cell.name not in REFERENCES and s.best is not None]
-        if mine:
-            counts[method] = sum(s.learned == "learned" for s in mine), len(mine)
+    for method in sorted({s.method for s in standings}, key=method_order):
+        tested = [s for s in standings if s.method == method and s.cell.name not in REFERENCES and s.best is not None]
+        if tested:
+            counts[method] = sum(s.learned == "learned" for s in tested), len(tested)
     return counts
 
 
@@ -146,15 +146,15 @@ def rule_rows(cells: Sequence[Cell]) -> dict[str, Any]:
     """Return for each rule and system which share of its conclusions and of its negatives is accepted."""
     rows = []
     for cell in cells:
-        for known in cell.metrics[0].get("breakdown", {}).get("rules", ()):
-            conclusions, negatives = known["tp"] + known["fn"], known["fp"] + known["tn"]
+        for counts in cell.metrics[0].get("breakdown", {}).get("rules", ()):
+            conclusions, negatives = counts["tp"] + counts["fn"], counts["fp"] + counts["tn"]
             if conclusions and negatives:
-                recall, accepted = known["tp"] / conclusions, known["fp"] / negatives
+                recall, accepted = counts["tp"] / conclusions, counts["fp"] / negatives
                 rows.append(
                     (
                         cell.system,
-                        known["rule"],
-                        rule_label(known["rule"]),
+                        counts["rule"],
+                        rule_label(counts["rule"]),
                         conclusions,
                         round(recall, 4),
                         negatives,
@@ -180,40 +180,36 @@ _SOURCE_NAMES = {"sub-rule": "sub-rule", "position": "other constant", "relevanc
 KINDS = (CONCLUSIONS, *EDIT_NAMES.values(), *_SOURCE_NAMES.values(), "other")
 
 
-def edit_rows(context: ReportContext, benchmark: str, cells: Sequence[Cell]) -> dict[str, Any]:
+def edit_rows(context: ReportContext, name: str, cells: Sequence[Cell]) -> dict[str, Any]:
     """Return for each system the shares of conclusions and of each kind of negatives that it accepts.
 
-    Nothing without the benchmark's folder, or where it does not tell the origins of its negatives.
+    No rows without the benchmark's folder, or where the origins of its negatives are not known.
     """
-    found = context.benchmark(benchmark)
+    benchmark = context.benchmark(name)
     method = cells[0].method if cells else None
     origins = None
-    if found is not None and method is not None and method in found.negatives:
-        origins = found.negatives[method].origins.get("test")
+    if benchmark is not None and method is not None and method in benchmark.negatives:
+        origins = benchmark.negatives[method].origins.get("test")
     rows: list[tuple[Any, ...]] = []
     if origins is not None and len(origins):
         kinds = _kinds(origins)
         for cell in cells:
-            rows += _of_cell(cell, kinds)
+            rows += _edit_rows_of(cell, kinds)
     return Rows.of(EDIT_FIELDS, rows).packed("system", "kind")
 
 
-def _of_cell(cell: Cell, kinds: npt.NDArray[np.int64]) -> list[tuple[Any, ...]]:
-    said = decisions_of(cell.first)
-    if said.said_positive is None or said.said_negative is None or len(said.said_negative) != len(kinds):
+def _edit_rows_of(cell: Cell, kinds: npt.NDArray[np.int64]) -> list[tuple[Any, ...]]:
+    decisions = decisions_of(cell.first)
+    positive, negative = decisions.predicted_positive, decisions.predicted_negative
+    if positive is None or negative is None or len(negative) != len(kinds):
         return []
-    rows: list[tuple[Any, ...]] = []
-    if len(said.said_positive):
-        share = round(float(said.said_positive.mean()), 4)
-        rows.append((cell.system, CONCLUSIONS, len(said.said_positive), share, 0))
-    for place in np.unique(kinds).tolist():
-        mine = said.said_negative[kinds == place]
-        rows.append((cell.system, KINDS[place], len(mine), round(float(mine.mean()), 4), place))
-    return rows
+    sets = [(0, positive)] if len(positive) else []
+    sets += [(kind, negative[kinds == kind]) for kind in np.unique(kinds).tolist()]
+    return [(cell.system, KINDS[kind], len(mask), round(float(mask.mean()), 4), kind) for kind, mask in sets]
 
 
 def _kinds(origins: Origins) -> npt.NDArray[np.int64]:
-    """Return int64[n]: places in `KINDS`."""
+    """Return int64[n]: the kind of each negative, as an index into `KINDS`."""
     by_edit = [KINDS.index(EDIT_NAMES[name]) if name in EDIT_NAMES else -1 for name in EDITS]
     by_source = [
         KINDS.index(_SOURCE_NAMES[name]) if name in _SOURCE_NAMES else KINDS.index("other") for name in SOURCES
@@ -228,12 +224,12 @@ SHORTCUT = "best shortcut"
 # -- systems beside shortcuts -------------------------------------------------------------------
 
 
-def slope_chart(found: Sequence[Standing], groups: Sequence[str], methods: Sequence[str],
+def slope_chart(standings: Sequence[Standing], groups: Sequence[str], methods: Sequence[str],
                 systems: Sequence[str]) -> Chart:  # fmt: skip
     """Return the systems from method to method, with the best shortcut under them."""
     rows: list[tuple[Any, ...]] = []
     seen: set[tuple[str, str]] = set()
-    for s in found:
+    for s in standings:
         over = rounded(s.over)
         rows.append((s.group, "system", s.cell.system, s.method, rounded(s.value), over, s.shortcut))
         if s.best is not None and (s.group, s.method) not in seen:
@@ -307,15 +303,15 @@ def _red_to_blue(domain: Sequence[float], middle: str) -> dict[str, Any]:
     return {**vega.scale_of(domain, ("#b2182b", middle, "#2166ac")), "interpolate": "rgb", "clamp": True}
 
 
-def margin_chart(found: Sequence[Standing], groups: Sequence[str], methods: Sequence[str],
+def margin_chart(standings: Sequence[Standing], groups: Sequence[str], methods: Sequence[str],
                  systems: Sequence[str]) -> Chart:  # fmt: skip
     """Return by how much each system is above the best shortcut, for one method at a time."""
     rows = [
         (s.method, s.cell.system, s.group, rounded(s.over), rounded(s.value), rounded(s.best), s.shortcut)
-        for s in found
+        for s in standings
         if s.over is not None
     ]
-    told = [{"calculate": "format(100 * datum.over, '+.1f')", "as": "shown"}]
+    transforms = [{"calculate": "format(100 * datum.over, '+.1f')", "as": "shown"}]
     tooltip = [
         vega.nominal("system"),
         vega.nominal("group", title="benchmark"),
@@ -327,18 +323,18 @@ def margin_chart(found: Sequence[Standing], groups: Sequence[str], methods: Sequ
     legend = {"format": "+.0%", "orient": "bottom"}
     scale = _red_to_blue((-0.4, 0, 0.4), "#f7f7f7")
     colour = vega.quantity("over", title="above the best shortcut", legend=legend, scale=scale)
-    there = {row[0] for row in rows}
+    present = {row[0] for row in rows}
     return Chart(
         "margins",
         "Above the best shortcut",
         vega.heat_map(vega.heat_axes(("group", groups), ("system", systems)), colour, "shown",
-                 "abs(datum.over) > 0.22", told=told, tooltip=tooltip),
+                 "abs(datum.over) > 0.22", transforms=transforms, tooltip=tooltip),
         Rows.of(("method", "system", "group", "over", "value", "best", "shortcut"), rows),
         headings(method="negatives", system="system", group="benchmark", over="above the best shortcut",
                  value="balanced accuracy", shortcut="best shortcut", best="its balanced accuracy"),
         "Balanced accuracy of the system minus that of the best shortcut, in points. The oracle shows how "
         "much there is to gain.",
-        (Choice.among("method", [m for m in methods if m in there], "negatives"),),
+        (Choice.among("method", [m for m in methods if m in present], "negatives"),),
         packed=("method", "system", "group", "shortcut"),
     )  # fmt: skip
 
@@ -389,11 +385,11 @@ def edit_chart(systems: Sequence[str]) -> Chart:
     legend = {"format": ".0%", "orient": "bottom"}
     colour = vega.quantity("share", title="accepted", legend=legend, scale={"domain": [0, 1], "scheme": "blues"})
     tooltip = [*map(vega.nominal, ("system", "kind")), vega.quantity("triples"), vega.share_tip("share", "accepted")]
-    told = [{"calculate": "format(100 * datum.share, '.0f')", "as": "shown"}]
+    transforms = [{"calculate": "format(100 * datum.share, '.0f')", "as": "shown"}]
     return Chart(
         "edits",
         "Which near misses does it accept?",
-        vega.heat_map(axes, colour, "shown", "datum.share > 0.55", told=told, tooltip=tooltip),
+        vega.heat_map(axes, colour, "shown", "datum.share > 0.55", transforms=transforms, tooltip=tooltip),
         Rows.of(EDIT_FIELDS, ()),
         headings("system", "kind", triples="triples in test", share="accepted"),
         "Shares of the test triples that a system accepts, in percent. All conclusions should be, no "
@@ -408,29 +404,29 @@ def pages(context: ReportContext) -> Iterator[Page | DataFile]:
     groups, notes = grouped(context.collection)
     if not any(len(methods) > 1 or {*methods} & {*NEAR_MISSES.names} for methods in groups.values()):
         return
-    found = standings(context, groups)
-    if not found:
+    standings = standings_of(context, groups)
+    if not standings:
         return
     options: list[tuple[str, str]] = []
     labels = benchmark_labels(context.collection.benchmark_names)
     edits = False
-    for benchmark in _looked_into(groups):
+    for benchmark in _detailed_benchmarks(groups):
         path = context.data_file("learned", benchmark)
         data = _benchmark_data(context, benchmark)
         options.append((labels[benchmark], path))
         edits = edits or bool(data["charts"]["edits"]["rows"])
         yield DataFile(path, data)
-    yield _page(context, groups, found, options, edits, notes)
+    yield _page(context, groups, standings, options, edits, notes)
 
 
-def _looked_into(groups: Groups) -> list[str]:
+def _detailed_benchmarks(groups: Groups) -> list[str]:
     """Return the benchmarks that are shown rule by rule: for each group its hardest negatives first."""
-    found = []
+    benchmarks = []
     for methods in groups.values():
         order = [m for m in (hardest(list(methods)),) if m]
         order += [m for m in methods if m in (NEAR_MISSES.names[-1], QUERY.name)]
-        found += [next(iter(methods[m].values())).benchmark for m in dict.fromkeys(order)]
-    return list(dict.fromkeys(found))
+        benchmarks += [next(iter(methods[m].values())).benchmark for m in dict.fromkeys(order)]
+    return list(dict.fromkeys(benchmarks))
 
 
 def _benchmark_data(context: ReportContext, benchmark: str) -> dict[str, Any]:
@@ -446,117 +442,119 @@ def _benchmark_data(context: ReportContext, benchmark: str) -> dict[str, Any]:
 def _page(
     context: ReportContext,
     groups: Groups,
-    found: Sequence[Standing],
+    standings: Sequence[Standing],
     options: Sequence[tuple[str, str]],
     edits: bool,
     notes: Sequence[str],
 ) -> Page:
-    present = {s.cell.system for s in found}
+    present = {s.cell.system for s in standings}
     systems = [name for name in context.collection.systems if name in present]
-    methods = sorted({s.method for s in found}, key=method_order)
+    methods = sorted({s.method for s in standings}, key=method_order)
     first = sorted(methods, key=lambda method: (method != hardest(methods), method_order(method)))
-    names = [group for group in groups if any(s.group == group for s in found)]
+    names = [group for group in groups if any(s.group == group for s in standings)]
     # A line needs two ends: groups with several kinds of negatives come first.
     several = sorted(names, key=lambda group: len(groups[group]) < 2)
-    measured = any(s.best is not None for s in found)
+    measured = any(s.best is not None for s in standings)
     content = {
-        "summary": _summary(found),
+        "summary": _summary(standings),
         "margin": round(100 * MARGIN),
-        "slopes": slope_chart(found, several, methods, systems),
-        "margins": margin_chart(found, names, first, systems) if measured else None,
-        "grid_": _grid(found, names, systems) if measured else None,
+        "slopes": slope_chart(standings, several, methods, systems),
+        "margins": margin_chart(standings, names, first, systems) if measured else None,
+        "grid_": _grid(standings, names, systems) if measured else None,
         "picker": Picker("benchmark", tuple(options)),
-        # Who learns something comes first in the menu.
+        # Systems that learn come first in the menu.
         "rules": rule_chart(sorted(systems, key=REFERENCES.__contains__)) if options else None,
         "edits": edit_chart(systems) if edits else None,
-        "theory": _theory(found, names, systems) if measured else None,
+        "theory": _theory(standings, names, systems) if measured else None,
         "notes": notes,
     }
     title = "What do systems really learn?"
     return Page("learned.html", title, "learned.html", content, "learned")
 
 
-def _summary(found: Sequence[Standing]) -> list[str]:
-    """Say for each kind of negatives how often systems have shown more than a shortcut."""
-    told = []
-    for method, (learned, of) in shown(found).items():
-        best = [s.best for s in found if s.method == method and s.best is not None]
+def _summary(standings: Sequence[Standing]) -> list[str]:
+    """Say for each method how often systems have shown more than a shortcut."""
+    lines = []
+    for method, (learned, of) in learned_counts(standings).items():
+        best = [s.best for s in standings if s.method == method and s.best is not None]
         mean = share_text(sum(best) / len(best))
-        told.append(
+        lines.append(
             f"{method_phrases().get(method, method)} ({method}): {learned} of {of} pairs of a system and a benchmark; "
             f"the best shortcut reaches {mean} % in the mean"
         )
-    return told
+    return lines
 
 
-def _grid(found: Sequence[Standing], groups: Sequence[str], systems: Sequence[str]) -> Grid:
+def _grid(standings: Sequence[Standing], groups: Sequence[str], systems: Sequence[str]) -> Grid:
     """Return the systems above the best shortcut, with the hardest negatives of each benchmark."""
-    chosen = _hardest_of(found, groups)
-    heads = columns("text", "system") + columns("share", *(f"{group} ({method})" for group, method in chosen.items()))
-    by_place = {(s.cell.system, s.group): s for s in found if chosen.get(s.group) == s.method}
+    methods = _hardest_of(standings, groups)
+    heads = columns("text", "system") + columns("share", *(f"{group} ({method})" for group, method in methods.items()))
+    by_cell = {(s.cell.system, s.group): s for s in standings if methods.get(s.group) == s.method}
     rows = []
     for system in systems:
-        mine = [by_place.get((system, group)) for group in chosen]
-        rows.append((system, *(None if s is None else rounded(s.over) for s in mine)))
+        in_row = (by_cell.get((system, group)) for group in methods)
+        rows.append((system, *(None if s is None else rounded(s.over) for s in in_row)))
     caption = "Balanced accuracy minus that of the best shortcut, in points, and the kind of negatives."
     return Grid(heads, tuple(rows), caption)
 
 
-def _hardest_of(found: Sequence[Standing], groups: Sequence[str]) -> dict[str, str]:
-    chosen = {}
+def _hardest_of(standings: Sequence[Standing], groups: Sequence[str]) -> dict[str, str]:
+    methods = {}
     for group in groups:
-        method = hardest([s.method for s in found if s.group == group and s.best is not None])
+        method = hardest([s.method for s in standings if s.group == group and s.best is not None])
         if method is not None:
-            chosen[group] = method
-    return chosen
+            methods[group] = method
+    return methods
 
 
 # -- theory -------------------------------------------------------------------------------------
 
 
-def _theory(found: Sequence[Standing], groups: Sequence[str], systems: Sequence[str]) -> dict[str, Any] | None:
+def _theory(standings: Sequence[Standing], groups: Sequence[str], systems: Sequence[str]) -> dict[str, Any] | None:
     """Return theory against figures: a row for each system, a column for each graph and pattern."""
-    patterns = _patterns(found)
-    chosen = {g: method for g, method in _hardest_of(found, groups).items() if g in patterns}
-    by_place = {(s.cell.system, s.group): s for s in found if chosen.get(s.group) == s.method}
+    patterns = _patterns(standings)
+    methods = {g: method for g, method in _hardest_of(standings, groups).items() if g in patterns}
+    by_cell = {(s.cell.system, s.group): s for s in standings if methods.get(s.group) == s.method}
     rows = []
     for system in systems:
-        cells = [_cell(by_place.get((system, group)), patterns[group]) for group in chosen]
+        cells = [_cell(by_cell.get((system, group)), patterns[group]) for group in methods]
         if any(cell is not None for cell in cells):
             rows.append((system, cells))
     if not rows:
         return None
-    there = {system for system, _ in rows}
+    listed = {system for system, _ in rows}
     reasons = [
-        known for (name, _), known in theory().items()
-        if any(s.cell.name == name and s.cell.system in there for s in found)
+        reason for (name, _), reason in theory().items()
+        if any(s.cell.name == name and s.cell.system in listed for s in standings)
     ]  # fmt: skip
-    asked = {patterns[group] for group in chosen}
+    present = {patterns[group] for group in methods}
     return {
-        "columns": [(group, chosen[group]) for group in chosen],
+        "columns": [(group, methods[group]) for group in methods],
         "rows": rows,
-        "reasons": [(r.system, SHORT_NAMES[r.pattern], r.can, r.why, r.source) for r in reasons if r.pattern in asked],
+        "reasons": [
+            (r.system, SHORT_NAMES[r.pattern], r.can, r.why, r.source) for r in reasons if r.pattern in present
+        ],
     }
 
 
 def _cell(standing: Standing | None, pattern: str) -> dict[str, str] | None:
     if standing is None or standing.over is None:
         return None
-    known = expressiveness(standing.cell.name, pattern)
-    if known is None:
+    answer = expressiveness(standing.cell.name, pattern)
+    if answer is None:
         return None
-    colour, meaning = outcome(known.can, standing.learned)
+    colour, meaning = outcome(answer.can, standing.learned)
     return {
         "class": colour,
-        "can": known.can,
+        "can": answer.can,
         "value": share_text(standing.value),
         "over": share_text(standing.over, sign=True),
         "meaning": meaning,
-        "why": f"{known.why} ({known.source})",
+        "why": f"{answer.why} ({answer.source})",
     }
 
 
-def _patterns(found: Sequence[Standing]) -> dict[str, str]:
+def _patterns(standings: Sequence[Standing]) -> dict[str, str]:
     """Return the short name of each group's pattern; only names of the suite tell one."""
-    parts = {s.group: benchmark_parts(s.cell.first.benchmark) for s in found}
-    return {group: known[1] for group, known in parts.items() if known and known[1] in SHORT_NAMES}
+    names = {s.group: benchmark_parts(s.cell.first.benchmark) for s in standings}
+    return {group: parts[1] for group, parts in names.items() if parts and parts[1] in SHORT_NAMES}

@@ -118,7 +118,7 @@ def _row(cell: Cell, figure: Figure, value: float, interval: Interval | None, la
     return cell.system, label, figure.key, rounded(value), *ends, len(cell.runs), rounded(paper), delta
 
 
-_TOLD = [
+_TEXTS = [
     {"calculate": "format(100 * datum.value, '.1f')", "as": "shown"},
     {
         "calculate": "isValid(datum.low) ? format(100 * datum.low, '.1f') + ' to ' + "
@@ -158,7 +158,7 @@ def _heat_map(collection: Collection, labels: Mapping[str, str], rows: Rows) -> 
     return Chart(
         "figures",
         "All systems on all benchmarks",
-        vega.heat_map(axes, colour, "shown", "datum.value < 0.84", told=_TOLD, tooltip=_TOOLTIP),
+        vega.heat_map(axes, colour, "shown", "datum.value < 0.84", transforms=_TEXTS, tooltip=_TOOLTIP),
         rows,
         _COLUMNS,
         "In percent, the mean over the seeds. Point at a cell for its interval and the paper's value.",
@@ -189,7 +189,7 @@ def _delta_map(collection: Collection, labels: Mapping[str, str], rows: Rows) ->
     return Chart(
         "deltas",
         "Ours minus the paper's",
-        vega.heat_map(axes, colour, "apart", "abs(datum.delta) > 0.2", told=_TOLD, tooltip=_TOOLTIP),
+        vega.heat_map(axes, colour, "apart", "abs(datum.delta) > 0.2", transforms=_TEXTS, tooltip=_TOOLTIP),
         Rows(_FIELDS, tuple(both)),
         _COLUMNS,
         "In percentage points; blue where ours is higher, red where it is lower. The paper's AUC is computed "
@@ -280,7 +280,7 @@ def _pair_map(collection: Collection) -> Chart:
         "condition": {"test": "datum.verdict === 'not significant'", "value": "#c9ced4"},
         **_red_to_blue("difference", 0.5),
     }
-    told = [
+    texts = [
         {"calculate": "isValid(datum.difference) ? format(100 * datum.difference, '+.1f') : ''", "as": "shown"},
         {
             "calculate": "isValid(datum.low) ? format(100 * datum.low, '+.1f') + ' to ' + "
@@ -302,7 +302,7 @@ def _pair_map(collection: Collection) -> Chart:
     return Chart(
         "pairs",
         "Pairs of systems",
-        vega.heat_map(axes, colour, "shown", light, told=told, tooltip=tooltip),
+        vega.heat_map(axes, colour, "shown", light, transforms=texts, tooltip=tooltip),
         Rows.of(tuple(_PAIR_COLUMNS), []),
         _PAIR_COLUMNS,
         "Balanced accuracy of the row's system minus the column's, in percentage points; grey where the two "

@@ -1,9 +1,8 @@
-"""Rules: what was learned, the rule or its shortcut, and which rules miners found (ε_ent, ε_cont, controls)."""
+"""The page about rules: whether systems learned a rule or its shortcut, and which rules miners found."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from loginfer.errors import InputError
@@ -24,45 +23,17 @@ from loginfer.report.facts import (
 from loginfer.report.paper import paper_recovery
 from loginfer.report.values import Chart, Choice, DataFile, Grid, Page, Picker, Rows, columns, headings
 
-# Kinds of systems that keep something else than rules.
+# Kinds of systems that keep no rules.
 _NO_RULES = ("baseline", "shortcut", "embedding", "graph neural network")
 
-
-@dataclass(frozen=True, slots=True)
-class Recovered:
-    """The shares of one cell."""
-
-    cell: Cell
-    figures: RecoveryFigures
-
-
-@dataclass
-class Recovery:
-    """The shares of all cells of miners, and why some have none."""
-
-    found: list[Recovered] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-    def look_at(self, context: ReportContext, cell: Cell) -> None:
-        """Add a cell, if its system keeps rules."""
-        if not keeps_rules(cell):
-            return
-        place = f"{cell.system} on {cell.benchmark}"
-        if not (cell.first.path / WEIGHTS).is_file():
-            self.notes.append(f"{place}: the run has no weights, so that its rules are not known")
-            return
-        if cell.benchmark not in context.collection.benchmarks:
-            self.notes.append(f"{place}: the benchmark's folder was not given")
-            return
-        context.tell(f"rules of {place}")
-        try:
-            self.found.append(Recovered(cell, recover(context, cell)))
-        except InputError as problem:  # it keeps something else, or there is nothing to compare
-            self.notes.append(f"{place}: {problem.message}")
+# Each cell with the diagnosis of its first run.
+Diagnosed = Sequence[tuple[Cell, Mapping[str, Any]]]
+# Each cell of a miner with the shares of rules that it recovered.
+Recovered = Sequence[tuple[Cell, RecoveryFigures]]
 
 
 def keeps_rules(cell: Cell) -> bool:
-    """Say whether a cell's system may have kept rules; of one that is not known, whether it kept anything."""
+    """Say whether a cell's system may have kept rules; of an unregistered system, whether it kept anything."""
     entry = entry_of(cell.name)
     if entry is None or entry.kind == "plug-in":
         return (cell.first.path / WEIGHTS).is_file()
@@ -77,50 +48,51 @@ def recover(context: ReportContext, cell: Cell) -> RecoveryFigures:
     Raises
     ------
     InputError
-        If the run has kept no rules, or the benchmark has none.
+        If the run has kept no rules, or the benchmark has none or was not given.
     """
     from loginfer.evaluation.rule_recovering import read_mined, rule_recovery
 
+    if not (cell.first.path / WEIGHTS).is_file():
+        raise InputError("the run has no weights, so that its rules are not known")
     benchmark = context.benchmark(cell.benchmark)
     if benchmark is None:
         raise InputError("the benchmark's folder was not given")
+    context.tell(f"rules of {cell.system} on {cell.benchmark}")
     mined, _ = read_mined(cell.first.path, benchmark)
-    found = rule_recovery(benchmark.program, mined, benchmark.graph, confidences=(), subrules=False)
-    return found.figures
+    return rule_recovery(benchmark.program, mined, benchmark.graph, confidences=(), subrules=False).figures
 
 
 # -- rows from diagnoses ------------------------------------------------------------------------
 
-# Where a rule stands of which no shortcut has enough witnesses: below the axis.
+# Where a rule is drawn if none of its shortcuts has enough witnesses: below the axis.
 NO_RATE = -0.08
-# And where one without any support stands on a logarithmic axis: given rules may have none.
+# Where a rule without support is drawn on a logarithmic axis: rules that the user gave may have none.
 NO_SUPPORT = 0.5
-# What is told of a shortcut: the plot and its rows agree on it.
 _SHORTCUT_FIELDS = (
     "system", "rule", "short", "verdict", "shortcut", "short_cut", "kind", "witnesses", "predicted", "rate",
 )  # fmt: skip
 _RULE_FIELDS = ("system", "rule", "short", "verdict", "size", "conclusions", "recall", "worst", "shown", "drawn")
 
 
-def verdict_rows(found: Iterable[tuple[Cell, Mapping[str, Any]]], labels: Mapping[str, str]) -> Rows:
+def verdict_rows(diagnosed: Diagnosed, labels: Mapping[str, str]) -> Rows:
     """Return how many rules have which verdict, for each cell with a diagnosis."""
     rows = [
-        (cell.system, labels[cell.benchmark], verdict, place, diagnosis["verdicts"].get(verdict, 0))
-        for cell, diagnosis in found
-        for place, verdict in enumerate(VERDICTS)
+        (cell.system, labels[cell.benchmark], verdict, order, diagnosis["verdicts"].get(verdict, 0))
+        for cell, diagnosis in diagnosed
+        for order, verdict in enumerate(VERDICTS)
         if diagnosis.get("verdicts", {}).get(verdict)
     ]
     return Rows.of(("system", "benchmark", "verdict", "place", "rules"), rows)
 
 
-def rule_rows(found: Iterable[tuple[Cell, Mapping[str, Any]]], supports: Mapping[str, int] | None) -> dict[str, Any]:
+def rule_rows(diagnosed: Diagnosed, supports: Mapping[str, int] | None) -> dict[str, Any]:
     """Return each rule with each system of a benchmark; `size` is the support, or the conclusions in test.
 
     `worst` is the highest false-positive rate on a shortcut with enough witnesses; `shown` and `drawn` say
     where that and the size are drawn.
     """
     rows = []
-    for cell, diagnosis in found:
+    for cell, diagnosis in diagnosed:
         for rule in diagnosis.get("rules", ()):
             tested = [s["false_positive_rate"] for s in rule["shortcuts"] if s["witnesses"] >= LEAST]
             worst = max(tested, default=None)
@@ -142,8 +114,8 @@ def rule_rows(found: Iterable[tuple[Cell, Mapping[str, Any]]], supports: Mapping
     return Rows.of(_RULE_FIELDS, rows).packed("system", "rule", "short", "verdict")
 
 
-def shortcut_rows(found: Iterable[tuple[Cell, Mapping[str, Any]]]) -> dict[str, Any]:
-    """Return each shortcut of each rule with each system of a benchmark, those that were learned first."""
+def shortcut_rows(diagnosed: Diagnosed) -> dict[str, Any]:
+    """Return each shortcut of each rule with each system of a benchmark; each system's most predicted first."""
     rows = [
         (
             cell.system,
@@ -157,7 +129,7 @@ def shortcut_rows(found: Iterable[tuple[Cell, Mapping[str, Any]]]) -> dict[str, 
             shortcut["predicted"],
             rounded(shortcut["false_positive_rate"], 4),
         )
-        for cell, diagnosis in found
+        for cell, diagnosis in diagnosed
         for rule, shortcut in sorted(
             ((rule, shortcut) for rule in diagnosis.get("rules", ()) for shortcut in rule["shortcuts"]),
             key=lambda pair: (-(pair[1]["false_positive_rate"] or 0), -pair[1]["witnesses"]),
@@ -175,7 +147,7 @@ _POINT = vega.points(size=55, opacity=0.75)
 
 
 def _log(field: str, title: str) -> dict[str, Any]:
-    """Return the position on a logarithmic scale; what is drawn at a half is a zero."""
+    """Return the position on a logarithmic scale, where zeros are drawn at one half."""
     values = [0.5, *(digit * 10**power for power in range(10) for digit in (1, 3))]
     label = "datum.value < 1 ? '0' : format(datum.value, '~s')"
     return vega.quantity(
@@ -228,8 +200,8 @@ def _rule_tooltip(size: str) -> list[dict[str, Any]]:
 
 
 def _rule_columns(size: str) -> dict[str, str]:
-    found = headings("system", "rule", "verdict", size=size, conclusions="conclusions in test", recall="recall")
-    return {**found, "worst": "worst false-positive rate"}
+    titles = {"size": size, "conclusions": "conclusions in test", "recall": "recall"}
+    return headings("system", "rule", "verdict", **titles, worst="worst false-positive rate")
 
 
 def recall_chart(systems: Sequence[str], size: str) -> Chart:
@@ -327,7 +299,7 @@ def sub_rule_chart(systems: Sequence[str]) -> Chart:
 
 # -- mined rules --------------------------------------------------------------------------------
 
-# What each point is, with its colour and shape.
+# Colour and shape of each kind of point.
 _POINTS = {
     "ours": ("#0072b2", "circle"),
     "one step": ("#56b4e9", "triangle-right"),
@@ -368,44 +340,44 @@ def recovery_chart(rows: Rows, systems: Sequence[str], benchmarks: Sequence[str]
     )
 
 
-Diagnosed = list[tuple[Cell, Mapping[str, Any]]]
-
-
 def pages(context: ReportContext) -> Iterator[Page | DataFile]:
     """Yield the files that the page loads, benchmark by benchmark, then the page."""
     labels = benchmark_labels(context.collection.benchmark_names)
-    diagnosed: Diagnosed = []
+    verdicts: list[tuple[Cell, Mapping[str, Any]]] = []
     options: list[tuple[str, str]] = []
-    recovery = Recovery()
+    recovered: list[tuple[Cell, RecoveryFigures]] = []
+    notes: list[str] = []
     for benchmark in context.collection.benchmark_names:
         cells = context.collection.of_benchmark(benchmark)
-        found = [(cell, known) for cell in cells if (known := diagnosis_of(cell)).get("rules")]
-        if found:
+        diagnosed = [(cell, diagnosis) for cell in cells if (diagnosis := diagnosis_of(cell)).get("rules")]
+        if diagnosed:
             path = context.data_file("rules", benchmark)
             options.append((labels[benchmark], path))
-            yield DataFile(path, _benchmark_data(context, benchmark, found))
+            yield DataFile(path, _benchmark_data(context, benchmark, diagnosed))
             # Only the counts are needed later: diagnoses are large.
-            diagnosed += [(cell, {"verdicts": known["verdicts"]}) for cell, known in found]
+            verdicts += [(cell, {"verdicts": diagnosis["verdicts"]}) for cell, diagnosis in diagnosed]
         if context.options.recovery:
-            for cell in cells:
-                recovery.look_at(context, cell)
-    yield _page(context, labels, diagnosed, options, recovery)
+            for cell in filter(keeps_rules, cells):
+                try:
+                    recovered.append((cell, recover(context, cell)))
+                except InputError as problem:  # there is nothing to compare
+                    notes.append(f"{cell.system} on {cell.benchmark}: {problem.message}")
+    yield _page(context, labels, verdicts, options, recovered, notes)
 
 
-def _benchmark_data(context: ReportContext, benchmark: str, found: Diagnosed) -> dict[str, Any]:
+def _benchmark_data(context: ReportContext, benchmark: str, diagnosed: Diagnosed) -> dict[str, Any]:
     supports = benchmark_facts(context, benchmark).supports
-    rules = rule_rows(found, supports)
-    missing = ""
+    rules = rule_rows(diagnosed, supports)
+    verdicts = [rule["verdict"] for _, diagnosis in diagnosed for rule in diagnosis["rules"]]
+    untested = verdicts.count("untested")
+    text = f"{benchmark}: {len(diagnosed[0][1]['rules']):,} rules, {len(diagnosed):,} systems."
+    if untested:
+        text += f" {untested / len(verdicts):.0%} of all verdicts are “untested”."
     if supports is None:
-        missing = " The benchmark's folder was not given: conclusions in test stand for the support."
-    first = found[0][1]
-    few = sum(rule["verdict"] == "untested" for _, known in found for rule in known["rules"])
-    told = f"{benchmark}: {len(first['rules']):,} rules, {len(found):,} systems."
-    if few:
-        told += f" {few / sum(len(known['rules']) for _, known in found):.0%} of all verdicts are “untested”."
+        text += " The benchmark's folder was not given: conclusions in test stand for the support."
     return {
-        "charts": {"recall-and-support": rules, "rule-or-shortcut": rules, "sub-rules": shortcut_rows(found)},
-        "texts": {"chosen": told + missing},
+        "charts": {"recall-and-support": rules, "rule-or-shortcut": rules, "sub-rules": shortcut_rows(diagnosed)},
+        "texts": {"chosen": text},
     }
 
 
@@ -414,21 +386,22 @@ def _page(
     labels: Mapping[str, str],
     diagnosed: Diagnosed,
     options: Sequence[tuple[str, str]],
-    recovery: Recovery,
+    recovered: Recovered,
+    notes: Sequence[str],
 ) -> Page:
     present = {cell.system for cell, _ in diagnosed}
     systems = [name for name in context.collection.systems if name in present]
     benchmarks = list(dict.fromkeys(labels[cell.benchmark] for cell, _ in diagnosed))
-    known = all(name in context.collection.benchmarks for name in context.collection.benchmark_names)
-    size = "support" if known else "support, or conclusions in test"
+    all_given = all(name in context.collection.benchmarks for name in context.collection.benchmark_names)
+    size = "support" if all_given else "support, or conclusions in test"
     content = {
         "verdicts": _verdicts(verdict_rows(diagnosed, labels), systems, benchmarks) if diagnosed else [],
         "picker": Picker("benchmark", tuple(options)),
         "rules": [rule_or_shortcut_chart(systems, size), sub_rule_chart(systems), recall_chart(systems, size)],
-        "mined": _mined(context, recovery.found, labels) if recovery.found else None,
-        "table": _table(context, recovery.found, labels) if recovery.found else None,
-        "looked": context.options.recovery,
-        "notes": recovery.notes,
+        "mined": _mined_chart(context, recovered, labels) if recovered else None,
+        "table": _mined_table(context, recovered, labels) if recovered else None,
+        "compared": context.options.recovery,
+        "notes": notes,
     }
     return Page("rules.html", "Rules and shortcuts", "rules.html", content, "rules")
 
@@ -449,10 +422,9 @@ def _verdicts(rows: Rows, systems: Sequence[str], benchmarks: Sequence[str]) -> 
 # -- mined rules --------------------------------------------------------------------------------
 
 
-def _mined(context: ReportContext, found: Sequence[Recovered], labels: Mapping[str, str]) -> Chart:
+def _mined_chart(context: ReportContext, recovered: Recovered, labels: Mapping[str, str]) -> Chart:
     rows = []
-    for known in found:
-        figures, cell = known.figures, known.cell
+    for cell, figures in recovered:
         shares = (
             ("ε_ent", "ours", figures.eps_ent),
             ("ε_ent", "one step", figures.eps_ent_single_step),
@@ -463,29 +435,29 @@ def _mined(context: ReportContext, found: Sequence[Recovered], labels: Mapping[s
         )
         label = labels[cell.benchmark]
         rows += [(cell.system, label, *share) for share in shares if share[2] is not None]
-    present = {known.cell.system for known in found}
+    present = {cell.system for cell, _ in recovered}
     systems = [name for name in context.collection.systems if name in present]
-    benchmarks = list(dict.fromkeys(labels[known.cell.benchmark] for known in found))
+    benchmarks = list(dict.fromkeys(labels[cell.benchmark] for cell, _ in recovered))
     fields = ("system", "benchmark", "share", "what", "value")
     return recovery_chart(Rows.of(fields, rows), systems, benchmarks)
 
 
-def _table(context: ReportContext, found: Sequence[Recovered], labels: Mapping[str, str]) -> Grid:
+def _mined_table(context: ReportContext, recovered: Recovered, labels: Mapping[str, str]) -> Grid:
     shares = ("ε_ent", "one step", "random heads", "paper's ε_ent", "ε_cont", "paper's ε_cont")
     heads = (*columns("link", "benchmark", "system"), *columns("number", "mined rules"), *columns("share", *shares))
     rows = tuple(
         (
-            (labels[known.cell.benchmark], context.benchmark_page(known.cell.benchmark)),
-            (known.cell.system, context.system_page(known.cell.system)),
-            known.figures.mined,
-            known.figures.eps_ent,
-            known.figures.eps_ent_single_step,
-            known.figures.eps_ent_random_heads,
-            paper_recovery(known.cell.name, known.cell.first.benchmark, "eps_ent"),
-            known.figures.eps_cont,
-            paper_recovery(known.cell.name, known.cell.first.benchmark, "eps_cont"),
+            (labels[cell.benchmark], context.benchmark_page(cell.benchmark)),
+            (cell.system, context.system_page(cell.system)),
+            figures.mined,
+            figures.eps_ent,
+            figures.eps_ent_single_step,
+            figures.eps_ent_random_heads,
+            paper_recovery(cell.name, cell.first.benchmark, "eps_ent"),
+            figures.eps_cont,
+            paper_recovery(cell.name, cell.first.benchmark, "eps_cont"),
         )
-        for known in found
+        for cell, figures in recovered
     )
     caption = "In percent. One step: a single application of one mined rule is enough. First seed of each."
     return Grid(heads, rows, caption, search=len(rows) > 20)
