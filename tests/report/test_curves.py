@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score, roc_curve
 
-from loginfer.report.scores import BINS, MOST, TOLERANCE, bins_of, precision_recall, roc
+from loginfer.report.scores import BINS, MAX_POINTS, TOLERANCE, bins_of, precision_recall, roc
 
 
 def samples():
@@ -52,16 +52,16 @@ def distances(x, y, points):
 
 
 @pytest.mark.parametrize(("name", "positive", "negative"), SAMPLES, ids=NAMES)
-@pytest.mark.parametrize("most", [10, MOST])
-def test_few_points_stay_as_near_to_the_exact_curve_as_they_say(name, positive, negative, most) -> None:
+@pytest.mark.parametrize("max_points", [10, MAX_POINTS])
+def test_few_points_stay_as_near_to_the_exact_curve_as_they_say(name, positive, negative, max_points) -> None:
     labels, scores = labelled(positive, negative)
     fall_out, recall, _ = roc_curve(labels, scores, drop_intermediate=False)
-    made = roc(positive, negative, most=most)
-    assert len(made.x) <= most
+    made = roc(positive, negative, max_points=max_points)
+    assert len(made.x) <= max_points
     assert distances(made.x, made.y, zip(fall_out, recall, strict=True)).max() <= made.error + 1e-9
     precision, recall, _ = precision_recall_curve(labels, scores)
-    made = precision_recall(positive, negative, most=most)
-    assert len(made.x) <= most
+    made = precision_recall(positive, negative, max_points=max_points)
+    assert len(made.x) <= max_points
     # scikit-learn adds a point for predicting nothing, which is no point of the curve.
     points = list(zip(recall[:-1], precision[:-1], strict=True))
     assert distances(made.x, made.y, points).max() <= made.error + 1e-9
@@ -71,7 +71,7 @@ def test_two_hundred_points_are_enough_for_thousands_of_scores() -> None:
     random = np.random.default_rng(0)
     positive, negative = random.normal(1, 1, 4000), random.normal(0, 1, 4000)
     made = roc(positive, negative)
-    assert len(made.x) <= MOST
+    assert len(made.x) <= MAX_POINTS
     assert made.error < 5 * TOLERANCE
     drawn = np.sum(np.diff(made.x) * (made.y[1:] + made.y[:-1])) / 2
     assert drawn == pytest.approx(made.area, abs=0.005)
@@ -132,7 +132,7 @@ def test_skewed_scores_have_bins_with_equal_numbers() -> None:
     skewed = bins_of([scores], 1.0)
     assert skewed.layout == "number"
     assert np.sort(skewed.counts(scores))[-1] < 2 * 5000 / BINS
-    assert "skewed" in skewed.told
+    assert "skewed" in skewed.axis_text
 
 
 def test_a_score_that_many_share_takes_one_bin() -> None:

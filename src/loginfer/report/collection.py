@@ -1,4 +1,4 @@
-"""What a report is about: the runs and benchmarks under some folders, in order.
+"""What a report is about: the runs and benchmarks in some folders, in order.
 
 `collect` finds them. A `Cell` is one system on one benchmark, with a run for each seed. Benchmarks are read when a
 page first asks for one, and kept while they fit.
@@ -25,21 +25,14 @@ if TYPE_CHECKING:
     from loginfer.benchmark import Benchmark
 
 
-# Benchmarks are kept while they hold so many triples together: some hundred megabytes.
-MOST_TRIPLES = 20_000_000
+# Benchmarks are kept while all together hold at most so many triples: some hundred megabytes.
+MAX_TRIPLES = 20_000_000
 
 
 class Library:
-    """Reads benchmarks, and keeps as many as fit.
+    """Reads benchmarks, and keeps as many as fit; the one read last is always kept."""
 
-    Parameters
-    ----------
-    most
-        How many triples may be kept, all benchmarks together; the one read last always is.
-    """
-
-    def __init__(self, most: int = MOST_TRIPLES) -> None:
-        self._most = most
+    def __init__(self) -> None:
         self._kept: dict[Path, Benchmark] = {}
         self._sums: dict[Path, str] = {}
 
@@ -48,15 +41,15 @@ class Library:
         from loginfer.benchmark import load_benchmark
 
         if folder not in self._kept:
-            found = load_benchmark(folder)
-            held = sum(_triples(kept) for kept in self._kept.values())
-            if held + _triples(found) > self._most:
+            benchmark = load_benchmark(folder)
+            held_triples = sum(_triples(kept) for kept in self._kept.values())
+            if held_triples + _triples(benchmark) > MAX_TRIPLES:
                 self._kept.clear()
-            self._kept[folder] = found
+            self._kept[folder] = benchmark
         return self._kept[folder]
 
     def sum_of(self, folder: Path) -> str:
-        """Return the sum by which runs know the benchmark in a folder."""
+        """Return the checksum of the benchmark in a folder, as its runs have it in their manifest."""
         from loginfer.evaluation.runs import benchmark_sum
 
         if folder not in self._sums:
@@ -65,7 +58,7 @@ class Library:
 
 
 def _triples(benchmark: Benchmark) -> int:
-    sets = [benchmark.positives, *(made.splits for made in benchmark.negatives.values())]
+    sets = [benchmark.positives, *(negatives.splits for negatives in benchmark.negatives.values())]
     return sum(sum(splits.sizes.values()) for splits in sets)
 
 
@@ -77,8 +70,8 @@ class KeptFigures(Run):
 
     def metrics(self) -> dict[str, Any]:
         """Return the figures."""
-        found: dict[str, Any] = self.manifest["figures"]
-        return found
+        figures: dict[str, Any] = self.manifest["figures"]
+        return figures
 
     def diagnosis(self) -> dict[str, Any]:
         """Return nothing: it was not kept."""
@@ -86,7 +79,7 @@ class KeptFigures(Run):
 
 
 def _kept_figures(path: Path, result: Mapping[str, Any]) -> Iterator[Run]:
-    """Yield the runs, one for each seed, that a file of results tells of."""
+    """Yield the runs in a file of results, one for each seed."""
     try:
         benchmark = {"name": result["benchmark"], "sha256": result["benchmark_sha256"]}
         request = {key: result[key] for key in ("system", "negatives", "settings")} | {"benchmark": benchmark}
@@ -95,6 +88,12 @@ def _kept_figures(path: Path, result: Mapping[str, Any]) -> Iterator[Run]:
             yield KeptFigures(path, {"request": request | {"seed": seed["seed"]}, "files": {}, "figures": figures})
     except (KeyError, TypeError) as error:
         raise InputError(f"this file of results lacks {error}", where=str(path), hint="make it again") from error
+
+
+def figures_in(metrics: Mapping[str, Any], protocol: str | None) -> Mapping[str, Any]:
+    """Return the figures of classification in a `metrics.json`, or those of the ranking under a protocol."""
+    figures: Mapping[str, Any] = metrics["metrics"] if protocol is None else metrics["ranking"].get(protocol, {})
+    return figures
 
 
 # Systems that the paper does not have, after its own; others follow by name.
@@ -126,12 +125,12 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """The system's own name, without settings: what the paper's figures are known by."""
+        """The system's own name, without settings."""
         return self.first.system
 
     @property
     def method(self) -> str | None:
-        """Whose negatives."""
+        """The method that made its negatives."""
         return self.first.method
 
     @cached_property
@@ -141,13 +140,8 @@ class Cell:
 
     def values(self, metric: str, protocol: str | None = None) -> list[float]:
         """Return a figure of each seed, of the ranking if a protocol is named; without undefined ones."""
-        found = []
-        for known in self.metrics:
-            part = known["metrics"] if protocol is None else known["ranking"].get(protocol, {})
-            value = part.get(metric)
-            if value is not None:
-                found.append(float(value))
-        return found
+        values = [figures_in(metrics, protocol).get(metric) for metrics in self.metrics]
+        return [float(value) for value in values if value is not None]
 
     def mean(self, metric: str, protocol: str | None = None) -> float | None:
         """Return the mean of a figure over the seeds, if it is defined."""
@@ -192,12 +186,12 @@ class Collection:
         return tuple(dict.fromkeys(cell.benchmark for cell in self.cells))
 
     @cached_property
-    def _by_place(self) -> dict[tuple[str, str], Cell]:
+    def _by_names(self) -> dict[tuple[str, str], Cell]:
         return {(cell.system, cell.benchmark): cell for cell in self.cells}
 
     def cell(self, system: str, benchmark: str) -> Cell | None:
         """Return the runs of one system on one benchmark, if there are any."""
-        return self._by_place.get((system, benchmark))
+        return self._by_names.get((system, benchmark))
 
     def of_system(self, system: str) -> list[Cell]:
         """Return all cells of a system."""
@@ -205,21 +199,21 @@ class Collection:
 
     def of_benchmark(self, benchmark: str) -> list[Cell]:
         """Return all cells of a benchmark, in the order of the systems."""
-        found = [self.cell(system, benchmark) for system in self.systems]
-        return [cell for cell in found if cell is not None]
+        cells = [self.cell(system, benchmark) for system in self.systems]
+        return [cell for cell in cells if cell is not None]
 
 
 def collect(
-    paths: Iterable[str | Path], *, tell: Callable[[int], None] = lambda found: None, verify: bool = False
+    paths: Iterable[str | Path], *, tell: Callable[[int], None] = lambda count: None, verify: bool = False
 ) -> Collection:
     """Find all runs and benchmarks in folders.
 
     Parameters
     ----------
     paths
-        Runs, benchmarks, files of results, or folders that hold some, however deep.
+        Folders of runs and benchmarks, or folders that hold such or files of results, however deep.
     tell
-        Told how many runs were found so far.
+        Called with the number of runs found so far.
     verify
         Compare the files of each run with the sums in its manifest.
 
@@ -229,22 +223,22 @@ def collect(
         If there is no run, or two runs of the same system, settings and seed on the same benchmark.
     """
     runs: list[Run] = []
-    folders: list[tuple[Path, dict[str, Any]]] = []
+    manifests: list[tuple[Path, dict[str, Any]]] = []
     notes: list[str] = []
-    given = [Path(path) for path in paths]
-    for folder, manifest in _manifests(given):
+    folders = [Path(path) for path in paths]
+    for folder, manifest in _manifests(folders):
         if manifest.get("format") == RUN_FORMAT:
             runs.append(load_run(folder, verify=verify))
             tell(len(runs))
         elif manifest.get("format") == BENCHMARK_FORMAT:
-            folders.append((folder, manifest))
+            manifests.append((folder, manifest))
         elif manifest.get("format") == RESULT_FORMAT:
             runs += _kept_figures(folder, manifest)
             tell(len(runs))
     if not runs:
-        shown = ", ".join(f"`{path}`" for path in given)
+        listed = ", ".join(f"`{path}`" for path in folders)
         raise InputError(
-            f"there is no run in {shown}", hint="make one with `loginfer evaluate BENCH --system NAME --out RUN`"
+            f"there is no run in {listed}", hint="make one with `loginfer evaluate BENCH --system NAME --out RUN`"
         )
     if len({isinstance(run, KeptFigures) for run in runs}) > 1:
         raise InputError(
@@ -252,7 +246,7 @@ def collect(
         )
     cells = _cells(runs)
     library = Library()
-    return Collection(tuple(cells), _benchmarks(cells, folders, notes, library), tuple(notes), library)
+    return Collection(tuple(cells), _benchmarks(cells, manifests, notes, library), tuple(notes), library)
 
 
 def _manifests(paths: Sequence[Path]) -> Iterator[tuple[Path, dict[str, Any]]]:
@@ -263,27 +257,27 @@ def _manifests(paths: Sequence[Path]) -> Iterator[tuple[Path, dict[str, Any]]]:
             raise InputError(f"no file or folder `{path}`", hint="check the path")
         if not path.is_dir():
             raise InputError(f"`{path}` is a file, not a folder of runs", hint="give the folder it is in")
-        for folder, names, files in os.walk(path, followlinks=True):
-            names[:] = sorted(name for name in names if not name.startswith("."))
-            place = Path(folder)
+        for folder, subfolders, files in os.walk(path, followlinks=True):
+            subfolders[:] = sorted(name for name in subfolders if not name.startswith("."))
+            current = Path(folder)
             if "manifest.json" not in files:
                 for name in sorted(name for name in files if name.endswith(".json")):
-                    if (place / name).resolve() not in seen:
-                        seen.add((place / name).resolve())
-                        yield place / name, _json(place / name)
+                    if (current / name).resolve() not in seen:
+                        seen.add((current / name).resolve())
+                        yield current / name, _json(current / name)
                 continue
-            names.clear()  # neither a run nor a benchmark has one of the others in it
-            if place.resolve() not in seen:
-                seen.add(place.resolve())
-                yield place, _json(place / "manifest.json")
+            subfolders.clear()  # runs and benchmarks do not contain each other
+            if current.resolve() not in seen:
+                seen.add(current.resolve())
+                yield current, _json(current / "manifest.json")
 
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_bytes())
+        manifest = json.loads(path.read_bytes())
     except (OSError, ValueError) as error:
         raise InputError("this manifest cannot be read", where=str(path), hint=str(error)) from error
-    return found if isinstance(found, dict) else {}
+    return manifest if isinstance(manifest, dict) else {}
 
 
 # -- cells --------------------------------------------------------------------------------------
@@ -301,8 +295,8 @@ def _cells(runs: Sequence[Run]) -> list[Cell]:
                 hint="give one of them",
             )
         seeds[run.seed] = run
-    found = [Cell(*key, tuple(seeds[seed] for seed in sorted(seeds))) for key, seeds in grouped.items()]
-    return sorted(found, key=lambda cell: (_benchmark_order(cell), _system_order(cell)))
+    cells = [Cell(*key, tuple(seeds[seed] for seed in sorted(seeds))) for key, seeds in grouped.items()]
+    return sorted(cells, key=lambda cell: (_benchmark_order(cell), _system_order(cell)))
 
 
 def _benchmark_labels(runs: Sequence[Run]) -> list[str]:
@@ -312,37 +306,39 @@ def _benchmark_labels(runs: Sequence[Run]) -> list[str]:
     for run in runs:
         methods.setdefault(run.benchmark, set()).add(run.method)
         sums.setdefault(run.benchmark, set()).add(_sum(run))
-    found = []
+    labels = []
     for run in runs:
         label = run.benchmark
         if len(sums[label]) > 1:
             label = f"{label} ({_sum(run)[:8]})"
         if len(methods[run.benchmark]) > 1:
             label = f"{label}, {run.method or 'no negatives'}"
-        found.append(label)
-    return found
+        labels.append(label)
+    return labels
 
 
 def _system_labels(runs: Sequence[Run]) -> list[str]:
     """Name systems: with the settings in which runs of one name on one benchmark differ."""
-    asked: dict[str, dict[tuple[str, str, str | None], set[str]]] = {}
+    settings: dict[str, dict[tuple[str, str, str | None], set[str]]] = {}
     for run in runs:
-        place = (run.benchmark, _sum(run), run.method)
-        asked.setdefault(run.system, {}).setdefault(place, set()).add(_settings_text(run))
-    several = {system for system, places in asked.items() if any(len(texts) > 1 for texts in places.values())}
+        key = (run.benchmark, _sum(run), run.method)
+        settings.setdefault(run.system, {}).setdefault(key, set()).add(_settings_text(run))
+    several = {
+        system for system, by_benchmark in settings.items() if any(len(texts) > 1 for texts in by_benchmark.values())
+    }
     return [_label(run, runs) if run.system in several else run.system for run in runs]
 
 
 def _label(run: Run, runs: Sequence[Run]) -> str:
-    alike = [other for other in runs if other.system == run.system]
+    namesakes = [other for other in runs if other.system == run.system]
     settings = run.manifest["request"]["settings"]
     missing = object()
-    told = [
+    texts = [
         f"{key}={value}"
         for key, value in settings.items()
-        if any(other.manifest["request"]["settings"].get(key, missing) != value for other in alike)
+        if any(other.manifest["request"]["settings"].get(key, missing) != value for other in namesakes)
     ]
-    return f"{run.system} ({', '.join(told)})" if told else run.system
+    return f"{run.system} ({', '.join(texts)})" if texts else run.system
 
 
 def _settings_text(run: Run) -> str:
@@ -354,32 +350,32 @@ def _sum(run: Run) -> str:
 
 
 def _benchmark_order(cell: Cell) -> tuple[int, str]:
-    known = {entry.name: place for place, entry in enumerate(all_entries())}
-    return known.get(cell.first.benchmark, len(known)), cell.benchmark
+    positions = {entry.name: position for position, entry in enumerate(all_entries())}
+    return positions.get(cell.first.benchmark, len(positions)), cell.benchmark
 
 
 def _system_order(cell: Cell) -> tuple[int, str]:
-    known = [*SYSTEMS, *_MORE_SYSTEMS]
-    # What is not known here, somebody's own system, stands before the oracle.
-    place = known.index(cell.name) if cell.name in known else len(known) - 1.5
-    return int(2 * place), cell.system
+    names = [*SYSTEMS, *_MORE_SYSTEMS]
+    # Other systems, such as the user's own, stand before the oracle.
+    position = names.index(cell.name) if cell.name in names else len(names) - 1.5
+    return int(2 * position), cell.system
 
 
 # -- benchmarks ---------------------------------------------------------------------------------
 
 
 def _benchmarks(
-    cells: Sequence[Cell], folders: Sequence[tuple[Path, dict[str, Any]]], notes: list[str], library: Library
+    cells: Sequence[Cell], manifests: Sequence[tuple[Path, dict[str, Any]]], notes: list[str], library: Library
 ) -> dict[str, Path]:
-    """Find the folder of each benchmark that has runs, by name and then by what is in it."""
-    found: dict[str, Path] = {}
+    """Find the folder of each benchmark that has runs, by its name and then by its checksum."""
+    paths: dict[str, Path] = {}
     for cell in cells:
-        if cell.benchmark in found:
+        if cell.benchmark in paths:
             continue
-        alike = [folder for folder, manifest in folders if manifest.get("name") == cell.first.benchmark]
-        same = [folder for folder in alike if library.sum_of(folder) == _sum(cell.first)]
-        if same:
-            found[cell.benchmark] = same[0]
-        elif alike:
+        namesakes = [folder for folder, manifest in manifests if manifest.get("name") == cell.first.benchmark]
+        matching = [folder for folder in namesakes if library.sum_of(folder) == _sum(cell.first)]
+        if matching:
+            paths[cell.benchmark] = matching[0]
+        elif namesakes:
             notes.append(f"the folder of {cell.benchmark} is not the one that its runs were made with")
-    return found
+    return paths

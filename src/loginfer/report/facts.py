@@ -1,4 +1,4 @@
-"""What page makers ask for, each found out once: benchmarks, audits, costs, figures, labels, verdicts."""
+"""What several pages need, each computed once: benchmarks, audits, figures, groups of cells, labels, paths."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from loginfer.systems.registry import SystemEntry
 
 
-Made = TypeVar("Made")
+Cached = TypeVar("Cached")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class ReportOptions:
     audits
         Audit the benchmarks for their cards; takes seconds each.
     explorer
-        At most so many test triples of a benchmark in the explorer, labelled either way; 0: none.
+        At most so many test triples of a benchmark in the explorer, positives and negatives together; 0: none.
     recovery
         Compare the rules that miners kept with those of the benchmarks; takes seconds each.
     """
@@ -52,16 +52,16 @@ class ReportOptions:
 
 @dataclass
 class ReportContext:
-    """What page makers work from.
+    """What pages are made from.
 
     Parameters
     ----------
     collection
         The runs.
     options
-        What is wanted.
+        What the report should have in it.
     tell
-        Told what is being made now.
+        Called with what is being made now.
     """
 
     collection: Collection
@@ -70,7 +70,7 @@ class ReportContext:
 
     def __post_init__(self) -> None:
         self._audits: dict[str, dict[str, Any] | None] = {}
-        self._made: dict[Hashable, Any] = {}
+        self._cache: dict[Hashable, Any] = {}
         self._slugs = _slugs([*self.collection.systems, *self.collection.benchmark_names])
 
     def benchmark(self, name: str) -> Benchmark | None:
@@ -82,9 +82,9 @@ class ReportContext:
         """Return the audit of a benchmark, as `loginfer audit --json` prints it; None if there is none."""
         if name not in self._audits:
             folder = self.collection.benchmarks.get(name) if self.options.audits else None
-            known = {self.collection.benchmarks.get(other): a for other, a in self._audits.items() if a}
-            if folder is None or folder in known:
-                self._audits[name] = known.get(folder)
+            by_folder = {self.collection.benchmarks.get(other): a for other, a in self._audits.items() if a}
+            if folder is None or folder in by_folder:
+                self._audits[name] = by_folder.get(folder)
             else:
                 from loginfer.benchmark.auditing.audit import audit, saved_audit
 
@@ -92,11 +92,11 @@ class ReportContext:
                 self._audits[name] = saved_audit(folder) or audit(folder).as_dict()
         return self._audits[name]
 
-    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """Return what was made under this key before; make it if it was not."""
-        if key not in self._made:
-            self._made[key] = make()
-        return cast(Made, self._made[key])
+    def once(self, key: Hashable, make: Callable[[], Cached]) -> Cached:
+        """Return what was made under this key before; make it the first time."""
+        if key not in self._cache:
+            self._cache[key] = make()
+        return cast(Cached, self._cache[key])
 
     def system_page(self, system: str) -> str:
         """Return the path of a system's page."""
@@ -118,20 +118,20 @@ def slug(name: str) -> str:
 
 
 def _slugs(names: Iterable[str]) -> dict[str, str]:
-    """Name files: like the name where that is unambiguous, else with a part of its sum."""
-    found: dict[str, str] = {}
-    taken: set[str] = set()
+    """Name files: by the slug of the name, with a part of its hash where another name has the same slug."""
+    slugs: dict[str, str] = {}
+    used: set[str] = set()
     for name in names:
         short = slug(name)
-        if short in taken:
+        if short in used:
             short = f"{short}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
-        taken.add(short)
-        found[name] = short
-    return found
+        used.add(short)
+        slugs[name] = short
+    return slugs
 
 
 def common_prefix(names: Sequence[str], prefix: str = "LogInfer-") -> str:
-    """Return what all names begin with and labels may leave out: the suite's prefix, or nothing."""
+    """Return the prefix if all names begin with it, so that labels may leave it out; else empty."""
     shared = len(names) > 0 and all(name.startswith(prefix) and len(name) > len(prefix) for name in names)
     return prefix if shared else ""
 
@@ -165,11 +165,11 @@ def _facts(context: ReportContext, name: str) -> BenchmarkFacts:
         return BenchmarkFacts()
     method = context.collection.of_benchmark(name)[0].method
     kinds = negative_kinds(benchmark, method) if method in benchmark.negatives else None
-    return BenchmarkFacts(kinds, {str(known.rule): known.support for known in benchmark.rules})
+    return BenchmarkFacts(kinds, {str(rule.rule): rule.support for rule in benchmark.rules})
 
 
 def entry_of(system: str) -> SystemEntry | None:
-    """Return what the registry says about a system, by its own name; None for one that it does not know."""
+    """Return the registry's entry of a system, by its own name; None for one that is not registered."""
     return _entries().get(system.casefold())
 
 
@@ -189,9 +189,9 @@ class Figure:
     metric
         Its name in `metrics.json`.
     title
-        What people read.
+        Its title on pages.
     protocol
-        For a figure of the ranking, whom test triples are ranked against.
+        For a figure of the ranking, the protocol.
     """
 
     metric: str
@@ -200,7 +200,7 @@ class Figure:
 
     @property
     def key(self) -> str:
-        """A word for rows and menus."""
+        """Its name in rows and menus."""
         return self.metric if self.protocol is None else f"{self.metric} {self.protocol}"
 
     @property
@@ -225,9 +225,9 @@ def ranking_figures(cells: Sequence[Cell]) -> list[Figure]:
 
 def protocols_of(cells: Sequence[Cell]) -> list[str]:
     """Return the protocols that some run was ranked under; the filtered one, which papers use, first."""
-    there = {protocol for cell in cells for known in cell.metrics for protocol in known["ranking"]}
+    present = {protocol for cell in cells for metrics in cell.metrics for protocol in metrics["ranking"]}
     order = sorted(PROTOCOLS, key=lambda protocol: protocol != "filtered")
-    return [protocol for protocol in order if protocol in there]
+    return [protocol for protocol in order if protocol in present]
 
 
 def figures_of(collection: Collection) -> list[Figure]:
@@ -250,30 +250,30 @@ def benchmark_labels(names: Sequence[str]) -> dict[str, str]:
 
 
 def rounded(value: float | None, digits: int = 5) -> float | None:
-    """Return a fraction with the digits that matter, which keeps pages small."""
+    """Return a fraction with few digits, which keeps pages small."""
     return None if value is None else round(value, digits)
 
 
 def mean_of_known(values: Iterable[float | None]) -> float | None:
     """Return the mean of the values that are known; None without any."""
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
+    numbers = [value for value in values if value is not None]
+    return sum(numbers) / len(numbers) if numbers else None
 
 
 def share_text(value: float | None, *, sign: bool = False) -> str:
     """Return a fraction in percent with one digit."""
     if value is None:
         return ""
-    shown = f"{100 * value:{'+' if sign else ''}.1f}"
-    return shown.replace("-", "−") if shown not in ("-0.0", "+0.0") else "0.0"
+    text = f"{100 * value:{'+' if sign else ''}.1f}"
+    return text.replace("-", "−") if text not in ("-0.0", "+0.0") else "0.0"
 
 
 # By graph and pattern, then by method, then by system.
 Groups = dict[str, dict[str, dict[str, Cell]]]
 
 
-def place_of(cell: Cell) -> tuple[str, str | None]:
-    """Return what a cell is grouped by, and its method: the suite has a benchmark for each method."""
+def group_and_method(cell: Cell) -> tuple[str, str | None]:
+    """Return a cell's group and method; benchmarks of the suite that differ only in the method are one group."""
     name = cell.first.benchmark
     parts = benchmark_parts(name)
     if parts is not None and parts[2] in method_or_unknown(cell.method or "").names:
@@ -282,30 +282,30 @@ def place_of(cell: Cell) -> tuple[str, str | None]:
 
 
 def method_order(method: str) -> tuple[int, str]:
-    """Return what methods are sorted by: their order in tables, matched ones after the others; then by name."""
-    known = list(method_phrases())
-    return known.index(method) if method in known else len(known), method
+    """Return the sort key of methods: their order in tables, matched ones after the others; then by name."""
+    methods = list(method_phrases())
+    return methods.index(method) if method in methods else len(methods), method
 
 
 def grouped(collection: Collection) -> tuple[Groups, list[str]]:
-    """Return the cells by group, method and system, and what was left out."""
-    found: Groups = {}
+    """Return the cells by group, method and system, and notes about what was left out."""
+    groups: Groups = {}
     notes: list[str] = []
     for cell in collection.cells:
-        group, method = place_of(cell)
+        group, method = group_and_method(cell)
         if method is None:
             continue
-        systems = found.setdefault(group, {}).setdefault(method, {})
+        systems = groups.setdefault(group, {}).setdefault(method, {})
         if cell.system in systems:
             other = systems[cell.system].benchmark
             notes.append(f"{cell.system} on {cell.benchmark} is not shown: {other} has the same name and method")
         else:
             systems[cell.system] = cell
-
-    def order(item: tuple[str, Any]) -> tuple[int, str]:
-        return method_order(item[0])
-
-    return {group: dict(sorted(methods.items(), key=order)) for group, methods in found.items()}, notes
+    ordered = {
+        group: {method: methods[method] for method in sorted(methods, key=method_order)}
+        for group, methods in groups.items()
+    }
+    return ordered, notes
 
 
 @lru_cache(maxsize=20_000)  # each system has the same rules
@@ -320,5 +320,5 @@ def rule_label(text: str, length: int = 300) -> str:
 
 
 def diagnosis_of(cell: Cell) -> Mapping[str, Any]:
-    """Return the diagnosis of a cell's first run; nothing if it has none."""
+    """Return the diagnosis of a cell's first run; empty if it has none."""
     return cell.first.diagnosis() or {}

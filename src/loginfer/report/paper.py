@@ -183,12 +183,12 @@ def expressiveness(system: str, pattern: str) -> Expressiveness | None:
 def theory() -> dict[tuple[str, str], Expressiveness]:
     """Return all that is known, by system and pattern."""
     text = (resources.files("loginfer.report") / "data" / "expressiveness.toml").read_text(encoding="utf-8")
-    known = tomllib.loads(text)
-    sources: dict[str, str] = known.pop("source")
+    table = tomllib.loads(text)
+    sources: dict[str, str] = table.pop("source")
     return {
         (system, pattern): Expressiveness(
             system, pattern, cast(Answer, cell["can"]), cell["why"], sources[cell["source"]]
         )
-        for system, patterns in known.items()
+        for system, patterns in table.items()
         for pattern, cell in patterns.items()
     }

@@ -1,8 +1,8 @@
 """What a page shows of the scores of one run: curves, histograms, the learning curve.
 
-*Curves* are computed from all scores, so their areas are what `roc_auc` and `average_precision` of a run say. For the
-plot, points are taken one after the other, each where what is drawn so far is farthest from the exact curve, until
-nothing is farther than `TOLERANCE` or there are `MOST` points; `error` says how far off the drawn curve still is.
+*Curves* are computed from all scores, so their areas equal `roc_auc` and `average_precision` of a run. For the plot,
+points are added one by one, each where the curve drawn so far is farthest from the exact one, until nothing is farther
+than `TOLERANCE` or there are `MAX_POINTS` points; `error` says how far off the drawn curve still is.
 
 *Histograms* can be read whatever the scores are. Up to `BINS` different scores have a bar each. Other scores have bins
 of equal width, with the threshold at the edge of one, unless nearly everything would fall into a few of them: then the
@@ -27,7 +27,7 @@ from loginfer.evaluation.runs import TIMING, Run
 from loginfer.files import reading
 from loginfer.report.values import Rows
 
-MOST = 200
+MAX_POINTS = 200
 # Half a pixel of a plot of 500 pixels.
 TOLERANCE = 0.001
 
@@ -45,7 +45,7 @@ class Curve:
     area
         The area under the exact curve.
     error
-        No point of the exact curve is farther than this from the one that is drawn through the points.
+        No point of the exact curve is farther than this from the curve drawn through the points.
     """
 
     x: Fractions
@@ -54,7 +54,7 @@ class Curve:
     error: float
 
 
-def roc(positive: Scores, negative: Scores, *, most: int = MOST) -> Curve | None:
+def roc(positive: Scores, negative: Scores, *, max_points: int = MAX_POINTS) -> Curve | None:
     """Return the share of positives against the share of negatives from each score on.
 
     Joined by straight lines, since equal scores count half. None without positives or negatives.
@@ -64,10 +64,10 @@ def roc(positive: Scores, negative: Scores, *, most: int = MOST) -> Curve | None
     _, true, false = counts_from(positive, negative)
     x, y = false[::-1] / len(negative), true[::-1] / len(positive)
     area = float(np.sum(np.diff(x) * (y[1:] + y[:-1])) / 2)
-    return _drawn(x, y, area, most)
+    return _thinned(x, y, area, max_points)
 
 
-def precision_recall(positive: Scores, negative: Scores, *, most: int = MOST) -> Curve | None:
+def precision_recall(positive: Scores, negative: Scores, *, max_points: int = MAX_POINTS) -> Curve | None:
     """Return the precision against the recall from each score on.
 
     Joined by steps, up or down first and then to the right, since there is nothing between two scores; the
@@ -80,45 +80,45 @@ def precision_recall(positive: Scores, negative: Scores, *, most: int = MOST) ->
     recall, precision = true / len(positive), true / (true + false)
     before = np.insert(recall[:-1], 0, 0.0)
     area = float(np.sum((recall - before) * precision))
-    return _drawn(np.stack([before, recall], 1).ravel(), np.repeat(precision, 2), area, most)
+    return _thinned(np.stack([before, recall], 1).ravel(), np.repeat(precision, 2), area, max_points)
 
 
-def _drawn(x: Fractions, y: Fractions, area: float, most: int) -> Curve:
-    kept, error = _farthest_first(x, y, max(most, 2))
-    return Curve(x[kept], y[kept], area, error)
+def _thinned(x: Fractions, y: Fractions, area: float, max_points: int) -> Curve:
+    indices, error = _farthest_first(x, y, max(max_points, 2))
+    return Curve(x[indices], y[indices], area, error)
 
 
-def _farthest_first(x: Fractions, y: Fractions, most: int) -> tuple[npt.NDArray[np.int64], float]:
-    """Return which points to keep, and how far what is drawn through them is from the others."""
-    kept = [0, len(x) - 1]
-    gaps: list[tuple[float, int, int, int]] = []  # what is left out: how far at most, where, between which
+def _farthest_first(x: Fractions, y: Fractions, max_points: int) -> tuple[npt.NDArray[np.int64], float]:
+    """Return which points to keep, and how far the curve drawn through them is from the others."""
+    indices = [0, len(x) - 1]
+    gaps: list[tuple[float, int, int, int]] = []  # largest distance (negated), where it is, the kept points around it
 
-    def leave(first: int, last: int) -> None:
+    def add_gap(first: int, last: int) -> None:
         if last - first > 1:
-            away = _away(x, y, first, last)
-            worst = int(away.argmax())
-            heapq.heappush(gaps, (-float(away[worst]), first + 1 + worst, first, last))
+            distances = _distances(x, y, first, last)
+            worst = int(distances.argmax())
+            heapq.heappush(gaps, (-float(distances[worst]), first + 1 + worst, first, last))
 
-    leave(0, len(x) - 1)
-    while gaps and -gaps[0][0] > TOLERANCE and len(kept) < most:
+    add_gap(0, len(x) - 1)
+    while gaps and -gaps[0][0] > TOLERANCE and len(indices) < max_points:
         _, worst, first, last = heapq.heappop(gaps)
-        kept.append(worst)
-        leave(first, worst)
-        leave(worst, last)
-    return np.unique(np.array(kept, dtype=np.int64)), -gaps[0][0] if gaps else 0.0
+        indices.append(worst)
+        add_gap(first, worst)
+        add_gap(worst, last)
+    return np.unique(np.array(indices, dtype=np.int64)), -gaps[0][0] if gaps else 0.0
 
 
-def _away(x: Fractions, y: Fractions, first: int, last: int) -> Fractions:
-    """Return how far the points between two are from the straight line that joins these."""
+def _distances(x: Fractions, y: Fractions, first: int, last: int) -> Fractions:
+    """Return the distances of the points between two from the straight line that joins these."""
     dx, dy = x[last] - x[first], y[last] - y[first]
     px, py = x[first + 1 : last] - x[first], y[first + 1 : last] - y[first]
     square = dx * dx + dy * dy
-    along = np.clip((px * dx + py * dy) / square, 0, 1) if square else np.zeros(len(px))
-    return np.asarray(np.hypot(px - along * dx, py - along * dy))
+    share = np.clip((px * dx + py * dy) / square, 0, 1) if square else np.zeros(len(px))
+    return np.asarray(np.hypot(px - share * dx, py - share * dy))
 
 
 BINS = 40
-# Fewer bins than this, if all held the same, would be as uneven: too few to see anything.
+# With fewer effectively filled bins than this (see `_filled`) one would not see anything.
 LEAST_FILLED = 6
 
 Layout = Literal["values", "width", "number"]
@@ -151,20 +151,20 @@ class Bins:
 
     def counts(self, scores: Scores) -> Counts:
         """Return int64[n], how many scores are in each."""
-        place = np.searchsorted(self.edges, scores, side="right") - 1
-        return np.bincount(place, minlength=len(self)).astype(np.int64)
+        indices = np.searchsorted(self.edges, scores, side="right") - 1
+        return np.bincount(indices, minlength=len(self)).astype(np.int64)
 
     def labels(self) -> list[str]:
         """Return where each begins, with as few digits as tell them apart."""
         for digits in range(3, 18):
-            found = [f"{edge:.{digits}g}".replace("-", "−") for edge in (self.edges + 0.0).tolist()]
-            if len(set(found)) == len(found):
+            labels = [f"{edge:.{digits}g}".replace("-", "−") for edge in (self.edges + 0.0).tolist()]
+            if len(set(labels)) == len(labels):
                 break
-        return found
+        return labels
 
     @property
-    def told(self) -> str:
-        """What to know about the axis, in a sentence."""
+    def axis_text(self) -> str:
+        """A sentence about the axis."""
         return {
             "values": "The axis has each score that occurs.",
             "width": "The axis is the score, in bins of equal width; labels say where a bin begins.",
@@ -217,7 +217,7 @@ def _equal_number(scores: Scores, bins: int) -> Scores:
 
 
 def _filled(edges: Scores, scores: Scores) -> float:
-    """Return how many equally full bins would be as uneven as these."""
+    """Return the effective number of filled bins: n bins that hold the same number of scores give n."""
     counts = np.bincount(np.searchsorted(edges, scores, side="right") - 1)
     return float(counts.sum() ** 2 / np.square(counts, dtype=np.float64).sum())
 
@@ -226,10 +226,10 @@ def _marked(layout: Layout, edges: Scores, end: float, threshold: float | None) 
     if threshold is None:
         return Bins(layout, edges, end, None)
     if layout == "values":
-        place = int(np.searchsorted(edges, threshold, side="left"))
-        if place == len(edges):  # nothing is predicted: an empty bin behind the last score
+        index = int(np.searchsorted(edges, threshold, side="left"))
+        if index == len(edges):  # nothing is predicted: an empty bin behind the last score
             edges = np.append(edges, threshold)
-        return Bins(layout, edges, max(end, threshold), place)
+        return Bins(layout, edges, max(end, threshold), index)
     if threshold <= edges[0]:  # everything is predicted
         return Bins(layout, edges, end, 0)
     edges = np.unique(np.append(edges, threshold))
@@ -273,25 +273,25 @@ def scores_of_test(run: Run) -> LabelledScores:
 
 
 def threshold_of(run: Run) -> tuple[float | None, str]:
-    """Return the threshold for all triples, if there is one, and what to say about it."""
-    found = run.thresholds()
-    if not found:
+    """Return the threshold for all triples, if there is one, and a sentence about it."""
+    thresholds = run.thresholds()
+    if not thresholds:
         return None, "There is no threshold: nothing to choose one on."
-    how = "given" if found.get("criterion") is None else "chosen on valid"
-    if found.get("kind") == "relation":
-        many = len(found.get("relations", {}))
-        return None, f"There are {many:,} thresholds, one for each relation, so none is drawn."
-    return float(found["value"]), f"Threshold {found['value']:.4g}, {how}."
+    how = "given" if thresholds.get("criterion") is None else "chosen on valid"
+    if thresholds.get("kind") == "relation":
+        count = len(thresholds.get("relations", {}))
+        return None, f"There are {count:,} thresholds, one for each relation, so none is drawn."
+    return float(thresholds["value"]), f"Threshold {thresholds['value']:.4g}, {how}."
 
 
 def timing_of(run: Run) -> Mapping[str, Any]:
-    """Return what `timing.json` says; nothing if a run has lost it."""
+    """Return what `timing.json` holds; empty if the run has none."""
     path = run.path / TIMING
     if not path.is_file():
         return {}
     with reading(path):
-        found = json.loads(path.read_bytes())
-    return found if isinstance(found, dict) else {}
+        timing = json.loads(path.read_bytes())
+    return timing if isinstance(timing, dict) else {}
 
 
 # -- curves -------------------------------------------------------------------------------------
@@ -302,19 +302,17 @@ def curve_rows(scores: LabelledScores, metrics: Mapping[str, Any]) -> tuple[Rows
     recall, balanced, precision = (metrics.get(name) for name in ("recall", "balanced_accuracy", "precision"))
     # The share of negatives that are predicted follows from the other two.
     fall_out = None if recall is None or balanced is None else max(0.0, 1 + recall - 2 * balanced)
-    ways = (
-        (roc(scores.positive, scores.negative), fall_out, recall),
-        (precision_recall(scores.positive, scores.negative), recall, precision),
+    return (
+        _curve_points(roc(scores.positive, scores.negative), fall_out, recall),
+        _curve_points(precision_recall(scores.positive, scores.negative), recall, precision),
     )
-    made = [_points(curve, x, y) for curve, x, y in ways]
-    return made[0], made[1]
 
 
-def _points(curve: Curve | None, x: float | None, y: float | None) -> Rows:
+def _curve_points(curve: Curve | None, x: float | None, y: float | None) -> Rows:
     rows: list[tuple[str, float, float]] = []
     if curve is not None:
-        drawn = zip(curve.x.round(5).tolist(), curve.y.round(5).tolist(), strict=True)
-        rows += [("curve", *point) for point in drawn]
+        points = zip(curve.x.round(5).tolist(), curve.y.round(5).tolist(), strict=True)
+        rows += [("curve", *point) for point in points]
         if x is not None and y is not None:
             rows.append(("threshold", round(x, 5), round(y, 5)))
     return Rows.of(("part", "x", "y"), rows)
@@ -324,7 +322,7 @@ def _points(curve: Curve | None, x: float | None, y: float | None) -> Rows:
 
 
 def histogram_rows(scores: LabelledScores, kinds: Kinds | None, threshold: float | None) -> tuple[Rows, str]:
-    """Return how many positives and negatives of each kind have which score, and what to know of the axis.
+    """Return how many positives and negatives of each kind have which score, and a sentence about the axis.
 
     The shares of negatives are below zero. Everything is there twice: with the weight `all` shares are of all
     positives or all negatives; with `kind` all kinds of negatives weigh the same, however few one has.
@@ -337,17 +335,17 @@ def histogram_rows(scores: LabelledScores, kinds: Kinds | None, threshold: float
     labels = bins.labels()
     negatives = [kind for kind in parts if kind != POSITIVE]
     rows: list[tuple[Any, ...]] = []
-    for kind, found in parts.items():
-        counts = bins.counts(found)
+    for kind, kind_scores in parts.items():
+        counts = bins.counts(kind_scores)
         for weight in ("all", "kind"):
-            whole, sign = len(found), 1
+            total, sign = len(kind_scores), 1
             if kind != POSITIVE:
-                whole, sign = (len(scores.negative), -1) if weight == "all" else (whole * len(negatives), -1)
-            rows += _bars(bins, labels, kind, counts, sign, whole, weight)
+                total, sign = (len(scores.negative), -1) if weight == "all" else (total * len(negatives), -1)
+            rows += _bars(bins, labels, kind, counts, sign, total, weight)
     if bins.mark is not None:
         mark = ("threshold", labels[bins.mark], bins.mark, threshold, None, None, None)
         rows += [(*mark, weight) for weight in ("all", "kind")]
-    return Rows.of(fields, rows), bins.told
+    return Rows.of(fields, rows), bins.axis_text
 
 
 def _parts(scores: LabelledScores, kinds: Kinds | None) -> dict[str, Scores]:
@@ -359,19 +357,19 @@ def _parts(scores: LabelledScores, kinds: Kinds | None) -> dict[str, Scores]:
 
 
 def _bars(
-    bins: Bins, labels: list[str], kind: str, counts: Counts, sign: int, whole: int, weight: str
+    bins: Bins, labels: list[str], kind: str, counts: Counts, sign: int, total: int, weight: str
 ) -> list[tuple[Any, ...]]:
     ends = [*bins.edges[1:].tolist(), bins.end]
     if bins.layout == "values":
         ends = bins.edges.tolist()
     rows = []
-    for place, (label, start, end, count) in enumerate(
+    for index, (label, start, end, count) in enumerate(
         zip(labels, bins.edges.tolist(), ends, counts.tolist(), strict=True)
     ):
         # Positives have every bin, so that the axis has no gap.
         if count or kind == POSITIVE:
-            share = round(sign * count / whole, 5) if whole else 0
-            rows.append((kind, label, place, start, end, count, share, weight))
+            share = round(sign * count / total, 5) if total else 0
+            rows.append((kind, label, index, start, end, count, share, weight))
     return rows
 
 
@@ -385,31 +383,32 @@ def learning_rows(runs: Sequence[Run]) -> Rows:
         curve = run.curve() or []
         kept = chosen_step(curve, run.manifest["request"]["settings"])
         for measure in ("loss", "valid_accuracy"):
-            known = [(_step(row), row[measure]) for row in curve if row.get(measure) is not None]
-            shown = set(np.linspace(0, len(known) - 1, STEPS).round().astype(int).tolist())
-            for place, (step, value) in enumerate(known):
-                if step is not None and (len(known) <= STEPS or place in shown or step == kept):
+            points = [(_step(row), row[measure]) for row in curve if row.get(measure) is not None]
+            sampled = set(np.linspace(0, len(points) - 1, STEPS).round().astype(int).tolist())
+            for index, (step, value) in enumerate(points):
+                if step is not None and (len(points) <= STEPS or index in sampled or step == kept):
                     rows.append((run.seed, step, measure, value, step == kept))
     return Rows.of(("seed", "step", "measure", "value", "kept"), rows)
 
 
 def chosen_step(curve: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> int | None:
-    """Return the epoch or step whose weights were kept, if it can be told.
+    """Return the epoch or step whose weights were kept; None where that is not known.
 
-    Our vector systems keep the best epoch on valid, the last one among equals; R-GCN, which counts steps, the
-    first. Of others nobody knows.
+    Our embeddings keep the best epoch on valid, the last one among equals; R-GCN, which counts steps, the
+    first.
     """
-    known = [(row["valid_accuracy"], _step(row)) for row in curve if row.get("valid_accuracy") is not None]
-    if not known:
+    points = [(row["valid_accuracy"], _step(row)) for row in curve if row.get("valid_accuracy") is not None]
+    if not points:
         return None
-    best = [step for value, step in known if value == max(value for value, _ in known)]
+    highest = max(accuracy for accuracy, _ in points)
+    best = [step for accuracy, step in points if accuracy == highest]
     if settings.get("keep") == "best":
         return best[-1]
     if settings.get("keep") == "last":
-        return known[-1][1]
+        return points[-1][1]
     return best[0] if "validate_every" in settings else None
 
 
 def _step(row: Mapping[str, Any]) -> int | None:
-    found = row.get("epoch", row.get("step"))
-    return found if isinstance(found, int) else None
+    step = row.get("epoch", row.get("step"))
+    return step if isinstance(step, int) else None

@@ -91,10 +91,10 @@ class Renderer:
     def page(self, page: Page) -> str:
         """Return a page as HTML."""
         root = "../" * page.path.count("/")
-        shown: str = self._environment.get_template(page.template).render(
+        html: str = self._environment.get_template(page.template).render(
             page=page, root=root, menu=self._menu, report=self._title, **page.content
         )
-        return shown
+        return html
 
     def data(self, file: DataFile) -> str:
         """Return a file of data as a script that hands its value to the page."""
@@ -135,7 +135,7 @@ _ASSETS = ("report.css", "report.js", "explorer.js")
 
 
 def all_makers(light: bool = False) -> tuple[Maker, ...]:
-    """Return all that make pages of a report, in the order of the menu; for a light one those that need no scores."""
+    """Return the makers of all pages, in the order of the menu; for a light report those that need no scores."""
     from loginfer.report.pages.benchmarks import pages as benchmarks
     from loginfer.report.pages.explorer import pages as explorer
     from loginfer.report.pages.learned import pages as learned
@@ -151,7 +151,7 @@ def all_makers(light: bool = False) -> tuple[Maker, ...]:
 
 
 def check_site(path: str | Path, *, force: bool = False) -> None:
-    """Complain now, before the work, if a report could not be written to this folder."""
+    """Raise an error before any work is done if a report could not be written to this folder."""
     check_folder(path, force=force, may_replace=_may_replace)
 
 
@@ -169,37 +169,37 @@ def write_site(
     force
         Replace an existing report.
     makers
-        Who makes the pages; by default all.
+        The makers of the pages; by default all.
 
     Returns
     -------
     list of str
         The paths of its pages.
     """
-    chosen = all_makers(context.collection.light) if makers is None else tuple(makers)
-    # The menu needs to know all sections, so that pages are written after the last was made.
-    kept: list[Page] = []
-    plain = Renderer(context.options.title, frozenset())
+    page_makers = all_makers(context.collection.light) if makers is None else tuple(makers)
+    # The menu shows all sections, so that pages are written only after the last one was made.
+    pages: list[Page] = []
+    data_renderer = Renderer(context.options.title, frozenset())
     with atomic_folder(path, force=force, may_replace=_may_replace) as folder:
-        for part in _parts(chosen, context):
+        for part in _parts(page_makers, context):
             if isinstance(part, DataFile):
-                _write(folder / part.path, plain.data(part))
+                _write(folder / part.path, data_renderer.data(part))
             else:
-                kept.append(part)
-        renderer = Renderer(context.options.title, frozenset(page.section for page in kept))
-        for page in kept:
+                pages.append(part)
+        renderer = Renderer(context.options.title, frozenset(page.section for page in pages))
+        for page in pages:
             _write(folder / page.path, renderer.page(page))
         _write(folder / "assets" / "vega.js", vega_script())
         for name in _ASSETS:
             text = (resources.files("loginfer.report") / "assets" / name).read_text(encoding="utf-8")
             _write(folder / "assets" / name, text)
-        paths = [page.path for page in kept]
+        paths = [page.path for page in pages]
         _write(folder / MARK, as_json({"format": FORMAT, "version": __version__, "pages": sorted(paths)}))
     return paths
 
 
-def _parts(chosen: Iterable[Maker], context: ReportContext) -> Iterator[Part]:
-    for maker in chosen:
+def _parts(makers: Iterable[Maker], context: ReportContext) -> Iterator[Part]:
+    for maker in makers:
         yield from maker(context)
 
 
@@ -210,12 +210,12 @@ def _write(path: Path, text: str) -> None:
 
 
 def _may_replace(folder: Path) -> None:
-    """Refuse to replace a folder that is no report."""
+    """Raise an error if a folder is not a report."""
     try:
-        known = json.loads((folder / MARK).read_bytes())
+        mark = json.loads((folder / MARK).read_bytes())
     except (OSError, ValueError):
-        known = None
-    if not isinstance(known, dict) or known.get("format") != FORMAT:
+        mark = None
+    if not isinstance(mark, dict) or mark.get("format") != FORMAT:
         raise OutputError(
             f"`{folder}` is not replaced: it is no report", hint="choose another folder, or remove it yourself"
         )

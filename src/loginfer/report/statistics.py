@@ -1,8 +1,8 @@
 """How sure figures are: bootstrap intervals, and whether two systems differ.
 
 Intervals are over the seeds, or over the test triples of one run. A resample over test triples is stratified: it draws
-as many positives and as many negatives as there are, with replacement. What a decision metric depends on, the number of
-predicted positives and of predicted negatives, is then binomial, so that drawing the two numbers is the bootstrap
+as many positives and as many negatives as there are, with replacement. A decision metric depends only on the numbers of
+predicted positives and predicted negatives. These are then binomial, so that drawing the two numbers is the bootstrap
 itself and not an approximation. Two systems are compared on the same test triples, by McNemar's exact test and a paired
 bootstrap.
 """
@@ -29,7 +29,7 @@ LEVEL = 0.95
 # Metrics of hard decisions: functions of how many positives and how many negatives are predicted.
 DECISION_METRICS = ("balanced_accuracy", "accuracy", "f1", "precision", "recall")
 
-# Scores are resampled in at most so many groups of neighbours, which keeps a report of many runs quick.
+# Scores are resampled in at most so many groups of neighbours, which keeps a report of many runs fast.
 GROUPS = 32
 
 Floats = npt.NDArray[np.float64]
@@ -39,7 +39,7 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An interval with what was drawn again to get it.
+    """A bootstrap interval, with what was resampled.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def bounds(interval: Interval | None) -> tuple[float | None, float | None]:
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """What a run said about P_test and N_test.
+    """The scores and decisions of a run on P_test and N_test.
 
     Parameters
     ----------
@@ -88,16 +88,16 @@ class Decisions:
 
 
 def decisions_of(run: Run) -> Decisions:
-    """Return what a run said about the test triples."""
-    known = run.thresholds()
-    if known is None or not known.get("relations"):
+    """Return the scores and decisions of a run on the test triples."""
+    saved = run.thresholds()
+    if saved is None or not saved.get("relations"):
         scores = scores_of_test(run)
-        said = [None if known is None else s >= known["value"] for s in (scores.positive, scores.negative)]
-        return Decisions(scores.positive, scores.negative, *said)
+        predicted = [None if saved is None else s >= saved["value"] for s in (scores.positive, scores.negative)]
+        return Decisions(scores.positive, scores.negative, *predicted)
     benchmark, predictions = run.labelled()
     # A relation with a threshold of its own need not be among the test triples.
-    there = {name: v for name, v in known["relations"].items() if name in benchmark.graph.relations}
-    thresholds = Thresholds.from_dict({**known, "relations": there}, benchmark)
+    by_relation = {name: v for name, v in saved["relations"].items() if name in benchmark.graph.relations}
+    thresholds = Thresholds.from_dict({**saved, "relations": by_relation}, benchmark)
     sides = (predictions.test.positive, predictions.test.negative)
     triples = labelled_triples(benchmark, predictions.method, "test")
     return Decisions(*sides, *(thresholds.predict(t, s) for t, s in zip(triples, sides, strict=True)))
@@ -112,8 +112,8 @@ def seed_interval(cell: Cell, metric: str, protocol: str | None = None) -> Inter
     if len(values) < 2:
         return None
     draw = generator(0, "report", "seeds", cell.system, cell.benchmark, metric, protocol)
-    chosen = draw.integers(len(values), size=(RESAMPLES, len(values)))
-    return interval_of_draws(values[chosen].mean(axis=1), "seeds", len(values))
+    seeds = draw.integers(len(values), size=(RESAMPLES, len(values)))
+    return interval_of_draws(values[seeds].mean(axis=1), "seeds", len(values))
 
 
 def triple_intervals(decisions: Decisions, *stage: object) -> dict[str, Interval]:
@@ -122,7 +122,7 @@ def triple_intervals(decisions: Decisions, *stage: object) -> dict[str, Interval
     Parameters
     ----------
     decisions
-        What the run said.
+        The scores and decisions of the run.
     stage
         What the randomness depends on: names of system and benchmark.
 
@@ -136,25 +136,25 @@ def triple_intervals(decisions: Decisions, *stage: object) -> dict[str, Interval
     if not positives or not negatives:
         return {}
     draw = generator(0, "report", "triples", *stage)
-    drawn: dict[str, Floats] = {}
+    resampled: dict[str, Floats] = {}
     if decisions.predicted_positive is not None and decisions.predicted_negative is not None:
         tp = draw.binomial(positives, decisions.predicted_positive.mean(), size=RESAMPLES)
         fp = draw.binomial(negatives, decisions.predicted_negative.mean(), size=RESAMPLES)
-        drawn |= decision_metrics(tp, fp, positives, negatives)
-    there, missing, inner = grouped_scores(decisions.positive, decisions.negative)
-    drawn["roc_auc"] = resampled_auc(
-        draw.multinomial(positives, there / positives, size=RESAMPLES),
-        draw.multinomial(negatives, missing / negatives, size=RESAMPLES),
+        resampled |= decision_metrics(tp, fp, positives, negatives)
+    positive_groups, negative_groups, inner = grouped_scores(decisions.positive, decisions.negative)
+    resampled["roc_auc"] = resampled_auc(
+        draw.multinomial(positives, positive_groups / positives, size=RESAMPLES),
+        draw.multinomial(negatives, negative_groups / negatives, size=RESAMPLES),
         inner,
     )
-    return {name: interval_of_draws(v, "triples", positives + negatives) for name, v in drawn.items()}
+    return {name: interval_of_draws(v, "triples", positives + negatives) for name, v in resampled.items()}
 
 
-def interval_of_draws(drawn: Floats, over: str, count: int) -> Interval:
+def interval_of_draws(values: Floats, over: str, count: int) -> Interval:
     """Return the percentile interval of the resampled values."""
-    ends = np.array([(1 - LEVEL) / 2, (1 + LEVEL) / 2]) * (len(drawn) - 1)
+    ends = np.array([(1 - LEVEL) / 2, (1 + LEVEL) / 2]) * (len(values) - 1)
     # What `numpy.quantile` gives, in a small part of its time.
-    low, high = np.interp(ends, np.arange(len(drawn)), np.sort(drawn))
+    low, high = np.interp(ends, np.arange(len(values)), np.sort(values))
     return Interval(float(low), float(high), over, count)
 
 
@@ -190,38 +190,38 @@ def grouped_scores(positive: Scores, negative: Scores, groups: int = GROUPS) -> 
         int64[k], int64[k], float64[k]: positives and negatives of each group, and the share of the pairs of
         a positive and a negative inside the group in which the positive is higher; ties count half.
     """
-    both = np.concatenate([positive, negative])
-    values, rank = np.unique(both, return_inverse=True)
-    mine, theirs = rank[: len(positive)], rank[len(positive) :]
-    there, missing = (np.bincount(ranks, minlength=len(values)) for ranks in (mine, theirs))
+    scores = np.concatenate([positive, negative])
+    values, rank = np.unique(scores, return_inverse=True)
+    positive_ranks, negative_ranks = rank[: len(positive)], rank[len(positive) :]
+    positives, negatives = (np.bincount(ranks, minlength=len(values)) for ranks in (positive_ranks, negative_ranks))
     # 1: positives alone have the score, 2: negatives alone, 3: both.
-    label = (there > 0) + 2 * (missing > 0)
+    label = (positives > 0) + 2 * (negatives > 0)
     begins = np.append(True, (label[1:] != label[:-1]) | (label[1:] == 3))
     part = np.cumsum(begins) - 1
     if part[-1] >= groups:
         part = part * groups // (part[-1] + 1)
     starts = np.flatnonzero(np.append(True, part[1:] != part[:-1]))
-    lower = np.cumsum(missing) - missing
+    lower = np.cumsum(negatives) - negatives
     # How many negatives of its own group are below a positive with this score.
-    wins = there * (lower - lower[starts][part] + missing / 2)
-    there, missing, wins = (np.add.reduceat(each, starts) for each in (there, missing, wins))
-    pairs = there * missing
-    return there, missing, np.divide(wins, pairs, out=np.full(len(starts), 0.5), where=pairs > 0)
+    wins = positives * (lower - lower[starts][part] + negatives / 2)
+    positives, negatives, wins = (np.add.reduceat(counts, starts) for counts in (positives, negatives, wins))
+    pairs = positives * negatives
+    return positives, negatives, np.divide(wins, pairs, out=np.full(len(starts), 0.5), where=pairs > 0)
 
 
-def resampled_auc(there: Counts, missing: Counts, inner: Floats) -> Floats:
+def resampled_auc(positives: Counts, negatives: Counts, inner: Floats) -> Floats:
     """Return the area under the ROC curve for many resamples.
 
     Parameters
     ----------
-    there, missing
+    positives, negatives
         int64[r, k]: how many positives and negatives of each group each resample has.
     inner
         float64[k], see `grouped_scores`.
     """
-    lower = np.cumsum(missing, axis=1) - missing
-    wins = (there * (lower + missing * inner)).sum(axis=1)
-    return np.asarray(wins / (there.sum(axis=1) * missing.sum(axis=1)))
+    lower = np.cumsum(negatives, axis=1) - negatives
+    wins = (positives * (lower + negatives * inner)).sum(axis=1)
+    return np.asarray(wins / (positives.sum(axis=1) * negatives.sum(axis=1)))
 
 
 # Differences with a smaller p, after Holm's correction, are called significant.
@@ -279,12 +279,12 @@ def mcnemar(only_first: npt.ArrayLike, only_second: npt.ArrayLike) -> Floats:
 
 def holm(p: npt.ArrayLike) -> Floats:
     """Return the values of p corrected for their number by Holm's method, in the same order."""
-    given = np.asarray(p, dtype=np.float64)
-    order = np.argsort(given, kind="stable")
-    steps = given[order] * (len(given) - np.arange(len(given)))
-    found = np.empty(len(given))
-    found[order] = np.minimum(1.0, np.maximum.accumulate(steps))
-    return found
+    values = np.asarray(p, dtype=np.float64)
+    order = np.argsort(values, kind="stable")
+    steps = values[order] * (len(values) - np.arange(len(values)))
+    corrected = np.empty(len(values))
+    corrected[order] = np.minimum(1.0, np.maximum.accumulate(steps))
+    return corrected
 
 
 def pairs_of(systems: Mapping[str, Decisions], *stage: object) -> list[Pair]:
@@ -293,50 +293,50 @@ def pairs_of(systems: Mapping[str, Decisions], *stage: object) -> list[Pair]:
     Parameters
     ----------
     systems
-        What each said about the same test triples; those without a threshold are left out.
+        The decisions of each about the same test triples; those without a threshold are left out.
     stage
         What the randomness depends on: the name of the benchmark.
     """
-    right = {name: said for name, each in systems.items() if (said := each.right) is not None}
+    right = {name: mask for name, decisions in systems.items() if (mask := decisions.right) is not None}
     names = list(combinations(right, 2))
     only = [(int((right[a] & ~right[b]).sum()), int((right[b] & ~right[a]).sum())) for a, b in names]
     p = mcnemar([first for first, _ in only], [second for _, second in only])
-    found = []
-    for (a, b), counts, own, adjusted in zip(names, only, p.tolist(), holm(p).tolist(), strict=True):
+    pairs = []
+    for (a, b), counts, p_value, adjusted in zip(names, only, p.tolist(), holm(p).tolist(), strict=True):
         sizes = (len(systems[a].positive), len(systems[a].negative))
-        apart = right[a].astype(np.int8) - right[b]
-        difference, interval = _balanced_difference(np.split(apart, sizes[:1]), *stage, a, b)
-        found.append(Pair(a, b, *counts, own, adjusted, difference, interval))
-    return found
+        differences = right[a].astype(np.int8) - right[b]
+        difference, interval = _balanced_difference(np.split(differences, sizes[:1]), *stage, a, b)
+        pairs.append(Pair(a, b, *counts, p_value, adjusted, difference, interval))
+    return pairs
 
 
 def _balanced_difference(
-    apart: Sequence[npt.NDArray[np.int8]], *stage: object
+    differences: Sequence[npt.NDArray[np.int8]], *stage: object
 ) -> tuple[float, Interval] | tuple[None, None]:
     """Return the difference of balanced accuracy, and its interval.
 
     Parameters
     ----------
-    apart
+    differences
         For positives and for negatives: 1 where only the first is right, -1 where only the second is, else 0.
         Resampled, the numbers of the three are multinomial.
     stage
         What the randomness depends on.
     """
-    if not all(len(side) for side in apart):
+    if not all(len(side) for side in differences):
         return None, None
     draw = generator(0, "report", "pairs", *stage)
-    difference, drawn = 0.0, np.zeros(RESAMPLES)
-    for side in apart:
+    difference, resampled = 0.0, np.zeros(RESAMPLES)
+    for side in differences:
         kinds = np.bincount(side + 1, minlength=3)
         counts = draw.multinomial(len(side), kinds / len(side), size=RESAMPLES)
-        drawn += (counts[:, 2] - counts[:, 0]) / (2 * len(side))
+        resampled += (counts[:, 2] - counts[:, 0]) / (2 * len(side))
         difference += float(kinds[2] - kinds[0]) / (2 * len(side))
-    return difference, interval_of_draws(drawn, "triples", sum(map(len, apart)))
+    return difference, interval_of_draws(resampled, "triples", sum(map(len, differences)))
 
 
 def decision_differences(first: Decisions, second: Decisions, *stage: object) -> dict[str, tuple[float, Interval]]:
-    """Return how far two systems are apart in each decision metric, with paired bootstrap intervals.
+    """Return by how much two systems differ in each decision metric, with paired bootstrap intervals.
 
     Each resample draws test triples, of each label as many as there are, and asks both systems about the
     same ones. A triple is predicted by both, by one or by none: the numbers of the four are multinomial.
@@ -344,7 +344,7 @@ def decision_differences(first: Decisions, second: Decisions, *stage: object) ->
     Parameters
     ----------
     first, second
-        What they said.
+        Their decisions.
     stage
         What the randomness depends on.
 
@@ -359,58 +359,58 @@ def decision_differences(first: Decisions, second: Decisions, *stage: object) ->
         (first.predicted_negative, second.predicted_negative),
     )
     draw = generator(0, "report", "pair", *stage)
-    counted: list[tuple[Counts, Counts]] = []  # how many the first predicts, how many the second
-    for mine, theirs in sides:
-        if mine is None or theirs is None or not len(mine):
+    predicted: list[tuple[Counts, Counts]] = []  # how many the first predicts, how many the second
+    for first_mask, second_mask in sides:
+        if first_mask is None or second_mask is None or not len(first_mask):
             return {}
-        kinds = np.bincount(2 * mine.astype(np.int64) + theirs, minlength=4)
-        drawn = draw.multinomial(len(mine), kinds / len(mine), size=RESAMPLES)
-        drawn = np.concatenate([kinds[None, :], drawn])  # the first row is what is there
-        counted.append((drawn[:, 2] + drawn[:, 3], drawn[:, 1] + drawn[:, 3]))
+        kinds = np.bincount(2 * first_mask.astype(np.int64) + second_mask, minlength=4)
+        counts = draw.multinomial(len(first_mask), kinds / len(first_mask), size=RESAMPLES)
+        counts = np.concatenate([kinds[None, :], counts])  # the first row is the test set itself
+        predicted.append((counts[:, 2] + counts[:, 3], counts[:, 1] + counts[:, 3]))
     sizes = (len(first.positive), len(first.negative))
-    one, other = (decision_metrics(counted[0][i], counted[1][i], *sizes) for i in range(2))
-    found = {}
-    for name in one:
-        apart = one[name] - other[name]
-        found[name] = (float(apart[0]), interval_of_draws(apart[1:], "triples", sum(sizes)))
-    return found
+    first_metrics, second_metrics = (decision_metrics(predicted[0][i], predicted[1][i], *sizes) for i in range(2))
+    differences = {}
+    for name in first_metrics:
+        resampled = first_metrics[name] - second_metrics[name]
+        differences[name] = (float(resampled[0]), interval_of_draws(resampled[1:], "triples", sum(sizes)))
+    return differences
 
 
 def auc_difference(first: Decisions, second: Decisions, *stage: object) -> tuple[float, Interval] | None:
-    """Return how far two systems are apart in the area under the ROC curve, with a paired interval."""
+    """Return by how much two systems differ in the area under the ROC curve, with a paired interval."""
     sizes = (len(first.positive), len(first.negative))
     if not all(sizes):
         return None
     draw = generator(0, "report", "pair of curves", *stage)
-    systems = [_columns(each) for each in (first, second)]
-    found = [_apart(np.ones((1, sum(sizes)), dtype=np.int64), sizes[0], systems)]
+    systems = [_score_groups(decisions) for decisions in (first, second)]
+    blocks = [_auc_differences(np.ones((1, sum(sizes)), dtype=np.int64), sizes[0], systems)]
     for _ in range(RESAMPLES // _BLOCK):
-        drawn = [draw.multinomial(size, np.full(size, 1 / size), size=_BLOCK) for size in sizes]
-        found.append(_apart(np.concatenate(drawn, axis=1), sizes[0], systems))
-    apart = np.concatenate(found)
-    return float(apart[0]), interval_of_draws(apart[1:], "triples", sum(sizes))
+        counts = [draw.multinomial(size, np.full(size, 1 / size), size=_BLOCK) for size in sizes]
+        blocks.append(_auc_differences(np.concatenate(counts, axis=1), sizes[0], systems))
+    differences = np.concatenate(blocks)
+    return float(differences[0]), interval_of_draws(differences[1:], "triples", sum(sizes))
 
 
-# So many resamples are in memory at a time.
+# At most so many resamples are in memory at a time.
 _BLOCK = 50
 
 
-def _columns(decisions: Decisions) -> tuple[Counts, Counts]:
+def _score_groups(decisions: Decisions) -> tuple[Counts, Counts]:
     """Return the order of all scores, and where in it each distinct score begins."""
-    both = np.concatenate([decisions.positive, decisions.negative])
-    order = np.argsort(both, kind="stable")
-    _, starts = np.unique(both[order], return_index=True)
+    scores = np.concatenate([decisions.positive, decisions.negative])
+    order = np.argsort(scores, kind="stable")
+    _, starts = np.unique(scores[order], return_index=True)
     return order, starts
 
 
-def _apart(counts: Counts, positives: int, systems: Sequence[tuple[Counts, Counts]]) -> Floats:
+def _auc_differences(counts: Counts, positives: int, systems: Sequence[tuple[Counts, Counts]]) -> Floats:
     """Return the differences for resamples that have each triple `counts[r, n]` times, positives first."""
-    there, missing = counts.copy(), counts.copy()
-    there[:, positives:] = 0
-    missing[:, :positives] = 0
+    positive_counts, negative_counts = counts.copy(), counts.copy()
+    positive_counts[:, positives:] = 0
+    negative_counts[:, :positives] = 0
     areas = []
     for order, starts in systems:
-        sides = [np.add.reduceat(each[:, order], starts, axis=1) for each in (there, missing)]
+        sides = [np.add.reduceat(side[:, order], starts, axis=1) for side in (positive_counts, negative_counts)]
         # Each group is one score, where the positive of a pair is as often above as below.
         areas.append(resampled_auc(sides[0], sides[1], np.full(len(starts), 0.5)))
     return areas[0] - areas[1]

@@ -14,13 +14,13 @@ from loginfer.evaluation.metric_table import is_share, metric_title
 from loginfer.report.collection import Cell, Collection
 from loginfer.report.paper import METRICS, SYSTEMS, paper_value
 
-# If a figure is distributed normally over all seeds, its mean lies within ± half with this probability.
+# If a figure is normally distributed over all seeds, its mean lies within ± half with this probability.
 CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
 class TableEntry:
-    """What stands at one place of a table: a word, a number, or both.
+    """What stands in one cell of a table: a word, a number, or both.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class TableValue:
 
 
 def best_in_bold(entries: Sequence[TableEntry], among: Sequence[bool] | None = None) -> list[TableEntry]:
-    """Return entries with the largest numbers in bold, as they are shown; one alone is not the best of any.
+    """Return entries with the largest numbers in bold, compared as they are printed; a single number is not bold.
 
     Parameters
     ----------
@@ -99,18 +99,18 @@ def best_in_bold(entries: Sequence[TableEntry], among: Sequence[bool] | None = N
     among
         Which of them take part; by default all.
     """
-    chosen = [True] * len(entries) if among is None else among
+    competing = [True] * len(entries) if among is None else among
     numbers = [
         round(entry.value, entry.digits)
-        for entry, takes_part in zip(entries, chosen, strict=True)
-        if takes_part and entry.value is not None
+        for entry, competes in zip(entries, competing, strict=True)
+        if competes and entry.value is not None
     ]
     if len(numbers) < 2:
         return list(entries)
     best = max(numbers)
     return [
-        replace(entry, bold=takes_part and entry.value is not None and round(entry.value, entry.digits) == best)
-        for entry, takes_part in zip(entries, chosen, strict=True)
+        replace(entry, bold=competes and entry.value is not None and round(entry.value, entry.digits) == best)
+        for entry, competes in zip(entries, competing, strict=True)
     ]
 
 
@@ -158,15 +158,15 @@ def to_markdown(table: TableValue) -> str:
 
 
 def _markdown_entry(entry: TableEntry) -> str:
-    shown = markdown_text(_ours(entry))
-    if entry.bold and shown:
-        shown = f"**{shown}**"
-    shown += ",".join(map(str, entry.notes)).translate(_SUPERSCRIPTS)
-    return f"{shown} ({_number(entry.paper, entry.digits)})".strip() if entry.paper is not None else shown
+    text = markdown_text(_ours(entry))
+    if entry.bold and text:
+        text = f"**{text}**"
+    text += ",".join(map(str, entry.notes)).translate(_SUPERSCRIPTS)
+    return f"{text} ({_number(entry.paper, entry.digits)})".strip() if entry.paper is not None else text
 
 
 def markdown_text(text: str) -> str:
-    """Return a text so that it is read as it stands, in one line."""
+    """Return a text escaped for Markdown, in one line."""
     plain = " ".join(text.split())
     return re.sub(r"([\\`*_\[\]<>|~$])", r"\\\1", plain.replace("&", "&amp;"))
 
@@ -201,12 +201,12 @@ def _paragraphs(notes: list[str]) -> list[str]:
 
 
 def _latex_entry(entry: TableEntry) -> str:
-    shown = _latex(_ours(entry))
-    if entry.bold and shown:
-        shown = rf"\textbf{{{shown}}}"
+    text = _latex(_ours(entry))
+    if entry.bold and text:
+        text = rf"\textbf{{{text}}}"
     if entry.notes:
-        shown += rf"\textsuperscript{{{','.join(map(str, entry.notes))}}}"
-    return f"{shown} ({_number(entry.paper, entry.digits)})".strip() if entry.paper is not None else shown
+        text += rf"\textsuperscript{{{','.join(map(str, entry.notes))}}}"
+    return f"{text} ({_number(entry.paper, entry.digits)})".strip() if entry.paper is not None else text
 
 
 def _latex(text: str) -> str:
@@ -223,11 +223,13 @@ def to_csv(table: TableValue) -> str:
     """
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    kinds = [_columns(table, i) for i in range(len(table.header))]
-    writer.writerow([_csv(name + ending) for name, parts in zip(table.header, kinds, strict=True) for ending in parts])
+    endings = [_endings(table, i) for i in range(len(table.header))]
+    writer.writerow(
+        [_csv(name + ending) for name, parts in zip(table.header, endings, strict=True) for ending in parts]
+    )
     for row in table.rows:
         cells: list[str] = []
-        for entry, parts in zip(row, kinds, strict=True):
+        for entry, parts in zip(row, endings, strict=True):
             values = {"": entry.value, " ±": entry.half, " paper": entry.paper}
             for ending in parts:
                 value = values[ending]
@@ -237,8 +239,8 @@ def to_csv(table: TableValue) -> str:
     return stream.getvalue()
 
 
-def _columns(table: TableValue, column: int) -> list[str]:
-    """Return the endings of the columns that one column needs."""
+def _endings(table: TableValue, column: int) -> list[str]:
+    """Return the endings of the CSV columns that one column of the table needs."""
     entries = [row[column] for row in table.rows]
     halves = [" ±"] if any(entry.half is not None for entry in entries) else []
     papers = [" paper"] if any(entry.paper is not None for entry in entries) else []
@@ -246,8 +248,8 @@ def _columns(table: TableValue, column: int) -> list[str]:
 
 
 def _plain(value: float, digits: int) -> str:
-    shown = f"{value:.{digits}f}"
-    return shown.rstrip("0").rstrip(".")
+    text = f"{value:.{digits}f}"
+    return text.rstrip("0").rstrip(".")
 
 
 def _csv(text: str) -> str:
@@ -255,17 +257,17 @@ def _csv(text: str) -> str:
     return f"'{plain}" if plain[:1] in ("=", "+", "-", "@") else plain
 
 
-# -- what all have in common ------------------------------------------------------------------------
+# -- all formats ------------------------------------------------------------------------------------
 
 
 def _ours(entry: TableEntry) -> str:
     """Return what stands before the paper's number."""
     if entry.value is None:
         return entry.text
-    shown = _number(entry.value, entry.digits)
+    text = _number(entry.value, entry.digits)
     if entry.half is not None:
-        shown += f" ± {_number(entry.half, entry.digits)}"
-    return f"{entry.text} {shown}" if entry.text else shown
+        text += f" ± {_number(entry.half, entry.digits)}"
+    return f"{entry.text} {text}" if entry.text else text
 
 
 def _number(value: float, digits: int) -> str:
@@ -311,8 +313,8 @@ def result_table(collection: Collection, metric: str, protocol: str | None = Non
     several = any(len(cell.runs) > 1 for cell in collection.cells)
     notes = ["± half the 95 % interval of the mean over seeds (Student's t)."] if several else []
     if any(entry.paper is not None for row in rows for entry in row):
-        named = METRICS[metric]
-        note = f"In brackets: the paper's {named}"
+        metric_name = METRICS[metric]
+        note = f"In brackets: the paper's {metric_name}"
         if metric == "balanced_accuracy":
             note += ", which it computes on decisions, not on confidences"
         elif protocol is not None:
@@ -344,16 +346,16 @@ def _entry(cell: Cell | None, metric: str, protocol: str | None) -> TableEntry:
 
 
 def _check(collection: Collection, metric: str, protocol: str | None) -> None:
-    known: dict[str, None] = {}
+    names: dict[str, None] = {}
     for cell in collection.cells:
         for figures in cell.metrics:
             if protocol is None:
-                known |= dict.fromkeys(figures["metrics"])
+                names |= dict.fromkeys(figures["metrics"])
             else:
-                found = figures["ranking"].get(protocol, {})
-                known |= {name: None for name, value in found.items() if not isinstance(value, str | dict)}
-    if protocol is not None and not known:
+                ranking = figures["ranking"].get(protocol, {})
+                names |= {name: None for name, value in ranking.items() if not isinstance(value, str | dict)}
+    if protocol is not None and not names:
         protocols = dict.fromkeys(p for cell in collection.cells for m in cell.metrics for p in m["ranking"])
         raise UnknownNameError("ranking protocol in these runs", protocol, protocols)
-    if metric not in known:
-        raise UnknownNameError("metric in these runs", metric, known)
+    if metric not in names:
+        raise UnknownNameError("metric in these runs", metric, names)

@@ -1,4 +1,4 @@
-"""What pages are made of, as values: plots with their rows, tables, choices, pages, files of data."""
+"""What pages are made of: plots with their rows, tables, menus, pages, data files."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ class Rows:
         return {"fields": list(self.fields), "rows": [list(row) for row in self.rows]}
 
     def packed(self, *names: str) -> dict[str, Any]:
-        """Return plain values for JSON, the texts of these fields once each and their places in the rows."""
-        chosen = [self.fields.index(name) for name in names]
-        words: list[dict[str, int]] = [{} for _ in chosen]
+        """Return plain values for JSON; each text of these fields is written once, and rows hold its index."""
+        columns = [self.fields.index(name) for name in names]
+        words: list[dict[str, int]] = [{} for _ in columns]
         packed = [list(row) for row in self.rows]
         for row in packed:
-            for known, place in zip(words, chosen, strict=True):
-                if row[place] is not None:
-                    row[place] = known.setdefault(row[place], len(known))
-        texts = {name: list(known) for name, known in zip(names, words, strict=True)}
+            for numbers, column in zip(words, columns, strict=True):
+                if row[column] is not None:
+                    row[column] = numbers.setdefault(row[column], len(numbers))
+        texts = {name: list(numbers) for name, numbers in zip(names, words, strict=True)}
         return {"fields": list(self.fields), "rows": packed, "words": texts}
 
 
@@ -59,7 +59,7 @@ class Choice:
     everything
         Also offer all values, as the first choice.
     together
-        Whether the menus of the same field of all plots of the page that say so change together.
+        Whether it changes together with all menus of the page that have the same field and this mark.
     """
 
     field: str
@@ -87,13 +87,13 @@ class Chart:
     spec
         Vega-Lite without `data`: the rows are put in by the page, after the choices.
     rows
-        What is shown; may be empty at first if a picker brings the rows.
+        What is shown; may be empty at first if a picker loads the rows.
     columns
         Heading of each field in the table; fields that are not named here are not in the table.
     choices
         Menus above it.
     packed
-        Fields whose texts are written once, and their places in the rows: for many rows of few names.
+        Fields whose texts are written once, while rows hold their index: for many rows of few names.
     """
 
     name: str
@@ -145,7 +145,7 @@ def columns(kind: str, *titles: str) -> tuple[Column, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table that is there without any script; the script makes it sortable and searchable.
+    """A table that can be read without any script; the script makes it sortable and searchable.
 
     Parameters
     ----------

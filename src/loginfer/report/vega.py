@@ -1,11 +1,11 @@
-"""The parts that plots are made of, as Vega-Lite without data: encodings, colours, axes, marks, heat maps."""
+"""Building blocks of plots, as Vega-Lite without data: encodings, colours, axes, marks, heat maps."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-# Told apart also by people who do not see all colours, on white and on black; repeated after the last one.
+# Colours that colour-blind people can tell apart, on white and on black; repeated after the last one.
 PALETTE = (
     "#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#8c6d31",
     "#6a51a3", "#999999", "#b2182b", "#bcbd22", "#e7298a", "#66a61e", "#a6761d",
@@ -22,8 +22,8 @@ def system_colours(names: Sequence[str], *, field: str = "system", title: str = 
     field, title
         The field that holds the name, and the legend's title.
     """
-    chosen = [PALETTE[place % len(PALETTE)] for place in range(len(names))]
-    return nominal(field, title=title, scale=scale_of(names, chosen))
+    colours = [PALETTE[number % len(PALETTE)] for number in range(len(names))]
+    return nominal(field, title=title, scale=scale_of(names, colours))
 
 
 # -- encodings ----------------------------------------------------------------------------------
@@ -33,7 +33,7 @@ UNIT = {"domain": [0, 1]}
 
 
 def nominal(field: str, **more: Any) -> dict[str, Any]:
-    """Return the encoding of a field of names, with what else is given: a title, a scale, a legend, …."""
+    """Return the encoding of a field of names, with a title, a scale, a legend, …."""
     return {"field": field, "type": "nominal", **more}
 
 
@@ -47,13 +47,13 @@ def quantity(field: str, **more: Any) -> dict[str, Any]:
     return {"field": field, "type": "quantitative", **more}
 
 
-def number_tip(field: str, title: str, shown: str = ",") -> dict[str, Any]:
-    """Return what a tooltip says of a number, in a format of Vega."""
-    return {"field": field, "title": title, "type": "quantitative", "format": shown}
+def number_tip(field: str, title: str, pattern: str = ",") -> dict[str, Any]:
+    """Return the tooltip of a number, in a format of Vega."""
+    return {"field": field, "title": title, "type": "quantitative", "format": pattern}
 
 
 def share_tip(field: str, title: str) -> dict[str, Any]:
-    """Return what a tooltip says of a share: percent with one digit."""
+    """Return the tooltip of a share: percent with one digit."""
     return number_tip(field, title, ".1%")
 
 
@@ -100,7 +100,7 @@ def pick_in_legend(field: str) -> list[dict[str, Any]]:
 
 
 def sized(spec: dict[str, Any], *, height: int | dict[str, int] = 300) -> dict[str, Any]:
-    """Return a plot as wide as its place on the page."""
+    """Return a plot as wide as its container on the page."""
     fitted = {"type": "fit-x", "contains": "padding"}
     return {"width": "container", "height": height, "autosize": fitted, **spec}
 
@@ -108,7 +108,7 @@ def sized(spec: dict[str, Any], *, height: int | dict[str, int] = 300) -> dict[s
 def heat_axes(across: tuple[str, Sequence[str]], down: tuple[str, Sequence[str]]) -> dict[str, Any]:
     """Return the encodings of both sides, each given by its field and all its names in their order.
 
-    All names have a place, also those that the chosen rows do not have: a map keeps its shape.
+    All names have a row or column, also those that the chosen rows do not have: a map keeps its shape.
     """
 
     def side(field: str, names: Sequence[str], axis: Mapping[str, Any]) -> dict[str, Any]:
@@ -129,7 +129,7 @@ def heat_map(
     transforms: Sequence[Mapping[str, Any]],
     tooltip: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """Return the plot.
+    """Return a heat map.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def heat_map(
     dark
         Vega's expression for cells that are dark, whose text is white.
     transforms, tooltip
-        Transforms, and what a cell tells when it is pointed at.
+        Transforms of the rows, and what a cell shows when it is pointed at.
     """
     ink = {"condition": {"test": dark, "value": "#ffffff"}, "value": "#111111"}
     return {

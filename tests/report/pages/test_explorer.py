@@ -15,7 +15,7 @@ from loginfer.report.collection import collect
 from loginfer.report.facts import ReportContext, ReportOptions
 from loginfer.report.pages import explorer
 from loginfer.report.pages import explorer as explorer_data
-from loginfer.report.pages.explorer import even_places, front_coded, slug_of
+from loginfer.report.pages.explorer import even_indices, front_coded, slug_of
 from loginfer.report.site import Renderer
 from loginfer.report.values import DataFile, Page
 
@@ -160,7 +160,7 @@ def test_at_most_so_many_triples_are_taken_evenly(hostile):
     name = hostile.collection.benchmark_names[0]
     index, rows = read(few, name)
     total = index["positives"] + index["negatives"]
-    assert [row.place for row in rows] == even_places(total, 5).tolist()
+    assert [row.place for row in rows] == even_indices(total, 5).tolist()
     assert {row.label for row in rows} == {"0", "1"}
     everything = {row.place: row for row in read(hostile, name)[1]}
     for row in rows:
@@ -170,8 +170,8 @@ def test_at_most_so_many_triples_are_taken_evenly(hostile):
 
 
 @pytest.mark.parametrize(("total", "most"), [(0, 5), (3, 5), (5, 5), (6, 5), (7, 1), (1000, 7), (20_001, 20_000)])
-def test_even_places_lie_far_apart(total, most):
-    found = even_places(total, most)
+def test_even_indices_lie_far_apart(total, most):
+    found = even_indices(total, most)
     assert len(found) == min(total, most)
     gaps = np.diff(found)
     assert (gaps >= 1).all()

@@ -512,12 +512,12 @@ def _results(context: ReportContext, card: Card) -> Grid:
         )
     heads = (*columns("link", "system"), *columns("number", "seeds"), main.column)
     heads += (*columns("share", "paper's AUC", "over best shortcut"), *(figure.column for figure in others))
-    kept = [i for i in range(len(heads)) if i not in (3, 4) or any(row[i] is not None for row in rows)]
+    filled = [i for i in range(len(heads)) if i not in (3, 4) or any(row[i] is not None for row in rows)]
     return Grid(
-        tuple(heads[i] for i in kept),
-        tuple(tuple(row[i] for i in kept) for row in rows),
+        tuple(heads[i] for i in filled),
+        tuple(tuple(row[i] for i in filled) for row in rows),
         "Mean over seeds, in percent. Over best shortcut: the difference of the accuracies."
-        + (" The paper computes its AUC on decisions: it is the balanced accuracy." if 3 in kept else ""),
+        + (" The paper computes its AUC on decisions: it is the balanced accuracy." if 3 in filled else ""),
     )
 
 

@@ -15,8 +15,8 @@ from loginfer.evaluation.runs import Run
 from loginfer.kg.vocabulary import middle, short_names, shortened
 from loginfer.randomness import generator
 from loginfer.report import vega
-from loginfer.report.collection import Cell
-from loginfer.report.facts import Figure, ReportContext, classification_figures, ranking_figures, rounded
+from loginfer.report.collection import Cell, figures_in
+from loginfer.report.facts import ReportContext, classification_figures, ranking_figures, rounded
 from loginfer.report.statistics import (
     Decisions,
     Interval,
@@ -28,7 +28,7 @@ from loginfer.report.statistics import (
 )
 from loginfer.report.values import Chart, Column, Grid, Page, Rows, columns, headings
 
-# So many parts with the largest differences are listed.
+# At most so many rules or relations are listed, those with the largest differences.
 LISTED_PARTS = 20
 
 Part = tuple[Chart, Grid]
@@ -41,40 +41,40 @@ def rule_parts(labels: Labels, diagnoses: Sequence[Mapping[str, Any]]) -> Part |
     Parameters
     ----------
     labels
-        How the two are called.
+        The labels of the two runs.
     diagnoses
         The `diagnosis.json` of each; the rules of one benchmark come in the same order.
     """
     sides = [diagnosis.get("rules") or [] for diagnosis in diagnoses]
     if not sides[0] or len(sides[0]) != len(sides[1]):
         return None
-    rows, told = [], []
+    rows, listed = [], []
     for one, other in zip(*sides, strict=True):
         if one["recall"] is None or other["recall"] is None:
             continue
         rule = shortened(one["rule"])
         rows.append((middle(rule, 160), one["conclusions"], *_pair(one["recall"], other["recall"])))
-        told.append((rule, one["conclusions"], *rows[-1][2:], one["verdict"], other["verdict"]))
+        listed.append((rule, one["conclusions"], *rows[-1][2:], one["verdict"], other["verdict"]))
     if not rows:
         return None
     chart = _chart("rules", "Recall of each rule's conclusions", "recall", ("rule", "conclusions"), labels, rows)
     heads = (*columns("rule", "rule"), *columns("number", "conclusions in test"), *_columns(labels, "recall"))
     heads += columns("text", *(f"verdict, {label}" for label in labels))
-    return chart, Grid(heads, _most(told), "Rules on which the two differ most; recall in percent.")
+    return chart, Grid(heads, _most(listed), "Rules on which the two differ most; recall in percent.")
 
 
-def relation_parts(labels: Labels, broken: Sequence[Mapping[str, Any]]) -> Part | None:
+def relation_parts(labels: Labels, breakdowns: Sequence[Mapping[str, Any]]) -> Part | None:
     """Compare the accuracy on each relation's test triples; None without breakdowns.
 
     Parameters
     ----------
     labels
-        How the two are called.
-    broken
+        The labels of the two runs.
+    breakdowns
         The breakdown of each.
     """
-    sides = [breakdown.get("relations") or {} for breakdown in broken]
-    rows, told = [], []
+    sides = [breakdown.get("relations") or {} for breakdown in breakdowns]
+    rows, listed = [], []
     short = short_names(sides[0], longest=None)
     for name, one in sides[0].items():
         other = sides[1].get(name)
@@ -82,12 +82,12 @@ def relation_parts(labels: Labels, broken: Sequence[Mapping[str, Any]]) -> Part 
             continue
         count = sum(one[key] for key in ("tp", "fp", "tn", "fn"))
         rows.append((middle(short[name], 80), count, *_pair(one["accuracy"], other["accuracy"])))
-        told.append((middle(name, 120), count, *rows[-1][2:]))
+        listed.append((middle(name, 120), count, *rows[-1][2:]))
     if not rows:
         return None
     chart = _chart("relations", "Accuracy on each relation", "accuracy", ("relation", "test triples"), labels, rows)
     heads = (*columns("text", "relation"), *columns("number", "test triples"), *_columns(labels, "accuracy"))
-    return chart, Grid(heads, _most(told), "Relations on which the two differ most; accuracy in percent.")
+    return chart, Grid(heads, _most(listed), "Relations on which the two differ most; accuracy in percent.")
 
 
 def _pair(one: float, other: float) -> tuple[float | None, ...]:
@@ -136,7 +136,7 @@ def _chart(
     )
 
 
-# At most so many test triples are drawn, and so many are listed for each of the two systems.
+# At most so many test triples are in the plot, and so many are listed for each of the two systems.
 POINTS = 2000
 LISTED_TRIPLES = 25
 
@@ -156,15 +156,19 @@ class _Side:
         return self.cell.first
 
     @property
-    def places(self) -> Scores:
+    def scores(self) -> Scores:
+        """float64[|P| + |N|]: the scores of the test triples, positives first."""
+        return np.concatenate([self.decisions.positive, self.decisions.negative])
+
+    @property
+    def relative_ranks(self) -> Scores:
         """float64[|P| + |N|]: the share of the test triples with a lower score; of ties half."""
-        both = np.concatenate([self.decisions.positive, self.decisions.negative])
-        _, rank, ties = np.unique(both, return_inverse=True, return_counts=True)
-        return np.asarray(((np.cumsum(ties) - ties / 2) / max(len(both), 1))[rank])
+        _, rank, ties = np.unique(self.scores, return_inverse=True, return_counts=True)
+        return np.asarray(((np.cumsum(ties) - ties / 2) / max(len(rank), 1))[rank])
 
 
 def compare_pages(context: ReportContext, cell_a: Cell, cell_b: Cell) -> Iterator[Page]:
-    """Make the page that compares two systems on one benchmark; of several seeds the first is taken.
+    """Make the page that compares two systems on one benchmark, with the first of several seeds.
 
     Raises
     ------
@@ -179,7 +183,7 @@ def compare_pages(context: ReportContext, cell_a: Cell, cell_b: Cell) -> Iterato
         raise InputError(f"`{a.run.path}` and `{b.run.path}` do not hold the same test triples")
     names = _names(a.run)
     diagnoses = (a.run.diagnosis() or {}, b.run.diagnosis() or {})
-    broken = tuple((side.cell.metrics[0].get("breakdown") or {}) for side in (a, b))
+    breakdowns = tuple((side.cell.metrics[0].get("breakdown") or {}) for side in (a, b))
     content = {
         "a": a.label,
         "b": b.label,
@@ -188,7 +192,7 @@ def compare_pages(context: ReportContext, cell_a: Cell, cell_b: Cell) -> Iterato
         "test": _test(a, b),
         "scatter": _scatter(a, b, names) if names else None,
         "rules": rule_parts(labels, diagnoses),
-        "relations": relation_parts(labels, broken),
+        "relations": relation_parts(labels, breakdowns),
         "triples": _triple_grid(a, b, names),
     }
     yield Page("index.html", f"{a.label} and {b.label}", "compare.html", content)
@@ -243,42 +247,34 @@ def _settings(run: Run) -> str:
 
 
 def _figure_grid(a: _Side, b: _Side) -> Grid:
-    known: dict[str, tuple[float, Interval]] = decision_differences(a.decisions, b.decisions, a.label, b.label)
+    differences: dict[str, tuple[float, Interval]] = decision_differences(a.decisions, b.decisions, a.label, b.label)
     area = auc_difference(a.decisions, b.decisions, a.label, b.label)
     if area is not None:
-        known["roc_auc"] = area
+        differences["roc_auc"] = area
     rows = []
     for figure in (*classification_figures(), *ranking_figures([a.cell, b.cell])):
-        mine, theirs = (_value(side.cell, figure) for side in (a, b))
-        if mine is None and theirs is None:
+        value_a, value_b = (figures_in(side.cell.metrics[0], figure.protocol).get(figure.metric) for side in (a, b))
+        if value_a is None and value_b is None:
             continue
-        apart = None if mine is None or theirs is None else rounded(mine - theirs)
-        found = known.get(figure.metric) if figure.protocol is None else None
-        rows.append((figure.title, rounded(mine), rounded(theirs), apart, *bounds(found and found[1])))
+        difference = None if value_a is None or value_b is None else rounded(value_a - value_b)
+        interval = differences[figure.metric][1] if figure.protocol is None and figure.metric in differences else None
+        rows.append((figure.title, rounded(value_a), rounded(value_b), difference, *bounds(interval)))
     shares = (a.label, b.label, f"{a.label} minus {b.label}", "interval from", "to")
     return Grid((*columns("text", "metric"), *columns("share", *shares)), tuple(rows), "In percent.")
 
 
-def _value(cell: Cell, figure: Figure) -> float | None:
-    """Return a figure of the first run."""
-    known = cell.metrics[0]
-    part = known["metrics"] if figure.protocol is None else known["ranking"].get(figure.protocol, {})
-    found: float | None = part.get(figure.metric)
-    return found
-
-
 def _test(a: _Side, b: _Side) -> dict[str, Any] | None:
-    """Return what McNemar's test tells; None where one of them decides nothing."""
-    mine, theirs = a.decisions.right, b.decisions.right
-    if mine is None or theirs is None:
+    """Return the counts and the p of McNemar's test; None where one of them has no threshold."""
+    right_a, right_b = a.decisions.right, b.decisions.right
+    if right_a is None or right_b is None:
         return None
-    only_a, only_b = int((mine & ~theirs).sum()), int((theirs & ~mine).sum())
+    only_a, only_b = int((right_a & ~right_b).sum()), int((right_b & ~right_a).sum())
     p = float(mcnemar(only_a, only_b))
     return {
-        "both": int((mine & theirs).sum()),
+        "both": int((right_a & right_b).sum()),
         "only_a": only_a,
         "only_b": only_b,
-        "none": int((~mine & ~theirs).sum()),
+        "none": int((~right_a & ~right_b).sum()),
         "p": "below 0.001" if p < 0.001 else f"{p:.3f}",
     }
 
@@ -288,18 +284,18 @@ def _test(a: _Side, b: _Side) -> dict[str, Any] | None:
 
 def _scatter(a: _Side, b: _Side, names: Sequence[tuple[str, str, str]]) -> Chart:
     count = len(names)
-    chosen: npt.NDArray[np.int64] = np.arange(count)
+    indices: npt.NDArray[np.int64] = np.arange(count)
     if count > POINTS:
         draw = generator(0, "report", "scatter", a.run.benchmark, str(a.run.method))
-        chosen = np.sort(draw.choice(count, POINTS, replace=False))
-    places = (a.places, b.places)
+        indices = np.sort(draw.choice(count, POINTS, replace=False))
+    ranks = (a.relative_ranks, b.relative_ranks)
     right = (a.decisions.right, b.decisions.right)
     rows = []
-    short = short_names((name for place in chosen.tolist() for name in names[place]), longest=None)
-    for place in chosen.tolist():
-        shown = f"({', '.join(middle(short[name], 60) for name in names[place])})"
-        label = LABELS[int(place >= len(a.decisions.positive))]
-        rows.append((shown, label, *(round(float(p[place]), 4) for p in places), _who(right, place, a, b)))
+    short = short_names((name for index in indices.tolist() for name in names[index]), longest=None)
+    for index in indices.tolist():
+        triple = f"({', '.join(middle(short[name], 60) for name in names[index])})"
+        label = LABELS[int(index >= len(a.decisions.positive))]
+        rows.append((triple, label, *(round(float(rank[index]), 4) for rank in ranks), _who(right, index, a, b)))
     sampled = f"A sample of {POINTS:,} of the {count:,} test triples. " if count > POINTS else ""
     return Chart(
         "scores",
@@ -312,11 +308,11 @@ def _scatter(a: _Side, b: _Side, names: Sequence[tuple[str, str, str]]) -> Chart
     )
 
 
-def _who(right: Sequence[npt.NDArray[np.bool_] | None], place: int, a: _Side, b: _Side) -> str | None:
+def _who(right: Sequence[npt.NDArray[np.bool_] | None], index: int, a: _Side, b: _Side) -> str | None:
     if right[0] is None or right[1] is None:
         return None
-    found = [side.label for side, mine in zip((a, b), right, strict=True) if mine is not None and mine[place]]
-    return "both" if len(found) == 2 else found[0] if found else "none"
+    labels = [side.label for side, correct in zip((a, b), right, strict=True) if correct is not None and correct[index]]
+    return "both" if len(labels) == 2 else labels[0] if labels else "none"
 
 
 def _scatter_spec(a: _Side, b: _Side) -> dict[str, Any]:
@@ -346,38 +342,37 @@ def _scatter_spec(a: _Side, b: _Side) -> dict[str, Any]:
         if limit is not None:
             mark = {"type": "rule", "strokeDash": [5, 4], "color": "#888888", "strokeWidth": 1.5}
             # One row of its own: else the line would be drawn once for each triple.
-            place = {channel: {"datum": round(limit, 4)}}
-            layers.append({"data": {"values": [{}]}, "mark": mark, "encoding": place})
+            position = {channel: {"datum": round(limit, 4)}}
+            layers.append({"data": {"values": [{}]}, "mark": mark, "encoding": position})
     return vega.sized({"layer": layers}, height=460)
 
 
 def _limit(side: _Side) -> float | None:
     """Return the share of the test triples below the threshold; None where relations have their own."""
-    known = side.run.thresholds()
-    both = np.concatenate([side.decisions.positive, side.decisions.negative])
-    if known is None or known.get("relations"):
+    thresholds = side.run.thresholds()
+    if thresholds is None or thresholds.get("relations"):
         return None
-    return float((both < known["value"]).mean())
+    return float((side.scores < thresholds["value"]).mean())
 
 
 # -- triples ------------------------------------------------------------------------------------
 
 
 def _triple_grid(a: _Side, b: _Side, names: Sequence[tuple[str, str, str]]) -> Grid | None:
-    """Return triples that exactly one of the two decides rightly, those first whose places differ most."""
-    mine, theirs = a.decisions.right, b.decisions.right
-    if mine is None or theirs is None:
+    """Return triples that exactly one of the two decides rightly, those first whose ranks differ most."""
+    right_a, right_b = a.decisions.right, b.decisions.right
+    if right_a is None or right_b is None:
         return None
-    places = (a.places, b.places)
-    apart = np.abs(places[0] - places[1])
+    ranks = (a.relative_ranks, b.relative_ranks)
+    rank_gap = np.abs(ranks[0] - ranks[1])
     rows = []
-    for side, only in ((a, mine & ~theirs), (b, theirs & ~mine)):
-        found = np.flatnonzero(only)
-        for place in found[np.argsort(-apart[found], kind="stable")][:LISTED_TRIPLES].tolist():
-            label = LABELS[int(place >= len(a.decisions.positive))]
-            subject, relation, object_ = names[place]
-            shown = (middle(name, 60) for name in (subject, short_names([relation], None)[relation], object_))
-            rows.append((side.label, label, *(rounded(float(p[place])) for p in places), *shown))
+    for side, only in ((a, right_a & ~right_b), (b, right_b & ~right_a)):
+        indices = np.flatnonzero(only)
+        for index in indices[np.argsort(-rank_gap[indices], kind="stable")][:LISTED_TRIPLES].tolist():
+            label = LABELS[int(index >= len(a.decisions.positive))]
+            subject, relation, object_ = names[index]
+            short = (middle(name, 60) for name in (subject, short_names([relation], None)[relation], object_))
+            rows.append((side.label, label, *(rounded(float(rank[index])) for rank in ranks), *short))
     heads = columns("text", "right", "label") + columns("share", f"place, {a.label}", f"place, {b.label}")
     heads += columns("text", "subject", "relation", "object")
     return Grid(heads, tuple(rows), search=True) if rows else None

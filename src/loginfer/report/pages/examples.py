@@ -118,10 +118,10 @@ class _Drawing:
 
     def _layout(self) -> tuple[float, dict[str, _Point]]:
         """Return the height, and the centres of the boxes: on a line, a triangle or a circle."""
-        most = max((len(self._between(*pair)) for pair in combinations(self.names, 2)), default=0)
+        most_parallel = max((len(self._between(*pair)) for pair in combinations(self.names, 2)), default=0)
         loops = max(len(self._between(name, name)) for name in self.names) * _LOOP
         labels = max(sum(a.subject == name for a in self.types) for name in self.names) * _ROW
-        bend = max(most - 1, 0) / 2 * _BEND
+        bend = max(most_parallel - 1, 0) / 2 * _BEND
         below = max(bend + 18.0, _BOX / 2 + labels + 10.0)
         left, right, centre = _EDGE, _WIDTH - _EDGE, _WIDTH / 2
         if len(self.names) <= 2:
@@ -289,7 +289,7 @@ def _path(kind: str, line: str, heading: tuple[_Point, float]) -> str:
 
 
 # At most so many positives, and as many negatives.
-MOST = 4
+MAX_EXAMPLES = 4
 _LONGEST = 40  # letters of a name in a heading
 
 
@@ -367,16 +367,16 @@ def _negative_indices(benchmark: Benchmark, method: str) -> list[int]:
     for index, (source, position, rule, kept) in enumerate(zip(*(c.tolist() for c in columns), strict=True)):
         kinds.setdefault((source, position), {}).setdefault((rule, kept), index)
     queues = [_even(list(kinds[kind].values())) for kind in sorted(kinds)]
-    rounds = [queue[turn] for turn in range(MOST) for queue in queues if turn < len(queue)]
-    return sorted(rounds[:MOST])
+    rounds = [queue[turn] for turn in range(MAX_EXAMPLES) for queue in queues if turn < len(queue)]
+    return sorted(rounds[:MAX_EXAMPLES])
 
 
 def _even(items: Iterable[int]) -> list[int]:
-    """Return at most `MOST` items that lie evenly in a list."""
+    """Return at most `MAX_EXAMPLES` items that lie evenly in a list."""
     listed = list(items)
-    if len(listed) <= MOST:
+    if len(listed) <= MAX_EXAMPLES:
         return listed
-    return [listed[round(step * (len(listed) - 1) / (MOST - 1))] for step in range(MOST)]
+    return [listed[round(step * (len(listed) - 1) / (MAX_EXAMPLES - 1))] for step in range(MAX_EXAMPLES)]
 
 
 # -- stories ------------------------------------------------------------------------------------

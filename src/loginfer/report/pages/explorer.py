@@ -1,13 +1,13 @@
-"""The explorer: every test triple with what every system says about it, and why it is true or not.
+"""The explorer: every test triple with the decision of every system, and why it is true or not.
 
-For each benchmark there is an index, and shards with triples, stories and scores. Everything is
-small whole numbers and short lists, since a browser loads it as it is. What a shard means:
+For each benchmark there is an index, and shards with triples, stories and scores. They hold small
+integers and short lists, since a browser loads them as they are. The fields of a shard:
 
-places   where its triples are among P_test and N_test, counted from 0
-names    constants in order, each as what it shares with the one before (in UTF-16 units) and the rest
-s, r, o  places in `names`, in the index's `relations`, in `names`
+places   indices of its triples in P_test followed by N_test, from 0
+names    constants in order, front-coded: how much each shares with the previous one (in UTF-16 units), and the rest
+s, r, o  indices into `names`, into the index's `relations`, into `names`
 label    "1" for a positive, "0" for a negative, one letter a triple
-why      for a positive one list a rule, [rule, witness…], the witness as places in `names`;
+why      for a positive one list a rule, [rule, witness…], the witness as indices into `names`;
          for a negative [source, position, rule, kept]; null where that is not known
 scores, ranks, right
          one entry a system: the scores, how many thousandths of the test triples have a lower one, and "1"
@@ -44,22 +44,22 @@ Ints = npt.NDArray[np.int64]
 # Triples in a shard; fewer where there are many systems, so that a shard stays small.
 SHARD = 2000
 _SCORES = 24_000
-# So many rules of a conclusion are told with their witness; the others are named.
+# At most so many rules of a conclusion come with their witness; the others are only named.
 _WITNESSES = 5
 
 
 @dataclass(frozen=True)
-class _Scored:
-    """What a system said about all test triples."""
+class _ScoredSystem:
+    """The scores and decisions of a system on all test triples, and its entry in the index."""
 
     scores: npt.NDArray[np.float64]
     ranks: Ints
     right: npt.NDArray[np.bool_] | None
-    about: Mapping[str, Any]
+    header: Mapping[str, Any]
 
 
 def slug_of(context: ReportContext, name: str) -> str:
-    """Return what a benchmark is called in addresses."""
+    """Return the name of a benchmark in addresses."""
     return PurePosixPath(context.benchmark_page(name)).stem
 
 
@@ -69,34 +69,34 @@ def explorer_files(context: ReportContext, name: str, label: str) -> Iterator[Da
     Parameters
     ----------
     context
-        What the report works from.
+        What the report is made from.
     name, label
         The report's name for the benchmark, and how to show it.
     """
     cells = context.collection.of_benchmark(name)
-    benchmark = context.benchmark(name)
-    known = cells[0].first.labelled()[0] if benchmark is None else benchmark
-    positive, negative = labelled_triples(known, cells[0].method, "test")
+    from_folder = context.benchmark(name)
+    benchmark = cells[0].first.labelled()[0] if from_folder is None else from_folder
+    positive, negative = labelled_triples(benchmark, cells[0].method, "test")
     triples = np.vstack([positive, negative])
-    relations = known.graph.relations[:]
+    relations = benchmark.graph.relations[:]
     systems = [_scored(context, cell, relations) for cell in cells]
-    why = _Stories(known, cells[0].method)
-    chosen = even_places(len(triples), context.options.explorer)
+    story_index = _StoryIndex(benchmark, cells[0].method)
+    all_indices = even_indices(len(triples), context.options.explorer)
     size = max(1, min(SHARD, _SCORES // max(len(systems), 1)))
     folder = f"data/explorer/{slug_of(context, name)}"
     shards = []
-    for number, start in enumerate(range(0, len(chosen), size)):
-        places = chosen[start : start + size]
+    for number, start in enumerate(range(0, len(all_indices), size)):
+        indices = all_indices[start : start + size]
         path = f"{folder}/{number}.js"
-        shards.append([path, int(places[0]), int(places[-1]), len(places)])
-        yield DataFile(path, _shard(known, triples, len(positive), places, systems, why))
+        shards.append([path, int(indices[0]), int(indices[-1]), len(indices)])
+        yield DataFile(path, _shard(benchmark, triples, len(positive), indices, systems, story_index))
     yield DataFile(
         f"{folder}/index.js",
         {
             "name": label,
             "page": context.benchmark_page(name),
             "own": cells[0].first.benchmark,
-            "folder": benchmark is not None,
+            "folder": from_folder is not None,
             "positives": len(positive),
             "negatives": len(negative),
             "shards": shards,
@@ -104,57 +104,57 @@ def explorer_files(context: ReportContext, name: str, label: str) -> Iterator[Da
             "asked": np.unique(triples[:, 1]).tolist(),
             "sources": list(SOURCES),
             "positions": list(POSITIONS),
-            "rules": [_rule(rule, known.graph.type_predicate or "type") for rule in known.program],
-            "systems": [system.about for system in systems],
+            "rules": [_rule(rule, benchmark.graph.type_predicate or "type") for rule in benchmark.program],
+            "systems": [system.header for system in systems],
         },
     )
 
 
-def even_places(total: int, most: int) -> Ints:
-    """Return at most so many places that lie evenly in a list, the first and the last among them."""
-    if total <= most:
+def even_indices(total: int, limit: int) -> Ints:
+    """Return at most so many indices that are spread evenly over a list, the first and the last among them."""
+    if total <= limit:
         return np.arange(total)
-    if most == 1:
+    if limit == 1:
         return np.zeros(1, dtype=np.int64)
-    return np.arange(most, dtype=np.int64) * (total - 1) // (most - 1)
+    return np.arange(limit, dtype=np.int64) * (total - 1) // (limit - 1)
 
 
 # -- systems ------------------------------------------------------------------------------------
 
 
-def _scored(context: ReportContext, cell: Cell, relations: Sequence[str]) -> _Scored:
-    """Read what a system said, with the smallest seed."""
-    said = decisions_of(cell.first)
-    scores = np.concatenate([said.positive, said.negative])
+def _scored(context: ReportContext, cell: Cell, relations: Sequence[str]) -> _ScoredSystem:
+    """Read the scores and decisions of a system, of the run with the smallest seed."""
+    decisions = decisions_of(cell.first)
+    scores = np.concatenate([decisions.positive, decisions.negative])
     ordered = np.sort(scores)
     middles = np.searchsorted(ordered, scores, "left") + np.searchsorted(ordered, scores, "right")
     ranks = (500 * middles) // max(len(scores), 1)
-    about = {
+    header = {
         "name": cell.system,
         "page": context.system_page(cell.system),
         "seed": cell.first.seed,
         "seeds": len(cell.runs),
         "threshold": _threshold(cell.first.thresholds(), ordered, relations),
     }
-    return _Scored(scores, ranks.astype(np.int64), said.right, about)
+    return _ScoredSystem(scores, ranks.astype(np.int64), decisions.right, header)
 
 
 def _threshold(
-    known: Mapping[str, Any] | None, ordered: npt.NDArray[np.float64], relations: Sequence[str]
+    thresholds: Mapping[str, Any] | None, ordered: npt.NDArray[np.float64], relations: Sequence[str]
 ) -> dict[str, Any] | None:
     """Return a threshold with its rank, and those of relations that have their own."""
-    if known is None:
+    if thresholds is None:
         return None
 
     def ranked(value: float) -> list[float]:
         below = int(np.searchsorted(ordered, value, "left"))
         return [_four_digits(value), 1000 * below // max(len(ordered), 1)]
 
-    own = known.get("relations", {})
-    places = {name: place for place, name in enumerate(relations)}
+    by_relation = thresholds.get("relations", {})
+    indices = {name: index for index, name in enumerate(relations)}
     return {
-        "all": ranked(float(known["value"])),
-        "own": {str(places[r]): ranked(float(value)) for r, value in own.items() if r in places},
+        "all": ranked(float(thresholds["value"])),
+        "own": {str(indices[r]): ranked(float(value)) for r, value in by_relation.items() if r in indices},
     }
 
 
@@ -166,11 +166,11 @@ def _four_digits(value: float) -> float:
 
 
 def _rule(rule: Rule, type_predicate: str) -> dict[str, Any]:
-    """Return a rule's texts, and its atoms with variables as places in a witness."""
-    places: dict[Term, int] = {variable: place for place, variable in enumerate(rule.variables)}
+    """Return a rule's texts, and its atoms with variables as indices into a witness."""
+    numbers: dict[Term, int] = {variable: number for number, variable in enumerate(rule.variables)}
     atoms = []
     for atom in rule.atoms:
-        subject, object_ = (places.get(term, getattr(term, "name", "")) for term in atom.terms)
+        subject, object_ = (numbers.get(term, getattr(term, "name", "")) for term in atom.terms)
         atoms.append([subject, type_predicate if atom.is_type else str(atom.relation), object_])
     return {
         "parts": [str(part) for part in rule.body],
@@ -180,81 +180,86 @@ def _rule(rule: Rule, type_predicate: str) -> dict[str, Any]:
     }
 
 
-class _Stories:
-    """Why triples are where they are, for all test triples at once."""
+class _StoryIndex:
+    """Derivations of P_test and origins of N_test, prepared for all test triples at once."""
 
     def __init__(self, benchmark: Benchmark, method: str | None) -> None:
         self._values: npt.NDArray[np.int32] = np.zeros(0, dtype=np.int32)
         self._pairs: list[tuple[int, int, int]] = []  # rule, and where its witness begins and ends
-        self._positives = len(benchmark.positives.test)
-        self._first: Ints = np.zeros(self._positives + 1, dtype=np.int64)
+        positives = len(benchmark.positives.test)
+        self._first: Ints = np.zeros(positives + 1, dtype=np.int64)  # where the pairs of each positive begin
         provenance = benchmark.provenance
         if provenance is not None:
             keys = benchmark.graph.keys
             pairs = np.flatnonzero(provenance.split[provenance.conclusion] == 2)
             conclusions = keys.pack(provenance.triples[provenance.conclusion[pairs]])
             # Both are in order.
-            places = np.searchsorted(keys.pack(benchmark.positives.test), conclusions)
-            self._first = np.searchsorted(places, np.arange(self._positives + 1))
+            rows = np.searchsorted(keys.pack(benchmark.positives.test), conclusions)
+            self._first = np.searchsorted(rows, np.arange(positives + 1))
             columns = (provenance.rule[pairs], provenance.offsets[pairs], provenance.offsets[pairs + 1])
             self._pairs = list(zip(*(column.tolist() for column in columns), strict=True))
             self._values = provenance.values
         self._origins: list[tuple[int, ...]] = []
         origins = None if method is None else benchmark.negatives[method].origins.get("test")
         if origins is not None:
-            named = (origins.source, origins.position, origins.rule, origins.kept)
-            self._origins = list(zip(*(column.tolist() for column in named), strict=True))
+            fields = (origins.source, origins.position, origins.rule, origins.kept)
+            self._origins = list(zip(*(column.tolist() for column in fields), strict=True))
 
-    def derivations(self, place: int) -> list[tuple[int, list[int]]]:
+    def derivations(self, row: int) -> list[tuple[int, list[int]]]:
         """Return the rules that derive a triple of P_test, each with its witness."""
-        found = self._pairs[self._first[place] : self._first[place + 1]]
+        pairs = self._pairs[self._first[row] : self._first[row + 1]]
         return [
             (rule, self._values[start:stop].tolist() if number < _WITNESSES else [])
-            for number, (rule, start, stop) in enumerate(found)
+            for number, (rule, start, stop) in enumerate(pairs)
         ]
 
-    def origin(self, place: int) -> list[int] | None:
+    def origin(self, row: int) -> list[int] | None:
         """Return where a triple of N_test came from: source, position, rule, kept parts."""
-        return list(self._origins[place]) if self._origins else None
+        return list(self._origins[row]) if self._origins else None
 
 
 # -- shards -------------------------------------------------------------------------------------
 
 
 def _shard(
-    benchmark: Benchmark, triples: Triples, positives: int, places: Ints, systems: Sequence[_Scored], stories: _Stories
+    benchmark: Benchmark,
+    triples: Triples,
+    positives: int,
+    indices: Ints,
+    systems: Sequence[_ScoredSystem],
+    story_index: _StoryIndex,
 ) -> dict[str, Any]:
-    """Return some triples with all that is known about them."""
-    rows = triples[places]
-    told: list[Any] = [
-        stories.derivations(place) if place < positives else stories.origin(place - positives)
-        for place in places.tolist()
+    """Return the triples at these indices with their stories, scores and decisions."""
+    rows = triples[indices]
+    stories: list[Any] = [
+        story_index.derivations(index) if index < positives else story_index.origin(index - positives)
+        for index in indices.tolist()
     ]
-    is_positive = places < positives
+    is_positive = indices < positives
     witnesses = [
         value
-        for story, yes in zip(told, is_positive.tolist(), strict=True)
-        if yes
+        for story, positive in zip(stories, is_positive.tolist(), strict=True)
+        if positive
         for _, values in story
         for value in values
     ]
-    used = np.unique(np.concatenate([rows[:, 0], rows[:, 2], np.array(witnesses, dtype=rows.dtype)]))
-    local = {entity: place for place, entity in enumerate(used.tolist())}
+    constants = np.unique(np.concatenate([rows[:, 0], rows[:, 2], np.array(witnesses, dtype=rows.dtype)]))
+    numbers = {entity: index for index, entity in enumerate(constants.tolist())}
     why = [
-        ([[rule, *(local[v] for v in values)] for rule, values in story] or None) if yes else story
-        for story, yes in zip(told, is_positive.tolist(), strict=True)
+        ([[rule, *(numbers[v] for v in values)] for rule, values in story] or None) if positive else story
+        for story, positive in zip(stories, is_positive.tolist(), strict=True)
     ]
     return {
-        "places": places.tolist(),
-        "names": front_coded(benchmark.graph.entities.names(used)),
-        "s": np.searchsorted(used, rows[:, 0]).tolist(),
+        "places": indices.tolist(),
+        "names": front_coded(benchmark.graph.entities.names(constants)),
+        "s": np.searchsorted(constants, rows[:, 0]).tolist(),
         "r": rows[:, 1].tolist(),
-        "o": np.searchsorted(used, rows[:, 2]).tolist(),
+        "o": np.searchsorted(constants, rows[:, 2]).tolist(),
         "label": _letters(is_positive),
         "why": why,
-        "scores": [[_four_digits(v) for v in system.scores[places].tolist()] for system in systems],
-        "ranks": [system.ranks[places].tolist() for system in systems],
-        "right": ["?" * len(places) if s.right is None else _letters(s.right[places]) for s in systems],
+        "scores": [[_four_digits(v) for v in system.scores[indices].tolist()] for system in systems],
+        "ranks": [system.ranks[indices].tolist() for system in systems],
+        "right": ["?" * len(indices) if s.right is None else _letters(s.right[indices]) for s in systems],
     }
 
 
@@ -263,22 +268,22 @@ def _letters(mask: npt.NDArray[np.bool_]) -> str:
 
 
 def front_coded(names: Sequence[str]) -> list[int | str]:
-    """Return names in turn as how much each shares with the one before, in UTF-16 units, and the rest."""
-    found: list[int | str] = []
-    before = ""
+    """Return for each name in turn how much it shares with the previous one, in UTF-16 units, and the rest."""
+    coded: list[int | str] = []
+    previous = ""
     for name in names:
         shared = 0
-        for one, other in zip(before, name, strict=False):
-            if one != other:
+        for previous_letter, letter in zip(previous, name, strict=False):
+            if previous_letter != letter:
                 break
             shared += 1
-        found += [len(name[:shared].encode("utf-16-le")) // 2, name[shared:]]
-        before = name
-    return found
+        coded += [len(name[:shared].encode("utf-16-le")) // 2, name[shared:]]
+        previous = name
+    return coded
 
 
 def pages(context: ReportContext) -> Iterator[Page | DataFile]:
-    """Yield the files of each benchmark and the page that shows them; nothing if no triples are wanted."""
+    """Yield the files of each benchmark and the page that shows them; nothing if the explorer is off."""
     if context.options.explorer <= 0:
         return
     names = context.collection.benchmark_names

@@ -1,4 +1,4 @@
-"""The impact of negatives: the same positives against negatives that are harder and harder."""
+"""The page about the impact of negatives: the same positives against harder and harder negatives."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _MAIN = Figure("balanced_accuracy", metric_title("balanced_accuracy"))
 def pages(context: ReportContext) -> Iterator[Page]:
     """Make the page."""
     groups, notes = grouped(context.collection)
-    shown = {group: methods for group, methods in groups.items() if len(methods) > 1}
+    compared = {group: methods for group, methods in groups.items() if len(methods) > 1}
     content = {
-        "chart_": _chart(context.collection, shown) if shown else None,
-        "table": _grid(shown, context.collection.systems) if shown else None,
+        "chart_": _chart(context.collection, compared) if compared else None,
+        "table": _grid(compared, context.collection.systems) if compared else None,
         "single": [(group, next(iter(methods))) for group, methods in groups.items() if len(methods) == 1],
         "command": _command(groups),
         "notes": notes,
@@ -32,7 +32,7 @@ def pages(context: ReportContext) -> Iterator[Page]:
 
 
 def _command(groups: Groups) -> str:
-    """Return a command that would bring a second method for the first benchmark of the report."""
+    """Return a command that builds a benchmark of the report with another method."""
     suite = {entry.name for entry in entries()}
     for group, methods in groups.items():
         for method in method_phrases():
@@ -52,27 +52,27 @@ def _chart(collection: Collection, groups: Groups) -> Chart:
     rows: list[tuple[Any, ...]] = []
     for group, methods in groups.items():
         for figure in figures:
-            rows += _ours(group, figure, methods)
-            rows += _papers(group, figure, methods)
-    used = {row[1] for row in rows}
-    methods_there = sorted({row[4] for row in rows}, key=method_order)
+            rows += _our_rows(group, figure, methods)
+            rows += _paper_rows(group, figure, methods)
+    metrics = {row[1] for row in rows}
+    methods_present = sorted({row[4] for row in rows}, key=method_order)
     return Chart(
         "negatives",
         "From replaced constants to query-guided negatives",
-        _spec(collection.systems, methods_there),
+        _spec(collection.systems, methods_present),
         Rows.of(_FIELDS, rows),
         dict(zip(_FIELDS, ("benchmark", "metric", "system", "source", "negatives", "value", "seeds"), strict=True)),
         "The methods stand in the paper's order. Choose systems in the legend (several with the "
         "shift key). Dashed lines are the paper's, where it has them.",
         (
             Choice.among("group", groups, "benchmark"),
-            Choice("metric", "metric", tuple((f.key, f.title) for f in figures if f.key in used)),
+            Choice("metric", "metric", tuple((f.key, f.title) for f in figures if f.key in metrics)),
         ),
         packed=("group", "metric", "system", "source", "method"),
     )
 
 
-def _ours(group: str, figure: Figure, methods: Mapping[str, Mapping[str, Cell]]) -> list[tuple[Any, ...]]:
+def _our_rows(group: str, figure: Figure, methods: Mapping[str, Mapping[str, Cell]]) -> list[tuple[Any, ...]]:
     return [
         (group, figure.key, system, "ours", method, rounded(value), len(cell.runs))
         for method, cells in methods.items()
@@ -81,22 +81,22 @@ def _ours(group: str, figure: Figure, methods: Mapping[str, Mapping[str, Cell]])
     ]
 
 
-def _papers(group: str, figure: Figure, methods: Mapping[str, Mapping[str, Cell]]) -> list[tuple[Any, ...]]:
-    """Return the paper's values for the systems that we have here, also for methods that we have not."""
+def _paper_rows(group: str, figure: Figure, methods: Mapping[str, Mapping[str, Cell]]) -> list[tuple[Any, ...]]:
+    """Return the paper's values for the systems of this report, also for methods that the report does not have."""
     if figure.protocol not in (None, "filtered"):
         return []
-    labels: dict[str, str] = {}  # one line for a system, whatever settings we have it with
+    labels: dict[str, str] = {}  # one line for a system, even if the report has it with several settings
     for cells in methods.values():
         for system, cell in cells.items():
             labels.setdefault(cell.name, system)
-    known = [
+    rows = [
         (group, figure.key, label, "paper", method, value, None)
         for name, label in labels.items()
         for method in method_phrases()
         if (value := paper_value(name, f"LogInfer-{group}-{method}", figure.metric)) is not None
     ]
-    several = {row[2] for row in known if sum(other[2] == row[2] for other in known) > 1}
-    return [row for row in known if row[2] in several]  # a line needs two ends
+    several = {row[2] for row in rows if sum(other[2] == row[2] for other in rows) > 1}
+    return [row for row in rows if row[2] in several]  # a line needs two ends
 
 
 def _spec(systems: Sequence[str], methods: Sequence[str]) -> dict[str, Any]:
@@ -133,16 +133,18 @@ def _spec(systems: Sequence[str], methods: Sequence[str]) -> dict[str, Any]:
 
 def _grid(groups: Groups, systems: Sequence[str]) -> Grid:
     """Return balanced accuracy by method, ours and the paper's."""
-    there = {method for methods in groups.values() for method in methods}
-    methods = sorted(there, key=method_order)
+    present = {method for methods in groups.values() for method in methods}
+    methods = sorted(present, key=method_order)
     lines = list(_lines(groups, systems))
-    printed = [m for m in method_phrases() if any(_paper(group, cells, m) is not None for group, cells in lines)]
+    paper_methods = [
+        m for m in method_phrases() if any(_paper_value(group, cells, m) is not None for group, cells in lines)
+    ]
     heads = columns("text", "benchmark", "system")
-    heads += columns("share", *methods, *(f"{method}, paper" for method in printed))
+    heads += columns("share", *methods, *(f"{method}, paper" for method in paper_methods))
     rows = []
     for group, cells in lines:
         values = [rounded(cells[m].mean(_MAIN.metric)) if m in cells else None for m in methods]
-        paper = [_paper(group, cells, method) for method in printed]
+        paper = [_paper_value(group, cells, method) for method in paper_methods]
         rows.append((group, next(iter(cells.values())).system, *values, *paper))
     return Grid(heads, tuple(rows), "Balanced accuracy in percent, by method for negatives.", True)
 
@@ -151,10 +153,10 @@ def _lines(groups: Groups, systems: Sequence[str]) -> Iterator[tuple[str, dict[s
     """Yield for each benchmark and system its cells by method."""
     for group, methods in groups.items():
         for system in systems:
-            found = {method: cells[system] for method, cells in methods.items() if system in cells}
-            if found:
-                yield group, found
+            by_method = {method: cells[system] for method, cells in methods.items() if system in cells}
+            if by_method:
+                yield group, by_method
 
 
-def _paper(group: str, cells: Mapping[str, Cell], method: str) -> float | None:
+def _paper_value(group: str, cells: Mapping[str, Cell], method: str) -> float | None:
     return paper_value(next(iter(cells.values())).name, f"LogInfer-{group}-{method}", _MAIN.metric)

@@ -24,13 +24,13 @@ from loginfer.report.values import Chart, Choice, DataFile, Grid, Page, Picker, 
 
 MAIN = "balanced_accuracy"
 
-# It knows the rules, so that nobody asks whether it is better.
+# The oracle knows the rules, so that it is not compared with the others.
 _REFERENCE = "oracle"
 
 
 @dataclass(frozen=True, slots=True)
 class _Statistics:
-    """What was found out about one benchmark."""
+    """Statistics of one benchmark: intervals by system and metric, pairs of systems, number of test triples."""
 
     intervals: Mapping[str, Mapping[str, Interval]]
     pairs: Sequence[Pair]
@@ -40,25 +40,25 @@ class _Statistics:
 def pages(context: ReportContext) -> Iterator[Page | DataFile]:
     """Make the overview, and a file with the pairs of systems for each benchmark."""
     collection = context.collection
-    known: dict[str, _Statistics] = {}
+    statistics: dict[str, _Statistics] = {}
     for benchmark in collection.benchmark_names:
         context.tell(f"significance on {benchmark}")
-        known[benchmark] = (
-            _Statistics({}, (), 0) if collection.light else _look(collection.of_benchmark(benchmark), benchmark)
+        statistics[benchmark] = (
+            _Statistics({}, (), 0) if collection.light else _statistics(collection.of_benchmark(benchmark), benchmark)
         )
     labels = benchmark_labels(collection.benchmark_names)
-    compared = [name for name in collection.benchmark_names if known[name].pairs]
+    compared = [name for name in collection.benchmark_names if statistics[name].pairs]
     for benchmark in compared:
-        pairs = _pair_rows(known[benchmark].pairs).as_dict()
+        pairs = _pair_rows(statistics[benchmark].pairs).as_dict()
         yield DataFile(context.data_file("pairs", benchmark), {"charts": {"pairs": pairs}})
-    rows = _rows(collection, known, labels)
+    rows = _rows(collection, statistics, labels)
     content = {
         "facts": _facts(collection),
         "figures": _heat_map(collection, labels, rows),
         "deltas": _delta_map(collection, labels, rows),
         "values": _value_grid(context, labels),
         "systems": [] if collection.light else [(name, context.system_page(name)) for name in collection.systems],
-        "best": _best_grid(context, known, labels),
+        "best": _best_grid(context, statistics, labels),
         "pairs": _pair_map(collection) if compared else None,
         "picker": Picker("benchmark", tuple((labels[b], context.data_file("pairs", b)) for b in compared)),
         "notes": collection.notes,
@@ -68,16 +68,16 @@ def pages(context: ReportContext) -> Iterator[Page | DataFile]:
     yield Page("index.html", "Overview", "overview.html", content, "overview")
 
 
-def _look(cells: Sequence[Cell], benchmark: str) -> _Statistics:
+def _statistics(cells: Sequence[Cell], benchmark: str) -> _Statistics:
     """Read the first run of each cell once: for intervals over triples, and for the pairs."""
-    said: dict[str, Decisions] = {}
+    decisions: dict[str, Decisions] = {}
     intervals = {}
     for cell in cells:
-        said[cell.system] = decisions_of(cell.first)
+        decisions[cell.system] = decisions_of(cell.first)
         if len(cell.runs) == 1:
-            intervals[cell.system] = triple_intervals(said[cell.system], cell.system, benchmark)
-    compared = {cell.system: said[cell.system] for cell in cells if cell.name != _REFERENCE}
-    first = next(iter(said.values()))
+            intervals[cell.system] = triple_intervals(decisions[cell.system], cell.system, benchmark)
+    compared = {cell.system: decisions[cell.system] for cell in cells if cell.name != _REFERENCE}
+    first = next(iter(decisions.values()))
     return _Statistics(intervals, pairs_of(compared, benchmark), len(first.positive) + len(first.negative))
 
 
@@ -94,21 +94,21 @@ _FIELDS = (
 )  # fmt: skip
 
 
-def _rows(collection: Collection, known: Mapping[str, _Statistics], labels: Mapping[str, str]) -> Rows:
-    found = []
+def _rows(collection: Collection, statistics: Mapping[str, _Statistics], labels: Mapping[str, str]) -> Rows:
+    rows = []
     for figure in figures_of(collection):
         for cell in collection.cells:
             value = cell.mean(figure.metric, figure.protocol)
             if value is not None:
-                interval = _interval(cell, figure, known[cell.benchmark])
-                found.append(_row(cell, figure, value, interval, labels[cell.benchmark]))
-    return Rows.of(_FIELDS, found)
+                interval = _interval(cell, figure, statistics[cell.benchmark])
+                rows.append(_row(cell, figure, value, interval, labels[cell.benchmark]))
+    return Rows.of(_FIELDS, rows)
 
 
-def _interval(cell: Cell, figure: Figure, known: _Statistics) -> Interval | None:
+def _interval(cell: Cell, figure: Figure, statistics: _Statistics) -> Interval | None:
     if len(cell.runs) > 1:
         return seed_interval(cell, figure.metric, figure.protocol)
-    return known.intervals.get(cell.system, {}).get(figure.metric) if figure.protocol is None else None
+    return statistics.intervals.get(cell.system, {}).get(figure.metric) if figure.protocol is None else None
 
 
 def _row(cell: Cell, figure: Figure, value: float, interval: Interval | None, label: str) -> tuple[Any, ...]:
@@ -168,7 +168,7 @@ def _heat_map(collection: Collection, labels: Mapping[str, str], rows: Rows) -> 
 
 
 def _red_to_blue(field: str, most: float) -> dict[str, Any]:
-    """Return the colours of differences, the strongest from so large ones on."""
+    """Return the colours of differences; those of at least `most` have the strongest."""
     scale = {"domain": [-most, most], "domainMid": 0, "scheme": "redblue", "clamp": True}
     return vega.quantity(field, title=None, scale=scale, legend={"format": "+.0%", "gradientLength": 160})
 
@@ -176,21 +176,21 @@ def _red_to_blue(field: str, most: float) -> dict[str, Any]:
 def _delta_map(collection: Collection, labels: Mapping[str, str], rows: Rows) -> Chart | None:
     """Return ours minus the paper's; None if the paper has none of the cells."""
     delta, metric = _FIELDS.index("delta"), _FIELDS.index("metric")
-    both = [row for row in rows.rows if row[delta] is not None]
-    there = {row[metric] for row in both}
-    figures = [figure for figure in figures_of(collection) if figure.key in there]
+    compared = [row for row in rows.rows if row[delta] is not None]
+    metrics = {row[metric] for row in compared}
+    figures = [figure for figure in figures_of(collection) if figure.key in metrics]
     if not figures:
         return None
-    systems = [s for s in collection.systems if any(row[0] == s for row in both)]
-    shown = [label for label in labels.values() if any(row[1] == label for row in both)]
-    axes = vega.heat_axes(("system", systems), ("benchmark", shown))
+    systems = [s for s in collection.systems if any(row[0] == s for row in compared)]
+    names = [label for label in labels.values() if any(row[1] == label for row in compared)]
+    axes = vega.heat_axes(("system", systems), ("benchmark", names))
     colour = _red_to_blue("delta", 0.3)
     titles = {"balanced_accuracy": "balanced accuracy (its AUC)"}
     return Chart(
         "deltas",
         "Ours minus the paper's",
         vega.heat_map(axes, colour, "apart", "abs(datum.delta) > 0.2", transforms=_TEXTS, tooltip=_TOOLTIP),
-        Rows(_FIELDS, tuple(both)),
+        Rows(_FIELDS, tuple(compared)),
         _COLUMNS,
         "In percentage points; blue where ours is higher, red where it is lower. The paper's AUC is computed "
         "on hard decisions, so it is held against balanced accuracy; its MRR against the filtered protocol.",
@@ -213,27 +213,27 @@ def _value_grid(context: ReportContext, labels: Mapping[str, str]) -> Grid:
     return Grid(heads, tuple(rows), "Balanced accuracy in percent, the mean over the seeds.")
 
 
-def _best_grid(context: ReportContext, known: Mapping[str, _Statistics], labels: Mapping[str, str]) -> Grid | None:
-    """Return for each benchmark the best system, and those that cannot be told from it."""
+def _best_grid(context: ReportContext, statistics: Mapping[str, _Statistics], labels: Mapping[str, str]) -> Grid | None:
+    """Return for each benchmark the best system, and those that are not significantly different from it."""
     rows = []
-    for benchmark, found in known.items():
+    for benchmark, on_benchmark in statistics.items():
         cells = [c for c in context.collection.of_benchmark(benchmark) if c.name != _REFERENCE]
         ranked = [(value, cell) for cell in cells if (value := cell.mean(MAIN)) is not None]
-        if not ranked or not found.pairs:
+        if not ranked or not on_benchmark.pairs:
             continue
         value, best = max(ranked, key=lambda pair: pair[0])
         link = (best.system, context.system_page(best.system))
         page = (labels[benchmark], context.benchmark_page(benchmark))
-        alike = _alike(best.system, found.pairs)
-        rows.append((page, link, rounded(value), ", ".join(alike) or "none", len(ranked), found.triples))
+        tied = _tied(best.system, on_benchmark.pairs)
+        rows.append((page, link, rounded(value), ", ".join(tied) or "none", len(ranked), on_benchmark.triples))
     heads = columns("link", "benchmark", "best system") + columns("share", "balanced accuracy")
     heads += columns("text", "not significantly different from it") + columns("number", "systems", "test triples")
     return Grid(heads, tuple(rows)) if rows else None
 
 
-def _alike(system: str, pairs: Sequence[Pair]) -> list[str]:
-    mine = [pair for pair in pairs if system in (pair.first, pair.second) and not pair.significant]
-    return [pair.second if pair.first == system else pair.first for pair in mine]
+def _tied(system: str, pairs: Sequence[Pair]) -> list[str]:
+    ties = [pair for pair in pairs if system in (pair.first, pair.second) and not pair.significant]
+    return [pair.second if pair.first == system else pair.first for pair in ties]
 
 
 # -- pairs --------------------------------------------------------------------------------------

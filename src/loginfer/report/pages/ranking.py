@@ -1,4 +1,4 @@
-"""Ranking: how far the tie rule decides about a figure, and how many competitors there are at all."""
+"""The page about ranking: how much figures depend on the tie rule, and how many competitors there are."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def pages(context: ReportContext) -> Iterator[Page | DataFile]:
         }
         yield DataFile(path, {"charts": charts})
         options.append((labels[benchmark], path))
-    content: dict[str, Any] = {"some": bool(options)}
+    content: dict[str, Any] = {"has_ranks": bool(options)}
     if options:
         content |= {
             "picker": Picker("benchmark", tuple(options)),
@@ -71,21 +71,21 @@ def pages(context: ReportContext) -> Iterator[Page | DataFile]:
 
 
 def _range_rows(cells: Sequence[Cell], protocols: Sequence[str]) -> list[tuple[Any, ...]]:
-    found: list[tuple[Any, ...]] = []
+    rows: list[tuple[Any, ...]] = []
     for protocol in protocols:
         for metric, title in shown_metrics("ranking").items():
             for cell in cells:
                 values = [_tied_mean(cell, protocol, tie, metric) for tie in TIES]
                 if values[0] is not None:
                     paper = paper_figure(cell, Figure(metric, title, protocol))
-                    found.append((protocol, metric, cell.system, *map(rounded, values), rounded(paper), len(cell.runs)))
-    return found
+                    rows.append((protocol, metric, cell.system, *map(rounded, values), rounded(paper), len(cell.runs)))
+    return rows
 
 
 def _tied_mean(cell: Cell, protocol: str, tie: str, metric: str) -> float | None:
     """Return the mean over the seeds by one tie rule."""
-    known = [run["ranking"][protocol]["ties"][tie].get(metric) for run in cell.metrics if protocol in run["ranking"]]
-    return mean_of_known(known)
+    values = [run["ranking"][protocol]["ties"][tie].get(metric) for run in cell.metrics if protocol in run["ranking"]]
+    return mean_of_known(values)
 
 
 def _range_chart(systems: Sequence[str], protocols: Sequence[str]) -> Chart:
@@ -137,14 +137,14 @@ def _range_chart(systems: Sequence[str], protocols: Sequence[str]) -> Chart:
 
 
 def _competitors(cells: Sequence[Cell], protocols: Sequence[str]) -> Iterator[tuple[str, str, npt.NDArray[np.int64]]]:
-    """Yield how many competitors each test triple has; the benchmark decides that, so one run tells it."""
-    left = set(protocols)
+    """Yield how many competitors each test triple has; one run is enough, since the benchmark decides that."""
+    remaining = set(protocols)
     for cell in cells:
-        there = left & set(cell.metrics[0]["ranking"])
-        if there:
-            left -= there
+        present = remaining & set(cell.metrics[0]["ranking"])
+        if present:
+            remaining -= present
             for ranks in cell.first.ranks():
-                if ranks.protocol in there and len(ranks.competitors):
+                if ranks.protocol in present and len(ranks.competitors):
                     yield ranks.protocol, ranks.position, ranks.competitors
 
 
@@ -165,8 +165,8 @@ def _bin_names() -> list[str]:
 def _bin_rows(
     protocol: str, position: str, competitors: npt.NDArray[np.int64]
 ) -> list[tuple[str, str, str, float, int]]:
-    place = np.searchsorted(_BINS, competitors, side="right") - 1
-    counts = np.bincount(place, minlength=len(_BINS)).tolist()
+    bins = np.searchsorted(_BINS, competitors, side="right") - 1
+    counts = np.bincount(bins, minlength=len(_BINS)).tolist()
     return [
         (position, protocol, name, round(count / len(competitors), 5), count)
         for name, count in zip(_bin_names(), counts, strict=True)
@@ -212,16 +212,16 @@ def _grid(counted: Sequence[tuple[Any, ...]]) -> Grid:
 
 
 def _given(counted: Sequence[tuple[Any, ...]]) -> dict[str, Any] | None:
-    """Return what the protocol `given` comes to over all benchmarks and positions; None without it."""
-    mine = [row for row in counted if row[1] == "given"]
-    if not mine:
+    """Return the competitors under the protocol `given`, over all benchmarks and positions; None without it."""
+    given_rows = [row for row in counted if row[1] == "given"]
+    if not given_rows:
         return None
-    ranks = sum(row[3] for row in mine)
-    alone = sum(row[3] * row[6] for row in mine) / ranks
-    order = {position: [row for row in mine if row[2] == position] for position in POSITIONS}
+    ranks = sum(row[3] for row in given_rows)
+    alone = sum(row[3] * row[6] for row in given_rows) / ranks
+    by_position = {position: [row for row in given_rows if row[2] == position] for position in POSITIONS}
     means = [
         (position, sum(row[3] * row[4] for row in rows) / sum(row[3] for row in rows))
-        for position, rows in order.items()
+        for position, rows in by_position.items()
         if rows
     ]
     return {"alone": alone, "means": means}

@@ -1,4 +1,4 @@
-"""The systems' pages: which there are, and of each the curves, scores, learning, time and memory."""
+"""The pages about systems: a list of all, and for each its curves, scores, learning, time and memory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from loginfer.report.values import Chart, Choice, DataFile, Grid, Page, Picker, 
 
 _MB = 1_000_000
 _THRESHOLD = "#b2182b"  # the colour of its mark
-# What a diagnosis quotes.
+# A rule that a diagnosis quotes.
 _RULE = re.compile(r"`([^`]*)`")
 
 
@@ -49,9 +49,9 @@ def pages(context: ReportContext) -> Iterator[Page | DataFile]:
 def _cell_data(context: ReportContext, cell: Cell) -> dict[str, Any]:
     run = cell.first
     scores = scores_of_test(run)
-    threshold, told = threshold_of(run)
+    threshold, threshold_text = threshold_of(run)
     roc, precision_recall = curve_rows(scores, cell.metrics[0]["metrics"])
-    histogram, axis = histogram_rows(scores, benchmark_facts(context, cell.benchmark).kinds, threshold)
+    histogram, axis_text = histogram_rows(scores, benchmark_facts(context, cell.benchmark).kinds, threshold)
     learning = learning_rows(cell.runs)
     diagnosis = run.diagnosis() or {}
     verdicts = diagnosis.get("verdicts", {})
@@ -70,29 +70,29 @@ def _cell_data(context: ReportContext, cell: Cell) -> dict[str, Any]:
             ).as_dict(),
         },
         "texts": {
-            "chosen": _chosen(cell),
-            "scores": f"{axis} {told}",
+            "chosen": _benchmark_text(cell),
+            "scores": f"{axis_text} {threshold_text}",
             "learning": no_curve,
             "diagnosis": _sentences(diagnosis.get("summary") or ["this run has no diagnosis"]),
         },
     }
 
 
-def _chosen(cell: Cell) -> str:
-    sizes = [f"{name} {100 * value:.1f} %" for name, value in _headline(cell)]
+def _benchmark_text(cell: Cell) -> str:
+    figures = [f"{name} {100 * value:.1f} %" for name, value in _headline(cell)]
     seeds = "" if len(cell.runs) == 1 else f"; curves and scores are those of seed {cell.first.seed}"
-    return f"{cell.benchmark}: {', '.join(sizes) or 'no figures'}{seeds}."
+    return f"{cell.benchmark}: {', '.join(figures) or 'no figures'}{seeds}."
 
 
 def _headline(cell: Cell) -> list[tuple[str, float]]:
-    known = cell.metrics[0]["metrics"]
+    metrics = cell.metrics[0]["metrics"]
     names = ("balanced_accuracy", "roc_auc", "average_precision")
-    return [(metric_title(name), known[name]) for name in names if known.get(name) is not None]
+    return [(metric_title(name), metrics[name]) for name in names if metrics.get(name) is not None]
 
 
 def _sentences(parts: Sequence[str]) -> str:
     """Return the sentences of a diagnosis, one a line, with short names in its rules."""
-    shortened = [_RULE.sub(lambda found: f"`{rule_label(found[1])}`", part) for part in parts]
+    shortened = [_RULE.sub(lambda match: f"`{rule_label(match[1])}`", part) for part in parts]
     return "\n".join(f"{part[:1].upper()}{part[1:]}." for part in shortened)
 
 
@@ -101,7 +101,7 @@ def _sentences(parts: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a cell took: the mean over its seeds, of memory the most; None if nobody wrote it down."""
+    """What the runs of a cell took: mean time over the seeds, and the most memory; None if not recorded."""
 
     seconds: float | None
     cpu_seconds: float | None
@@ -114,10 +114,10 @@ def cost_of(context: ReportContext, cell: Cell) -> Cost:
 
 
 def _cost(cell: Cell) -> Cost:
-    known = [timing for timing in map(timing_of, cell.runs) if timing]
-    wall = [sum(timing["seconds"].values()) for timing in known if timing.get("seconds")]
-    cpu = [timing["cpu_seconds"] for timing in known if timing.get("cpu_seconds") is not None]
-    memory = [timing["peak_memory_bytes"] for timing in known if timing.get("peak_memory_bytes")]
+    timings = [timing for timing in map(timing_of, cell.runs) if timing]
+    wall = [sum(timing["seconds"].values()) for timing in timings if timing.get("seconds")]
+    cpu = [timing["cpu_seconds"] for timing in timings if timing.get("cpu_seconds") is not None]
+    memory = [timing["peak_memory_bytes"] for timing in timings if timing.get("peak_memory_bytes")]
     return Cost(mean_of_known(wall), mean_of_known(cpu), max(memory, default=None))
 
 
@@ -131,7 +131,8 @@ def _index(context: ReportContext) -> Page:
         entry = entry_of(cells[0].name)
         accuracy = mean_of_known([cell.mean("balanced_accuracy") for cell in cells])
         costs = [cost_of(context, cell) for cell in cells]
-        cpu = _total([cost.cpu_seconds for cost in costs])
+        cpu_seconds = [cost.cpu_seconds for cost in costs if cost.cpu_seconds is not None]
+        cpu = sum(cpu_seconds) if cpu_seconds else None
         memory = max((cost.memory for cost in costs if cost.memory), default=None)
         kind = "own system" if entry is None else entry.kind
         rows.append(
@@ -161,19 +162,14 @@ def _index(context: ReportContext) -> Page:
     return Page("systems.html", "Systems", "systems.html", content, "systems")
 
 
-def _total(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
-
-
 # -- one system ---------------------------------------------------------------------------------
 
 
 def _page(context: ReportContext, system: str) -> Page:
     cells = context.collection.of_system(system)
     entry = entry_of(cells[0].name)
-    place = context.collection.systems.index(system)
-    colour = vega.PALETTE[place % len(vega.PALETTE)]
+    number = context.collection.systems.index(system)
+    colour = vega.PALETTE[number % len(vega.PALETTE)]
     labels = benchmark_labels(context.collection.benchmark_names)
     options = [(labels[cell.benchmark], context.data_file("scores", system, cell.benchmark)) for cell in cells]
     content = {
@@ -201,25 +197,25 @@ def _learning(cells: Sequence[Cell], colour: str) -> list[Chart]:
         return []
     step = "epoch" if "epoch" in first else "step"
     measures = {name for rows in curves for row in rows for name in row}
-    wanted = {"loss": "Loss", "valid_accuracy": "Accuracy on valid"}
-    return [learning_chart(name, title, step, colour) for name, title in wanted.items() if name in measures]
+    titles = {"loss": "Loss", "valid_accuracy": "Accuracy on valid"}
+    return [learning_chart(name, title, step, colour) for name, title in titles.items() if name in measures]
 
 
 def _settings(cells: Sequence[Cell], labels: dict[str, str]) -> Grid | None:
     """Return the settings and where they came from; those that differ between benchmarks, one a row."""
-    found: dict[str, dict[tuple[str, str], list[str]]] = {}
+    values: dict[str, dict[tuple[str, str], list[str]]] = {}
     for cell in cells:
         manifest = cell.first.manifest
         origin = manifest.get("settings_from") or {}
         for name, value in manifest["request"]["settings"].items():
             source = next((kind for kind in ("user", "tuned") if name in origin.get(kind, ())), "default")
-            ways = found.setdefault(name, {})
-            ways.setdefault((_shown(value), source), []).append(labels[cell.benchmark])
-    if not found:
+            ways = values.setdefault(name, {})
+            ways.setdefault((_setting_text(value), source), []).append(labels[cell.benchmark])
+    if not values:
         return None
     rows = [
         (name, value, source, "all" if len(ways) == 1 else ", ".join(where))
-        for name, ways in found.items()
+        for name, ways in values.items()
         for (value, source), where in ways.items()
     ]
     heads = columns("text", "setting", "value", "from", "benchmarks")
@@ -227,7 +223,7 @@ def _settings(cells: Sequence[Cell], labels: dict[str, str]) -> Grid | None:
     return Grid(heads, tuple(rows), caption)
 
 
-def _shown(value: Any) -> str:
+def _setting_text(value: Any) -> str:
     if isinstance(value, bool) or value is None:
         return str(value).lower()
     return f"{value:g}" if isinstance(value, float) else str(value)
@@ -257,13 +253,13 @@ def _costs(context: ReportContext, cells: Sequence[Cell], labels: dict[str, str]
     costs = [(labels[cell.benchmark], cost_of(context, cell)) for cell in cells]
     time = [(label, round(cost.cpu_seconds, 3)) for label, cost in costs if cost.cpu_seconds is not None]
     memory = [(label, round(cost.memory / _MB, 1)) for label, cost in costs if cost.memory is not None]
-    made = (
+    charts = (
         ("time", "Time", time, "CPU seconds", "Learning, scoring, ranking and diagnosis; the mean over the seeds."),
         ("memory", "Memory", memory, "peak memory (MB)", "The most that a run took, the benchmark included."),
     )
     return [
         bar_chart(name, title, Rows.of(("benchmark", name), rows), name, heading, colour, caption)
-        for name, title, rows, heading, caption in made
+        for name, title, rows, heading, caption in charts
         if rows
     ]
 
@@ -403,7 +399,7 @@ def learning_chart(measure: str, title: str, step: str, colour: str) -> Chart:
     """Return the plot of the loss or the accuracy on valid, a line for each seed."""
     share = measure == "valid_accuracy"
     loss = vega.quantity("value", title="loss", scale={"zero": False})
-    shown = {
+    encoding = {
         "x": vega.quantity("step", title=step, axis={"tickMinStep": 1}),
         "y": vega.share_axis("value", "accuracy on valid") if share else loss,
         "detail": vega.nominal("seed"),
@@ -413,10 +409,10 @@ def learning_chart(measure: str, title: str, step: str, colour: str) -> Chart:
             vega.number_tip("value", title, ".1%" if share else ".4g"),
         ],
     }
-    line = {"mark": {"type": "line", "strokeWidth": 1.2, "color": colour, "opacity": 0.85}, "encoding": shown}
-    point = {"mark": vega.points(size=70, color=colour, opacity=1), "encoding": shown}
-    kept = {"transform": vega.filtered("datum.kept"), **point}
-    spec = {"transform": vega.filtered(f"datum.measure === '{measure}'"), "layer": [line, kept]}
+    line = {"mark": {"type": "line", "strokeWidth": 1.2, "color": colour, "opacity": 0.85}, "encoding": encoding}
+    point = {"mark": vega.points(size=70, color=colour, opacity=1), "encoding": encoding}
+    kept_point = {"transform": vega.filtered("datum.kept"), **point}
+    spec = {"transform": vega.filtered(f"datum.measure === '{measure}'"), "layer": [line, kept_point]}
     return Chart(
         measure.replace("_", "-"),
         title,
