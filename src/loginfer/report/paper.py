@@ -175,13 +175,13 @@ class Expressiveness:
 
 
 def expressiveness(system: str, pattern: str) -> Expressiveness | None:
-    """Return what is known of a system and a pattern; None for others than those of the table."""
+    """Return whether a system can express a pattern; None if the table has no such entry."""
     return theory().get((system, pattern))
 
 
 @lru_cache(maxsize=1)
 def theory() -> dict[tuple[str, str], Expressiveness]:
-    """Return all that is known, by system and pattern."""
+    """Return the whole table, by system and pattern."""
     text = (resources.files("loginfer.report") / "data" / "expressiveness.toml").read_text(encoding="utf-8")
     table = tomllib.loads(text)
     sources: dict[str, str] = table.pop("source")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from loginfer.kg.vocabulary import shortened
 from loginfer.report import vega
 from loginfer.report.facts import benchmark_labels, classification_figures, rounded, share_text
 from loginfer.report.pages.examples import examples
+from loginfer.report.pages.explorer import slug_of
 from loginfer.report.paper import PaperSizes, benchmark_parts, paper_sizes, paper_value
 from loginfer.report.values import Chart, DataFile, Grid, Page, Rows, columns, headings
 
@@ -449,7 +449,7 @@ def _index_row(context: ReportContext, card: Card, labels: Mapping[str, str]) ->
 def _content(context: ReportContext, card: Card) -> dict[str, Any]:
     name = card.name
     benchmark = context.benchmark(name)
-    explorer = f"explorer.html#benchmark={PurePosixPath(context.benchmark_page(name)).stem}"
+    explorer = f"explorer.html#benchmark={slug_of(context, name)}"
     return {
         "card": card,
         "hint": None if card.folder else folder_hint(card),

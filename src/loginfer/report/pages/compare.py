@@ -16,7 +16,7 @@ from loginfer.kg.vocabulary import middle, short_names, shortened
 from loginfer.randomness import generator
 from loginfer.report import vega
 from loginfer.report.collection import Cell, figures_in
-from loginfer.report.facts import ReportContext, classification_figures, ranking_figures, rounded
+from loginfer.report.facts import ReportContext, classification_figures, diagnosis_of, ranking_figures, rounded
 from loginfer.report.statistics import (
     Decisions,
     Interval,
@@ -182,7 +182,7 @@ def compare_pages(context: ReportContext, cell_a: Cell, cell_b: Cell) -> Iterato
     if (len(a.decisions.positive), len(a.decisions.negative)) != (len(b.decisions.positive), len(b.decisions.negative)):
         raise InputError(f"`{a.run.path}` and `{b.run.path}` do not hold the same test triples")
     names = _names(a.run)
-    diagnoses = (a.run.diagnosis() or {}, b.run.diagnosis() or {})
+    diagnoses = (diagnosis_of(cell_a), diagnosis_of(cell_b))
     breakdowns = tuple((side.cell.metrics[0].get("breakdown") or {}) for side in (a, b))
     content = {
         "a": a.label,

@@ -555,6 +555,6 @@ def _cell(standing: Standing | None, pattern: str) -> dict[str, str] | None:
 
 
 def _patterns(standings: Sequence[Standing]) -> dict[str, str]:
-    """Return the short name of each group's pattern; only names of the suite tell one."""
+    """Return the short name of each group's pattern; only benchmarks of the suite have one in their name."""
     names = {s.group: benchmark_parts(s.cell.first.benchmark) for s in standings}
     return {group: parts[1] for group, parts in names.items() if parts and parts[1] in SHORT_NAMES}

@@ -17,6 +17,7 @@ from loginfer.report.facts import (
     benchmark_facts,
     benchmark_labels,
     classification_figures,
+    diagnosis_of,
     entry_of,
     mean_of_known,
     protocols_of,
@@ -53,7 +54,7 @@ def _cell_data(context: ReportContext, cell: Cell) -> dict[str, Any]:
     roc, precision_recall = curve_rows(scores, cell.metrics[0]["metrics"])
     histogram, axis_text = histogram_rows(scores, benchmark_facts(context, cell.benchmark).kinds, threshold)
     learning = learning_rows(cell.runs)
-    diagnosis = run.diagnosis() or {}
+    diagnosis = diagnosis_of(cell)
     verdicts = diagnosis.get("verdicts", {})
     # A file or a baseline does not learn in steps.
     no_curve = "" if learning.rows else "This run has no learning curve: nothing was learned step by step."
