@@ -291,11 +291,11 @@ def kept_masks(rules: Sequence[Rule]) -> tuple[tuple[int, ...], ...]:
 
 def sub_rule(rule: Rule, kept: int) -> Rule:
     """Return the rule that keeps only some parts of a rule's body."""
-    return Rule.known_safe(tuple(rule.body[place] for place in places(kept)), rule.head)
+    return Rule.known_safe(tuple(rule.body[place] for place in set_bits(kept)), rule.head)
 
 
-def places(mask: int) -> list[int]:
-    """Return the places of the bits that are set."""
+def set_bits(mask: int) -> list[int]:
+    """Return the numbers of the bits that are set, ascending."""
     return [place for place in range(mask.bit_length()) if mask >> place & 1]
 
 

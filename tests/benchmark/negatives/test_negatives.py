@@ -111,7 +111,7 @@ def test_the_space_of_relevance_is_n_cand(case):
     context = context_of(*case)
     assert support_constants(context).tolist() == sorted(definitions.support_constants(context))
     space = relevance_space(context)
-    held = space.at(np.arange(space.places))
+    held = space.at(np.arange(space.capacity))
     assert len(as_set(held)) == space.size
     assert as_set(held[context.truth.negative(held)]) == definitions.relevance_candidates(context)
 
@@ -122,7 +122,7 @@ def test_corruptions_know_which_position_was_replaced(case, split):
     context = context_of(*case, k2=30)
     wanted = definitions.position_candidates(context, split)
     space = corruptions(context, split).space
-    held = space.at(np.arange(space.places))
+    held = space.at(np.arange(space.capacity))
     assert len(held) == space.size
     assert as_set(held[context.truth.negative(held)]) == set(wanted)
     position = [POSITIONS[i] for i in corruptions(context, split).positions(definitions.as_rows(wanted))]
@@ -283,13 +283,13 @@ def test_a_variable_for_a_type_stands_for_no_constant():
     context = context_of(graph, [rules[0]])
     assert context.kg.entities.names(support_constants(context)) == ["T", "a", "b", "c", "d"]
     space = relevance_space(context)
-    assert set(context.kg.entities.names(space.at(np.arange(space.places))[:, 2])) == {"T", "U"}
+    assert set(context.kg.entities.names(space.at(np.arange(space.capacity))[:, 2])) == {"T", "U"}
 
 
 def test_only_the_constant_of_a_type_triple_is_corrupted_by_position(example):
     context = context_of(*example, k2=30)
     space = corruptions(context, "train").space
-    held = space.at(np.arange(space.places))
+    held = space.at(np.arange(space.capacity))
     typed = held[held[:, 1] == context.kg.type_relation]
     assert set(context.kg.entities.names(typed[:, 2])) == {"U"}
     assert set(context.kg.entities.names(typed[:, 0])) == set("abcdef"), "d is concluded to have a type"

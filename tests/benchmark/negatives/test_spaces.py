@@ -47,7 +47,7 @@ def parts(draw: st.DrawFn) -> tuple[Space, set[tuple[int, ...]]]:
 
 def assert_is(space: Space, wanted: set[tuple[int, ...]]) -> None:
     assert space.size == len(wanted)
-    places = np.arange(space.places)
+    places = np.arange(space.capacity)
     held = space.at(places)
     held = held[~space.leaves_out(places, held)]
     assert len(held) == len(wanted), "each triple has one place"
@@ -105,7 +105,7 @@ def test_many_overlapping_rectangles_stay_small():
     assert space.size == grid.sum()
     assert len(space.relation) <= 90, "the side with fewer members is divided"
     s, o = np.nonzero(grid)
-    assert as_set(space.at(np.arange(space.places))) == set(zip(s.tolist(), [0] * len(s), o.tolist(), strict=True))
+    assert as_set(space.at(np.arange(space.capacity))) == set(zip(s.tolist(), [0] * len(s), o.tolist(), strict=True))
 
 
 @given(st.lists(parts(), max_size=7), st.lists(parts(), max_size=3), st.sampled_from([0, 10]))
@@ -128,7 +128,7 @@ def test_more_than_64_rectangles_are_sieved(monkeypatch):
     for subjects, objects in sides:
         grid[np.ix_(subjects, objects)] = True
     space = union(rectangle(subjects, 0, objects) for subjects, objects in sides)
-    assert space.size == grid.sum() < space.places
+    assert space.size == grid.sum() < space.capacity
     got = draw(space, space.size + 1, rng, everything_goes)
     assert got.exhausted
     assert as_set(got.triples) == {(s, 0, o) for s, o in np.argwhere(grid).tolist()}
@@ -164,7 +164,7 @@ def test_every_candidate_is_equally_likely_at_every_turn(ways):
     space = union([rectangle(range(5), 0, range(5), unequal=True), rectangle(range(3, 7), 0, [1, 6]),
                    listed(np.array([[7, 1, 7], [7, 2, 0]], dtype=np.int32), KEYS)])  # fmt: skip
     taken = listed(np.array([[0, 0, 1], [7, 2, 0]], dtype=np.int32), KEYS)
-    every = space.at(np.arange(space.places))
+    every = space.at(np.arange(space.capacity))
     every = every[space.contains(every) & ~taken.contains(every) & (every.sum(axis=1) % 3 > 0)]
     candidates = every.tolist()
     number = {tuple(t): i for i, t in enumerate(candidates)}
@@ -194,7 +194,7 @@ def test_draws_never_repeat_and_return_all_when_candidates_run_out(few, parts, c
             got = one.take(count)
             assert len(got.triples) == min(count, len(wanted) - len(found))
             assert got.exhausted == (len(got.triples) < count)
-            assert got.examined <= space.places
+            assert got.examined <= space.capacity
             found += got.triples.tolist()
         rest = one.take(1000)
     assert rest.exhausted
@@ -215,7 +215,7 @@ def test_a_rare_kind_in_a_large_space_is_found():
     got = draw(space, 10, np.random.default_rng(0), lambda asked: (asked[:, 0] == 7) & (asked[:, 2] < 5))
     assert got.exhausted
     assert as_set(got.triples) == {(7, 0, o) for o in range(5)}
-    assert got.examined == space.places
+    assert got.examined == space.capacity
 
 
 def test_the_same_seed_gives_the_same_draws_however_they_are_divided():

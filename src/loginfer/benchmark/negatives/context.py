@@ -36,7 +36,7 @@ class Truth:
     before
         For rules with negations: engines over K and P_train. What follows from them is true as well, even if
         it does not follow any more when conclusions are added.
-    known
+    everything
         For protocol `sound`: P_all. A triple with a predicate that no positive has is no candidate, since
         that alone would give it away.
     """
@@ -46,16 +46,16 @@ class Truth:
         graph: KnowledgeGraph,
         engine: Engine | None = None,
         rules: Sequence[Rule] = (),
-        known: KnowledgeGraph | None = None,
+        everything: KnowledgeGraph | None = None,
         before: Sequence[Engine] = (),
     ) -> None:
         self.graph = graph
         self._engines = [*before] if engine is None else [engine, *before]
         self._rules = tuple(rules)
         self._relations = np.zeros(len(graph.relations), dtype=bool)
-        self._relations[slice(None) if known is None else known.preds] = True
+        self._relations[slice(None) if everything is None else everything.preds] = True
         self._types = np.zeros(len(graph.entities), dtype=bool)
-        self._types[slice(None) if known is None else known.types] = True
+        self._types[slice(None) if everything is None else everything.types] = True
 
     def negative(self, triples: Triples) -> npt.NDArray[np.bool_]:
         """Return bool[n]: which of these triples may be labelled negative."""
@@ -64,9 +64,9 @@ class Truth:
         if self.graph.type_relation is not None:
             possible &= (triples[:, 1] != self.graph.type_relation) | self._types[triples[:, 2]]
         for engine in self._engines:
-            places = np.flatnonzero(possible)
-            if len(places):
-                possible[places[engine.derives(self._rules, triples[places])]] = False
+            rows = np.flatnonzero(possible)
+            if len(rows):
+                possible[rows[engine.derives(self._rules, triples[rows])]] = False
         return possible
 
 
@@ -134,9 +134,9 @@ class Context:
     def concluded(self, split: Split) -> KnowledgeGraph:
         """Return C_train, C_valid or C_test as a graph; that of a stored K stays in the database."""
         if split not in self._concluded:
-            own = self.positives
-            positives = own.train_graph(self.kg) if split == "train" else self.kg.with_triples(own[split])
-            self._concluded[split] = self.engine.derived(self.rules, positives)
+            splits = self.positives
+            graph = splits.train_graph(self.kg) if split == "train" else self.kg.with_triples(splits[split])
+            self._concluded[split] = self.engine.derived(self.rules, graph)
         return self._concluded[split]
 
     @cached_property
@@ -145,12 +145,12 @@ class Context:
         if self.recipe.protocol == "paper":
             return Truth(self.everything)
         if self.rounds is not None:
-            return Truth(self.rounds.true, known=self.everything)  # which holds P_all as well
+            return Truth(self.rounds.true, everything=self.everything)  # which holds P_all as well
         if self.recipe.materialised:
             closure = self.engine.materialise(self.rules, progress=self.progress)
             true = self.everything.with_more(closure.triples)
             if not has_negations(self.rules):
-                return Truth(true, known=self.everything)
+                return Truth(true, everything=self.everything)
         else:
             true = self.everything
         before = [self.engine] if has_negations(self.rules) else []
@@ -250,10 +250,10 @@ class TakenNegatives:
     def contains(self, triples: Triples) -> npt.NDArray[np.bool_]:
         """Return bool[n]: which of these triples are taken."""
         keys = self._keys.pack(triples)
-        found = np.zeros(len(keys), dtype=bool)
+        is_taken = np.zeros(len(keys), dtype=bool)
         for packed in self._packed:
-            found |= member(packed, keys)
-        return found
+            is_taken |= member(packed, keys)
+        return is_taken
 
     @property
     def packed(self) -> npt.NDArray[np.int64]:
@@ -281,17 +281,17 @@ def draw_in_turn(
         Negatives that there are from the start.
     """
     for order in (SPLITS, SPLITS[::-1]):
-        found = dict(begin or {})
+        negatives = dict(begin or {})
         for split in order:
-            found[split] = draw_split(split, TakenNegatives(context, (known.triples for known in found.values())))
-        short = any(len(found[split].triples) < context.positives.sizes[split] for split in SPLITS[1:])
+            negatives[split] = draw_split(split, TakenNegatives(context, (part.triples for part in negatives.values())))
+        short = any(len(negatives[split].triples) < context.positives.sizes[split] for split in SPLITS[1:])
         if not short or context.recipe.protocol != "sound":
             break
-    return found
+    return negatives
 
 
 def assemble(
-    context: Context, method: str, found: Mapping[Split, SplitNegatives], sizes: Mapping[Split, int] | None = None
+    context: Context, method: str, negatives: Mapping[Split, SplitNegatives], sizes: Mapping[Split, int] | None = None
 ) -> NegativeSet:
     """Return the negatives of the three splits, sorted, with a note on each that fell short.
 
@@ -302,10 +302,10 @@ def assemble(
     origins: dict[str, Origins] = {}
     notes: list[str] = []
     for split in SPLITS:
-        one = found[split]
-        triples[split], origins[split] = _in_order(one.triples, one.origins, context.kg.keys)
-        if len(one.triples) < asked[split]:
-            notes.append(f"{split} has {len(one.triples):,} negatives instead of {asked[split]:,}, {one.why}")
+        part = negatives[split]
+        triples[split], origins[split] = _in_order(part.triples, part.origins, context.kg.keys)
+        if len(part.triples) < asked[split]:
+            notes.append(f"{split} has {len(part.triples):,} negatives instead of {asked[split]:,}, {part.why}")
     splits = Splits(triples["train"], triples["valid"], triples["test"])
     return NegativeSet(method, splits, origins, asked, tuple(notes))
 

@@ -72,7 +72,7 @@ def relevance_space(context: Context) -> Space:
 def support_constants(context: Context) -> Ids:
     """Return Const_sup: the constants of all triples of K that match a rule's body, sorted."""
     graph = context.kg
-    found = np.zeros(len(graph.entities), dtype=bool)
+    in_support = np.zeros(len(graph.entities), dtype=bool)
     # Rules that differ in their heads only have the same support.
     bodies = {frozenset(rule.body): rule for rule in context.rules}
     for done, rule in enumerate(bodies.values()):
@@ -82,12 +82,12 @@ def support_constants(context: Context) -> Ids:
         terms = {t for atom in rule.atoms for t in (atom.terms[:1] if _is_type(atom, graph) else atom.terms)}
         for variable in (t for t in terms if isinstance(t, Variable)):
             itself = Rule(rule.body, Atom(variable, rule.head.relation, variable))
-            found[context.engine.projection(itself).left] = True
+            in_support[context.engine.projection(itself).left] = True
         named = [graph.entities.get(t.name) for t in terms if isinstance(t, Constant)]
         ids = [i for i in named if i is not None]
         if ids and context.engine.support(rule):
-            found[ids] = True
-    return np.flatnonzero(found).astype(np.int32)
+            in_support[ids] = True
+    return np.flatnonzero(in_support).astype(np.int32)
 
 
 def _is_type(atom: Atom, graph: KnowledgeGraph) -> bool:
@@ -125,13 +125,13 @@ class Corruptions:
         return union([self.of_subject, self.of_object])
 
     def positions(self, triples: Triples) -> npt.NDArray[np.int8]:
-        """Return int8[n], places in `POSITIONS`: which position was replaced."""
-        found = np.empty(len(triples), dtype=np.int8)
+        """Return int8[n], indices of `POSITIONS`: which position was replaced."""
+        positions = np.empty(len(triples), dtype=np.int8)
         for start in range(0, len(triples), _AT_A_TIME):
             part = triples[start : start + _AT_A_TIME]
             subject, object_ = self.of_subject.contains(part), self.of_object.contains(part)
-            found[start : start + _AT_A_TIME] = _POSITION[subject.astype(np.int8) + 2 * object_.astype(np.int8)]
-        return found
+            positions[start : start + _AT_A_TIME] = _POSITION[subject.astype(np.int8) + 2 * object_.astype(np.int8)]
+        return positions
 
 
 def position_aware(context: Context) -> NegativeSet:
@@ -145,7 +145,7 @@ def position_aware(context: Context) -> NegativeSet:
 
 
 def draw_corruptions(
-    context: Context, split: Split, count: int, rng: np.random.Generator, before: TripleSet
+    context: Context, split: Split, count: int, rng: np.random.Generator, taken: TripleSet
 ) -> SplitNegatives:
     """Draw negatives for a split by position-aware corruption.
 
@@ -159,11 +159,11 @@ def draw_corruptions(
         How many to draw, at most.
     rng
         The randomness.
-    before
+    taken
         What has been taken already.
     """
     candidates = corruptions(context, split)
-    drawn = draw(candidates.space, count, rng, context.truth.negative, taken=before)
+    drawn = draw(candidates.space, count, rng, context.truth.negative, taken=taken)
     why = shortfall(drawn)
     # Looking up neighbours one after the other is much faster.
     triples = sorted_unique(drawn.triples, context.kg.keys)
@@ -180,10 +180,10 @@ def corruptions(context: Context, split: Split) -> Corruptions:
     everything, concluded = context.everything, context.concluded(split)
     of_subject, of_object = [], []
     for relation in concluded.preds.tolist():
-        known, own = everything.sides(relation), concluded.sides(relation)
-        of_subject.append(rectangle(known[0], relation, own[1]))
+        all_sides, conclusion_sides = everything.sides(relation), concluded.sides(relation)
+        of_subject.append(rectangle(all_sides[0], relation, conclusion_sides[1]))
         if relation != everything.type_relation:  # of a type triple only the constant is corrupted
-            of_object.append(rectangle(own[0], relation, known[1]))
+            of_object.append(rectangle(conclusion_sides[0], relation, all_sides[1]))
     return Corruptions(union(of_subject), union(of_object))
 
 
@@ -205,15 +205,15 @@ def random_object(context: Context) -> NegativeSet:
 
     def draw_split(split: Split, taken: TakenNegatives) -> SplitNegatives:
         rng = generator(context.recipe.seed, "negatives", "rc", split)
-        before = taken.packed
-        claims = _Claims(before)
+        taken_keys = taken.packed
+        claims = _Claims(taken_keys)
         positives = context.positives[split]
         is_type = positives[:, 1] == (-1 if graph.type_relation is None else graph.type_relation)
         _corrupt(context, positives[is_type], graph.types, rng, claims)
         _corrupt(context, positives[~is_type], graph.consts, rng, claims)
-        own = claims.keys[~member(before, claims.keys)]
-        origins = origins_from("object", len(own), position=POSITIONS.index("object"))
-        return SplitNegatives(graph.keys.unpack(own), origins, f"{ALL} for these positives")
+        keys = claims.keys[~member(taken_keys, claims.keys)]
+        origins = origins_from("object", len(keys), position=POSITIONS.index("object"))
+        return SplitNegatives(graph.keys.unpack(keys), origins, f"{ALL} for these positives")
 
     return assemble(context, "rc", draw_in_turn(context, draw_split))
 
@@ -225,7 +225,7 @@ class _Claims:
         self.keys = taken
 
     def claim(self, keys: Ints) -> Ints:
-        """Claim keys that nobody has; of equal ones the first. Return the places of those claimed."""
+        """Claim keys that nobody has; of equal ones the first. Return the rows of those claimed."""
         order = np.argsort(keys, kind="stable")
         ascending = keys[order]
         fresh = ~member(self.keys, ascending)
@@ -279,10 +279,10 @@ def _try_all(context: Context, positives: Triples, domain: Ids, rng: np.random.G
         proposals[:, 1] = np.repeat(part % relations, len(domain))
         proposals[:, 2] = np.tile(domain, len(part))
         keys = context.kg.keys.pack(proposals)
-        places = np.flatnonzero(context.truth.negative(proposals) & ~member(claims.keys, keys))
-        places = places[rng.permutation(len(places))]
+        rows = np.flatnonzero(context.truth.negative(proposals) & ~member(claims.keys, keys))
+        rows = rows[rng.permutation(len(rows))]
         # By group, in random order within each: the first ones are taken.
-        places = places[np.argsort(places // len(domain), kind="stable")]
-        group = places // len(domain)
+        rows = rows[np.argsort(rows // len(domain), kind="stable")]
+        group = rows // len(domain)
         rank = np.arange(len(group)) - np.searchsorted(group, group)
-        claims.claim(keys[places[rank < shares[group]]])
+        claims.claim(keys[rows[rank < shares[group]]])

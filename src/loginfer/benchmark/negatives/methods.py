@@ -28,7 +28,7 @@ DrawNegatives: TypeAlias = "Callable[[Context], NegativeSet]"
 # says, bool[n], and what is wrong with those, such as "are not concluded by the sub-rule that is told".
 Condition: TypeAlias = "Callable[[Any, str, Triples, Origins], tuple[npt.NDArray[np.bool_], str]]"
 
-# Where a negative came from; `Origins.source` holds places in this list. Methods that are registered may add to it.
+# Where a negative came from; `Origins.source` holds indices into this list. Methods that are registered may add to it.
 #   relevance  any constants of the support, any head predicate
 #   position   a conclusion with a constant in one position replaced
 #   sub-rule   a conclusion of a sub-rule
@@ -97,8 +97,8 @@ class NegativeMethod:
         """Return N_train, N_valid and N_test."""
         if isinstance(self.draw, str):
             module, _, function = self.draw.partition(":")
-            made: NegativeSet = getattr(import_module(module), function)(context)
-            return made
+            negatives: NegativeSet = getattr(import_module(module), function)(context)
+            return negatives
         return self.draw(context)
 
 

@@ -35,7 +35,7 @@ _ENDS, _OBJECTS, _SUBJECTS, _PAIRS_OF, _CHECK = 0, 1, 2, 3, 4
 def _range(kg: Any, what: Any, relation: Any, subject: Any, object_: Any) -> Any:
     """Return where the values that fit a step lie: in what, from, to.
 
-    A check (both ends bound) gives the place of the one value that fits, or none.
+    A check (both ends bound) gives the index of the one value that fits, or none.
     """
     offsets, _, _, pointers, steps, ends = kg[:6]
     out, out_objects, _, into, _, _ = kg[6:]
@@ -92,12 +92,12 @@ def _search(
     budget: Any,
     seen: Any,
     stamp: Any,
-    found: Any,
+    found_ends: Any,
 ) -> Any:
-    """Enumerate the values of the target; return how many were noted and the work that was done.
+    """Enumerate the values of the target; return how many were noted and what the search cost.
 
     With `target` below 0 the search ends at the first witness; `values` holds it, and 1 is returned.
-    A negative amount of work means that the budget was spent before the search was over.
+    A negative cost means that the budget was spent before the search was over.
     """
     # Everything about a depth in arrays of numbers: views of arrays cost more than the search itself.
     _, subjects, objects, _, _, ends = kg[:6]
@@ -112,21 +112,21 @@ def _search(
     binds = np.zeros((total + 1, 2), dtype=np.bool_)
     at_target = -1  # the depth at which the target was bound; -1: before the search
     count = 0
-    work = 0
+    cost = 0
     entering = True
     while True:
         if entering:
             entering = False
             if depth == total:
                 if target < 0:
-                    return 1, work
+                    return 1, cost
                 end = values[target]
                 if seen[end] != stamp:
                     seen[end] = stamp
-                    found[count] = end
+                    found_ends[count] = end
                     count += 1
                 if at_target < 0:
-                    return count, work
+                    return count, cost
                 for d in range(at_target + 1, total):
                     _unbind(steps, values, binds, d)
                     binds[d, 0] = binds[d, 1] = False
@@ -135,7 +135,7 @@ def _search(
             subject, object_ = steps[depth, _SUB], steps[depth, _OBJ]
             s = values[subject] if subject >= 0 else ~subject
             o = values[object_] if object_ >= 0 else ~object_
-            work += 1
+            cost += 1
             low[depth] = tried[depth] = turn[depth] = 0
             if steps[depth, _WHAT] == NONE_OF:
                 _, first, last = _range(kg, RELATION, steps[depth, _REL], s, o)
@@ -162,28 +162,28 @@ def _search(
             if offset >= size[depth]:
                 offset -= size[depth]
             tried[depth] += 1
-            work += 1
-            if work > budget:
-                return count, -work
+            cost += 1
+            if cost > budget:
+                return count, -cost
             if where == _CHECK:
                 moved = True
                 break
-            place = low[depth] + offset
+            index = low[depth] + offset
             # Connected by another relation than the one that is left out?
-            if any_but != -3 and (out_only[place] if where == _OBJECTS else into_only[place]) == any_but:
+            if any_but != -3 and (out_only[index] if where == _OBJECTS else into_only[index]) == any_but:
                 continue
             if binds[depth, 0] and (binds[depth, 1] or subject == object_):
                 if where == _PAIRS_OF:
-                    first, second = np.int64(subjects[place]), np.int64(objects[place])
+                    first, second = np.int64(subjects[index]), np.int64(objects[index])
                 else:
-                    first, second = lower_bound(out, 0, len(out), place + 1) - 1, np.int64(out_objects[place])
+                    first, second = lower_bound(out, 0, len(out), index + 1) - 1, np.int64(out_objects[index])
                 if subject == object_ and first != second:
                     continue
                 values[subject], values[object_] = first, second
             elif binds[depth, 0]:
-                values[subject] = ends[place] if where == _ENDS else into_subjects[place]
+                values[subject] = ends[index] if where == _ENDS else into_subjects[index]
             elif binds[depth, 1]:
-                values[object_] = ends[place] if where == _ENDS else out_objects[place]
+                values[object_] = ends[index] if where == _ENDS else out_objects[index]
             if at_target == depth and seen[values[target]] == stamp:
                 continue
             if start == stop or _differ(values, unequal, start, stop):
@@ -198,7 +198,7 @@ def _search(
             at_target = -1
         depth -= 1
         if depth < 0:
-            return count, work
+            return count, cost
         _unbind(steps, values, binds, depth)
 
 
@@ -208,10 +208,10 @@ def propose(
     steps: Any,
     unequal: Any,
     plans: Any,
-    asked: Any,
+    plan_numbers: Any,
     anchors: Any,
     salts: Any,
-    known: Any,
+    excluded: Any,
     budget: Any,
     seen: Any,
     stamps: Any,
@@ -227,13 +227,13 @@ def propose(
         int64[k, 6], int64[q, 2], those of all plans one after the other.
     plans
         int64[p, 10], see the columns above.
-    asked, anchors, salts
+    plan_numbers, anchors, salts
         int64[n], int64[n], ascending, and uint64[n]: the plan, the value of its bound variable, the salt of
         the order.
-    known
+    excluded
         Sorted keys of triples that are no candidates.
     budget
-        The work after which a search is given up.
+        The cost after which a search is given up.
     seen, stamps
         int64[entities], and the first stamp that was not used yet.
     most
@@ -249,29 +249,29 @@ def propose(
     counts = np.zeros(len(anchors), dtype=np.int64)
     spent = np.zeros(len(anchors), dtype=np.bool_)
     values = np.empty(plans[:, _SIZE].max() if len(plans) else 0, dtype=np.int64)
-    found = np.empty(len(seen), dtype=np.int64)
+    found_ends = np.empty(len(seen), dtype=np.int64)
     hashes = np.empty(most, dtype=np.uint64)
     number = 0
     for i in range(len(anchors)):
-        plan = plans[asked[i]]
+        plan = plans[plan_numbers[i]]
         # What was found for the anchor before is still there, unless it is not everything.
-        if i == 0 or asked[i] != asked[i - 1] or anchors[i] != anchors[i - 1] or spent[i - 1]:
+        if i == 0 or plan_numbers[i] != plan_numbers[i - 1] or anchors[i] != anchors[i - 1] or spent[i - 1]:
             values[:] = -1
             values[plan[_ANCHOR]] = anchors[i]
-            number, work = _search(
+            number, cost = _search(
                 kg, steps[plan[_STEPS] : plan[_STEPS_TO]], unequal[plan[_PAIRS] : plan[_PAIRS_TO]], values,
-                plan[_TARGET], salts[i], budget, seen, stamps + i, found,
+                plan[_TARGET], salts[i], budget, seen, stamps + i, found_ends,
             )  # fmt: skip
-            spent[i] = work < 0
+            spent[i] = cost < 0
         have = 0
         for j in range(number):
-            key = plan[_FORM] + plan[_BY_ANCHOR] * anchors[i] + plan[_BY_END] * found[j]
+            key = plan[_FORM] + plan[_BY_ANCHOR] * anchors[i] + plan[_BY_END] * found_ends[j]
             mixed = mix64(mix64(key) ^ salts[i])
             late = have == most and mixed >= hashes[most - 1]
             if late and counts[i] > most:
                 continue  # it changes nothing whether this one is a candidate
-            place = lower_bound(known, 0, len(known), key)
-            if place < len(known) and known[place] == key:
+            index = lower_bound(excluded, 0, len(excluded), key)
+            if index < len(excluded) and excluded[index] == key:
                 continue
             counts[i] += 1
             if late:
@@ -282,7 +282,7 @@ def propose(
                 ends[i, spot] = ends[i, spot - 1]
                 spot -= 1
             hashes[spot] = mixed
-            ends[i, spot] = found[j]
+            ends[i, spot] = found_ends[j]
             if have < most:
                 have += 1
     return ends, counts, spent
@@ -295,15 +295,15 @@ def first_witness(
     """Return for each pair of ends the values of all variables in a witness; -1s without one."""
     rows = np.full((len(pairs), variables), -1, dtype=np.int64)
     values = np.empty(variables, dtype=np.int64)
-    found = np.empty(1, dtype=np.int64)
+    found_ends = np.empty(1, dtype=np.int64)
     for i in range(len(pairs)):
         values[:] = -1
         if first >= 0:
             values[first] = pairs[i, 0]
         if second >= 0:
             values[second] = pairs[i, 1]
-        number, work = _search(kg, steps, unequal, values, -1, np.uint64(0), budget, seen, np.int64(-1), found)
-        if number == 1 and work >= 0:
+        number, cost = _search(kg, steps, unequal, values, -1, np.uint64(0), budget, seen, np.int64(-1), found_ends)
+        if number == 1 and cost >= 0:
             rows[i] = values
     return rows
 
@@ -312,28 +312,28 @@ def first_witness(
 def every_end(kg: Any, steps: Any, unequal: Any, variables: Any, target: Any, seen: Any, stamp: Any) -> Any:
     """Return all values of the target, where nothing is bound from the start."""
     values = np.full(variables, -1, dtype=np.int64)
-    found = np.empty(len(seen), dtype=np.int64)
+    found_ends = np.empty(len(seen), dtype=np.int64)
     limit = np.int64(2**62)
-    number, _ = _search(kg, steps, unequal, values, target, np.uint64(0), limit, seen, stamp, found)
-    return found[:number].copy()
+    number, _ = _search(kg, steps, unequal, values, target, np.uint64(0), limit, seen, stamp, found_ends)
+    return found_ends[:number].copy()
 
 
 @kernel
 def first_free(near: Any, free: Any) -> Any:
-    """Give each row in turn the first of its places that is free, and take it; -1 for none.
+    """Give each row in turn the first of its candidates that is free, and take it; -1 for none.
 
     Parameters
     ----------
     near
-        int64[n, k], places.
+        int64[n, k], candidates by number.
     free
-        bool[m], which places are free; changed.
+        bool[m], which candidates are free; changed.
     """
     chosen = np.full(len(near), -1, dtype=np.int64)
     for i in range(len(near)):
-        for place in near[i]:
-            if free[place]:
-                free[place] = False
-                chosen[i] = place
+        for candidate in near[i]:
+            if free[candidate]:
+                free[candidate] = False
+                chosen[i] = candidate
                 break
     return chosen

@@ -30,7 +30,7 @@ from loginfer.logic.subrules import Edit, is_own_complement
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-# After this much work, in values looked at, the search for the other ends of an anchor is given up. What it
+# After this many values, the search for the other ends of an anchor is given up. What it
 # has found by then was met in an order that is random at each step, but not uniform over all ends.
 BUDGET = 2**11
 # A relation that is not left out of any: the graph does not have the one that was replaced.
@@ -74,15 +74,15 @@ class SearchIndex:
 
     def another(self, relation: int, subjects: Ints, objects: Ints) -> Ints:
         """Return for each pair the least relation but one that connects it; -1 for none."""
-        found = np.full(len(subjects), -1, dtype=np.int64)
+        other = np.full(len(subjects), -1, dtype=np.int64)
         pairs, first, count, relations = self._by_pair
-        there, places = places_of(pairs, subjects * len(self.graph.entities) + objects)
-        there &= (subjects >= 0) & (objects >= 0)
+        connected, indices = places_of(pairs, subjects * len(self.graph.entities) + objects)
+        connected &= (subjects >= 0) & (objects >= 0)
         for turn in (1, 0):
-            asked = there & (count[places] > turn) if len(pairs) else there
-            at = first[places[asked]] + turn
-            found[asked] = np.where(relations[at] != relation, relations[at], found[asked])
-        return found
+            eligible = connected & (count[indices] > turn) if len(pairs) else connected
+            at = first[indices[eligible]] + turn
+            other[eligible] = np.where(relations[at] != relation, relations[at], other[eligible])
+        return other
 
     @cached_property
     def _by_pair(self) -> tuple[Ints, Ints, Ints, npt.NDArray[np.int32]]:
@@ -177,8 +177,8 @@ def plan(rule: Rule, edit: Edit, index: SearchIndex, bound: Sequence[Variable]) 
     steps: list[_Step] = []
     unequal: list[tuple[int, int]] = []
     wildcard: tuple[int, int, int] | None = None
-    for place, part in enumerate(rule.body):
-        kind = edit.kind if place == edit.part else ""
+    for number, part in enumerate(rule.body):
+        kind = edit.kind if number == edit.part else ""
         if kind.startswith("drop"):
             continue
         if isinstance(part, Inequality):
@@ -217,8 +217,8 @@ class _Terms:
     def number(self, term: Term) -> int | None:
         """Return the number of a term; None for a constant that the graph does not have."""
         if isinstance(term, Constant):
-            place = self.graph.entities.get(term.name)
-            return None if place is None else ~place
+            entity = self.graph.entities.get(term.name)
+            return None if entity is None else ~entity
         if term not in self.numbers:
             self.numbers[term] = self._fresh()
         return self.numbers[term]
@@ -296,7 +296,7 @@ class Requests:
     Parameters
     ----------
     slot
-        int64[n], places of slots.
+        int64[n], indices of slots.
     rule, edit
         int64[n], the near miss.
     side
@@ -311,8 +311,8 @@ class Requests:
     side: Ints
     anchor: Ints
 
-    def __getitem__(self, places: npt.NDArray[Any]) -> Requests:
-        return Requests(*(getattr(self, column.name)[places] for column in fields(self)))
+    def __getitem__(self, rows: npt.NDArray[Any]) -> Requests:
+        return Requests(*(getattr(self, column.name)[rows] for column in fields(self)))
 
     def __len__(self) -> int:
         return len(self.slot)
@@ -375,8 +375,8 @@ class NearMissSearch:
         triples = self.context.kg.keys.unpack(distinct)
         fine = self.context.truth.negative(triples)
         # A conclusion of (x,R,y) -> (y,R,x) has ends that occur with R elsewhere: so must its negatives.
-        own = self.is_complement(triples)
-        fine[own] &= self._simpbl.score(triples[own]) > 0
+        complement = self.is_complement(triples)
+        fine[complement] &= self._simpbl.score(triples[complement]) > 0
         return np.asarray(member(distinct[fine], keys.ravel()).reshape(keys.shape))
 
     def is_complement(self, triples: Triples) -> Mask:
@@ -391,11 +391,11 @@ class NearMissSearch:
     def _complements(self) -> Mask:
         """Of each relation, whether only rules that are their own complement have it in the head."""
         graph = self.context.kg
-        found = np.zeros(len(graph.relations), dtype=bool)
-        for wanted in (True, False):
-            heads = [rule.head for rule in self.context.rules if is_own_complement(rule) == wanted]
-            found[[relation_of(head, graph) for head in heads]] = wanted
-        return found
+        is_complement = np.zeros(len(graph.relations), dtype=bool)
+        for own_complement in (True, False):
+            heads = [rule.head for rule in self.context.rules if is_own_complement(rule) == own_complement]
+            is_complement[[relation_of(head, graph) for head in heads]] = own_complement
+        return is_complement
 
     def propose(self, requests: Requests, most: int) -> tuple[Ints, Ints]:
         """Return int64[n, most] keys of candidates in a random order, -1 beyond the last, and how many exist.
@@ -405,14 +405,14 @@ class NearMissSearch:
         keys = np.full((len(requests), most), -1, dtype=np.int64)
         counts = np.zeros(len(requests), dtype=np.int64)
         able = np.zeros(len(requests), dtype=bool)
-        for (rule, edit, side), places in grouped(requests.rule, requests.edit, requests.side):
+        for (rule, edit, side), rows in grouped(requests.rule, requests.edit, requests.side):
             if not self.anchored(rule):
-                keys[places], counts[places] = self._from_all(rule, edit, requests.slot[places], most)
+                keys[rows], counts[rows] = self._from_all(rule, edit, requests.slot[rows], most)
             else:
-                able[places] = self.plan(rule, edit, side) is not None
-        mine = np.flatnonzero(able)
-        if len(mine):
-            keys[mine], counts[mine] = self._from_anchors(requests[mine], most)
+                able[rows] = self.plan(rule, edit, side) is not None
+        anchored = np.flatnonzero(able)
+        if len(anchored):
+            keys[anchored], counts[anchored] = self._from_anchors(requests[anchored], most)
         return keys, counts
 
     def _from_anchors(self, requests: Requests, most: int) -> tuple[Ints, Ints]:
@@ -420,14 +420,14 @@ class NearMissSearch:
         order = np.lexsort((requests.anchor, requests.side, requests.edit, requests.rule))
         requests = requests[order]
         steps, unequal, plans, number = self._joined_plans(requests)
-        known, salts = self.context.everything.packed, self.salts[requests.slot]
+        excluded, salts = self.context.everything.packed, self.salts[requests.slot]
 
         def of_part(part: slice, seen: Ints) -> tuple[Ints, Ints, Mask]:
-            result: tuple[Ints, Ints, Mask] = propose(
+            proposals: tuple[Ints, Ints, Mask] = propose(
                 self.index.arrays, steps, unequal, plans, number[part], requests.anchor[part], salts[part],
-                known, self.budget, seen, self._stamp, most,
+                excluded, self.budget, seen, self._stamp, most,
             )  # fmt: skip
-            return result
+            return proposals
 
         parts = _parts(number, requests.anchor)
         with ThreadPoolExecutor(len(parts)) as threads:
@@ -438,9 +438,9 @@ class NearMissSearch:
         self.spent += int(spent.sum())
         form = plans[number][:, None, -3:]
         triples = form[..., 0] + form[..., 1] * requests.anchor[:, None] + form[..., 2] * ends
-        keys, found = np.empty_like(ends), np.empty_like(counts)
-        keys[order], found[order] = np.where(ends >= 0, triples, -1), counts
-        return keys, found
+        keys, candidate_counts = np.empty_like(ends), np.empty_like(counts)
+        keys[order], candidate_counts[order] = np.where(ends >= 0, triples, -1), counts
+        return keys, candidate_counts
 
     def _seen(self, count: int) -> list[Ints]:
         """Return arrays in which searches mark what they have seen, one for each thread."""
@@ -457,19 +457,19 @@ class NearMissSearch:
         fresh = np.ones(len(requests), dtype=bool)
         fresh[1:] = (columns[1:] != columns[:-1]).any(axis=1)
         keys = [(rule, edit, side) for rule, edit, side in columns[fresh].tolist()]
-        found = [made for key in keys if (made := self.plan(*key)) is not None]
-        steps, unequal = [made.steps for made in found], [made.unequal for made in found]
+        plans = [search_plan for key in keys if (search_plan := self.plan(*key)) is not None]
+        steps, unequal = [search_plan.steps for search_plan in plans], [search_plan.unequal for search_plan in plans]
         rows = np.zeros((len(keys), 10), dtype=np.int64)
         for column, parts in ((0, steps), (2, unequal)):
             rows[:, column + 1] = np.cumsum([len(part) for part in parts])
             rows[1:, column] = rows[:-1, column + 1]
-        for key, made in zip(keys, found, strict=True):
+        for key, search_plan in zip(keys, plans, strict=True):
             if key not in self._forms:
-                self._forms[key] = self._form(key[0], key[2], made)
+                self._forms[key] = self._form(key[0], key[2], search_plan)
         rows[:, 4:] = [self._forms[key] for key in keys]
         return np.concatenate(steps), np.concatenate(unequal), rows, np.cumsum(fresh) - 1
 
-    def _form(self, rule: int, side: int, found: SearchPlan) -> tuple[int, ...]:
+    def _form(self, rule: int, side: int, search_plan: SearchPlan) -> tuple[int, ...]:
         """Return a plan's size, its bound and its target variable, and what makes keys of their values."""
         graph, ends = self.context.kg, self.ends[rule]
         # A key is a + b * anchor + c * end.
@@ -478,32 +478,34 @@ class NearMissSearch:
         probe[1, ends.columns[side]] = 1
         probe[2, ends.columns[1 - side]] = 1
         base, anchor, end = graph.keys.pack(probe).tolist()
-        numbers = (found.numbers[ends.free[side]], found.numbers[ends.free[1 - side]])
-        return found.size, *numbers, base, anchor - base, end - base
+        numbers = (search_plan.numbers[ends.free[side]], search_plan.numbers[ends.free[1 - side]])
+        return search_plan.size, *numbers, base, anchor - base, end - base
 
     def _from_all(self, rule: int, edit: int, slots: Ints, most: int) -> tuple[Ints, Ints]:
         """Give slots candidates of a near miss whose conclusions have one end at most."""
         if (rule, edit) not in self._every:
             self._every[rule, edit] = self._all(rule, edit)
         keys = self._every[rule, edit]
-        found = np.full((len(slots), most), -1, dtype=np.int64)
+        proposals = np.full((len(slots), most), -1, dtype=np.int64)
         if len(keys):
             rng = np.random.Generator(np.random.PCG64(int(self.salts[slots[0]])))
             order = keys[rng.permutation(len(keys))]
-            # One after the other, each slot from another place on: they rarely want the same.
+            # One after the other, each slot from another candidate on: they rarely want the same.
             start = np.arange(len(slots)) * max(len(order) // max(len(slots), 1), 1)
             width = min(most, len(order))
-            found[:, :width] = order[(start[:, None] + np.arange(width)) % len(order)]
-        return found, np.full(len(slots), len(keys), dtype=np.int64)
+            proposals[:, :width] = order[(start[:, None] + np.arange(width)) % len(order)]
+        return proposals, np.full(len(slots), len(keys), dtype=np.int64)
 
     def _all(self, rule: int, edit: int) -> Ints:
         """Return the sorted keys of all conclusions of a near miss with one end at most, without those of P_all."""
-        found, ends = self.plan(rule, edit, -1), self.ends[rule]
-        if found is None or not ends.free:
+        search_plan, ends = self.plan(rule, edit, -1), self.ends[rule]
+        if search_plan is None or not ends.free:
             return np.empty(0, dtype=np.int64)
-        target = found.numbers[ends.free[0]]
+        target = search_plan.numbers[ends.free[0]]
         seen = self._seen(1)[0]
-        values = every_end(self.index.arrays, found.steps, found.unequal, found.size, target, seen, self._stamp)
+        values = every_end(
+            self.index.arrays, search_plan.steps, search_plan.unequal, search_plan.size, target, seen, self._stamp
+        )
         self._stamp += 1
         graph, head = self.context.kg, self.context.rules[rule].head
         triples = np.empty((len(values), 3), dtype=np.int32)
@@ -517,17 +519,17 @@ class NearMissSearch:
 
         Of several, the first witness has the one with the smallest id.
         """
-        found, ends = self.plan(rule, edit, 2), self.ends[rule]
-        if found is None or found.wildcard is None:
+        search_plan, ends = self.plan(rule, edit, 2), self.ends[rule]
+        if search_plan is None or search_plan.wildcard is None:
             return np.full(len(triples), -1, dtype=np.int64)
-        first, second = (*(found.numbers[variable] for variable in ends.free), -1, -1)[:2]
+        first, second = (*(search_plan.numbers[variable] for variable in ends.free), -1, -1)[:2]
         pairs = np.zeros((len(triples), 2), dtype=np.int64)
         pairs[:, : len(ends.columns)] = triples[:, list(ends.columns)]
         rows = first_witness(
-            self.index.arrays, found.steps, found.unequal, found.size, first, second, pairs,
+            self.index.arrays, search_plan.steps, search_plan.unequal, search_plan.size, first, second, pairs,
             np.int64(2**40), self._seen(1)[0],
         )  # fmt: skip
-        subject, relation, object_ = found.wildcard
+        subject, relation, object_ = search_plan.wildcard
         s, o = (rows[:, t] if t >= 0 else np.full(len(rows), ~t) for t in (subject, object_))
         return np.asarray(o) if relation == self.context.kg.type_relation else self.index.another(relation, s, o)
 

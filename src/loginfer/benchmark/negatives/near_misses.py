@@ -88,12 +88,12 @@ _Share: TypeAlias = tuple[int, int, int, Triples]
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """Places for negatives, each beside a conclusion of its split with the same head.
+    """Room for negatives, each beside a conclusion of its split with the same head.
 
     Parameters
     ----------
     split
-        int64[n], places in `SPLITS`.
+        int64[n], indices of `SPLITS`.
     head
         int64[n], the predicate of the head (see `heads_of`).
     rule, edit
@@ -129,7 +129,7 @@ def slots_of(context: Context) -> Slots:
     misses.
     """
     edits = tuple(_edits(rule) for rule in context.rules)
-    rows = [(place, *share) for place, split in enumerate(SPLITS) for share in _shares(context, split, edits)]
+    rows = [(number, *share) for number, split in enumerate(SPLITS) for share in _shares(context, split, edits)]
     counts = [len(row[4]) for row in rows]
     split, head, rule, edit = (np.repeat(np.array([row[i] for row in rows], dtype=np.int64), counts) for i in range(4))
     conclusion = np.concatenate([np.empty((0, 3), dtype=np.int32), *(row[4] for row in rows)])
@@ -161,36 +161,36 @@ def _shares(context: Context, split: Split, edits: Sequence[Sequence[Edit]]) -> 
     triples = context.conclusions[split]
     heads = heads_of(context.kg, triples)
     derived = context.engine.derivations(context.rules, triples)
-    own = {rule: triples[derived.triple[derived.rule == rule]] for rule in np.unique(derived.rule).tolist()}
+    by_rule = {rule: triples[derived.triple[derived.rule == rule]] for rule in np.unique(derived.rule).tolist()}
     by_head: dict[int, list[int]] = {}
-    for rule, conclusions in own.items():
+    for rule, conclusions in by_rule.items():
         if edits[rule]:
             by_head.setdefault(int(heads_of(context.kg, conclusions[:1])[0]), []).append(rule)
     numbers, sizes = np.unique(heads, return_counts=True)
     for head, size in zip(numbers.tolist(), sizes.tolist(), strict=True):
         rules = by_head.get(head, [])
-        asked = _near_misses_asked(context, {rule: own[rule] for rule in rules}, size)
+        near_miss_count = _count_near_misses(context, {rule: by_rule[rule] for rule in rules}, size)
         pairs = [(rule, edit) for rule in rules for edit in range(len(edits[rule]))]
         if pairs:
-            each, rest = divmod(asked, len(pairs))
-            names = np.array([rule * 64 + edit for rule, edit in pairs], dtype=np.int64)
-            order = hash_order(names, salt(context.recipe.seed, "negatives", "nm", "shares", split, head))
-            counts = np.full(len(pairs), each)
+            share, rest = divmod(near_miss_count, len(pairs))
+            pair_keys = np.array([rule * 64 + edit for rule, edit in pairs], dtype=np.int64)
+            order = hash_order(pair_keys, salt(context.recipe.seed, "negatives", "nm", "shares", split, head))
+            counts = np.full(len(pairs), share)
             counts[order[:rest]] += 1
             for (rule, edit), count in zip(pairs, counts.tolist(), strict=True):
                 if count:
-                    yield head, rule, edit, _cycled(context, own[rule], count, split, rule, edit)
-        if size > asked:
-            yield head, -1, -1, _cycled(context, triples[heads == head], size - asked, split, head, "spare")
+                    yield head, rule, edit, _cycled(context, by_rule[rule], count, split, rule, edit)
+        if size > near_miss_count:
+            yield head, -1, -1, _cycled(context, triples[heads == head], size - near_miss_count, split, head, "spare")
 
 
-def _near_misses_asked(context: Context, own: Mapping[int, Triples], size: int) -> int:
+def _count_near_misses(context: Context, conclusions: Mapping[int, Triples], size: int) -> int:
     """Return how many of a head's negatives are to be near misses, given the conclusions of its rules."""
-    if not own:
+    if not conclusions:
         return 0
-    if not all(is_own_complement(context.rules[rule]) for rule in own):
+    if not all(is_own_complement(context.rules[rule]) for rule in conclusions):
         return size
-    connected = [connected_otherwise(context.base, own[rule], context.rules[rule]) for rule in own]
+    connected = [connected_otherwise(context.base, conclusions[rule], context.rules[rule]) for rule in conclusions]
     return min(ceil(size * complement_share(float(np.concatenate(connected).mean()))), size)
 
 
@@ -261,7 +261,7 @@ def _fill_requests(search: NearMissSearch, filled: Filled, requests: Requests, w
     """Give slots the first of their candidates that is truly negative and free."""
     for most in _SHOWN:
         keys, counts = search.propose(requests, most)
-        choice = _chosen(keys, search.negative(keys), filled.taken, rank[requests.slot])
+        choice = _choose_columns(keys, search.negative(keys), filled.taken, rank[requests.slot])
         got = np.flatnonzero(choice >= 0)
         filled.put(requests.slot[got], keys[got, choice[got]], requests.rule[got], requests.edit[got], way)
         requests = requests[np.flatnonzero((choice < 0) & (counts > most))]
@@ -269,20 +269,20 @@ def _fill_requests(search: NearMissSearch, filled: Filled, requests: Requests, w
             break
 
 
-def _chosen(keys: Ints, good: Mask, taken: Ints, rank: Ints) -> Ints:
+def _choose_columns(keys: Ints, good: Mask, taken: Ints, rank: Ints) -> Ints:
     """Return int64[n], the column that each row gets, -1 for none: of equal keys the lowest rank gets it."""
     good = good & ~member(taken, keys.ravel()).reshape(keys.shape)
     choice = np.full(len(keys), -1, dtype=np.int64)
     pending = np.flatnonzero(good.any(axis=1))
     while len(pending):
         column = good[pending].argmax(axis=1)
-        asked = keys[pending, column]
-        order = np.lexsort((rank[pending], asked))
+        claims = keys[pending, column]
+        order = np.lexsort((rank[pending], claims))
         first = np.ones(len(order), dtype=bool)
-        first[1:] = asked[order[1:]] != asked[order[:-1]]
+        first[1:] = claims[order[1:]] != claims[order[:-1]]
         winners = order[first]
         choice[pending[winners]] = column[winners]
-        gone = np.sort(asked[winners])
+        gone = np.sort(claims[winners])
         pending = pending[order[~first]]
         good[pending] &= ~member(gone, keys[pending].ravel()).reshape(-1, keys.shape[1])
         pending = np.sort(pending[good[pending].any(axis=1)])
@@ -299,8 +299,8 @@ class SearchWays:
         self._anchored = np.array([search.anchored(rule) for rule in range(len(rules))], dtype=bool)
         self._edits = np.array([len(edits) for edits in slots.edits], dtype=np.int64)
         self._apart = np.zeros((len(rules), int(self._edits.max(initial=1))), dtype=bool)
-        for place, rule in enumerate(rules):
-            self._apart[place, : self._edits[place]] = [tears_apart(rule, edit) for edit in slots.edits[place]]
+        for number, rule in enumerate(rules):
+            self._apart[number, : self._edits[number]] = [tears_apart(rule, edit) for edit in slots.edits[number]]
         everything = search.context.everything
         self._heads = heads_of(everything, everything.triples)
         self._pools: dict[tuple[str, int, int], Ids] = {}
@@ -337,9 +337,9 @@ class SearchWays:
         columns = self._columns[rule, side]
         anchor = all_.conclusion[slots, columns].astype(np.int64)
         if way == "context":
-            anchor = self._drawn("head", all_.head[slots], columns, slots, further)
+            anchor = self._draw_anchors("head", all_.head[slots], columns, slots, further)
         elif way == "any":
-            anchor = self._drawn("body", rule, side, slots, 1000 + further)
+            anchor = self._draw_anchors("body", rule, side, slots, 1000 + further)
         return Requests(slots, rule, edit, side, anchor)
 
     def _other_edit(self, slots: Ints, rule: Ints, edit: Ints, further: Ints) -> Ints:
@@ -362,13 +362,13 @@ class SearchWays:
         """Return a random number from 0 to 2^62 for each slot."""
         return mixed_numbers(self._slots.salt[slots], stage)
 
-    def _drawn(self, where: str, first: Ints, second: Ints, slots: Ints, stage: int) -> Ints:
+    def _draw_anchors(self, where: str, first: Ints, second: Ints, slots: Ints, stage: int) -> Ints:
         """Return for each slot a random constant of a pool, that of its values in two columns."""
         anchor = np.empty(len(slots), dtype=np.int64)
         draws = self._random(slots, stage)
-        for (one, other), places in grouped(first, second):
+        for (one, other), rows in grouped(first, second):
             pool = self._pool(where, one, other)
-            anchor[places] = pool[draws[places] % len(pool)]
+            anchor[rows] = pool[draws[rows] % len(pool)]
         return anchor
 
     def _pool(self, where: str, one: int, other: int) -> Ids:
@@ -382,7 +382,7 @@ class SearchWays:
         return np.unique(self._search.context.everything.triples[self._heads == head, column])
 
     def _of_body(self, rule: int, side: int) -> Ids:
-        """Return the constants of K at the anchor's place in the atom that joins both ends, or in the first."""
+        """Return the constants of K at the anchor's position in the atom that joins both ends, or in the first."""
         graph, ends = self._search.context.kg, self._search.ends[rule].free
         atoms = [a for a in self._search.context.rules[rule].atoms if ends[side] in a.terms]
         atom = next((a for a in atoms if {*ends} <= {*a.terms}), atoms[0])
@@ -402,43 +402,43 @@ def _fill_by_position(context: Context, slots: Slots, filled: Filled) -> None:
     """
     open_ = filled.open()
     groups = grouped(slots.split[open_], slots.head[open_])
-    places, keys = _draw_groups(context, groups, filled.taken)
-    served = open_[places]
+    rows, keys = _draw_groups(context, groups, filled.taken)
+    served = open_[rows]
     if (slots.split[open_] > 0).sum() > (slots.split[served] > 0).sum() and context.recipe.protocol == "sound":
-        places, keys = _draw_groups(context, sorted(groups, key=lambda group: -group[0][0]), filled.taken)
-        served = open_[places]
+        rows, keys = _draw_groups(context, sorted(groups, key=lambda group: -group[0][0]), filled.taken)
+        served = open_[rows]
     filled.put(served, keys, -1, -1, WAY_NUMBER["position"])
 
 
 def _draw_groups(context: Context, groups: Sequence[tuple[tuple[int, ...], Ints]], taken: Ints) -> tuple[Ints, Ints]:
-    """Draw for one split and head after the other; return places of those served, and keys."""
+    """Draw for one split and head after the other; return the rows of those served, and keys."""
     graph_keys = context.kg.keys
-    places, keys = [taken[:0]], [taken[:0]]
-    for (split, head), where in groups:
+    served, keys = [taken[:0]], [taken[:0]]
+    for (split, head), rows in groups:
         space = head_corruptions(context, split, head).space
         rng = _rng(context, "spare", SPLITS[split], head)
-        before = listed(graph_keys.unpack(taken), graph_keys)
-        own = graph_keys.pack(draw(space, len(where), rng, context.truth.negative, taken=before).triples)
-        taken = merged_keys(taken, np.sort(own))
-        places.append(where[: len(own)])
-        keys.append(own)
-    return np.concatenate(places), np.concatenate(keys)
+        taken_triples = listed(graph_keys.unpack(taken), graph_keys)
+        new_keys = graph_keys.pack(draw(space, len(rows), rng, context.truth.negative, taken=taken_triples).triples)
+        taken = merged_keys(taken, np.sort(new_keys))
+        served.append(rows[: len(new_keys)])
+        keys.append(new_keys)
+    return np.concatenate(served), np.concatenate(keys)
 
 
 def conclusions_with(context: Context, split: int, head: int) -> Triples:
     """Return the conclusions of a split that have a head."""
     conclusions = context.conclusions[SPLITS[split]]
-    own: Triples = conclusions[heads_of(context.kg, conclusions) == head]
-    return own
+    with_head: Triples = conclusions[heads_of(context.kg, conclusions) == head]
+    return with_head
 
 
 def head_corruptions(context: Context, split: int, head: int) -> Corruptions:
     """Return what replacing subjects, and what replacing objects of conclusions with this head gives."""
-    everything, own = context.everything, conclusions_with(context, split, head)
-    relation = int(own[0, 1])
+    everything, conclusions = context.everything, conclusions_with(context, split, head)
+    relation = int(conclusions[0, 1])
     subjects, objects = everything.sides(relation)
-    of_object = [] if relation == everything.type_relation else [rectangle(own[:, 0], relation, objects)]
-    return Corruptions(rectangle(subjects, relation, own[:, 2]), union(of_object))
+    of_object = [] if relation == everything.type_relation else [rectangle(conclusions[:, 0], relation, objects)]
+    return Corruptions(rectangle(subjects, relation, conclusions[:, 2]), union(of_object))
 
 
 def shuffled_candidates(context: Context, split: int, head: int, rounds: int) -> Ints:
@@ -451,21 +451,21 @@ def shuffled_candidates(context: Context, split: int, head: int, rounds: int) ->
     context
         What negatives are made from.
     split, head
-        The split, as a place in `SPLITS`, and the head.
+        The split, as an index of `SPLITS`, and the head.
     rounds
-        How often all objects change places.
+        How often all objects are exchanged.
     """
     rng = _rng(context, "shuffled", SPLITS[split], head)
-    own = conclusions_with(context, split, head)
-    found = np.tile(own, (rounds, 1))
-    column = 0 if own[0, 1] == context.kg.type_relation else 2
+    conclusions = conclusions_with(context, split, head)
+    candidates = np.tile(conclusions, (rounds, 1))
+    column = 0 if conclusions[0, 1] == context.kg.type_relation else 2
     for turn in range(rounds):
-        part = slice(turn * len(own), (turn + 1) * len(own))
-        found[part, column] = own[rng.permutation(len(own)), column]
+        part = slice(turn * len(conclusions), (turn + 1) * len(conclusions))
+        candidates[part, column] = conclusions[rng.permutation(len(conclusions)), column]
     if column == 0:  # of a type triple only the constant can be replaced, by one of another type
-        typed = context.everything.triples[context.everything.triples[:, 1] == own[0, 1], 0]
-        found[:, 0] = typed[rng.integers(0, len(typed), size=len(found))]
-    keys = distinct_keys(context.kg.keys.pack(found))
+        typed = context.everything.triples[context.everything.triples[:, 1] == conclusions[0, 1], 0]
+        candidates[:, 0] = typed[rng.integers(0, len(typed), size=len(candidates))]
+    keys = distinct_keys(context.kg.keys.pack(candidates))
     return keys[context.truth.negative(context.kg.keys.unpack(keys))]
 
 
@@ -474,49 +474,49 @@ def shuffled_candidates(context: Context, split: int, head: int, rounds: int) ->
 
 def _negatives(search: NearMissSearch, slots: Slots, filled: Filled) -> NegativeSet:
     """Return what slots have, with where everything came from."""
-    found: dict[Split, SplitNegatives] = {}
-    asked: dict[Split, int] = {}
-    for place, split in enumerate(SPLITS):
-        own = np.flatnonzero((slots.split == place) & (filled.key >= 0))
-        triples = search.context.kg.keys.unpack(filled.key[own])
-        found[split] = SplitNegatives(triples, _origins(search, slots, filled, own, triples))
-        asked[split] = int((slots.split == place).sum())
-    negatives = assemble(search.context, "nm", found, asked)
+    by_split: dict[Split, SplitNegatives] = {}
+    sizes: dict[Split, int] = {}
+    for number, split in enumerate(SPLITS):
+        served = np.flatnonzero((slots.split == number) & (filled.key >= 0))
+        triples = search.context.kg.keys.unpack(filled.key[served])
+        by_split[split] = SplitNegatives(triples, _origins(search, slots, filled, served, triples))
+        sizes[split] = int((slots.split == number).sum())
+    negatives = assemble(search.context, "nm", by_split, sizes)
     return replace(negatives, notes=(*negatives.notes, *_notes(search, slots, filled)))
 
 
-def _origins(search: NearMissSearch, slots: Slots, filled: Filled, own: Ints, triples: Triples) -> Origins:
+def _origins(search: NearMissSearch, slots: Slots, filled: Filled, served: Ints, triples: Triples) -> Origins:
     """Return where the negatives of some slots came from."""
     # Indexed, since each is to have values of its own.
-    origins = origins_from("near-miss", len(own), rule=filled.rule[own].astype(np.int32))[np.arange(len(own))]
-    spare = np.flatnonzero(filled.rule[own] < 0)
+    origins = origins_from("near-miss", len(served), rule=filled.rule[served].astype(np.int32))[np.arange(len(served))]
+    spare = np.flatnonzero(filled.rule[served] < 0)
     origins.source[spare] = SOURCES.index("position")
-    for (split, head), places in grouped(slots.split[own[spare]], slots.head[own[spare]]):
-        where = spare[places]
-        origins.position[where] = head_corruptions(search.context, split, head).positions(triples[where])
-    for (rule, number), places in grouped(filled.rule[own], filled.edit[own]):
+    for (split, head), members in grouped(slots.split[served[spare]], slots.head[served[spare]]):
+        rows = spare[members]
+        origins.position[rows] = head_corruptions(search.context, split, head).positions(triples[rows])
+    for (rule, number), members in grouped(filled.rule[served], filled.edit[served]):
         if rule < 0:
             continue
         edit = slots.edits[rule][number]
-        origins.edit[places] = EDITS.index(edit.kind)
-        origins.part[places] = edit.part
+        origins.edit[members] = EDITS.index(edit.kind)
+        origins.part[members] = edit.part
         if edit.kind == "replace":
-            origins.predicate[places] = search.replaced_by(rule, number, triples[places])
+            origins.predicate[members] = search.replaced_by(rule, number, triples[members])
     return origins
 
 
 def _notes(search: NearMissSearch, slots: Slots, filled: Filled) -> Iterator[str]:
     """Yield how slots were filled, and what the budget cost."""
-    asked = slots.rule >= 0
-    total = int(asked.sum())
+    wants_near_miss = slots.rule >= 0
+    total = int(wants_near_miss.sum())
     if total:
-        counts = {text: int((asked & (filled.way == WAY_NUMBER[way])).sum()) for way, text in WAYS.items()}
+        counts = {text: int((wants_near_miss & (filled.way == WAY_NUMBER[way])).sum()) for way, text in WAYS.items()}
         parts = [f"{count / total:.1%} {text}" for text, count in counts.items() if count]
         yield f"of the {total:,} near misses wanted: " + ", ".join(parts)
-    if total < len(asked):
-        complements = bool(search.is_complement(slots.conclusion[~asked]).all())
+    if total < len(wants_near_miss):
+        complements = bool(search.is_complement(slots.conclusion[~wants_near_miss]).all())
         why = "the near misses of these rules are their complement" if complements else "some rules have none"
-        yield f"{len(asked) - total:,} negatives are position-aware by design: {why} (see the documentation)"
+        yield f"{len(wants_near_miss) - total:,} negatives are position-aware by design: {why} (see the documentation)"
     if search.spent:
         yield (
             f"{search.spent:,} of {search.searched:,} searches were given up after {search.budget:,} steps: "
@@ -568,18 +568,18 @@ def draw_matched(search: NearMissSearch, slots: Slots) -> Filled:
     filled = Filled.nothing(len(slots))
     matching = Matching(search.context)
     for by_design in (False, True):
-        some = np.flatnonzero((slots.rule < 0) == by_design)
-        rows = _by_position(search, slots, some) if by_design else _by_near_misses(search, slots, some)
+        indices = np.flatnonzero((slots.rule < 0) == by_design)
+        rows = _by_position(search, slots, indices) if by_design else _by_near_misses(search, slots, indices)
         pool = _pool(search, slots, rows)
         groups = dict(grouped(pool.split, pool.head))
-        for group, where in grouped(slots.split[some], slots.head[some]):
+        for group, members in grouped(slots.split[indices], slots.head[indices]):
             if group not in groups:
                 continue
             candidates = groups[group]
             candidates = candidates[~member(filled.taken, pool.key[candidates])]
-            near = matching.chosen(group, len(where), pool.key[candidates], pool.way[candidates])
+            near = matching.choose(group, len(members), pool.key[candidates], pool.way[candidates])
             chosen = candidates[near]
-            served = some[where[: len(chosen)]]
+            served = indices[members[: len(chosen)]]
             filled.put(served, pool.key[chosen], pool.rule[chosen], pool.edit[chosen], pool.way[chosen])
     return filled
 
@@ -587,14 +587,14 @@ def draw_matched(search: NearMissSearch, slots: Slots) -> Filled:
 # -- candidates ---------------------------------------------------------------------------------------
 
 
-def _by_near_misses(search: NearMissSearch, slots: Slots, some: Ints) -> list[Ints]:
+def _by_near_misses(search: NearMissSearch, slots: Slots, indices: Ints) -> list[Ints]:
     """Return what the near misses of some slots conclude about their anchors: int64[6, n] for each way."""
     ways = SearchWays(search, slots)
     rows = [np.empty((6, 0), dtype=np.int64)]
     for turn, (way, further) in enumerate(ways):
         if turn >= _LOOKS and way == "moved":
             continue
-        requests = ways.requests(way, further, some)
+        requests = ways.requests(way, further, indices)
         keys, _ = search.propose(requests, _EACH)
         row, column = np.nonzero(keys >= 0)
         slot, number = requests.slot[row], np.full(len(row), WAY_NUMBER[way])
@@ -605,10 +605,10 @@ def _by_near_misses(search: NearMissSearch, slots: Slots, some: Ints) -> list[In
     return rows
 
 
-def _by_position(search: NearMissSearch, slots: Slots, some: Ints) -> list[Ints]:
+def _by_position(search: NearMissSearch, slots: Slots, indices: Ints) -> list[Ints]:
     """Return position-aware candidates for slots that have no near miss by design: int64[6, n] for each head."""
     rows = [np.empty((6, 0), dtype=np.int64)]
-    for (split, head), _ in grouped(slots.split[some], slots.head[some]):
+    for (split, head), _ in grouped(slots.split[indices], slots.head[indices]):
         key = shuffled_candidates(search.context, split, head, _SPARE)
         constant = np.array([split, head, 0, -1, -1, WAY_NUMBER["position"]])
         rows.append(np.repeat(constant[:, None], len(key), axis=1))
@@ -625,31 +625,31 @@ def _pool(search: NearMissSearch, slots: Slots, rows: Sequence[Ints]) -> Candida
     first[1:] = (key[order[1:]] != key[order[:-1]]) | (split[order[1:]] != split[order[:-1]])
     order = order[first]
     order = order[search.negative(key[order])]
-    order = order[_allotted(search.context, slots, split[order], head[order], key[order])]
+    order = order[_allot_to_splits(search.context, slots, split[order], head[order], key[order])]
     return CandidatePool(*columns[:, order])
 
 
-def _allotted(context: Context, slots: Slots, split: Ints, head: Ints, key: Ints) -> Ints:
-    """Return the places of candidates, each in one split only.
+def _allot_to_splits(context: Context, slots: Slots, split: Ints, head: Ints, key: Ints) -> Ints:
+    """Return the rows of candidates, each in one split only.
 
     One that several splits have gathered goes to any of them at random, as likely as the split has slots for
     the head: whichever chose first would have the best matches. But train stands back where it has to (see
     `first_served`).
     """
-    size = {group: len(where) for group, where in grouped(slots.split, slots.head)}
+    size = {group: len(rows) for group, rows in grouped(slots.split, slots.head)}
     weight = np.empty(len(key), dtype=np.int64)
-    for group, where in grouped(split, head):
-        weight[where] = size[group]
+    for group, rows in grouped(split, head):
+        weight[rows] = size[group]
     first = np.unique(slots.head[first_served(context, slots)])
     weight[member(first, head) & (split > 0)] *= _BEFORE
     order = np.lexsort((split, key))
     ends = np.cumsum(weight[order])
-    last = np.flatnonzero(np.diff(key[order], append=-1) != 0)  # the last place of each key
+    last = np.flatnonzero(np.diff(key[order], append=-1) != 0)  # the last row of each key
     starts = np.zeros(len(last), dtype=np.int64)
     starts[1:] = ends[last[:-1]]
     numbers = mixed_numbers(key[order[last]].astype(np.uint64), context.recipe.seed)
-    drawn = starts + numbers % np.maximum(ends[last] - starts, 1)
-    return np.sort(order[np.searchsorted(ends, drawn, side="right")])
+    draws = starts + numbers % np.maximum(ends[last] - starts, 1)
+    return np.sort(order[np.searchsorted(ends, draws, side="right")])
 
 
 # -- matching -----------------------------------------------------------------------------------------
@@ -668,8 +668,8 @@ class Matching:
         self._simpbl = SimpBLScorer(context.seen.triples, len(context.kg.relations)) if "simpbl" in match else None
         self._unmatched: dict[tuple[int, ...], Triples] = {}
 
-    def chosen(self, group: tuple[int, ...], count: int, keys: Ints, way: Ints) -> Ints:
-        """Return the places of up to `count` candidates that match conclusions of a split and head.
+    def choose(self, group: tuple[int, ...], count: int, keys: Ints, way: Ints) -> Ints:
+        """Return the rows of up to `count` candidates that match conclusions of a split and head.
 
         Parameters
         ----------
@@ -682,16 +682,16 @@ class Matching:
         """
         context = self._context
         if group not in self._unmatched:
-            own = conclusions_with(context, *group)
-            order = generator(context.recipe.seed, "negatives", "nm", "match", *group).permutation(len(own))
-            self._unmatched[group] = own[order]
-        own = self._unmatched[group]
-        if not len(keys) or not len(own):
+            unmatched = conclusions_with(context, *group)
+            order = generator(context.recipe.seed, "negatives", "nm", "match", *group).permutation(len(unmatched))
+            self._unmatched[group] = unmatched[order]
+        unmatched = self._unmatched[group]
+        if not len(keys) or not len(unmatched):
             return keys[:0]
-        positive = self._covariates(own, np.zeros(len(own)))
+        positive = self._covariates(unmatched, np.zeros(len(unmatched)))
         candidate = self._covariates(context.kg.keys.unpack(keys), _FAR * way)
         matched, near = _nearest(positive, candidate, count)
-        self._unmatched[group] = np.delete(own, matched, axis=0)
+        self._unmatched[group] = np.delete(unmatched, matched, axis=0)
         return near
 
     def _covariates(self, triples: Triples, far: npt.NDArray[np.floating[Any]]) -> Floats:
@@ -700,12 +700,12 @@ class Matching:
         columns += [_APART * scorer.score(triples) for scorer in self._adjacent]
         if self._simpbl is not None:
             involved = (self._simpbl.involves(triples[:, column], triples[:, 1]) for column in (0, 2))
-            columns += [_APART * found.astype(np.float64) for found in involved]
+            columns += [_APART * is_involved.astype(np.float64) for is_involved in involved]
         return np.column_stack([*columns, far])
 
 
 def _nearest(positive: Floats, candidate: Floats, count: int) -> tuple[Ints, Ints]:
-    """Give `count` conclusions the nearest candidate that is left; return both places side by side.
+    """Give `count` conclusions the nearest candidate that is left; return the rows of both side by side.
 
     The conclusions that are nearest to any candidate have one chosen.
     """

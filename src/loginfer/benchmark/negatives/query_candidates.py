@@ -8,9 +8,9 @@ that equalities of terms bring about. A witness with exactly V is one of A with 
 rest of J kept, which is a rule again. For a diamond these are at most 15 queries instead of 64; and a triple with
 a witness that violates nothing, as most have, needs only one.
 
-The candidates of a group are taken from a base: triples listed, or a product of two sets. It holds every triple
-that some sub-rule of the group concludes, and perhaps others: who draws from it must test. It never leaves out a
-triple that could be a negative; what the rule itself concludes is left out where that is easy.
+The candidates of a group are taken from a base: listed triples, or a product of two sets. It holds every triple
+that some sub-rule of the group concludes, and perhaps others, so whoever draws from it must test. It never leaves
+out a triple that could be a negative; what the rule itself concludes is left out where that is easy.
 
 Pools propose random candidates for (rule, sub-rule) pairs. Both keep one promise: whatever has been taken, what
 they propose next for a pair is equally likely to be any of the pair's remaining candidates, and does not depend on
@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.benchmark.program import places, sub_rule
+from loginfer.benchmark.program import set_bits, sub_rule
 from loginfer.engine import Engine
 from loginfer.engine.binding import relation_of
 from loginfer.errors import LimitError
@@ -54,7 +54,7 @@ class SubRuleGroup:
     Parameters
     ----------
     rule
-        Place of the rule in R.
+        Index of the rule in R.
     whole
         The rule.
     atoms
@@ -91,30 +91,30 @@ class SubRuleGroup:
         loops
             Whether triples with equal subject and object will be asked about.
         """
-        numbers = places(self.inequalities)
+        numbers = set_bits(self.inequalities)
         inequalities = tuple(part for i in numbers if isinstance(part := self.whole.body[i], Inequality))
         body, head = self.base.body, self.base.head
-        found: list[tuple[int, Rule]] = []
-        for broken, merged in _violations(inequalities):
-            merged_head = head.rename(merged)
+        tests: list[tuple[int, Rule]] = []
+        for broken, replacements in _violations(inequalities):
+            merged_head = head.rename(replacements)
             if broken == 0 or (merged_head.subject == merged_head.object and not loops):
                 continue
-            parts = [part.rename(merged) for part in body]
-            if not _may_hold(graph, merged, parts):
+            parts = [part.rename(replacements) for part in body]
+            if not _may_hold(graph, replacements, parts):
                 continue
-            rest = [q.rename(merged) for i, q in enumerate(inequalities) if not broken >> i & 1]
+            rest = [q.rename(replacements) for i, q in enumerate(inequalities) if not broken >> i & 1]
             rule = Rule.known_safe((*parts, *rest), merged_head)
-            found.append((sum(1 << numbers[i] for i in places(broken)), rule))
-        return found
+            tests.append((sum(1 << numbers[i] for i in set_bits(broken)), rule))
+        return tests
 
 
-def _may_hold(graph: KnowledgeGraph, merged: Mapping[Term, Term], parts: Sequence[BodyAtom]) -> bool:
+def _may_hold(graph: KnowledgeGraph, replacements: Mapping[Term, Term], parts: Sequence[BodyAtom]) -> bool:
     """Say whether a body may have a witness after terms have been merged, by what a graph rules out at a glance."""
     # Nothing equals a constant that the graph does not have.
-    names = [term.name for term in merged.values() if isinstance(term, Constant)]
+    names = [term.name for term in replacements.values() if isinstance(term, Constant)]
     loops = [part for part in parts if isinstance(part, Atom) and part.subject == part.object]
-    known = all(graph.entities.get(name) is not None for name in names)
-    return known and all(relation_of(part, graph) in graph.looped for part in loops)
+    constants_exist = all(graph.entities.get(name) is not None for name in names)
+    return constants_exist and all(relation_of(part, graph) in graph.looped for part in loops)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class GroupConclusions:
     every
         bool[n], triples that all of them conclude.
     loose
-        int64[m], places of triples that some of them conclude, but not all.
+        int64[m], rows of triples that some of them conclude, but not all.
     by
         bool[m, masks], which do.
     """
@@ -137,17 +137,17 @@ class GroupConclusions:
 
     def of(self, owners: Ints) -> Mask:
         """Return bool[n]: whether the sub-rule that owns a triple concludes it."""
-        found = self.every.copy()
-        found[self.loose] = self.by[np.arange(len(self.loose)), owners[self.loose]]
-        return found
+        is_concluded = self.every.copy()
+        is_concluded[self.loose] = self.by[np.arange(len(self.loose)), owners[self.loose]]
+        return is_concluded
 
 
-def groups_of(place: int, rule: Rule, masks: Sequence[int]) -> list[SubRuleGroup]:
+def groups_of(index: int, rule: Rule, masks: Sequence[int]) -> list[SubRuleGroup]:
     """Return the sub-rules of a rule by the atoms they keep, fewest atoms first.
 
     Parameters
     ----------
-    place
+    index
         Of the rule in R.
     rule
         The rule.
@@ -155,18 +155,18 @@ def groups_of(place: int, rule: Rule, masks: Sequence[int]) -> list[SubRuleGroup
         Its sub-rules in R⁻.
     """
     atoms = sum(1 << i for i, part in enumerate(rule.body) if not isinstance(part, Inequality))
-    return [SubRuleGroup(place, rule, *group) for group in _by_atoms(atoms, tuple(masks))]
+    return [SubRuleGroup(index, rule, *group) for group in _by_atoms(atoms, tuple(masks))]
 
 
 @lru_cache(maxsize=64)
 def _by_atoms(atoms: int, masks: tuple[int, ...]) -> tuple[tuple[int, int, tuple[int, ...]], ...]:
     """Return atoms, all inequalities and masks of each group; rules of one shape share them."""
-    found: dict[int, list[int]] = {}
+    masks_by_atoms: dict[int, list[int]] = {}
     for mask in masks:
-        found.setdefault(mask & atoms, []).append(mask)
+        masks_by_atoms.setdefault(mask & atoms, []).append(mask)
     return tuple(
-        (kept, reduce(or_, found[kept]) & ~atoms, tuple(found[kept]))
-        for kept in sorted(found, key=lambda mask: (mask.bit_count(), mask))
+        (kept, reduce(or_, masks_by_atoms[kept]) & ~atoms, tuple(masks_by_atoms[kept]))
+        for kept in sorted(masks_by_atoms, key=lambda mask: (mask.bit_count(), mask))
     )
 
 
@@ -176,34 +176,34 @@ def _violations(inequalities: tuple[Inequality, ...]) -> tuple[tuple[int, dict[T
 
     With each set, as a mask, come the terms to replace so that exactly these become equal.
     """
-    found = []
+    violations = []
     for mask in range(1 << len(inequalities)):
-        names = _merge([inequalities[i] for i in places(mask)])
-        if names is None:
+        replacements = _merge([inequalities[i] for i in set_bits(mask)])
+        if replacements is None:
             continue
         broken = 0
         for i, part in enumerate(inequalities):
-            if names.get(part.left, part.left) == names.get(part.right, part.right):
+            if replacements.get(part.left, part.left) == replacements.get(part.right, part.right):
                 broken |= 1 << i
         if broken == mask:
-            found.append((mask, names))
-    return tuple(found)
+            violations.append((mask, replacements))
+    return tuple(violations)
 
 
 def _merge(equalities: Sequence[Inequality]) -> dict[Term, Term] | None:
     """Return what to replace so that the terms on both sides are equal; None if two constants would be."""
-    names: dict[Term, Term] = {}
+    replacements: dict[Term, Term] = {}
     for part in equalities:
-        left, right = names.get(part.left, part.left), names.get(part.right, part.right)
+        left, right = replacements.get(part.left, part.left), replacements.get(part.right, part.right)
         if left == right:
             continue
         if isinstance(left, Constant):
             left, right = right, left
         if isinstance(left, Constant):
             return None
-        names = {term: right if name == left else name for term, name in names.items()}
-        names[left] = right
-    return names
+        replacements = {term: right if target == left else target for term, target in replacements.items()}
+        replacements[left] = right
+    return replacements
 
 
 def members(
@@ -222,57 +222,57 @@ def members(
     within
         Whether it is known that the bases of all groups conclude all of them.
     """
-    every = _strict(engine, groups, triples)
+    strict_masks = _strict(engine, groups, triples)
     # What the base of a group does not conclude, no group with more atoms does.
     outside: list[tuple[int, Mask]] = []
-    found: list[GroupConclusions] = []
-    for group, known in zip(groups, every, strict=True):
-        unknown = ~known
-        for atoms, beyond in outside:
+    conclusions: list[GroupConclusions] = []
+    for group, by_strict in zip(groups, strict_masks, strict=True):
+        undecided = ~by_strict
+        for atoms, not_concluded in outside:
             if atoms & group.atoms == atoms:
-                unknown &= ~beyond
-        rest = np.flatnonzero(unknown & bool(group.inequalities))  # without any, the base is the strict one
+                undecided &= ~not_concluded
+        rest = np.flatnonzero(undecided & bool(group.inequalities))  # without any, the base is the strict one
         if len(rest) and not within:
             rest = rest[engine.derives([group.base], triples[rest])]
-        inside = known.copy()
-        inside[rest] = True
-        outside.append((group.atoms, ~inside))
-        found.append(_loose(engine, group, triples, known, rest))
-    return found
+        by_base = by_strict.copy()
+        by_base[rest] = True
+        outside.append((group.atoms, ~by_base))
+        conclusions.append(_loose(engine, group, triples, by_strict, rest))
+    return conclusions
 
 
 def _strict(engine: Engine, groups: Sequence[SubRuleGroup], triples: Triples) -> list[Mask]:
     """Return for each group which triples its strictest sub-rule concludes."""
-    found: list[Mask] = []
+    masks: list[Mask] = []
     for group in reversed(groups):
-        known = np.zeros(len(triples), dtype=bool)
-        for more, concluded in zip(reversed(groups), found, strict=False):
-            if (group.atoms | group.inequalities) & ~(more.atoms | more.inequalities) == 0:
-                known |= concluded
-        rest = np.flatnonzero(~known)
-        known[rest] = engine.derives([group.strict], triples[rest])
-        found.append(known)
-    return found[::-1]
+        by_strict = np.zeros(len(triples), dtype=bool)
+        for stricter, concluded in zip(reversed(groups), masks, strict=False):
+            if (group.atoms | group.inequalities) & ~(stricter.atoms | stricter.inequalities) == 0:
+                by_strict |= concluded
+        rest = np.flatnonzero(~by_strict)
+        by_strict[rest] = engine.derives([group.strict], triples[rest])
+        masks.append(by_strict)
+    return masks[::-1]
 
 
 def _loose(engine: Engine, group: SubRuleGroup, triples: Triples, every: Mask, rest: Ints) -> GroupConclusions:
     """Find out which sub-rules conclude the rest, which the base concludes and the strictest does not."""
     by = np.zeros((len(rest), len(group.masks)), dtype=bool)
     if len(rest):
-        asked = triples[rest]
-        tests = group.tests(engine.graph, loops=bool((asked[:, 0] == asked[:, 2]).any()))
-        found = engine.derivations([rule for _, rule in tests], asked)
+        rest_triples = triples[rest]
+        tests = group.tests(engine.graph, loops=bool((rest_triples[:, 0] == rest_triples[:, 2]).any()))
+        derivations = engine.derivations([rule for _, rule in tests], rest_triples)
         violates = np.zeros((len(rest), len(tests)), dtype=np.float32)
-        violates[found.triple, found.rule] = 1
+        violates[derivations.triple, derivations.rule] = 1
         broken = np.array([mask for mask, _ in tests], dtype=np.int64)[:, None]
         by = violates @ (broken & np.array(group.masks) == 0).astype(np.float32) > 0
-    some = by.any(axis=1)
-    return GroupConclusions(every, rest[some], by[some])
+    concluded = by.any(axis=1)
+    return GroupConclusions(every, rest[concluded], by[concluded])
 
 
 # -- bases ---------------------------------------------------------------------------------------------
 
-# With so many trial draws it is found out whether one in sixteen is of use; if not, the base is narrowed.
+# So many trial draws show whether one triple in sixteen is of use; if not, the base is narrowed.
 TRIALS = 512
 ENOUGH = TRIALS // 16
 
@@ -352,12 +352,12 @@ class CandidateBases:
         self._rng = rng
         self._relation = relation_of(rule.head, engine.graph)
         self._bindings = _bindings(rule)
-        self._made: dict[int, CandidateBase] = {}
+        self._binding_bases: dict[int, CandidateBase] = {}
 
     def of(self, group: SubRuleGroup) -> CandidateBase:
         """Return a base of a group; a small one, if that is not much work."""
-        found = [self._binding(mask) for mask in self._bindings if mask & group.atoms == mask]
-        base = min(found, key=len)
+        bases = [self._binding(mask) for mask in self._bindings if mask & group.atoms == mask]
+        base = min(bases, key=len)
         if len(base) <= self._few:
             return base
         useful = self._useful(group, base)
@@ -377,26 +377,26 @@ class CandidateBases:
 
     def _binding(self, mask: int) -> CandidateBase:
         """Return the base of as few atoms as bind the head's variables."""
-        if mask not in self._made:
+        if mask not in self._binding_bases:
             atoms = tuple(part for i, part in enumerate(self._rule.body) if mask >> i & 1)
             rule = Rule.known_safe(atoms, self._rule.head)
-            self._made[mask] = self._listed(rule) if len(atoms) < 2 else rectangle_of(self._engine, rule)
-        return self._made[mask]
+            self._binding_bases[mask] = self._listed(rule) if len(atoms) < 2 else rectangle_of(self._engine, rule)
+        return self._binding_bases[mask]
 
     def _listed(self, rule: Rule) -> CandidateBase:
         """Return the conclusions of a rule, without those of the whole rule."""
         base = self._conclusions(rule)
         if base.product:
             return base
-        fresh = ~member(self._own, self._engine.graph.keys.pack(base.every()))
+        fresh = ~member(self._rule_keys, self._engine.graph.keys.pack(base.every()))
         return CandidateBase(base.left[fresh], base.right[fresh], self._relation, False)
 
     def _conclusions(self, rule: Rule) -> CandidateBase:
-        found = self._engine.projection(rule)
-        return CandidateBase(found.left, found.right, self._relation, found.product)
+        projection = self._engine.projection(rule)
+        return CandidateBase(projection.left, projection.right, self._relation, projection.product)
 
     @cached_property
-    def _own(self) -> Keys:
+    def _rule_keys(self) -> Keys:
         """The keys of the rule's own conclusions, sorted; none where they would be too many to list."""
         with contextlib.suppress(LimitError):
             base = self._conclusions(self._rule)
@@ -407,20 +407,20 @@ class CandidateBases:
 
 def _bindings(rule: Rule) -> list[int]:
     """Return the smallest sets of atoms that bind the variables of a rule's head, as masks."""
-    wanted = set(rule.head.variables)
-    held = {i: wanted & set(part.variables) for i, part in enumerate(rule.body) if isinstance(part, Atom)}
-    if not wanted:
+    head_variables = set(rule.head.variables)
+    bound = {i: head_variables & set(part.variables) for i, part in enumerate(rule.body) if isinstance(part, Atom)}
+    if not head_variables:
         return [0]
-    pairs = combinations((i for i, some in held.items() if some and some != wanted), 2)
-    whole = [1 << i for i, some in held.items() if some == wanted]
-    return whole + [1 << i | 1 << j for i, j in pairs if held[i] | held[j] == wanted]
+    pairs = combinations((i for i, variables in bound.items() if variables and variables != head_variables), 2)
+    single = [1 << i for i, variables in bound.items() if variables == head_variables]
+    return single + [1 << i | 1 << j for i, j in pairs if bound[i] | bound[j] == head_variables]
 
 
 # -- pools ---------------------------------------------------------------------------------------------
 
 # In a search, so many draws at most are made at a time for a group of sub-rules.
 _MOST = 2**20
-# For a pair, it is given up after so many draws, if fewer than one in so many was a candidate.
+# The search for a pair is given up after so many draws if fewer than one in so many was a candidate.
 _EFFORT = 2**14
 _RARE = 1000
 
@@ -450,15 +450,15 @@ class TakenKeys:
 
     def add(self, keys: Keys) -> None:
         """Take triples, which must not be taken yet."""
-        known, place = places_of(self.keys, keys)
-        self.marks[place[known]] = True
-        self._others = np.sort(np.concatenate([self._others, keys[~known]]), kind="stable")
+        is_listed, index = places_of(self.keys, keys)
+        self.marks[index[is_listed]] = True
+        self._others = np.sort(np.concatenate([self._others, keys[~is_listed]]), kind="stable")
 
     def contains(self, keys: Keys) -> Mask:
         """Return bool[n]: which triples are taken."""
-        found, place = places_of(self.keys, keys)
-        found[found] = self.marks[place[found]]
-        return np.asarray(found | member(self._others, keys))
+        is_taken, index = places_of(self.keys, keys)
+        is_taken[is_taken] = self.marks[index[is_taken]]
+        return np.asarray(is_taken | member(self._others, keys))
 
 
 class ListedPool:
@@ -475,7 +475,7 @@ class ListedPool:
     taken
         What has been taken; its listed keys are those of this pool.
     order
-        int64, places of the listed keys in random order.
+        int64, indices of the listed keys in random order.
     cuts
         Says where a list of a given size is cut into the three parts.
     """
@@ -491,7 +491,7 @@ class ListedPool:
         self._segments: list[Ints] = []
         self._entries: list[tuple[Ints, Ints]] = []
 
-    def add(self, engine: Engine, sources: Sequence[SubRuleSource], places: Ints) -> None:
+    def add(self, engine: Engine, sources: Sequence[SubRuleSource], indices: Ints) -> None:
         """Add the pairs of groups of one rule that have the same base.
 
         Parameters
@@ -500,21 +500,21 @@ class ListedPool:
             Over K.
         sources
             The groups, fewest atoms first.
-        places
-            The base's triples that may be negative, as places in the listed keys.
+        indices
+            The base's triples that may be negative, as indices into the listed keys.
         """
-        ranks = np.sort(self._rank[places])
+        ranks = np.sort(self._rank[indices])
         triples = engine.graph.keys.unpack(self._taken.keys[self._order[ranks]])
-        found = members(engine, [source.group for source in sources], triples)
-        for source, known in zip(sources, found, strict=True):
-            segments = [ranks[known.every]]
+        by_group = members(engine, [source.group for source in sources], triples)
+        for source, conclusions in zip(sources, by_group, strict=True):
+            segments = [ranks[conclusions.every]]
             concluded = [np.ones(len(source.group.masks), dtype=bool)]
-            kind = _kinds(known.by)
+            kind = _kinds(conclusions.by)
             by_kind = np.argsort(kind, kind="stable")
-            for same in np.split(by_kind, np.cumsum(np.bincount(kind))[:-1]):
-                if len(same):
-                    segments.append(ranks[known.loose[same]])
-                    concluded.append(known.by[same[0]])
+            for rows in np.split(by_kind, np.cumsum(np.bincount(kind))[:-1]):
+                if len(rows):
+                    segments.append(ranks[conclusions.loose[rows]])
+                    concluded.append(conclusions.by[rows[0]])
             self._add_segments(source.first, segments, np.array(concluded))
 
     def _add_segments(self, first: int, segments: list[Ints], concluded: Mask) -> None:
@@ -525,21 +525,21 @@ class ListedPool:
         kind = _kinds(concluded.T)
         for number in range(int(kind.max()) + 1):
             pairs = np.flatnonzero(kind == number)
-            own = np.flatnonzero(concluded[:, pairs[0]]).tolist()
-            every = np.sort(np.concatenate([segments[i] for i in own])) if own else segments[0][:0]
-            cuts = _parts(self._cuts, len(every))
-            last = np.array([every[cut - 1] if cut else -1 for cut in cuts])
-            bounds = np.array([begins[i] + np.searchsorted(segments[i], last, side="right") for i in own])
-            if len(every):
+            numbers = np.flatnonzero(concluded[:, pairs[0]]).tolist()
+            ranks = np.sort(np.concatenate([segments[i] for i in numbers])) if numbers else segments[0][:0]
+            cuts = _parts(self._cuts, len(ranks))
+            last = np.array([ranks[cut - 1] if cut else -1 for cut in cuts])
+            bounds = np.array([begins[i] + np.searchsorted(segments[i], last, side="right") for i in numbers])
+            if len(ranks):
                 self._entries.append((first + pairs, bounds))
 
     def finish(self) -> Ints:
         """Say that all groups have been added; return how many candidates each pair has."""
         nothing = np.empty(0, dtype=np.int64)
         self._members = self._order[np.concatenate([nothing, *self._segments])]
-        pairs = np.concatenate([nothing, *(np.repeat(pairs, len(own)) for pairs, own in self._entries)])
+        pairs = np.concatenate([nothing, *(np.repeat(pairs, len(entry)) for pairs, entry in self._entries)])
         bounds = [np.empty((0, 4), dtype=np.int64)]
-        bounds += [np.tile(own, (len(pairs), 1)) for pairs, own in self._entries]
+        bounds += [np.tile(entry, (len(pairs), 1)) for pairs, entry in self._entries]
         order = np.argsort(pairs, kind="stable")
         self._bounds = np.concatenate(bounds)[order]
         self._first_entry = _starts(np.bincount(pairs, minlength=self._pairs))
@@ -551,14 +551,14 @@ class ListedPool:
     def witnessed(self, keys: Keys) -> Mask:
         """Return bool[pairs]: which pairs have one of these triples among their candidates, taken or not."""
         members, bounds = self._at_first
-        known, place = places_of(self._taken.keys, keys)
+        is_listed, index = places_of(self._taken.keys, keys)
         marks = np.zeros(len(self._taken.keys), dtype=bool)
-        marks[place[known]] = True
+        marks[index[is_listed]] = True
         before = _starts(marks[members])
         return np.diff(_starts(before[bounds[:, 3]] - before[bounds[:, 0]])[self._first_entry]) > 0
 
     def refresh(self, part: int) -> Ints:
-        """Forget what has been taken meanwhile; return how many candidates each pair has left in a part."""
+        """Drop what has been taken meanwhile; return how many candidates each pair has left in a part."""
         left = ~self._taken.marks[self._members]
         if not left.all():
             self._bounds = _starts(left)[self._bounds]
@@ -622,7 +622,7 @@ class DrawnPool:
         self._tried = np.zeros(0)
         self._hits = np.zeros(0)
         self.open = np.zeros(pairs, dtype=bool)
-        self.found = np.zeros(pairs, dtype=np.int64)
+        self.candidate_counts = np.zeros(pairs, dtype=np.int64)
         self._queue = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 
     def add(self, sources: Sequence[SubRuleSource]) -> None:
@@ -649,11 +649,11 @@ class DrawnPool:
         if not need.any():
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
         self._drop_taken()
-        before, tried = self.found.copy(), np.zeros_like(need)
+        before, tried = self.candidate_counts.copy(), np.zeros_like(need)
         times = 1
         while True:
             lack = need - np.bincount(self._queue[0], minlength=len(need))
-            self.open &= (lack <= 0) | (tried < _EFFORT) | (_RARE * (self.found - before) >= tried)
+            self.open &= (lack <= 0) | (tried < _EFFORT) | (_RARE * (self.candidate_counts - before) >= tried)
             lack[~self.open] = 0
             if (lack <= 0).all():
                 return self._from_queue(need)
@@ -684,14 +684,14 @@ class DrawnPool:
         found_pairs, found_triples, numbers = [], [], []
         tried = np.zeros_like(lack)
         for number, source in enumerate(self._sources):
-            own = lack[source.first : source.first + len(source.group.masks)]
-            if not own.any():
+            group_lack = lack[source.first : source.first + len(source.group.masks)]
+            if not group_lack.any():
                 continue
             # Some more than will do on average: a further pass costs more than draws.
-            draws = np.where(own > 0, 1.3 * own + 3, 0) * times * self._tried[number] / self._hits[number]
+            draws = np.where(group_lack > 0, 1.3 * group_lack + 3, 0) * times * self._tried[number] / self._hits[number]
             draws = np.ceil(draws * min(1, _MOST / draws.sum())).astype(np.int64)
-            tried[source.first : source.first + len(own)] = draws
-            owners = np.repeat(np.arange(len(own)), draws)
+            tried[source.first : source.first + len(group_lack)] = draws
+            owners = np.repeat(np.arange(len(group_lack)), draws)
             triples = source.base.draw(rng, len(owners))
             good = members(self._engine, [source.group], triples)[0].of(owners)
             self._tried[number] += len(owners)
@@ -701,10 +701,10 @@ class DrawnPool:
         pairs, triples = np.concatenate(found_pairs), np.concatenate(found_triples)
         keys = self._engine.graph.keys.pack(triples)
         good = ~self._taken.contains(keys)
-        places = np.flatnonzero(good)
-        good[places] = self._negative(triples[places])
+        rows = np.flatnonzero(good)
+        good[rows] = self._negative(triples[rows])
         self._hits += np.bincount(np.concatenate(numbers)[good], minlength=len(self._sources))
-        self.found += np.bincount(pairs[good], minlength=len(lack))
+        self.candidate_counts += np.bincount(pairs[good], minlength=len(lack))
         self._queue = (np.concatenate([self._queue[0], pairs[good]]), np.concatenate([self._queue[1], keys[good]]))
         return tried
 

@@ -80,24 +80,25 @@ def query_guided(context: Context) -> NegativeSet:
     drawn depends on the protocol: see `paper_share` and `sound_share`.
     """
     masks = kept_masks(context.rules)
-    complex_rules = sum(bool(own) for own in masks)
-    wanted: dict[Split, int] = {
+    complex_rules = sum(bool(rule_masks) for rule_masks in masks)
+    counts: dict[Split, int] = {
         split: size * complex_rules // len(context.rules) for split, size in context.positives.sizes.items()
     }
-    found = {split: SplitNegatives(np.empty((0, 3), dtype=np.int32), origins_from("sub-rule", 0)) for split in SPLITS}
+    nothing = SplitNegatives(np.empty((0, 3), dtype=np.int32), origins_from("sub-rule", 0))
+    from_sub_rules = dict.fromkeys(SPLITS, nothing)
     notes: list[str] = []
     if complex_rules:
         share = paper_share if context.recipe.protocol == "paper" else sound_share
-        found, notes = share(context, masks, wanted)
+        from_sub_rules, notes = share(context, masks, counts)
 
     def draw_rest(split: Split, taken: TakenNegatives) -> SplitNegatives:
-        missing = context.positives.sizes[split] - len(found[split].triples)
+        missing = context.positives.sizes[split] - len(from_sub_rules[split].triples)
         if not missing:
-            return found[split]
+            return from_sub_rules[split]
         rng = generator(context.recipe.seed, "negatives", "qg", "position", split)
-        return _together(found[split], draw_corruptions(context, split, missing, rng, taken))
+        return _together(from_sub_rules[split], draw_corruptions(context, split, missing, rng, taken))
 
-    negatives = assemble(context, "qg", draw_in_turn(context, draw_rest, found))
+    negatives = assemble(context, "qg", draw_in_turn(context, draw_rest, from_sub_rules))
     return replace(negatives, notes=(*notes, *negatives.notes))
 
 
@@ -122,7 +123,7 @@ class SubRuleSpace:
     Parameters
     ----------
     rule
-        Place in R of the rule it came from.
+        Index in R of the rule it came from.
     kept
         The parts of that rule's body that it keeps, as a mask.
     relation
@@ -141,15 +142,15 @@ class SubRuleSpace:
 
     def contains(self, engine: Engine, triples: Triples) -> Mask:
         """Return bool[n]: which of these triples the sub-rule concludes."""
-        found = self.space.contains(triples)
+        is_concluded = self.space.contains(triples)
         if self.test is not None:
-            places = np.flatnonzero(found)
-            found[places] = engine.derives([self.test], triples[places])
-        return found
+            rows = np.flatnonzero(is_concluded)
+            is_concluded[rows] = engine.derives([self.test], triples[rows])
+        return is_concluded
 
 
 def paper_share(
-    context: Context, masks: Sequence[Sequence[int]], wanted: Mapping[Split, int]
+    context: Context, masks: Sequence[Sequence[int]], counts: Mapping[Split, int]
 ) -> tuple[dict[Split, SplitNegatives], list[str]]:
     """Draw from C⁻_train, C⁻_valid and C⁻_test, and say where that fell short.
 
@@ -163,45 +164,45 @@ def paper_share(
         What negatives are made from.
     masks
         For each rule its sub-rules in R⁻.
-    wanted
+    counts
         How many triples to draw for each split.
     """
     parts = undesired_parts(context, masks)
-    drawn = _drawn(context, parts, wanted)
-    # If as many as asked for could not be drawn, there are no more, and they have all been counted.
-    size = len(drawn.triples)
+    draw = _draw_candidates(context, parts, counts)
+    # If fewer than asked for were drawn, there are no more, and all of them have been counted.
+    size = len(draw.triples)
     first, second = context.recipe.cuts(size)
     limits = dict(zip(SPLITS, (first, second - first, size - second), strict=True))
-    found: dict[Split, SplitNegatives] = {}
+    negatives: dict[Split, SplitNegatives] = {}
     notes: list[str] = []
     begin = 0
     for split in SPLITS:
-        end = begin + min(wanted[split], limits[split])
-        triples = drawn.triples[begin:end]
+        end = begin + min(counts[split], limits[split])
+        triples = draw.triples[begin:end]
         begin = end
         rule, kept = _first_part(context.engine, parts, triples)
-        found[split] = SplitNegatives(triples, origins_from("sub-rule", len(triples), rule=rule, kept=kept))
-        if len(triples) < wanted[split]:
-            what = f"its part of all {size:,}" if drawn.exhausted else shortfall(drawn)
+        negatives[split] = SplitNegatives(triples, origins_from("sub-rule", len(triples), rule=rule, kept=kept))
+        if len(triples) < counts[split]:
+            what = f"its part of all {size:,}" if draw.exhausted else shortfall(draw)
             notes.append(
-                f"{len(triples):,} of the {wanted[split]:,} negatives of {split} that were to come from "
+                f"{len(triples):,} of the {counts[split]:,} negatives of {split} that were to come from "
                 f"sub-rules do, {what}"
             )
-    return found, notes
+    return negatives, notes
 
 
-def _drawn(context: Context, parts: Sequence[SubRuleSpace], wanted: Mapping[Split, int]) -> Draw:
-    """Draw from C⁻ so many that each split's part of them is as large as what is wanted from it, if there are."""
+def _draw_candidates(context: Context, parts: Sequence[SubRuleSpace], counts: Mapping[Split, int]) -> Draw:
+    """Draw so many from C⁻ that each split's part of them is large enough, as far as there are so many."""
     space = union([part.space for part in parts])
     engine, negative = context.engine, context.truth.negative
 
     def accept(triples: Triples) -> Mask:
-        found = concluded(engine, parts, triples)
-        found[found] = negative(triples[found])
-        return found
+        is_candidate = concluded(engine, parts, triples)
+        is_candidate[is_candidate] = negative(triples[is_candidate])
+        return is_candidate
 
     shares = zip(SPLITS, context.recipe.shares, strict=True)
-    enough = max(int((wanted[split] + 1) / share) + 1 for split, share in shares)
+    enough = max(int((counts[split] + 1) / share) + 1 for split, share in shares)
     rng = generator(context.recipe.seed, "negatives", "qg", "sub-rules")
     tested = any(part.test is not None for part in parts)
     return Sampler(space, rng, accept if tested else negative).take(enough)
@@ -211,29 +212,29 @@ def undesired_parts(context: Context, masks: Sequence[Sequence[int]] | None = No
     """Return what the minimal sub-rules of each rule conclude; together that is T_{R⁻}(K)."""
     masks = kept_masks(context.rules) if masks is None else masks
     rng = generator(context.recipe.seed, "negatives", "qg", "trials")
-    chosen: dict[tuple[int, ...], list[int]] = {}  # rules of one shape share their sub-rules
+    minimal_masks: dict[tuple[int, ...], list[int]] = {}  # rules of one shape share their sub-rules
     parts: list[SubRuleSpace] = []
-    for place, rule in enumerate(context.rules):
+    for index, rule in enumerate(context.rules):
         if context.progress:
-            context.progress("evaluating sub-rules", place, len(context.rules))
-        own = tuple(masks[place])
-        if own not in chosen:
-            chosen[own] = minimal(own)
+            context.progress("evaluating sub-rules", index, len(context.rules))
+        rule_masks = tuple(masks[index])
+        if rule_masks not in minimal_masks:
+            minimal_masks[rule_masks] = minimal(rule_masks)
         relation = relation_of(rule.head, context.kg)
-        for kept in chosen[own]:
+        for kept in minimal_masks[rule_masks]:
             smaller = sub_rule(rule, kept)
             space, exact = _conclusions(context.engine, smaller, rng)
-            parts.append(SubRuleSpace(place, kept, relation, space, None if exact else smaller))
+            parts.append(SubRuleSpace(index, kept, relation, space, None if exact else smaller))
     return parts
 
 
 def concluded(engine: Engine, parts: Sequence[SubRuleSpace], triples: Triples) -> Mask:
     """Return bool[n]: which triples are in T_{R⁻}(K)."""
-    found = np.zeros(len(triples), dtype=bool)
-    for part, places in _by_relation(parts, triples):
-        places = places[~found[places]]
-        found[places] = part.contains(engine, triples[places])
-    return found
+    is_concluded = np.zeros(len(triples), dtype=bool)
+    for part, rows in _by_relation(parts, triples):
+        rows = rows[~is_concluded[rows]]
+        is_concluded[rows] = part.contains(engine, triples[rows])
+    return is_concluded
 
 
 def _conclusions(engine: Engine, rule: Rule, rng: np.random.Generator) -> tuple[Space, bool]:
@@ -257,18 +258,18 @@ def _connected(engine: Engine, rule: Rule) -> bool:
 
 
 def _first_part(engine: Engine, parts: Sequence[SubRuleSpace], triples: Triples) -> tuple[Ids, Ids]:
-    """Return for each triple the first sub-rule that concludes it: the rule's place and the mask."""
+    """Return for each triple the first sub-rule that concludes it: the rule's index and the mask."""
     rule = np.full(len(triples), -1, dtype=np.int32)
     kept = np.zeros(len(triples), dtype=np.int32)
-    for part, places in _by_relation(parts, triples):
-        places = places[rule[places] < 0]
-        places = places[part.contains(engine, triples[places])]
-        rule[places], kept[places] = part.rule, part.kept
+    for part, rows in _by_relation(parts, triples):
+        rows = rows[rule[rows] < 0]
+        rows = rows[part.contains(engine, triples[rows])]
+        rule[rows], kept[rows] = part.rule, part.kept
     return rule, kept
 
 
 def _by_relation(parts: Sequence[SubRuleSpace], triples: Triples) -> list[tuple[SubRuleSpace, Ints]]:
-    """Return with each part the places of the triples that have its relation."""
+    """Return with each part the rows of the triples that have its relation."""
     order = np.argsort(triples[:, 1], kind="stable")
     relations = triples[order, 1]
     begins = np.searchsorted(relations, [part.relation for part in parts])
@@ -287,7 +288,7 @@ _UNCOUNTED = np.iinfo(np.int64).max
 
 
 def sound_share(
-    context: Context, masks: Sequence[Sequence[int]], wanted: Mapping[Split, int]
+    context: Context, masks: Sequence[Sequence[int]], counts: Mapping[Split, int]
 ) -> tuple[dict[Split, SplitNegatives], list[str]]:
     """Draw truly negative conclusions of sub-rules, an equal share for each pair.
 
@@ -297,29 +298,29 @@ def sound_share(
         What negatives are made from.
     masks
         For each rule its sub-rules in R⁻.
-    wanted
+    counts
         How many triples to draw for each split.
     """
-    groups = [groups_of(place, rule, masks[place]) for place, rule in enumerate(context.rules)]
-    few = min(max(FEW, EASY * sum(wanted.values()) // sum(map(len, groups))), MANY)
+    groups = [groups_of(index, rule, masks[index]) for index, rule in enumerate(context.rules)]
+    few = min(max(FEW, EASY * sum(counts.values()) // sum(map(len, groups))), MANY)
     sources = _sources(context, groups, few)
     rules = np.concatenate([np.full(len(s.group.masks), s.group.rule, dtype=np.int32) for s in sources])
     kept = np.concatenate([np.array(s.group.masks, dtype=np.int32) for s in sources])
     shares = _Shares(context, sources, len(rules), few)
     unpack = context.kg.keys.unpack
-    found: dict[Split, SplitNegatives] = {}
+    negatives: dict[Split, SplitNegatives] = {}
     witnessed: dict[Split, int] = {}
     for part, split in enumerate(SPLITS):
         rng = generator(context.recipe.seed, "negatives", "qg", "shares", split)
-        pairs, keys = shares.share_out(part, wanted[split], rng)
+        pairs, keys = shares.share_out(part, counts[split], rng)
         origins = origins_from("sub-rule", len(pairs), rule=rules[pairs], kept=kept[pairs])
-        found[split] = SplitNegatives(unpack(keys), origins)
+        negatives[split] = SplitNegatives(unpack(keys), origins)
         witnessed[split] = shares.witnessed(pairs, keys)
     notes = [
-        f"{len(found[split].triples):,} of the {wanted[split]:,} negatives of {split} that were to come "
+        f"{len(negatives[split].triples):,} of the {counts[split]:,} negatives of {split} that were to come "
         "from sub-rules do, all that could be found"
         for split in SPLITS
-        if len(found[split].triples) < wanted[split]
+        if len(negatives[split].triples) < counts[split]
     ]
     if shares.without:
         notes.append(
@@ -331,7 +332,7 @@ def sound_share(
         f"a witness among the negatives of train, {witnessed['valid']:,} of valid, "
         f"{witnessed['test']:,} of test"
     )
-    return found, notes
+    return negatives, notes
 
 
 def _sources(context: Context, groups: Sequence[Sequence[SubRuleGroup]], few: int) -> list[SubRuleSource]:
@@ -339,11 +340,11 @@ def _sources(context: Context, groups: Sequence[Sequence[SubRuleGroup]], few: in
     rng = generator(context.recipe.seed, "negatives", "qg", "trials")
     sources: list[SubRuleSource] = []
     first = 0
-    for place, rule in enumerate(context.rules):
+    for index, rule in enumerate(context.rules):
         if context.progress:
-            context.progress("evaluating sub-rules", place, len(context.rules))
+            context.progress("evaluating sub-rules", index, len(context.rules))
         bases = CandidateBases(context.engine, rule, few, rng)
-        for group in groups[place]:
+        for group in groups[index]:
             sources.append(SubRuleSource(group, bases.of(group), first))
             first += len(group.masks)
     return sources
@@ -366,19 +367,19 @@ class _Shares:
 
     def __init__(self, context: Context, sources: Sequence[SubRuleSource], pairs: int, few: int) -> None:
         packing, negative = context.kg.keys, context.truth.negative
-        small: dict[int, list[SubRuleSource]] = {}  # groups of one rule share their bases
+        by_base: dict[int, list[SubRuleSource]] = {}  # groups of one rule share their bases
         for source in sources:
             if len(source.base) <= few:
-                small.setdefault(id(source.base), []).append(source)
-        packed = [packing.pack(same[0].base.every()) for same in small.values()]
-        every = distinct_keys(np.concatenate([np.empty(0, dtype=np.int64), *packed]))
-        every = every[negative(packing.unpack(every))]
-        self._taken = TakenKeys(every)
-        order = hash_order(every, salt(context.recipe.seed, "negatives", "qg", "parts"))
+                by_base.setdefault(id(source.base), []).append(source)
+        packed = [packing.pack(same_base[0].base.every()) for same_base in by_base.values()]
+        negative_keys = distinct_keys(np.concatenate([np.empty(0, dtype=np.int64), *packed]))
+        negative_keys = negative_keys[negative(packing.unpack(negative_keys))]
+        self._taken = TakenKeys(negative_keys)
+        order = hash_order(negative_keys, salt(context.recipe.seed, "negatives", "qg", "parts"))
         self._listed = ListedPool(pairs, self._taken, order, context.recipe.cuts)
-        for same, keys in zip(small.values(), packed, strict=True):
-            there, places = places_of(every, keys)
-            self._listed.add(context.engine, same, places[there])
+        for same_base, keys in zip(by_base.values(), packed, strict=True):
+            is_negative, indices = places_of(negative_keys, keys)
+            self._listed.add(context.engine, same_base, indices[is_negative])
         self._drawn = DrawnPool(context.engine, pairs, negative, self._taken)
         self._drawn.add([source for source in sources if len(source.base) > few])
         self.candidates = np.where(self._drawn.open, _UNCOUNTED, self._listed.finish())
@@ -386,7 +387,7 @@ class _Shares:
     @property
     def without(self) -> int:
         """How many pairs have no candidate, or none was found."""
-        in_vain = ~self._drawn.open & (self.candidates == _UNCOUNTED) & (self._drawn.found == 0)
+        in_vain = ~self._drawn.open & (self.candidates == _UNCOUNTED) & (self._drawn.candidate_counts == 0)
         return int(((self.candidates == 0) | in_vain).sum())
 
     def witnessed(self, pairs: Ints, keys: Keys) -> int:
@@ -394,37 +395,37 @@ class _Shares:
 
         A witness of a sub-rule is a negative that it concludes, whichever pair it was drawn for.
         """
-        found = self._listed.witnessed(keys)
-        found[pairs] = True
-        return int(found.sum())
+        is_witnessed = self._listed.witnessed(keys)
+        is_witnessed[pairs] = True
+        return int(is_witnessed.sum())
 
-    def share_out(self, part: int, wanted: int, rng: np.random.Generator) -> tuple[Ints, Keys]:
-        """Draw for one split, a place in `SPLITS`; return pairs and keys side by side.
+    def share_out(self, part: int, count: int, rng: np.random.Generator) -> tuple[Ints, Keys]:
+        """Draw for one split, an index of `SPLITS`; return pairs and keys side by side.
 
         In each round every pair that is not done gets half of what would be its share if nobody ran out, at
         least one; in the last, some get one.
         """
         pairs = len(self.candidates)
-        got = np.zeros(pairs, dtype=np.int64)
+        drawn_counts = np.zeros(pairs, dtype=np.int64)
         order = rng.permutation(pairs)
-        done: list[tuple[Ints, Keys]] = [(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))]
+        batches: list[tuple[Ints, Keys]] = [(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))]
         self._counts = self._listed.refresh(part)
-        while (left := wanted - int(got.sum())) > 0:
-            chosen = order[(self._drawn.open | (self._counts > 0))[order]]
-            if not len(chosen):
+        while (left := count - int(drawn_counts.sum())) > 0:
+            open_pairs = order[(self._drawn.open | (self._counts > 0))[order]]
+            if not len(open_pairs):
                 break
             # What one could not fill goes to those that have least.
-            chosen = chosen[np.argsort(got[chosen], kind="stable")]
+            open_pairs = open_pairs[np.argsort(drawn_counts[open_pairs], kind="stable")]
             need = np.zeros(pairs, dtype=np.int64)
-            need[chosen[:left]] = max(1, left // (2 * len(chosen)))
-            asked = need.copy()
-            done += self._fill(part, need, -(-left // len(chosen)), rng)
-            got += asked - need
-        return np.concatenate([pair for pair, _ in done]), np.concatenate([keys for _, keys in done])
+            need[open_pairs[:left]] = max(1, left // (2 * len(open_pairs)))
+            needed = need.copy()
+            batches += self._fill(part, need, -(-left // len(open_pairs)), rng)
+            drawn_counts += needed - need
+        return np.concatenate([pair for pair, _ in batches]), np.concatenate([keys for _, keys in batches])
 
     def _fill(self, part: int, need: Ints, ahead: int, rng: np.random.Generator) -> list[tuple[Ints, Keys]]:
         """Draw what pairs need; `need` is left with what could not be filled."""
-        done: list[tuple[Ints, Keys]] = []
+        batches: list[tuple[Ints, Keys]] = []
         while need.any():
             proposals = [self._listed.propose(need, self._counts, rng), self._drawn.propose(need, ahead, rng)]
             pairs, keys = (np.concatenate([p[i] for p in proposals]) for i in range(2))
@@ -436,6 +437,6 @@ class _Shares:
             pairs, keys = pairs[first], keys[first]
             self._taken.add(keys)
             need -= np.bincount(pairs, minlength=len(need))
-            done.append((pairs, keys))
+            batches.append((pairs, keys))
             self._counts = self._listed.refresh(part)
-        return done
+        return batches

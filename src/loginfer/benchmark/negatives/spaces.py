@@ -1,11 +1,11 @@
 """Candidate spaces: sets of triples that are never written down, and exactly uniform draws from them.
 
-A space is a value with an exact size, a membership test and places: each place is a triple, and a random
-place is a random triple. It is made of rectangles, subjects × objects of one relation, and of listed
-triples. A union of spaces is brought into a form in which no triple has two places, so that its size is a
-sum and a uniform place a uniform triple. Some places may not count, such as the diagonal of a product whose
-two values must differ. Where rectangles overlap in too many ways to be rewritten as rectangles that do not, a
-sieve says what counts.
+A space has an exact size, a membership test and indices: each index stands for a triple, so a random index
+gives a random triple. It consists of rectangles, subjects × objects of one relation, and of listed triples.
+A union of spaces is rewritten such that no triple has two indices: then its size is a sum, and a uniform
+index gives a uniform triple. Some indices may not count, such as the diagonal of a product whose two values
+must differ. Where rectangles overlap in too many ways to be rewritten as rectangles that do not, a sieve says
+what counts.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ MOST_COLUMNS = 2**27
 _WAITING = 2**22
 # So many pairs of classes are compared in one go.
 _COMPARED = 2**24
-# Up to this many places, all of them are put into a random order, unless few are wanted.
+# Up to this many indices, all of them are put into a random order, unless few triples are wanted.
 _FEW = 2**22
 _MANY = 16
 # Once half of a larger space has been looked at and no more than this is left, the rest is put into order.
 _REST = 2**26
-# At least and at most so many places are looked at in one go.
+# At least and at most so many indices are looked at in one go.
 _LEAST, _MOST = 2**10, 2**22
-# After this many places, or this many for each triple that is wanted, whichever is more, a search ends: where
-# one triple in a million is accepted, it would never.
+# A search ends after this many indices, or this many for each triple wanted, whichever is more: where one
+# triple in a million is accepted, it would never end.
 LIMIT, FOR_EACH = 200_000_000, 4
 
 
@@ -73,7 +73,7 @@ class Draw:
         Whether fewer than asked were drawn because there are no more. Where fewer were drawn and this is
         false, the search was given up.
     examined
-        How many places the sampler has looked at so far.
+        How many indices the sampler has looked at so far.
     """
 
     triples: Triples
@@ -84,7 +84,7 @@ class Draw:
 class Sampler:
     """Draws from a space without repetition; each `take` goes on where the last one stopped.
 
-    Places are looked at in a random order, and those accepted are returned in that order. Whatever has been
+    Indices are looked at in a random order, and those accepted are returned in that order. Whatever has been
     drawn, each remaining candidate is equally likely to be next.
 
     Parameters
@@ -98,7 +98,7 @@ class Sampler:
     taken
         Triples that are no candidates, whatever `accept` says.
     limit
-        After this many places the search is given up.
+        After this many indices the search is given up.
     """
 
     def __init__(
@@ -118,57 +118,57 @@ class Sampler:
         self._accepted = 0
         self._examined = 0
         self._ready = np.empty((0, 3), dtype=np.int32)  # accepted, not yet taken
-        self._seen = np.empty(0, dtype=np.int64)  # sorted places, while the rest is not in order
-        self._rest: Ints | None = None  # places that have not been seen, in random order
+        self._seen = np.empty(0, dtype=np.int64)  # sorted indices, while the rest is not in order
+        self._rest: Ints | None = None  # indices that have not been seen, in random order
 
     def take(self, count: int) -> Draw:
         """Return up to `count` more triples."""
-        left = len(self._ready) + self._space.places - self._examined
-        found = np.empty((max(min(count, left), 0), 3), dtype=np.int32)
-        have, fresh = 0, self._ready
+        left = len(self._ready) + self._space.capacity - self._examined
+        triples = np.empty((max(min(count, left), 0), 3), dtype=np.int32)
+        filled, fresh = 0, self._ready
         while True:
-            used = fresh[: len(found) - have]
-            found[have : have + len(used)] = used
-            have += len(used)
+            used = fresh[: len(triples) - filled]
+            triples[filled : filled + len(used)] = used
+            filled += len(used)
             self._ready = fresh[len(used) :]
-            if have >= count or self._examined >= min(self._limit, self._space.places):
+            if filled >= count or self._examined >= min(self._limit, self._space.capacity):
                 break
-            fresh = self._look(count - have)
-        exhausted = have < count and self._examined == self._space.places
-        return Draw(found[:have], exhausted, self._examined)
+            fresh = self._look(count - filled)
+        exhausted = filled < count and self._examined == self._space.capacity
+        return Draw(triples[:filled], exhausted, self._examined)
 
     def _look(self, missing: int) -> Triples:
-        """Look at places that should hold about as many candidates as are missing."""
+        """Look at indices that should hold about as many candidates as are missing."""
         rate = (self._accepted + 1) / (self._examined + 1)
-        wanted = int(missing / rate * 1.02) + 16
-        places = self._next(min(max(wanted, _LEAST), _MOST, self._limit - self._examined))
-        triples = self._space.at(places)
-        self._examined += len(places)
-        good = ~self._space.leaves_out(places, triples)
+        count = int(missing / rate * 1.02) + 16
+        indices = self._next(min(max(count, _LEAST), _MOST, self._limit - self._examined))
+        triples = self._space.at(indices)
+        self._examined += len(indices)
+        good = ~self._space.leaves_out(indices, triples)
         if self._taken is not None:
             good &= ~self._taken.contains(triples)
         if not good.all():
             triples = triples[good]
         triples = triples[self._accept(triples)]
         self._accepted += len(triples)
-        if self._rest is None:  # in the order of places so far
+        if self._rest is None:  # in the order of indices so far
             triples = triples[self._rng.permutation(len(triples))]
         return triples
 
     def _next(self, count: int) -> Ints:
-        """Return places that have not been seen: the next ones in order, or a random set, sorted."""
-        size = self._space.places
+        """Return indices that have not been seen: the next ones in order, or a random set, sorted."""
+        size = self._space.capacity
         left = size - self._examined
         few = size <= _FEW and count > left // _MANY
         if self._rest is None and (few or (left <= _REST and left <= size // 2)):
             self._rest = self._in_order(size)
         if self._rest is not None:
-            places, self._rest = self._rest[:count], self._rest[count:]
-            return places
-        places = distinct_keys(self._rng.integers(0, size, size=count))
-        places = places[~member(self._seen, places)]
-        self._seen = merged_keys(self._seen, places)
-        return places
+            indices, self._rest = self._rest[:count], self._rest[count:]
+            return indices
+        indices = distinct_keys(self._rng.integers(0, size, size=count))
+        indices = indices[~member(self._seen, indices)]
+        self._seen = merged_keys(self._seen, indices)
+        return indices
 
     def _in_order(self, size: int) -> Ints:
         unseen = np.ones(size, dtype=bool)
@@ -235,7 +235,7 @@ def disjoint(rectangles: Sequence[Rectangle]) -> DisjointBlocks | None:
     columns = rows.columns()
     return DisjointBlocks(
         rows.turned,
-        rows.names[np.argsort(rows.classes, kind="stable")],
+        rows.ids[np.argsort(rows.classes, kind="stable")],
         np.bincount(rows.classes, minlength=rows.count),
         lower(columns),
         np.bincount(upper(columns), minlength=rows.count),
@@ -288,10 +288,10 @@ class _Classes:
         self.turned = turned
         rows = [sides[turned] for sides in rectangles]
         self._columns = [sides[not turned] for sides in rectangles]
-        self.names, self.classes = _classes(rows)
+        self.ids, self.classes = _classes(rows)
         self.count = int(self.classes.max()) + 1
         # For each rectangle the classes that its rows make up.
-        self._members = [distinct(self.classes[np.searchsorted(self.names, own)]) for own in rows]
+        self._members = [distinct(self.classes[np.searchsorted(self.ids, ids)]) for ids in rows]
         written = sum(len(m) * len(c) for m, c in zip(self._members, self._columns, strict=True))
         different = len(distinct(np.concatenate(self._columns)))
         # How many columns will be written down at most, and how many classes there are.
@@ -299,27 +299,27 @@ class _Classes:
 
     def columns(self) -> Ints:
         """Return the columns of all classes, each joined to its class, sorted."""
-        found = np.empty(0, dtype=np.int64)
+        merged_columns = np.empty(0, dtype=np.int64)
         waiting: list[Ints] = []
         for members, columns in zip(self._members, self._columns, strict=True):
             waiting.append(join(np.repeat(members, len(columns)), np.tile(columns, len(members))))
-            if sum(map(len, waiting)) > len(found) + _WAITING:
-                found, waiting = distinct(np.concatenate([found, *waiting])), []
-        return distinct(np.concatenate([found, *waiting]))
+            if sum(map(len, waiting)) > len(merged_columns) + _WAITING:
+                merged_columns, waiting = distinct(np.concatenate([merged_columns, *waiting])), []
+        return distinct(np.concatenate([merged_columns, *waiting]))
 
 
 def _classes(sets: Sequence[Ids]) -> tuple[Ids, Ints]:
     """Return the members of all sets, and numbers that tell apart those which lie in different sets."""
-    names = distinct(np.concatenate(sets))
-    classes = np.zeros(len(names), dtype=np.int64)
+    ids = distinct(np.concatenate(sets))
+    classes = np.zeros(len(ids), dtype=np.int64)
     fresh = 1
     for members in sets:
-        places = np.searchsorted(names, members)
+        indices = np.searchsorted(ids, members)
         # Of each class, the part that lies in this set becomes a new one.
-        divided, part = np.unique(classes[places], return_inverse=True)
-        classes[places] = fresh + part
+        divided, part = np.unique(classes[indices], return_inverse=True)
+        classes[indices] = fresh + part
         fresh += len(divided)
-    return names, np.unique(classes, return_inverse=True)[1]
+    return ids, np.unique(classes, return_inverse=True)[1]
 
 
 def distinct(values: N) -> N:
@@ -373,10 +373,10 @@ class Sieve:
         """Return bool[n]: which of these pairs, all among subjects × objects, lie in a rectangle."""
         left = np.searchsorted(self.subjects, subjects)
         right = np.searchsorted(self.objects, objects)
-        found = np.zeros(len(subjects), dtype=bool)
+        is_inside = np.zeros(len(subjects), dtype=bool)
         for word in range(self._subject_bits.shape[1]):
-            found |= (self._subject_bits[left, word] & self._object_bits[right, word]) != 0
-        return found
+            is_inside |= (self._subject_bits[left, word] & self._object_bits[right, word]) != 0
+        return is_inside
 
     @cached_property
     def size(self) -> int:
@@ -395,19 +395,19 @@ class Sieve:
         return total
 
 
-def _among(names: Ids, wanted: Ids) -> Mask:
-    places = np.searchsorted(names, wanted)
-    places[places == len(names)] = 0
-    return np.asarray(names[places] == wanted)
+def _among(sorted_ids: Ids, ids: Ids) -> Mask:
+    indices = np.searchsorted(sorted_ids, ids)
+    indices[indices == len(sorted_ids)] = 0
+    return np.asarray(sorted_ids[indices] == ids)
 
 
 def _bits(sets: Sequence[Ids]) -> tuple[Ids, Bits]:
     """Return the members of all sets, and for each member one bit for each set, in words of 64."""
-    names = distinct(np.concatenate(sets))
-    bits = np.zeros((len(names), (len(sets) + 63) // 64), dtype=np.uint64)
-    for place, members in enumerate(sets):
-        bits[np.searchsorted(names, members), place // 64] |= np.uint64(1 << (place % 64))
-    return names, bits
+    ids = distinct(np.concatenate(sets))
+    bits = np.zeros((len(ids), (len(sets) + 63) // 64), dtype=np.uint64)
+    for number, members in enumerate(sets):
+        bits[np.searchsorted(ids, members), number // 64] |= np.uint64(1 << (number % 64))
+    return ids, bits
 
 
 # -- spaces ------------------------------------------------------------------------------------------
@@ -435,7 +435,7 @@ class Space:
     column_starts
         int64[b + 1], where the columns of each block start.
     holes
-        int64, sorted: places on the diagonal that do not count, x with its relation in the upper 32 bits.
+        int64, sorted: values on the diagonal that do not count, x with its relation in the upper 32 bits.
     triples
         int32[n, 3], sorted and unique: triples outside the blocks.
     sieves
@@ -454,7 +454,7 @@ class Space:
     sieves: Mapping[int, Sieve] = field(default_factory=dict)
 
     @cached_property
-    def _place_starts(self) -> Ints:
+    def _index_starts(self) -> Ints:
         sizes = np.diff(self.row_starts) * np.diff(self.column_starts)
         if sum(sizes.tolist()) + len(self.triples) >= 2**63:
             raise LimitError("a space of candidates has more than 2^63 triples")
@@ -463,76 +463,76 @@ class Space:
         return starts
 
     @property
-    def places(self) -> int:
-        """How many places there are; what `leaves_out` says among them holds no triple of the space."""
-        return int(self._place_starts[-1]) + len(self.triples)
+    def capacity(self) -> int:
+        """How many indices there are; those that `leaves_out` names hold no triple of the space."""
+        return int(self._index_starts[-1]) + len(self.triples)
 
     @property
     def size(self) -> int:
         """The exact number of triples. It takes a while to count what passes a sieve; draws do not do it."""
         around = sum(len(sieve.subjects) * len(sieve.objects) - sieve.size for sieve in self.sieves.values())
-        return self.places - len(self.holes) - around
+        return self.capacity - len(self.holes) - around
 
-    def at(self, places: Ints) -> Triples:
-        """Return int32[n, 3]: the triples at these places, which must be below `places`."""
-        found = np.empty((len(places), 3), dtype=np.int32)
-        in_blocks = places < self._place_starts[-1]
-        every = bool(in_blocks.all())
-        wanted = places if every else places[in_blocks]
-        block = np.searchsorted(self._place_starts, wanted, side="right") - 1
-        local = wanted - self._place_starts[block]
+    def at(self, indices: Ints) -> Triples:
+        """Return int32[n, 3]: the triples at these indices, which must be below `capacity`."""
+        triples = np.empty((len(indices), 3), dtype=np.int32)
+        in_blocks = indices < self._index_starts[-1]
+        all_in_blocks = bool(in_blocks.all())
+        block_indices = indices if all_in_blocks else indices[in_blocks]
+        block = np.searchsorted(self._index_starts, block_indices, side="right") - 1
+        local = block_indices - self._index_starts[block]
         width = np.diff(self.column_starts)[block]
         row = local // width if len(local) else local
         column = local - row * width
         rows = self.rows[self.row_starts[block] + row]
         columns = lower(self.columns[self.column_starts[block] + column])
         turned = self.turned[block]
-        target = slice(None) if every else in_blocks
-        found[target, 0] = np.where(turned, columns, rows)
-        found[target, 1] = self.relation[block]
-        found[target, 2] = np.where(turned, rows, columns)
-        if not every:
-            found[~in_blocks] = self.triples[places[~in_blocks] - self._place_starts[-1]]
-        return found
+        target = slice(None) if all_in_blocks else in_blocks
+        triples[target, 0] = np.where(turned, columns, rows)
+        triples[target, 1] = self.relation[block]
+        triples[target, 2] = np.where(turned, rows, columns)
+        if not all_in_blocks:
+            triples[~in_blocks] = self.triples[indices[~in_blocks] - self._index_starts[-1]]
+        return triples
 
     def contains(self, triples: Triples) -> Mask:
         """Return bool[n]: which of these triples are in the space."""
         if not len(triples):
             return np.zeros(0, dtype=bool)
-        found = self._in_blocks(triples)
-        rest = np.flatnonzero(found)
-        found[rest] = ~self._in_holes(triples[rest])
+        is_inside = self._in_blocks(triples)
+        rest = np.flatnonzero(is_inside)
+        is_inside[rest] = ~self._in_holes(triples[rest])
         if len(self.triples):
             keys, packed = self._listed
             sizes = (keys.entities, keys.relations, keys.entities)
-            found |= member(packed, keys.pack(triples)) & ((triples >= 0) & (triples < sizes)).all(axis=1)
-        return found
+            is_inside |= member(packed, keys.pack(triples)) & ((triples >= 0) & (triples < sizes)).all(axis=1)
+        return is_inside
 
-    def leaves_out(self, places: Ints, triples: Triples) -> Mask:
-        """Return bool[n]: which of these places do not count.
+    def leaves_out(self, indices: Ints, triples: Triples) -> Mask:
+        """Return bool[n]: which of these indices do not count.
 
         Parameters
         ----------
-        places
+        indices
             int64[n].
         triples
-            What is there, `at(places)`.
+            What is there, `at(indices)`.
         """
         if not len(self.holes) and not self.sieves:
-            return np.zeros(len(places), dtype=bool)
-        return np.asarray(self._in_holes(triples) & (places < self._place_starts[-1]))
+            return np.zeros(len(indices), dtype=bool)
+        return np.asarray(self._in_holes(triples) & (indices < self._index_starts[-1]))
 
     def _in_holes(self, triples: Triples) -> Mask:
-        """Return which of these triples, all in blocks, those leave out."""
-        found = np.zeros(len(triples), dtype=bool)
+        """Return which of these triples, all in blocks, holes and sieves leave out."""
+        is_left_out = np.zeros(len(triples), dtype=bool)
         if len(self.holes):
             diagonal = np.flatnonzero(triples[:, 0] == triples[:, 2])
-            found[diagonal] = places_of(self.holes, join(triples[diagonal, 1], triples[diagonal, 0]))[0]
+            is_left_out[diagonal] = places_of(self.holes, join(triples[diagonal, 1], triples[diagonal, 0]))[0]
         for relation, sieve in self.sieves.items():
-            own = np.flatnonzero(triples[:, 1] == relation)
-            own = own[sieve.surrounds(triples[own, 0], triples[own, 2])]
-            found[own] |= ~sieve.passes(triples[own, 0], triples[own, 2])
-        return found
+            rows = np.flatnonzero(triples[:, 1] == relation)
+            rows = rows[sieve.surrounds(triples[rows, 0], triples[rows, 2])]
+            is_left_out[rows] |= ~sieve.passes(triples[rows, 0], triples[rows, 2])
+        return is_left_out
 
     def _in_blocks(self, triples: Triples) -> Mask:
         if not len(self.relation):
@@ -543,11 +543,11 @@ class Space:
         is_turned[in_range] = turned[triples[in_range, 1]]
         row = np.where(is_turned, triples[:, 2], triples[:, 0])
         column = np.where(is_turned, triples[:, 0], triples[:, 2])
-        found, place = places_of(keys, join(triples[:, 1], row))
-        found &= in_range
-        rest = np.flatnonzero(found)
-        found[rest] = places_of(self.columns, join(blocks[place[rest]], column[rest]))[0]
-        return found
+        is_inside, index = places_of(keys, join(triples[:, 1], row))
+        is_inside &= in_range
+        rest = np.flatnonzero(is_inside)
+        is_inside[rest] = places_of(self.columns, join(blocks[index[rest]], column[rest]))[0]
+        return is_inside
 
     @cached_property
     def _rows(self) -> tuple[Ints, Ints, Mask]:
@@ -566,7 +566,7 @@ class Space:
         return keys, keys.pack(self.triples)
 
     def __repr__(self) -> str:
-        return f"Space({self.places:,} places, {len(self.relation):,} blocks, {len(self.triples):,} listed)"
+        return f"Space({self.capacity:,} places, {len(self.relation):,} blocks, {len(self.triples):,} listed)"
 
 
 def _space(
@@ -650,7 +650,7 @@ def of_projection(projection: Projection, relation: int) -> Space:
 
 
 def union(spaces: Iterable[Space]) -> Space:
-    """Return the union of spaces: no triple has two places in it.
+    """Return the union of spaces: no triple has two indices in it.
 
     Rectangles become disjoint ones, as long as those can be written down.
     """
@@ -659,8 +659,8 @@ def union(spaces: Iterable[Space]) -> Space:
         return parts[0]
     blocks = _disjoint_blocks(parts)
     triples = np.vstack([np.empty((0, 3), dtype=np.int32), *(part.triples for part in parts)])
-    whole = listed(triples, _keys_of(triples)).triples
-    return replace(blocks, holes=_common_holes(parts), triples=whole[~blocks.contains(whole)])
+    listed_triples = listed(triples, _keys_of(triples)).triples
+    return replace(blocks, holes=_common_holes(parts), triples=listed_triples[~blocks.contains(listed_triples)])
 
 
 def _common_holes(spaces: Sequence[Space]) -> Ints:
@@ -681,9 +681,9 @@ def _disjoint_blocks(spaces: Sequence[Space]) -> Space:
     """Return the blocks of all spaces in normal form, without holes and listed triples."""
     by_relation: dict[int, list[Rectangle]] = {}
     for space in spaces:
-        for place, relation in enumerate(space.relation.tolist()):
-            known = space.sieves.get(relation)
-            rectangles = known.rectangles if known else [_sides(space, place)]
+        for block, relation in enumerate(space.relation.tolist()):
+            sieve = space.sieves.get(relation)
+            rectangles = sieve.rectangles if sieve else [_sides(space, block)]
             by_relation.setdefault(relation, []).extend(rectangles)
     grids: list[tuple[int, DisjointBlocks]] = []
     sieves: dict[int, Sieve] = {}
@@ -701,17 +701,17 @@ def _sides(space: Space, block: int) -> Rectangle:
     """Return the subjects and the objects of a block."""
     rows = space.rows[space.row_starts[block] : space.row_starts[block + 1]]
     columns = space.columns[space.column_starts[block] : space.column_starts[block + 1]]
-    names = lower(columns)
-    return (names, rows) if space.turned[block] else (rows, names)
+    ids = lower(columns)
+    return (ids, rows) if space.turned[block] else (rows, ids)
 
 
 # -- arrays -----------------------------------------------------------------------------------------
 
 
 def _starts(counts: Sequence[Ints]) -> Ints:
-    every = _concatenated(counts, np.int64)
-    starts = np.zeros(len(every) + 1, dtype=np.int64)
-    np.cumsum(every, out=starts[1:])
+    flat_counts = _concatenated(counts, np.int64)
+    starts = np.zeros(len(flat_counts) + 1, dtype=np.int64)
+    np.cumsum(flat_counts, out=starts[1:])
     return starts
 
 
