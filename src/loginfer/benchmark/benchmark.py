@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Split = Literal["train", "valid", "test"]
 SPLITS: tuple[Split, ...] = get_args(Split)
 
-# Which position of a conclusion was replaced; `Origins.position` holds places in this list.
+# Which position of a conclusion was replaced; `Origins.position` holds indices into this list.
 #   either     replacing the subject of one conclusion gives it, replacing the object of another does too
 POSITIONS = ("", "subject", "object", "either")
 
@@ -39,8 +39,8 @@ class Splits:
     def __getitem__(self, split: str) -> Triples:
         if split not in SPLITS:
             raise KeyError(split)
-        found: Triples = getattr(self, split)
-        return found
+        triples: Triples = getattr(self, split)
+        return triples
 
     def items(self) -> Iterator[tuple[Split, Triples]]:
         """Yield the splits by name: train, valid, test."""
@@ -60,8 +60,7 @@ class Splits:
 class StoredSplits(Splits):
     """P_train, P_valid and P_test, of which P_train stays where its graph is.
 
-    Sizes and the graph of P_train are to be had without it; whoever asks for `train` itself has all of it in
-    memory from then on.
+    Sizes and the graph of P_train do not load it; `train` itself does, and it stays in memory from then on.
 
     Parameters
     ----------
@@ -88,8 +87,8 @@ class StoredSplits(Splits):
 
     def train_graph(self, over: KnowledgeGraph | None = None) -> KnowledgeGraph:
         """Return P_train as a graph."""
-        found: KnowledgeGraph = vars(self)["_graph"]
-        return found
+        graph: KnowledgeGraph = vars(self)["_graph"]
+        return graph
 
 
 class Signature:
@@ -108,7 +107,7 @@ class Signature:
         self.constants[graph.consts], self.types[graph.types], self.relations[graph.preds] = True, True, True
 
     def add(self, triples: Triples) -> None:
-        """Add the names of some more triples."""
+        """Add the names of more triples."""
         typed = triples[:, 1] == self._type
         self.constants[triples[:, 0]] = True
         self.constants[triples[~typed, 2]] = True
@@ -144,7 +143,7 @@ class BenchmarkRule:
     sampled
         How many of them were sampled, P^r_train, P^r_valid and P^r_test together.
     confidence, overlap
-        See `measures`; None where rules are chosen by support, or for a measure that could not be taken.
+        See `construction.rules`; None where rules are chosen by support, or for a measure that could not be taken.
     """
 
     rule: Rule
@@ -190,9 +189,9 @@ class Provenance:
     triples
         int32[n, 3], the conclusions that were distributed, sorted.
     split
-        int8[n], places in `SPLITS`.
+        int8[n], indices of `SPLITS`.
     conclusion, rule
-        int64[m], int32[m]: pairs of a place in `triples` and a place in the benchmark's rules, sorted.
+        int64[m], int32[m]: pairs of a row of `triples` and an index of the benchmark's rules, sorted.
     offsets, values
         int64[m + 1], int32[…]: the first witness of pair i is `values[offsets[i]:offsets[i + 1]]`, one id for
         each variable of `rule.variables`.
@@ -214,11 +213,11 @@ class Provenance:
 
     @property
     def deep(self) -> bool:
-        """Whether it is told in how many steps conclusions follow."""
+        """Whether it says in how many steps conclusions follow."""
         return len(self.depth) > 0
 
     def values_of(self, pairs: npt.NDArray[np.int64], term: int) -> npt.NDArray[np.int32]:
-        """Return int32[n]: what a bound term stands for in the witnesses of pairs: a variable's place, or ~ a constant.
+        """Return int32[n]: the values of a bound term, a variable's number or ~ a constant, in the witnesses of pairs.
 
         All pairs must be of one rule.
         """
@@ -234,8 +233,8 @@ def reordered(
     starts = np.cumsum(lengths) - lengths
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths[order], out=offsets[1:])
-    places = np.repeat(starts[order] - offsets[:-1], lengths[order]) + np.arange(offsets[-1])
-    return offsets, values[places]
+    indices = np.repeat(starts[order] - offsets[:-1], lengths[order]) + np.arange(offsets[-1])
+    return offsets, values[indices]
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,18 +244,18 @@ class Origins:
     Parameters
     ----------
     source
-        int8[n], places in `SOURCES` (see `negatives.methods`).
+        int8[n], indices of `SOURCES` (see `negatives.methods`).
     position
-        int8[n], places in `POSITIONS`.
+        int8[n], indices of `POSITIONS`.
     rule
-        int32[n], the rule whose sub-rule or near miss concludes it, as a place in the benchmark's rules; -1
-        for none.
+        int32[n], the rule whose sub-rule or near miss concludes it, an index of the benchmark's rules; -1 for
+        none.
     kept
         int32[n], the sub-rule: bit i is set if it keeps part i of that rule's body; 0 for none.
     edit
-        int8[n], the near miss: a place in `EDITS`; 0 for none.
+        int8[n], the near miss: an index of `EDITS`; 0 for none.
     part
-        int32[n], the place in that rule's body of the part that is edited; -1 for none.
+        int32[n], the number in that rule's body of the part that is edited; -1 for none.
     predicate
         int32[n], what the edited atom's relation (or type) is replaced by, an id of the graph's relations
         (or entities); -1 for none.
@@ -273,8 +272,8 @@ class Origins:
     def __len__(self) -> int:
         return len(self.source)
 
-    def __getitem__(self, places: npt.NDArray[Any]) -> Origins:
-        return Origins(*(getattr(self, column.name)[places] for column in fields(self)))
+    def __getitem__(self, rows: npt.NDArray[Any]) -> Origins:
+        return Origins(*(getattr(self, column.name)[rows] for column in fields(self)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,7 +352,7 @@ class Benchmark:
     @property
     def program(self) -> tuple[Rule, ...]:
         """The rules alone."""
-        return tuple(known.rule for known in self.rules)
+        return tuple(rule.rule for rule in self.rules)
 
     @property
     def depth(self) -> int:

@@ -87,7 +87,7 @@ class Derivation:
     Parameters
     ----------
     rule
-        Place of the rule in the benchmark's rules, counted from 0.
+        Index of the rule in the benchmark's rules.
     text
         The rule.
     witness
@@ -142,7 +142,7 @@ class NegativeStory:
     replaced
         A positive that it differs from in that position only.
     rule
-        The rule whose sub-rule or near miss concludes it, as a place in the benchmark's rules.
+        The rule whose sub-rule or near miss concludes it, an index of the benchmark's rules.
     sub_rule
         The sub-rule.
     witness
@@ -210,21 +210,21 @@ class NegativeStory:
             elif part.holds is None:
                 yield Line(2, ("the rule also asks for ", RuleText(part.text)))
             elif not part.holds:
-                asked = part.triple or RuleText(part.text)
-                yield Line(2, ("the rule also asks for ", asked, ", which does not hold"))
+                required = part.triple or RuleText(part.text)
+                yield Line(2, ("the rule also asks for ", required, ", which does not hold"))
 
     def _near_miss_lines(self) -> Iterator[Line]:
         """Say what would have to be different for the rule to derive the triple."""
         changed = next((part for part in self.parts if not part.kept), None)
-        asked = changed.triple if changed and changed.triple else RuleText(self.edited or "")
+        required = changed.triple if changed and changed.triple else RuleText(self.edited or "")
         if changed and changed.absent:
-            there: tuple[str | Names, ...] = ("; there is ", changed.triple) if changed.triple else ()
+            existing: tuple[str | Names, ...] = ("; there is ", changed.triple) if changed.triple else ()
             denied = "would follow if the rule did not ask that there is no "
-            yield Line(2, (denied, changed.absent, *there))
+            yield Line(2, (denied, changed.absent, *existing))
         elif self.put or self.instead:
-            yield Line(2, ("would follow if ", self.put or RuleText(self.instead or ""), " were ", asked))
+            yield Line(2, ("would follow if ", self.put or RuleText(self.instead or ""), " were ", required))
         else:
-            yield Line(2, ("would follow if the rule did not ask for ", asked))
+            yield Line(2, ("would follow if the rule did not ask for ", required))
         yield from self._kept_lines("since", "since")
 
 
@@ -282,10 +282,10 @@ class TripleStory:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the story as plain values, ready for JSON; depth and steps only where they are known."""
-        found = asdict(self)
+        story = asdict(self)
         if self.depth is None:
-            del found["depth"], found["steps"]
-        return found
+            del story["depth"], story["steps"]
+        return story
 
     def lines(self) -> Iterator[Line]:
         """Yield the story in sentences."""
@@ -324,7 +324,7 @@ class TripleStory:
 
 
 class _Witness:
-    """What some variables of a rule stand for, and what becomes of the rule's body then."""
+    """Values of some variables of a rule, and what the rule's body becomes with them."""
 
     def __init__(self, graph: KnowledgeGraph, rule: Rule, values: npt.NDArray[np.int32]) -> None:
         self._graph = graph
@@ -345,8 +345,8 @@ class _Witness:
 
     def part(self, part: BodyAtom, over: KnowledgeGraph, rule: Rule, kept: bool) -> BodyPart:
         """Return a part of a rule's body, and whether it holds in a graph."""
-        own = rule.existential(part) if isinstance(part, Negation) else ()
-        is_open = any(variable not in self._names and variable not in own for variable in part.variables)
+        existential = rule.existential(part) if isinstance(part, Negation) else ()
+        is_open = any(variable not in self._names and variable not in existential for variable in part.variables)
         if isinstance(part, Negation):
             denied = None if is_open else self._denied(part, over)
             return BodyPart(str(part), None if is_open else denied is None, kept, denied, self.triple(part.atom))
@@ -362,15 +362,15 @@ class _Witness:
 
     def _denied(self, negation: Negation, over: KnowledgeGraph) -> Names | None:
         """Return the first triple of a graph that a negation denies; None if there is none."""
-        found = over.triples[over.triples[:, 1] == relation_of(negation.atom, over)]
+        triples = over.triples[over.triples[:, 1] == relation_of(negation.atom, over)]
         for column, term in zip((0, 2), negation.terms, strict=True):
             name = self._names.get(term) if isinstance(term, Variable) else term.name
             if name is not None:
-                place = over.entities.get(name)
-                found = found[found[:, column] == (-1 if place is None else place)]
+                entity = over.entities.get(name)
+                triples = triples[triples[:, column] == (-1 if entity is None else entity)]
         if negation.atom.subject == negation.atom.object:
-            found = found[found[:, 0] == found[:, 2]]
-        return over.names(found[:1])[0] if len(found) else None
+            triples = triples[triples[:, 0] == triples[:, 2]]
+        return over.names(triples[:1])[0] if len(triples) else None
 
 
 # From which all conclusions of several steps follow in one: K, and what follows from it in fewer steps.
@@ -423,7 +423,7 @@ class _Teller:
     """Tells the story of one triple."""
 
     def __init__(self, benchmark: Benchmark, triple: Ids, limit: int, engine: str, stack: contextlib.ExitStack) -> None:
-        self.given = benchmark
+        self.original = benchmark
         self.benchmark = benchmark.clean
         self.triple = triple
         self.row = np.array([triple], dtype=np.int32)
@@ -454,29 +454,29 @@ class _Teller:
         kg = self.benchmark.kg
         if kg is not None and kg.contains(self.row)[0]:
             yield "K"
-        if self.given.context is not None and self.given.context.contains(self.row)[0]:
+        if self.original.context is not None and self.original.context.contains(self.row)[0]:
             yield "the context graph"
-        for split, triples in self.given.positives.items():
+        for split, triples in self.original.positives.items():
             if self._in(triples):
                 yield f"P_{split}"
-        for method, made in self.given.negatives.items():
-            for split, triples in made.splits.items():
+        for method, negatives in self.original.negatives.items():
+            for split, triples in negatives.splits.items():
                 if self._in(triples):
                     yield f"N_{split} of {method}"
 
     def _noise(self) -> str | None:
         """Return what is wrong with the triple on purpose."""
-        noise = self.given.noise
-        place = None if noise is None else self._place(noise.triples)
-        return None if noise is None or place is None else KINDS[noise.kind[place]]
+        noise = self.original.noise
+        row = None if noise is None else self._row_of(noise.triples)
+        return None if noise is None or row is None else KINDS[noise.kind[row]]
 
     def _in(self, triples: npt.NDArray[np.int32]) -> bool:
-        return self._place(triples) is not None
+        return self._row_of(triples) is not None
 
-    def _place(self, triples: npt.NDArray[np.int32]) -> int | None:
-        """Return the place of the triple in a list."""
-        found = np.flatnonzero((triples == self.row).all(axis=1))
-        return int(found[0]) if len(found) else None
+    def _row_of(self, triples: npt.NDArray[np.int32]) -> int | None:
+        """Return the row of the triple in a list; None if it is not there."""
+        rows = np.flatnonzero((triples == self.row).all(axis=1))
+        return int(rows[0]) if len(rows) else None
 
     def _is_conclusion(self) -> bool | None:
         provenance = self.benchmark.provenance
@@ -489,11 +489,11 @@ class _Teller:
         """What follows from K, step by step."""
         limit = 0 if self.benchmark.recipe is None else self.benchmark.recipe.max_triples
 
-        def opened(graph: KnowledgeGraph) -> Engine:
+        def open_engine(graph: KnowledgeGraph) -> Engine:
             return open_engine_in(self._stack, graph, self._engine)
 
         over_kg, rules = self._over("K"), self.benchmark.program
-        return Rounds(over_kg, rules, self.benchmark.depth, opened, max_triples=limit)
+        return Rounds(over_kg, rules, self.benchmark.depth, open_engine, max_triples=limit)
 
     @cached_property
     def _depth(self) -> int | None:
@@ -505,20 +505,20 @@ class _Teller:
 
     def _steps(self) -> tuple[DerivationStep, ...]:
         """Return what follows on the way to the triple, each with the first rule and witness, by depth."""
-        rounds, found = self._rounds, dict[Ids, DerivationStep]()
+        rounds, steps = self._rounds, dict[Ids, DerivationStep]()
         pending = [self.triple]
         while pending:
-            asked = pending.pop()
-            row = np.array([asked], dtype=np.int32)
+            triple = pending.pop()
+            row = np.array([triple], dtype=np.int32)
             depth = int(rounds.depths(row)[0])
-            if asked in found or depth < 1:
+            if triple in steps or depth < 1:
                 continue
             rule = int(rounds.derivations(row).rule[0])
-            witness = rounds.over(depth).witnesses(rounds.rules[rule], limit=1, conclusion=asked).values[0]
+            witness = rounds.over(depth).witnesses(rounds.rules[rule], limit=1, conclusion=triple).values[0]
             derivation = self._derivation(self._reason_of(rule, witness))
-            found[asked] = DerivationStep(self._names(asked), depth, derivation)
+            steps[triple] = DerivationStep(self._names(triple), depth, derivation)
             pending += [_ids(self.benchmark.graph, premise) for premise in derivation.premises]
-        return tuple(found[ids] for ids in sorted(found, key=lambda ids: (found[ids].depth, ids)))
+        return tuple(steps[ids] for ids in sorted(steps, key=lambda ids: (steps[ids].depth, ids)))
 
     def _over(self, name: str) -> Engine:
         """Return an engine over K, P_train, P_all, or what conclusions of several steps follow from."""
@@ -553,22 +553,22 @@ class _Teller:
             return self._by_engine(self._rounds.over(self._depth)), source
         # What does not follow from K may still follow from the conclusions that were added to it.
         for name in dict.fromkeys((self._premises_from, "P_train", "P_all")):
-            found = self._by_engine(self._over(name))
-            if found:
-                return found, name
+            derivations = self._by_engine(self._over(name))
+            if derivations:
+                return derivations, name
         return [], None
 
     def _recorded(self) -> list[Derivation]:
-        """Return the derivations that the provenance tells of."""
+        """Return the derivations that the provenance records."""
         provenance = self.benchmark.provenance
-        place = None if provenance is None else self._place(provenance.triples)
-        if provenance is None or place is None:
+        row = None if provenance is None else self._row_of(provenance.triples)
+        if provenance is None or row is None:
             return []
-        found = []
-        for pair in np.flatnonzero(provenance.conclusion == place).tolist():
+        derivations = []
+        for pair in np.flatnonzero(provenance.conclusion == row).tolist():
             values = provenance.values[provenance.offsets[pair] : provenance.offsets[pair + 1]]
-            found.append(self._derivation(self._reason_of(int(provenance.rule[pair]), values)))
-        return found
+            derivations.append(self._derivation(self._reason_of(int(provenance.rule[pair]), values)))
+        return derivations
 
     def _by_engine(self, engine: Engine) -> list[Derivation]:
         reasons = explain(engine, self.benchmark.program, self.triple, limit=self.limit).reasons
@@ -585,10 +585,10 @@ class _Teller:
 
     def _is_missing(self, premise: Names) -> bool:
         """Say whether a premise was removed from P_train."""
-        if self.given.noise is None:
+        if self.original.noise is None:
             return False
         row = np.array([_ids(self.benchmark.graph, premise)], dtype=np.int32)
-        return bool((self.given.noise.of("missing") == row).all(axis=1).any())
+        return bool((self.original.noise.of("missing") == row).all(axis=1).any())
 
     def _head_fits(self, rule: Rule) -> bool:
         """Say whether a rule's head can become the triple."""
@@ -613,25 +613,23 @@ class _Teller:
     # -- why it is a negative ---------------------------------------------------------------------
 
     def _negatives(self) -> Iterator[NegativeStory]:
-        for method, made in self.benchmark.negatives.items():
-            for split, triples in made.splits.items():
-                place = self._place(triples)
-                if place is None:
+        for method, negatives in self.benchmark.negatives.items():
+            for split, triples in negatives.splits.items():
+                row = self._row_of(triples)
+                if row is None:
                     continue
                 story = NegativeStory(method, split)
-                origins = made.origins.get(split)
+                origins = negatives.origins.get(split)
                 if origins is not None:
                     story = replace(
-                        story,
-                        source=SOURCES[origins.source[place]],
-                        position=POSITIONS[origins.position[place]] or None,
+                        story, source=SOURCES[origins.source[row]], position=POSITIONS[origins.position[row]] or None
                     )
-                    story = self._told(story, int(origins.rule[place]), int(origins.kept[place]))
+                    story = self._with_origin(story, int(origins.rule[row]), int(origins.kept[row]))
                     if story.source == "near-miss":
-                        story = self._near_miss(story, origins, place)
+                        story = self._near_miss(story, origins, row)
                 yield story
 
-    def _told(self, story: NegativeStory, number: int, kept: int) -> NegativeStory:
+    def _with_origin(self, story: NegativeStory, number: int, kept: int) -> NegativeStory:
         if story.source in ("position", "object"):
             return replace(story, replaced=self._replaced(story))
         if story.source != "sub-rule" or not 0 <= number < len(self.benchmark.rules):
@@ -643,31 +641,31 @@ class _Teller:
         story = replace(story, rule=number, sub_rule=str(smaller))
         if not set(smaller.head.variables) <= set(smaller.variables):
             return story  # nor is that a sub-rule
-        found = self._over(self._premises_from).witnesses(smaller, limit=1, conclusion=self.triple)
-        if not len(found):
+        witnesses = self._over(self._premises_from).witnesses(smaller, limit=1, conclusion=self.triple)
+        if not len(witnesses):
             return story
-        witness = _Witness(self.benchmark.graph, smaller, found.values[0])
+        witness = _Witness(self.benchmark.graph, smaller, witnesses.values[0])
         over = self._over(self._premises_from).graph
         parts = tuple(witness.part(part, over, rule, bool(kept >> i & 1)) for i, part in enumerate(rule.body))
         return replace(story, witness=witness.names, parts=parts)
 
-    def _near_miss(self, story: NegativeStory, origins: Origins, place: int) -> NegativeStory:
+    def _near_miss(self, story: NegativeStory, origins: Origins, row: int) -> NegativeStory:
         """Tell with which edit of a rule the triple would follow."""
         columns = (origins.rule, origins.edit, origins.part, origins.predicate)
-        told = tuple(int(column[place]) for column in columns)
-        edited = told_near_miss(self.benchmark.graph, self.benchmark.program, told)
+        origin = tuple(int(column[row]) for column in columns)
+        edited = told_near_miss(self.benchmark.graph, self.benchmark.program, origin)
         if edited is None:
             return story  # no rule or no edit: the folder is wrong, which an audit finds
-        number, kind, part, _ = told
+        number, kind, part, _ = origin
         rule = self.benchmark.program[number]
         story = replace(story, rule=number, near_miss=str(edited), edit=EDITS[kind], edited=str(rule.body[part]))
         if not EDITS[kind].startswith("drop"):
             story = replace(story, instead=str(edited.body[part]))
         over = self._over(self._premises_from)
-        found = over.witnesses(edited, limit=1, conclusion=self.triple)
-        if not len(found):
+        witnesses = over.witnesses(edited, limit=1, conclusion=self.triple)
+        if not len(witnesses):
             return story
-        witness = _Witness(self.benchmark.graph, edited, found.values[0])
+        witness = _Witness(self.benchmark.graph, edited, witnesses.values[0])
         parts = tuple(witness.part(body, over.graph, rule, i != part) for i, body in enumerate(rule.body))
         instead = edited.body[part] if story.instead else None
         put = witness.triple(instead) if isinstance(instead, Atom) else None
@@ -678,10 +676,10 @@ class _Teller:
         triples = self.benchmark.positives[story.split]
         same = triples[:, 1] == self.triple[1]
         column = 2 if story.position in ("subject", "either") else 0
-        found = triples[same & (triples[:, column] == self.triple[column])]
-        if story.source == "position" and self.benchmark.rules and len(found):
-            found = found[self._over(self._premises_from).derives(self.benchmark.program, found)]
-        return self._names(found[0]) if len(found) else None
+        candidates = triples[same & (triples[:, column] == self.triple[column])]
+        if story.source == "position" and self.benchmark.rules and len(candidates):
+            candidates = candidates[self._over(self._premises_from).derives(self.benchmark.program, candidates)]
+        return self._names(candidates[0]) if len(candidates) else None
 
     def _names(self, triple: npt.ArrayLike) -> Names:
         ((s, r, o),) = self.benchmark.graph.names(np.asarray(triple))

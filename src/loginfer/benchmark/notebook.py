@@ -28,10 +28,10 @@ def benchmark_fragment(benchmark: Benchmark) -> str:
     )
 
 
-def rule_fragment(known: BenchmarkRule) -> str:
+def rule_fragment(rule: BenchmarkRule) -> str:
     """Return what a notebook shows for one rule of a benchmark."""
-    figures = (f"support {known.support:,}", f"new {known.new:,}", f"sampled {known.sampled:,}")
-    return fragment(clause_markup(known.rule), facts(figures))
+    figures = (f"support {rule.support:,}", f"new {rule.new:,}", f"sampled {rule.sampled:,}")
+    return fragment(clause_markup(rule.rule), facts(figures))
 
 
 def _facts(benchmark: Benchmark) -> Iterator[str]:
@@ -53,30 +53,30 @@ def _sets(benchmark: Benchmark) -> Markup:
         return [title, *(f"{size:,}" for size in splits.sizes.values())]
 
     rows = [cells("positives", benchmark.positives)]
-    rows += [cells(f"negatives {method}", made.splits) for method, made in benchmark.negatives.items()]
+    rows += [cells(f"negatives {method}", negatives.splits) for method, negatives in benchmark.negatives.items()]
     return table(("triples", *SPLITS), rows, numbers=SPLITS)
 
 
 def _rules(rules: tuple[BenchmarkRule, ...]) -> Markup:
     if not rules:
         return element("div", "the rules are not known", kind="quiet")
-    measured = [name for name in _MEASURES if any(getattr(known, name) is not None for known in rules)]
+    measured = [name for name in _MEASURES if any(getattr(rule, name) is not None for rule in rules)]
 
-    def row(place: int, known: BenchmarkRule) -> list[str]:
-        cells = [f"{known.support:,}", f"{known.new:,}", f"{known.sampled:,}"]
-        cells += [percent(getattr(known, name)) for name in measured]
-        return [str(place), clause_markup(known.rule), *cells]
+    def row(number: int, rule: BenchmarkRule) -> list[str]:
+        cells = [f"{rule.support:,}", f"{rule.new:,}", f"{rule.sampled:,}"]
+        cells += [percent(getattr(rule, name)) for name in measured]
+        return [str(number), clause_markup(rule.rule), *cells]
 
     columns = ["", "rule", "support", "new", "sampled", *(f"{name}, %" for name in measured)]
-    shown = table(columns, [row(i, known) for i, known in enumerate(rules[:MOST])], numbers=columns[2:])
+    shown = table(columns, [row(i, rule) for i, rule in enumerate(rules[:MOST])], numbers=columns[2:])
     left = len(rules) - MOST
     return joined(shown, element("div", f"and {left:,} more rules", kind="quiet")) if left > 0 else shown
 
 
 def _notes(benchmark: Benchmark) -> Iterator[str]:
     yield from map(prose, benchmark.notes)
-    for method, made in benchmark.negatives.items():
-        yield from (prose(f"{method}: {note}") for note in made.notes)
+    for method, negatives in benchmark.negatives.items():
+        yield from (prose(f"{method}: {note}") for note in negatives.notes)
     if benchmark.passed_over:
         count = f"{len(benchmark.passed_over):,} candidates were passed over"
         yield folded(count, listing(clause_markup(passed.rule) for passed in benchmark.passed_over[:MOST]))
@@ -129,8 +129,8 @@ def _verdict(audit: Audit) -> Markup:
 def _counts(audit: Audit) -> str:
     severities = [finding.severity for finding in audit.findings]
     counts = {word: severities.count(word) for word in ("error", "warning", "note")}
-    told = [f"{count} {word}{'' if count == 1 else 's'}" for word, count in counts.items()]
-    return " · ".join([f"{len(audit.passed)} checks passed", *told, f"{len(audit.skipped)} skipped"])
+    texts = [f"{count} {word}{'' if count == 1 else 's'}" for word, count in counts.items()]
+    return " · ".join([f"{len(audit.passed)} checks passed", *texts, f"{len(audit.skipped)} skipped"])
 
 
 def _findings(findings: Iterable[Finding]) -> Markup:
@@ -146,10 +146,10 @@ def _findings(findings: Iterable[Finding]) -> Markup:
 
 
 def _examples(finding: Finding) -> Markup:
-    told = [example for example in finding.examples if example.text != finding.message]
-    if not told:
+    examples = [example for example in finding.examples if example.text != finding.message]
+    if not examples:
         return Markup("")
-    return folded("example" if len(told) == 1 else "examples", listing(_example(one) for one in told))
+    return folded("example" if len(examples) == 1 else "examples", listing(map(_example, examples)))
 
 
 def _example(example: Example) -> Markup:

@@ -12,7 +12,7 @@ derives it at depth d if it derives it from K_{d-1}: so T_r(K_{d-1}) ∖ K_{d-1}
 d, and K_0 ⊆ K_1 ⊆ … ends in the materialisation M_R(K).
 
 Sub-rules R⁻ are what a system should not learn although it is simpler than R. A sub-rule is written down as a rule's
-place in R and a bit mask: bit i is set if part i of that rule's body is kept. That is how the origins of negatives are
+index in R and a bit mask: bit i is set if part i of that rule's body is kept. That is how the origins of negatives are
 stored, too.
 
 Complements: some rules, such as symmetry, have no near miss but their complement. Let p be the share of a rule's
@@ -67,14 +67,14 @@ class Interplay:
 
     def objection(self, rule: Rule) -> str | None:
         """Return why a candidate does not go with the selected rules; None if it does."""
-        own = predicate_of(rule.head)
+        head = predicate_of(rule.head)
         for negated in negated_predicates(rule):
-            if _meet(negated, own):
+            if _meet(negated, head):
                 return "it negates what it concludes"
             if any(_meet(negated, concluded) for concluded in self._concluded):
                 return f"it negates {_shown(negated)}, which a selected rule concludes"
-        if any(_meet(own, negated) for negated in self._negated):
-            return f"it concludes {_shown(own)}, which a selected rule negates"
+        if any(_meet(head, negated) for negated in self._negated):
+            return f"it concludes {_shown(head)}, which a selected rule negates"
         return None
 
 
@@ -90,11 +90,11 @@ def least_excluded(engine: Engine, rule: Rule, new: int) -> int | None:
     new
         How many new conclusions it has.
     """
-    found = []
+    counts = []
     for negation in dict.fromkeys(rule.negations):
         without = Rule.known_safe(tuple(part for part in rule.body if part != negation), rule.head)
-        found.append(sum(map(len, engine.conclusions_in_parts(without, new=True))) - new)
-    return min(found) if found else None
+        counts.append(sum(map(len, engine.conclusions_in_parts(without, new=True))) - new)
+    return min(counts) if counts else None
 
 
 def negation_notes(rules: Sequence[Rule]) -> tuple[str, ...]:
@@ -235,10 +235,10 @@ class Rounds:
     def depths(self, triples: Triples) -> npt.NDArray[np.int8]:
         """Return int8[n], the depth of each triple: 0 in K, -1 for what does not follow in so many steps."""
         keys = self.kg.keys
-        found, places = places_of(keys.pack(self.closure.triples), keys.pack(triples))
+        follows, indices = places_of(keys.pack(self.closure.triples), keys.pack(triples))
         depth = np.where(self.kg.contains(triples), 0, -1).astype(np.int8)
-        steps = self.closure.depth[places[found]]
-        depth[found] = np.where(steps <= self._depth, steps, -1)
+        steps = self.closure.depth[indices[follows]]
+        depth[follows] = np.where(steps <= self._depth, steps, -1)
         return depth
 
     def derivations(self, triples: Triples) -> Derivations:
@@ -247,13 +247,13 @@ class Rounds:
         Triples of K and those that do not follow have none.
         """
         depth = self.depths(triples)
-        found = [np.empty((0, 2), dtype=np.int64)]
+        parts = [np.empty((0, 2), dtype=np.int64)]
         for step in range(1, self.steps + 1):
-            mine = np.flatnonzero(depth == step)
-            if len(mine):
-                pairs = self.over(step).derivations(self.rules, triples[mine])
-                found.append(np.column_stack([mine[pairs.triple], pairs.rule]))
-        joined = np.concatenate(found)
+            rows = np.flatnonzero(depth == step)
+            if len(rows):
+                pairs = self.over(step).derivations(self.rules, triples[rows])
+                parts.append(np.column_stack([rows[pairs.triple], pairs.rule]))
+        joined = np.concatenate(parts)
         joined = joined[np.lexsort((joined[:, 1], joined[:, 0]))]
         return Derivations(joined[:, 0], joined[:, 1])
 
@@ -279,24 +279,24 @@ def kept_masks(rules: Sequence[Rule]) -> tuple[tuple[int, ...], ...]:
                 where=str(rule),
                 hint="drop repeated parts, or choose another method for negatives",
             )
-    made: dict[tuple[tuple[int, ...], ...], tuple[int, ...]] = {}  # rules of one shape share their subsets
-    found = []
+    by_shape: dict[tuple[tuple[int, ...], ...], tuple[int, ...]] = {}  # rules of one shape share their subsets
+    masks = []
     for kept in kept_parts(rules):
-        if kept not in made:
+        if kept not in by_shape:
             # A head without variables is safe with no body at all; that is a fact, not a rule.
-            made[kept] = tuple(sum(1 << place for place in subset) for subset in kept if subset)
-        found.append(made[kept])
-    return tuple(found)
+            by_shape[kept] = tuple(sum(1 << i for i in subset) for subset in kept if subset)
+        masks.append(by_shape[kept])
+    return tuple(masks)
 
 
 def sub_rule(rule: Rule, kept: int) -> Rule:
     """Return the rule that keeps only some parts of a rule's body."""
-    return Rule.known_safe(tuple(rule.body[place] for place in set_bits(kept)), rule.head)
+    return Rule.known_safe(tuple(rule.body[i] for i in set_bits(kept)), rule.head)
 
 
 def set_bits(mask: int) -> list[int]:
     """Return the numbers of the bits that are set, ascending."""
-    return [place for place in range(mask.bit_length()) if mask >> place & 1]
+    return [i for i in range(mask.bit_length()) if mask >> i & 1]
 
 
 def minimal(masks: Iterable[int]) -> list[int]:
@@ -305,11 +305,11 @@ def minimal(masks: Iterable[int]) -> list[int]:
     Dropping parts of a body only adds conclusions, so these conclude all that the others do.
     """
     ordered = list(masks)
-    found: list[int] = []
+    smallest: list[int] = []
     for mask in sorted(ordered, key=int.bit_count):
-        if not any(small & mask == small for small in found):
-            found.append(mask)
-    return [mask for mask in ordered if mask in found]
+        if not any(small & mask == small for small in smallest):
+            smallest.append(mask)
+    return [mask for mask in ordered if mask in smallest]
 
 
 # -- complements ------------------------------------------------------------------------------------
@@ -342,11 +342,11 @@ def connected_otherwise(graph: KnowledgeGraph, triples: Triples, body: Rule) -> 
     if not len(pairs):
         return np.zeros(len(triples), dtype=bool)
     ends = triples[:, columns].astype(np.int64)
-    wanted = ends[:, 0] * size + ends[:, 1]
-    place = np.minimum(np.searchsorted(pairs, wanted), len(pairs) - 1)
-    found = np.where(pairs[place] == wanted, counts[place], 0)
-    own = graph.contains(np.stack([ends[:, 0], triples[:, 1], ends[:, 1]], axis=1))
-    return np.asarray(found > own)
+    keys = ends[:, 0] * size + ends[:, 1]
+    index = np.minimum(np.searchsorted(pairs, keys), len(pairs) - 1)
+    relations = np.where(pairs[index] == keys, counts[index], 0)
+    own_relation = graph.contains(np.stack([ends[:, 0], triples[:, 1], ends[:, 1]], axis=1))
+    return np.asarray(relations > own_relation)
 
 
 def matched_size(most: int, others: int, connected: int) -> int:
@@ -390,10 +390,10 @@ class MatchedSample:
         self._kept = [np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)]
 
     def add(self, part: Triples) -> None:
-        """Look at some more conclusions."""
+        """Add conclusions to sample from."""
         otherwise = connected_otherwise(self._graph, part, self._rule)
-        for side, chosen in enumerate((part[~otherwise], part[otherwise])):
-            keys = np.concatenate([self._kept[side], self._graph.keys.pack(chosen)])
+        for side, conclusions in enumerate((part[~otherwise], part[otherwise])):
+            keys = np.concatenate([self._kept[side], self._graph.keys.pack(conclusions)])
             self._kept[side] = keys[hash_order(keys, self._order, self._most)]
 
     def keys(self) -> npt.NDArray[np.int64]:

@@ -26,7 +26,7 @@ from loginfer.settings import Setting, kinds, setting, settings_of
 #   random    any, each as likely as the others
 #   interval  any whose measure lies in an interval
 Select = Literal["support", "random", "interval"]
-# What an interval is about (see `measures`).
+# What an interval is about (see `construction.rules`).
 Measure = Literal["support", "confidence", "overlap"]
 # Where the predicate of a head comes from that the body does not determine.
 #   drawn  any predicate that the body does not have
@@ -221,10 +221,10 @@ class Recipe:
 
 def refuse_unknown(values: Mapping[str, Any], *, where: str | None = None) -> None:
     """Raise `UnknownNameError` for a setting that does not exist, with the nearest ones."""
-    known = recipe_settings()
+    settings = recipe_settings()
     for key in values:
-        if key not in known:
-            raise UnknownNameError("setting", key, known, where=where)
+        if key not in settings:
+            raise UnknownNameError("setting", key, settings, where=where)
 
 
 @cache
@@ -383,10 +383,10 @@ def parse_ratio(text: str) -> tuple[Fraction, Fraction, Fraction]:
     if len(parts) != 3 or min(parts) <= 0:
         raise InputError(f"the ratio `{text}` must have three positive parts", hint="train, valid and test, like 8:1:1")
     total = sum(parts, Fraction(0))
-    whole = all(part.denominator == 1 for part in parts)
-    if not whole and total != 1:
+    integers = all(part.denominator == 1 for part in parts)
+    if not integers and total != 1:
         raise InputError(f"the parts of the ratio `{text}` add up to {float(total):g}, not 1")
-    if whole and total >= _PERCENTAGES and total != 100:
+    if integers and total >= _PERCENTAGES and total != 100:
         raise InputError(f"the parts of the ratio `{text}` add up to {total}, not 100")
     return parts[0] / total, parts[1] / total, parts[2] / total
 
@@ -420,9 +420,9 @@ def settings_in_memory(recipe: Recipe) -> list[str]:
 
     All others leave a graph that is in a database there.
     """
-    found = [f"negatives {method}" for method in recipe.negatives if METHODS[method].in_memory]
-    found += [name for name in ("flipped", "missing", "inductive") if getattr(recipe, name)]
+    options = [f"negatives {method}" for method in recipe.negatives if METHODS[method].in_memory]
+    options += [name for name in ("flipped", "missing", "inductive") if getattr(recipe, name)]
     # The overlap of rules, and the best heads, are measured on all triples.
-    found += [f"select {recipe.select}"] if recipe.select != "support" else []
-    found += [f"head {recipe.head}"] if recipe.head != "drawn" else []
-    return [f"--{name}" for name in found]
+    options += [f"select {recipe.select}"] if recipe.select != "support" else []
+    options += [f"head {recipe.head}"] if recipe.head != "drawn" else []
+    return [f"--{name}" for name in options]

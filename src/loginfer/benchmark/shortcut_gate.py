@@ -1,6 +1,6 @@
 """Which shortcuts do better on a benchmark than they may, and on which rules that rests.
 
-A shortcut's accuracy is told rule by rule. Each test triple counts once in all: a conclusion that several rules
+A shortcut's accuracy is broken down by rule. Each test triple counts once in all: a conclusion that several rules
 derive is shared equally between them, and so is a negative that several rules may own; rules without a
 conclusion in test take no part in that unless all of them are such. What the rules contribute to a shortcut's
 accuracy beyond a half then adds up to what it has, less what triples without any rule contribute.
@@ -57,18 +57,18 @@ def negatives_of(benchmark: Benchmark, method: str | None) -> Triples:
 
 
 def own_conclusions(benchmark: Benchmark) -> Pairs:
-    """Return which rule concludes which triple of P_test: places in the rules, places in P_test.
+    """Return which rule concludes which triple of P_test: indices of the rules, rows of P_test.
 
     Sorted by rule, then triple; empty where that is not known.
     """
-    known = benchmark.provenance
-    if known is None:
+    provenance = benchmark.provenance
+    if provenance is None:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     keys = benchmark.graph.keys
     test = keys.pack(benchmark.positives.test)
-    found, places = places_of(test, keys.pack(known.triples))
-    inside = found[known.conclusion] & (known.rule >= 0) & (known.rule < len(benchmark.rules))
-    rule, row = known.rule[inside].astype(np.int64), places[known.conclusion[inside]]
+    in_test, rows = places_of(test, keys.pack(provenance.triples))
+    inside = in_test[provenance.conclusion] & (provenance.rule >= 0) & (provenance.rule < len(benchmark.rules))
+    rule, row = provenance.rule[inside].astype(np.int64), rows[provenance.conclusion[inside]]
     order = np.lexsort((row, rule))
     return rule[order], row[order]
 
@@ -78,8 +78,8 @@ def fits_head(head: Atom, graph: KnowledgeGraph, triples: Triples) -> Mask:
     fits = triples[:, 1] == relation_of(head, graph)
     for column, term in ((0, head.subject), (2, head.object)):
         if isinstance(term, Constant):
-            found = graph.entities.get(term.name)
-            fits &= triples[:, column] == (-1 if found is None else found)
+            entity = graph.entities.get(term.name)
+            fits &= triples[:, column] == (-1 if entity is None else entity)
     if head.subject == head.object:
         fits &= triples[:, 0] == triples[:, 2]
     return np.asarray(fits)
@@ -100,15 +100,15 @@ def rule_triples(benchmark: Benchmark, method: str | None) -> Pairs:
     by_head: dict[Atom, Counts] = {}
     groups, rows = [rule], [row]
     offset = len(benchmark.positives.test)
-    for place, known in enumerate(benchmark.rules):
-        head = known.rule.head
+    for index, benchmark_rule in enumerate(benchmark.rules):
+        head = benchmark_rule.rule.head
         if head not in by_head:
             by_head[head] = others[fits_head(head, benchmark.graph, negatives[others])]
-        groups.append(np.full(len(by_head[head]), place, dtype=np.int64))
+        groups.append(np.full(len(by_head[head]), index, dtype=np.int64))
         rows.append(by_head[head] + offset)
-    own = np.flatnonzero((recorded >= 0) & (recorded < len(benchmark.rules)))
-    groups.append(recorded[own].astype(np.int64))
-    rows.append(own + offset)
+    with_rule = np.flatnonzero((recorded >= 0) & (recorded < len(benchmark.rules)))
+    groups.append(recorded[with_rule].astype(np.int64))
+    rows.append(with_rule + offset)
     return np.concatenate(groups), np.concatenate(rows)
 
 
@@ -160,7 +160,7 @@ class RuleShare:
     Parameters
     ----------
     rule
-        Its place in the benchmark's rules, from 0.
+        Its index in the benchmark's rules.
     triples
         How many test triples are its own; shared ones count in part.
     accuracy
@@ -202,21 +202,21 @@ def rule_shares(
     weight = _weights(benchmark, rule, row)
     rule, row, weight = rule[weight > 0], row[weight > 0], weight[weight > 0]
     triples = np.bincount(rule, weight, minlength=len(benchmark.rules))
-    there = np.flatnonzero(triples)
-    found = {}
-    for name, said in decisions.items():
-        right = np.bincount(rule, weight * said.right[row], minlength=len(benchmark.rules))
+    rules = np.flatnonzero(triples)
+    by_shortcut = {}
+    for name, decision in decisions.items():
+        right = np.bincount(rule, weight * decision.right[row], minlength=len(benchmark.rules))
         shares = [
             RuleShare(
-                place,
-                float(triples[place]),
-                float(right[place] / triples[place]),
-                float((right[place] - triples[place] / 2) / len(said.right)),
+                index,
+                float(triples[index]),
+                float(right[index] / triples[index]),
+                float((right[index] - triples[index] / 2) / len(decision.right)),
             )
-            for place in there.tolist()
+            for index in rules.tolist()
         ]
-        found[name] = tuple(sorted(shares, key=lambda share: (-round(share.contribution, 12), share.rule)))
-    return found
+        by_shortcut[name] = tuple(sorted(shares, key=lambda share: (-round(share.contribution, 12), share.rule)))
+    return by_shortcut
 
 
 def most_important(shares: Sequence[RuleShare], number: int = NAMED) -> tuple[RuleShare, ...]:
@@ -271,16 +271,16 @@ class Exceeded:
     @property
     def message(self) -> str:
         """What is wrong, in one sentence; rules are numbered from 0, as in `rules.txt`."""
-        said = f"{self.method}: the shortcut `{self.shortcut}` reaches {_percent(self.accuracy)} on test, "
-        said += f"above {_percent(self.limit)}"
+        text = f"{self.method}: the shortcut `{self.shortcut}` reaches {_percent(self.accuracy)} on test, "
+        text += f"above {_percent(self.limit)}"
         if not self.rules:
-            return said
-        said += f"; above it for {len(self.over):,} of {len(self.rules):,} rules"
-        shown = [
+            return text
+        text += f"; above it for {len(self.over):,} of {len(self.rules):,} rules"
+        rules = [
             f"rule {share.rule} ({_percent(share.accuracy)} of {share.triples:,.0f} triples)"
             for share in most_important(self.rules)
         ]
-        return f"{said}, most for {', '.join(shown)}" if shown else said
+        return f"{text}, most for {', '.join(rules)}" if rules else text
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -326,19 +326,19 @@ def gate(benchmark: Benchmark, limit: float) -> list[Exceeded]:
         The largest accuracy on test that a shortcut may have, see `check_limit`.
     """
     check_limit(limit)
-    found = []
+    all_exceeded = []
     for method in benchmark.negatives:
         decisions = shortcut_decisions(benchmark, method)
-        above = {name: said for name, said in decisions.items() if said.accuracy > limit}
+        above = {name: decision for name, decision in decisions.items() if decision.accuracy > limit}
         shares = rule_shares(benchmark, method, above)
         exceeded = []
-        for name, said in above.items():
+        for name, decision in above.items():
             named = tuple(
                 f"rule {share.rule}: {benchmark.rules[share.rule].rule}" for share in most_important(shares[name])
             )
-            exceeded.append(Exceeded(method, name, said.accuracy, limit, shares[name], named))
-        found += sorted(exceeded, key=lambda known: (-known.accuracy, known.shortcut))
-    return found
+            exceeded.append(Exceeded(method, name, decision.accuracy, limit, shares[name], named))
+        all_exceeded += sorted(exceeded, key=lambda one: (-one.accuracy, one.shortcut))
+    return all_exceeded
 
 
 def _percent(share: float) -> str:
@@ -354,10 +354,10 @@ def balanced_accuracies(benchmark: Benchmark, method: str) -> dict[str, float]:
     Nothing without test; without valid only shortcuts that need no fitting.
     """
     decisions = shortcut_decisions(benchmark, method)
-    together = combined_decisions(benchmark, method)
-    if together is not None:
-        decisions[COMBINED] = together
-    return {name: said.balanced_accuracy for name, said in decisions.items()}
+    combined = combined_decisions(benchmark, method)
+    if combined is not None:
+        decisions[COMBINED] = combined
+    return {name: decision.balanced_accuracy for name, decision in decisions.items()}
 
 
 def combined_decisions(benchmark: Benchmark, method: str) -> ShortcutDecisions | None:
@@ -379,16 +379,16 @@ def combined_decisions(benchmark: Benchmark, method: str) -> ShortcutDecisions |
     truth = (np.arange(labelled) < len(positives.valid)).astype(np.float64)
     features = _standardised(_features(benchmark, method, triples), labelled)
     scores = _fitted(_with_products(features), truth, np.zeros(len(triples)), RIDGE)
-    relations, of = np.unique(triples[:, 1], return_inverse=True)
+    relations, group = np.unique(triples[:, 1], return_inverse=True)
     linear = np.column_stack([np.ones(len(triples)), features])
     for relation in range(len(relations)):
-        mine = np.flatnonzero(of.ravel() == relation)
-        known = mine[mine < labelled]
-        if len(known) >= LEAST:
-            scores[mine] = _fitted(linear[mine], truth[known], scores[mine], RIDGE_OF_RELATION)
+        rows = np.flatnonzero(group.ravel() == relation)
+        labelled_rows = rows[rows < labelled]
+        if len(labelled_rows) >= LEAST:
+            scores[rows] = _fitted(linear[rows], truth[labelled_rows], scores[rows], RIDGE_OF_RELATION)
     cut = fit_cut(scores[:labelled][truth == 1], scores[:labelled][truth == 0])
-    said = cut.predict(scores[labelled:])
-    return ShortcutDecisions(said[: len(positives.test)], said[len(positives.test) :])
+    is_true = cut.predict(scores[labelled:])
+    return ShortcutDecisions(is_true[: len(positives.test)], is_true[len(positives.test) :])
 
 
 def _features(benchmark: Benchmark, method: str, triples: Triples) -> Floats:
@@ -427,13 +427,13 @@ def _fitted(columns: Floats, truth: Floats, offset: Floats, ridge: float) -> Flo
     ridge
         The penalty of squared weights.
     """
-    known, start = columns[: len(truth)], offset[: len(truth)]
+    labelled, start = columns[: len(truth)], offset[: len(truth)]
     weights = np.zeros(columns.shape[1])
     for _ in range(STEPS):
-        odds = np.clip(known @ weights + start, -30, 30)
+        odds = np.clip(labelled @ weights + start, -30, 30)
         share = 1 / (1 + np.exp(-odds))
-        slope = known.T @ (truth - share) - ridge * weights
-        curve = (known * (share * (1 - share))[:, None]).T @ known + ridge * np.eye(len(weights))
+        slope = labelled.T @ (truth - share) - ridge * weights
+        curve = (labelled * (share * (1 - share))[:, None]).T @ labelled + ridge * np.eye(len(weights))
         step = np.linalg.solve(curve, slope)
         # A step that overshoots is damped: the penalised likelihood then never falls for long.
         weights += step / max(1.0, float(np.abs(step).max()) / 5)

@@ -123,8 +123,8 @@ class OtherRelation:
         """Return 1 where another relation holds, 0 elsewhere."""
         if not len(self._pairs):
             return np.zeros(len(triples))
-        found, places = places_of(self._pairs, _pairs(triples, 0, 2, len(self._kg.entities)))
-        relations = np.where(found, self._relations[places], 0)
+        connected, indices = places_of(self._pairs, _pairs(triples, 0, 2, len(self._kg.entities)))
+        relations = np.where(connected, self._relations[indices], 0)
         return (relations > self._kg.contains(triples)).astype(np.float64)
 
 
@@ -135,15 +135,15 @@ class SimpBLScorer:
 
     Parameters
     ----------
-    known
+    triples
         Triples to look into: P_train; the authors' script looked into P_valid as well.
     relations
         How many relations there are.
     """
 
-    def __init__(self, known: Triples, relations: int) -> None:
+    def __init__(self, triples: Triples, relations: int) -> None:
         self._size = relations
-        involved = [_pairs(known, column, 1, relations) for column in (0, 2)]
+        involved = [_pairs(triples, column, 1, relations) for column in (0, 2)]
         self._involved = distinct_keys(np.concatenate(involved))
 
     def score(self, triples: Triples) -> Scores:
@@ -154,13 +154,13 @@ class SimpBLScorer:
     def score_candidates(self, triples: Triples, position: str, candidates: Ids) -> Scores:
         """Return float64[n, c]; whom a relation involves is looked up once a relation."""
         if position == "relation":
-            asked = np.tile(candidates, len(triples))
-            ends = [self.involves(np.repeat(triples[:, column], len(candidates)), asked) for column in (0, 2)]
+            relations = np.tile(candidates, len(triples))
+            ends = [self.involves(np.repeat(triples[:, column], len(candidates)), relations) for column in (0, 2)]
             return (ends[0] & ends[1]).reshape(len(triples), -1).astype(np.float64)
-        known = self.involves(triples[:, 2 - _COLUMNS[position]], triples[:, 1])
+        is_involved = self.involves(triples[:, 2 - _COLUMNS[position]], triples[:, 1])
         scores = np.zeros((len(triples), len(candidates)))
-        for relation in np.unique(triples[known, 1]):
-            rows = known & (triples[:, 1] == relation)
+        for relation in np.unique(triples[is_involved, 1]):
+            rows = is_involved & (triples[:, 1] == relation)
             scores[rows] = self.involves(candidates, np.full(len(candidates), relation, dtype=np.int32))
         return scores
 
@@ -184,10 +184,10 @@ def _relation_name(benchmark: Benchmark, method: str, _: Index) -> ShortcutScore
 
 
 def _simpbl(benchmark: Benchmark, _: str, index: Index) -> ShortcutScorer:
-    known = benchmark.seen.triples
+    triples = benchmark.seen.triples
     if index == "train+valid":
-        known = np.vstack([known, benchmark.positives.valid])
-    return SimpBLScorer(known, len(benchmark.graph.relations))
+        triples = np.vstack([triples, benchmark.positives.valid])
+    return SimpBLScorer(triples, len(benchmark.graph.relations))
 
 
 def visible_graph(benchmark: Benchmark) -> KnowledgeGraph:
@@ -253,8 +253,8 @@ def counts_from(positive: Scores, negative: Scores) -> tuple[Scores, Keys, Keys]
     tuple
         float64[k], int64[k + 1], int64[k + 1]; the last counts are those above all scores: 0.
     """
-    values, place = np.unique(np.concatenate([positive, negative]), return_inverse=True)
-    at = [np.bincount(part, minlength=len(values)) for part in np.split(place.ravel(), [len(positive)])]
+    values, index = np.unique(np.concatenate([positive, negative]), return_inverse=True)
+    at = [np.bincount(part, minlength=len(values)) for part in np.split(index.ravel(), [len(positive)])]
     true, false = (np.append(np.cumsum(counts[::-1])[::-1], 0).astype(np.int64) for counts in at)
     return values, true, false
 
@@ -374,12 +374,12 @@ class OracleScorer:
         # The derived values of a query stand together, from its smallest possible key on.
         low, high = np.searchsorted(keys, start), np.searchsorted(keys, start + self._sizes[column])
         rows = np.repeat(np.arange(len(triples)), high - low)
-        places = np.arange(len(rows)) - np.repeat(np.cumsum(high - low) - (high - low), high - low)
-        derived = keys[np.repeat(low, high - low) + places] - start[rows]
+        offsets = np.arange(len(rows)) - np.repeat(np.cumsum(high - low) - (high - low), high - low)
+        derived = keys[np.repeat(low, high - low) + offsets] - start[rows]
         order = np.argsort(candidates, kind="stable")
-        found, where = places_of(candidates[order].astype(np.int64), derived)
+        is_candidate, indices = places_of(candidates[order].astype(np.int64), derived)
         scores = np.zeros((len(triples), len(candidates)))
-        scores[rows[found], order[where[found]]] = 1
+        scores[rows[is_candidate], order[indices[is_candidate]]] = 1
         return scores
 
     def _keys(self, position: str) -> Keys:
@@ -409,7 +409,7 @@ def oracle_of(benchmark: Benchmark, engine: Engine, rules: Sequence[Rule]) -> Or
     benchmark
         The benchmark.
     engine, rules
-        As for `Oracle`.
+        As for `OracleScorer`.
     """
     recipe = benchmark.recipe
     return OracleScorer(engine, rules, None if recipe is None or benchmark.depth == 1 else recipe.max_triples)

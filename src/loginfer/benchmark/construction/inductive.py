@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.benchmark import SPLITS, NegativeSet, Signature, Splits
-from loginfer.benchmark.construction.positives import Positives, conclusions_of, strangers, trace
+from loginfer.benchmark.construction.positives import Positives, conclusions_of, trace, with_new_names
 from loginfer.benchmark.construction.rules import Selection
 from loginfer.benchmark.negatives import Context, sample_negatives
 from loginfer.benchmark.program import MatchedSample, needs_matching
@@ -53,10 +53,10 @@ def grown(graph: KnowledgeGraph, count: int, regions: int, seed: int) -> Mask:
     """
     constants = graph.consts
     order = constants[hash_order(constants.astype(np.int64), salt(seed, "division"))]
-    taken = np.zeros(len(graph.entities), dtype=bool)
+    is_test = np.zeros(len(graph.entities), dtype=bool)
     if regions >= count:
-        taken[order[:count]] = True
-        return taken
+        is_test[order[:count]] = True
+        return is_test
     steps = graph.with_triples(graph.triples[graph.triples[:, 1] != graph.type_relation]).steps
     turn = np.zeros(len(graph.entities), dtype=np.int64)
     turn[order] = np.arange(len(order))
@@ -64,12 +64,12 @@ def grown(graph: KnowledgeGraph, count: int, regions: int, seed: int) -> Mask:
     starts = iter(order.tolist())
     for number in range(count):
         region = growing[number % regions]
-        constant = region.nearest(taken)
+        constant = region.nearest(is_test)
         if constant is None:  # it has just begun, or nothing is left around it
-            constant = next(start for start in starts if not taken[start])
-        taken[constant] = True
+            constant = next(start for start in starts if not is_test[start])
+        is_test[constant] = True
         region.add(constant)
-    return taken
+    return is_test
 
 
 class _Region:
@@ -147,9 +147,9 @@ class Division:
 
 def side_of_test(context: KnowledgeGraph) -> Mask:
     """Return bool[entities]: the constants of a context graph."""
-    found = np.zeros(len(context.entities), dtype=bool)
-    found[context.consts] = True
-    return found
+    is_test = np.zeros(len(context.entities), dtype=bool)
+    is_test[context.consts] = True
+    return is_test
 
 
 def shares(recipe: Recipe) -> tuple[int, int]:
@@ -245,17 +245,17 @@ def divide(
             f"{recipe.inductive_share} of {len(graph.consts):,} constants leaves one side without any",
             hint="choose another inductive_share, or a larger graph",
         )
-    _, wanted = shares(recipe)
+    _, test_share = shares(recipe)
     best: tuple[int, Division] | None = None
     tried = sorted({min(regions, count) for regions in REGIONS})
     for number, regions in enumerate(tried):
         if progress:
             progress("dividing the constants", number, len(tried))
-        found = _cut(graph, grown(graph, count, regions, recipe.seed), regions)
-        engine = open_engine(found.test)
-        worth = sum(min(_new(engine, rule), wanted) for rule in rules)
+        division = _cut(graph, grown(graph, count, regions, recipe.seed), regions)
+        engine = open_engine(division.test)
+        worth = sum(min(_new(engine, rule), test_share) for rule in rules)
         if best is None or worth > best[0]:
-            best = worth, found
+            best = worth, division
     if best is None or best[0] == 0:
         raise InputError(
             f"no rule concludes anything new among {count:,} of {len(graph.consts):,} constants",
@@ -344,13 +344,13 @@ def inductive_sides(
     refuse_rules(selection.program)
     division = divide(recipe, graph, selection.program, open_engine, progress)
     over_both = open_engine(division.both)
-    counted, samples = _sampled(recipe, over_both, selection, side_of_test(division.test), progress)
-    positives = _distributed(recipe, over_both, counted, samples, division, progress)
+    counted, samples = _sample_sides(recipe, over_both, selection, side_of_test(division.test), progress)
+    positives = _distribute(recipe, over_both, counted, samples, division, progress)
     splits = positives.splits
     nothing: Triples = np.empty((0, 3), dtype=np.int32)
 
-    def context(side: KnowledgeGraph, own: Splits, more: Triples) -> Context:
-        return Context(recipe, open_engine(side), open_engine, counted.program, own, progress, more)
+    def context(side: KnowledgeGraph, side_splits: Splits, more: Triples) -> Context:
+        return Context(recipe, open_engine(side), open_engine, counted.program, side_splits, progress, more)
 
     return Sides(
         division,
@@ -361,57 +361,58 @@ def inductive_sides(
     )
 
 
-def _sampled(
+def _sample_sides(
     recipe: Recipe, engine: Engine, selection: Selection, is_test: Mask, progress: Progress | None
 ) -> tuple[Selection, list[tuple[Keys, Keys]]]:
     """Return the selection counted on both sides, and of each rule the sampled keys of either side."""
     rules, samples = [], []
-    for number, known in enumerate(selection.rules):
+    for number, rule in enumerate(selection.rules):
         if progress:
             progress("applying rules on both sides", number, len(selection.rules))
-        new, found = _of_sides(recipe, engine, known.rule, is_test)
+        new, keys = _sample_rule(recipe, engine, rule.rule, is_test)
         # What nothing in train shows, test does not ask for.
-        if not len(found[0]) or (recipe.protocol == "sound" and new < recipe.min_new):
-            found = [some[:0] for some in found]
-        sampled = sum(map(len, found))
-        rules.append(replace(known, support=engine.support(known.rule), new=new, sampled=sampled))
-        samples.append((found[0], found[1]))
+        if not len(keys[0]) or (recipe.protocol == "sound" and new < recipe.min_new):
+            keys = [side_keys[:0] for side_keys in keys]
+        sampled = sum(map(len, keys))
+        rules.append(replace(rule, support=engine.support(rule.rule), new=new, sampled=sampled))
+        samples.append((keys[0], keys[1]))
     return replace(selection, rules=tuple(rules), notes=_notes(selection, samples)), samples
 
 
-def _of_sides(recipe: Recipe, engine: Engine, rule: Rule, is_test: Mask) -> tuple[int, list[Keys]]:
+def _sample_rule(recipe: Recipe, engine: Engine, rule: Rule, is_test: Mask) -> tuple[int, list[Keys]]:
     """Return how many new conclusions a rule has, and the sampled keys of either side in random order."""
-    graph, wanted = engine.graph, shares(recipe)
+    graph, limits = engine.graph, shares(recipe)
     order = salt(recipe.seed, "positives", rule)
-    matched = [MatchedSample(graph, rule, most, recipe.seed) for most in wanted]
-    found: list[Keys] = [np.empty(0, dtype=np.int64) for _ in wanted]
+    matched = [MatchedSample(graph, rule, most, recipe.seed) for most in limits]
+    keys: list[Keys] = [np.empty(0, dtype=np.int64) for _ in limits]
     new = 0
     for part in engine.conclusions_in_parts(rule, new=True):
         new += len(part)
         side = is_test[part[:, 0]].astype(np.int64)
-        for i, most in enumerate(wanted):
-            own = part[side == i]
+        for i, most in enumerate(limits):
+            conclusions = part[side == i]
             if needs_matching(recipe, rule):
-                matched[i].add(own)
+                matched[i].add(conclusions)
                 continue
-            every = np.concatenate([found[i], graph.keys.pack(own)])
-            found[i] = every[hash_order(every, order, most)]
-    return new, [some.keys() for some in matched] if needs_matching(recipe, rule) else found
+            candidates = np.concatenate([keys[i], graph.keys.pack(conclusions)])
+            keys[i] = candidates[hash_order(candidates, order, most)]
+    return new, [sample.keys() for sample in matched] if needs_matching(recipe, rule) else keys
 
 
 def _notes(selection: Selection, samples: Sequence[tuple[Keys, Keys]]) -> tuple[str, ...]:
     notes = list(selection.notes)
     # Those that conclude too little from K have their note already.
-    silent = sum(bool(known.sampled) and not len(own) for known, (own, _) in zip(selection.rules, samples, strict=True))
+    had_sample = [rule.sampled > 0 for rule in selection.rules]
+    silent = sum(had and not len(train) for had, (train, _) in zip(had_sample, samples, strict=True))
     if silent:
         notes.append(f"{silent:,} of {len(samples):,} rules have too few conclusions on the train side")
-    untested = sum(bool(len(own)) and not len(other) for own, other in samples)
+    untested = sum(bool(len(train)) and not len(test) for train, test in samples)
     if untested:
         notes.append(f"{untested:,} of {len(samples):,} rules have conclusions on the train side only")
     return tuple(notes)
 
 
-def _distributed(
+def _distribute(
     recipe: Recipe,
     engine: Engine,
     selection: Selection,
@@ -422,20 +423,20 @@ def _distributed(
     """Distribute the samples; a conclusion of valid with a new name goes to train, one of test is dropped."""
     keys = division.train.keys
     nothing = np.empty(0, dtype=np.int64)
-    cuts = [train_share(recipe, len(own)) for own, _ in samples]
-    train = merged_keys(nothing, *(own[:cut] for (own, _), cut in zip(samples, cuts, strict=True)))
-    valid = merged_keys(nothing, *(own[cut:] for (own, _), cut in zip(samples, cuts, strict=True)))
+    cuts = [train_share(recipe, len(sample)) for sample, _ in samples]
+    train = merged_keys(nothing, *(sample[:cut] for (sample, _), cut in zip(samples, cuts, strict=True)))
+    valid = merged_keys(nothing, *(sample[cut:] for (sample, _), cut in zip(samples, cuts, strict=True)))
     valid = keys_without(valid, train)
-    strange = strangers(division.train, train, valid)
-    train, valid = merged_keys(train, strange), keys_without(valid, strange)
-    test = merged_keys(nothing, *(own for _, own in samples))
-    known = Signature(division.train)
-    known.add(keys.unpack(train))
-    lost = np.sort(test[~known.covers_predicates(keys.unpack(test))])
+    moved = with_new_names(division.train, train, valid)
+    train, valid = merged_keys(train, moved), keys_without(valid, moved)
+    test = merged_keys(nothing, *(sample for _, sample in samples))
+    signature = Signature(division.train)
+    signature.add(keys.unpack(train))
+    lost = np.sort(test[~signature.covers_predicates(keys.unpack(test))])
     test = keys_without(test, lost)
     notes = []
-    if len(strange):
-        notes.append(f"{len(strange)} conclusions went to train because they are the first with some name")
+    if len(moved):
+        notes.append(f"{len(moved)} conclusions went to train because they are the first with some name")
     size = len(division.train) + len(division.test) + division.dropped
     notes.append(
         f"{division.dropped:,} of {size:,} triples of K are dropped: they lie across the two sides, or only "

@@ -23,7 +23,7 @@ from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.kg.graph import TripleKeys, distinct_keys, keys_without, merged_keys
 from loginfer.randomness import hash_order, salt
 
-# What can be wrong with a triple; `Noise.kind` holds places in this list.
+# What can be wrong with a triple; `Noise.kind` holds indices into this list.
 #   flipped-positive  a conclusion of train that stands in N_train
 #   flipped-negative  a negative of train that stands in P_train
 #   missing           a premise, a triple of K, that P_train does not have; it is true all the same
@@ -39,7 +39,7 @@ class Noise:
     triples
         int32[n, 3], sorted and unique.
     kind
-        int8[n], places in `KINDS`.
+        int8[n], indices of `KINDS`.
     negatives
         The negatives without the noise, and where they came from.
     asked
@@ -119,28 +119,29 @@ def add_noise(benchmark: Benchmark, recipe: Recipe, open_engine: Callable[[Knowl
     provenance = benchmark.provenance
     conclusions = keys.pack(provenance.triples[provenance.split == SPLITS.index("train")])
     asked = {"flipped": min(share_of(recipe.flipped, len(conclusions)), len(clean.splits.train))}
-    away = names.remove(keys, _shuffled(conclusions, recipe.seed, "flipped-positive"), asked["flipped"])
-    wrong = _shuffled(keys.pack(clean.splits.train), recipe.seed, "flipped-negative")[: len(away)]
+    to_negatives = names.remove(keys, _shuffled(conclusions, recipe.seed, "flipped-positive"), asked["flipped"])
+    to_positives = _shuffled(keys.pack(clean.splits.train), recipe.seed, "flipped-negative")[: len(to_negatives)]
     pool = premises(benchmark)
     asked["missing"] = share_of(recipe.missing, len(pool))
-    gone = names.remove(keys, _shuffled(pool, recipe.seed, "missing"), asked["missing"])
+    missing = names.remove(keys, _shuffled(pool, recipe.seed, "missing"), asked["missing"])
 
-    train = keys.unpack(exchanged(graph.packed, distinct_keys(np.concatenate([away, gone])), np.sort(wrong)))
-    false = keys.unpack(exchanged(keys.pack(clean.splits.train), np.sort(wrong), np.sort(away)))
-    every = np.concatenate([away, wrong, gone])
-    kind = np.repeat(np.arange(len(KINDS), dtype=np.int8), [len(away), len(wrong), len(gone)])
-    order = np.argsort(every)
-    noisy_graph = graph.with_triples(train)
-    noise = Noise(keys.unpack(every[order]), kind[order], clean, asked, reached(benchmark, open_engine(noisy_graph)))
-    # Where the negatives of train came from is told of those without noise.
-    origins = {split: found for split, found in clean.origins.items() if split != "train"}
-    splits = Splits(false, clean.splits.valid, clean.splits.test)
+    removed = distinct_keys(np.concatenate([to_negatives, missing]))
+    noisy_graph = graph.with_triples(keys.unpack(exchanged(graph.packed, removed, np.sort(to_positives))))
+    n_train = keys.unpack(exchanged(keys.pack(clean.splits.train), np.sort(to_positives), np.sort(to_negatives)))
+    noise_keys = np.concatenate([to_negatives, to_positives, missing])
+    kind = np.repeat(np.arange(len(KINDS), dtype=np.int8), [len(to_negatives), len(to_positives), len(missing)])
+    order = np.argsort(noise_keys)
+    still_reached = reached(benchmark, open_engine(noisy_graph))
+    noise = Noise(keys.unpack(noise_keys[order]), kind[order], clean, asked, still_reached)
+    # Where the negatives of train came from is recorded without the noise.
+    origins = {split: origin for split, origin in clean.origins.items() if split != "train"}
+    splits = Splits(n_train, clean.splits.valid, clean.splits.test)
     return replace(
         benchmark,
         graph=noisy_graph,
         positives=Splits(noisy_graph.triples, benchmark.positives.valid, benchmark.positives.test),
         negatives={clean.method: replace(clean, splits=splits, origins=origins)},
-        notes=(*benchmark.notes, *_notes(asked, len(away), len(gone))),
+        notes=(*benchmark.notes, *_notes(asked, len(to_negatives), len(missing))),
         noise=noise,
     )
 
@@ -150,7 +151,7 @@ def premises(benchmark: Benchmark) -> Keys:
     provenance, kg = benchmark.provenance, benchmark.kg
     if provenance is None or kg is None:
         return np.empty(0, dtype=np.int64)
-    found: list[Keys] = [np.empty(0, dtype=np.int64)]
+    premise_keys: list[Keys] = [np.empty(0, dtype=np.int64)]
     for number in np.unique(provenance.rule).tolist():
         rule = bind(benchmark.program[number], kg)
         fits = np.diff(provenance.offsets) == len(rule.variables)
@@ -159,8 +160,8 @@ def premises(benchmark: Benchmark) -> Keys:
             relation = np.full(len(pairs), atom.relation, dtype=np.int32)
             ends = [provenance.values_of(pairs, term) for term in (atom.subject, atom.object)]
             rows: Triples = np.column_stack([ends[0], relation, ends[1]])
-            found.append(kg.keys.pack(rows[kg.contains(rows)]))
-    return distinct_keys(np.concatenate(found))
+            premise_keys.append(kg.keys.pack(rows[kg.contains(rows)]))
+    return distinct_keys(np.concatenate(premise_keys))
 
 
 def reached(benchmark: Benchmark, engine: Engine) -> dict[str, int]:
@@ -175,11 +176,11 @@ def _shuffled(keys: Keys, seed: int, kind: str) -> Keys:
 
 
 def _notes(asked: dict[str, int], flipped: int, missing: int) -> list[str]:
-    told = ((flipped, "flipped", "conclusions are flipped"), (missing, "missing", "premises are missing"))
+    counts = ((flipped, "flipped", "conclusions are flipped"), (missing, "missing", "premises are missing"))
     return [
-        f"{found:,} {what} instead of {asked[kind]:,}: the others would take a name from P_train"
-        for found, kind, what in told
-        if found < asked[kind]
+        f"{count:,} {what} instead of {asked[kind]:,}: the others would take a name from P_train"
+        for count, kind, what in counts
+        if count < asked[kind]
     ]
 
 
@@ -201,11 +202,11 @@ class _Names:
 
     def remove(self, keys: TripleKeys, ordered: Keys, count: int) -> Keys:
         """Return the first `count` triples, given as keys, that leave every name in use."""
-        taken: list[int] = []
+        removed: list[int] = []
         if count == 0:
             return ordered[:0]
-        for place, (s, r, o) in enumerate(keys.unpack(ordered).tolist()):
-            if len(taken) == count:
+        for row, (s, r, o) in enumerate(keys.unpack(ordered).tolist()):
+            if len(removed) == count:
                 break
             objects = self._types if r == self._type else self._constants
             needed = 2 if objects is self._constants and s == o else 1
@@ -213,5 +214,5 @@ class _Names:
                 self._constants[s] -= 1
                 objects[o] -= 1
                 self._relations[r] -= 1
-                taken.append(place)
-        return np.asarray(ordered[taken])
+                removed.append(row)
+        return np.asarray(ordered[removed])

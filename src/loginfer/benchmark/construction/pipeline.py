@@ -58,7 +58,7 @@ class Foundation:
         recipe = self.recipe.changed(negatives=tuple(methods or self.recipe.negatives), name=name or self.recipe.name)
         splits = self.positives.splits
         sample = partial(sample_negatives, self.context) if self.sides is None else self.sides.negatives
-        made = Benchmark(
+        benchmark = Benchmark(
             name=recipe.name or default_name(recipe),
             graph=splits.train_graph(self.context.kg),
             positives=splits,
@@ -72,12 +72,12 @@ class Foundation:
         )
         kg = self.context.kg if self.context.rounds is None else self.context.rounds.kg
         if not kg.in_memory:
-            vars(made)["kg"] = kg  # it would be made of P_train, all of which it would load
+            vars(benchmark)["kg"] = kg  # it would be made of P_train, all of which it would load
         if not (recipe.flipped or recipe.missing):
-            return made
+            return benchmark
         from loginfer.benchmark.construction.noise import add_noise
 
-        return add_noise(made, recipe, self.context.open_engine)
+        return add_noise(benchmark, recipe, self.context.open_engine)
 
 
 def default_name(recipe: Recipe) -> str:
@@ -93,7 +93,7 @@ def default_name(recipe: Recipe) -> str:
 
 
 def check_recipe(recipe: Recipe) -> tuple[Rule, ...]:
-    """Return the given rules; a typing mistake in patterns or rules is told before the graph is loaded."""
+    """Return the given rules; a mistake in patterns or rules is reported before the graph is loaded."""
     patterns, rules = named_patterns(recipe), given_rules(recipe)
     if recipe.depth > 1:
         refuse_negations((*patterns, *rules))
@@ -126,29 +126,31 @@ def foundation(
     """
     rules = check_recipe(recipe)
     if graph is None:
-        graph = _load(recipe)
+        from loginfer.kg import load_graph
+
+        graph = load_graph(recipe.kg, type_predicate=recipe.type_predicate)
     with contextlib.ExitStack() as stack:
 
-        def opened(over: KnowledgeGraph) -> Engine:
+        def open_engine(over: KnowledgeGraph) -> Engine:
             return open_engine_in(stack, over, engine, **options)
 
-        over_kg = opened(extend(graph, rules))
+        over_kg = open_engine(extend(graph, rules))
         selection = select_rules(recipe, over_kg, progress)
         if recipe.inductive:
             from loginfer.benchmark.construction.inductive import inductive_sides
 
-            sides = inductive_sides(recipe, over_kg.graph, selection, opened, progress)
+            sides = inductive_sides(recipe, over_kg.graph, selection, open_engine, progress)
             yield Foundation(recipe, sides.selection, sides.positives, sides.train, sides)
             return
         rounds = None
         if recipe.depth > 1:
             rounds = Rounds(
-                over_kg, selection.program, recipe.depth, opened, max_triples=recipe.max_triples, progress=progress
+                over_kg, selection.program, recipe.depth, open_engine, max_triples=recipe.max_triples, progress=progress
             )
             selection = deepen(recipe, selection, rounds, progress)
         positives = distribute(recipe, over_kg, selection, progress, rounds)
         premises = over_kg if rounds is None else rounds.last
-        context = Context(recipe, premises, opened, selection.program, positives.splits, progress, rounds=rounds)
+        context = Context(recipe, premises, open_engine, selection.program, positives.splits, progress, rounds=rounds)
         yield Foundation(recipe, selection, positives, context)
 
 
@@ -175,11 +177,5 @@ def build(
     **options
         Options of the engine, such as `memory_limit="4GB"` for DuckDB.
     """
-    with foundation(recipe, graph, engine=engine, progress=progress, **options) as laid:
-        return laid.benchmark()
-
-
-def _load(recipe: Recipe) -> KnowledgeGraph:
-    from loginfer.kg import load_graph
-
-    return load_graph(recipe.kg, type_predicate=recipe.type_predicate)
+    with foundation(recipe, graph, engine=engine, progress=progress, **options) as base:
+        return base.benchmark()

@@ -61,10 +61,10 @@ def distribute(
     train, valid, test = (merged_keys(*share) for share in shares)
     valid = keys_without(valid, train)
     test = keys_without(keys_without(test, train), valid)
-    strange = strangers(graph, train, np.concatenate([valid, test]))
-    if len(strange):
-        train = merged_keys(train, strange)
-        valid, test = (keys_without(keys, strange) for keys in (valid, test))
+    moved = with_new_names(graph, train, np.concatenate([valid, test]))
+    if len(moved):
+        train = merged_keys(train, moved)
+        valid, test = (keys_without(keys, moved) for keys in (valid, test))
     splits = _splits(graph, train, valid, test)
     triples, split = conclusions_of(graph.keys, train, valid, test)
     if rounds is None:
@@ -72,8 +72,8 @@ def distribute(
     else:
         provenance = trace_steps(rounds, triples, split, progress)
     notes: tuple[str, ...] = ()
-    if len(strange):
-        notes = (f"{len(strange)} conclusions went to train because they are the first with some name",)
+    if len(moved):
+        notes = (f"{len(moved)} conclusions went to train because they are the first with some name",)
     return Positives(splits, provenance, notes)
 
 
@@ -93,11 +93,11 @@ def conclusions_of(keys: TripleKeys, *parts: Keys) -> tuple[Triples, npt.NDArray
     return keys.unpack(concluded[order]), split[order]
 
 
-def strangers(graph: KnowledgeGraph, train: Keys, others: Keys) -> Keys:
+def with_new_names(graph: KnowledgeGraph, train: Keys, others: Keys) -> Keys:
     """Return the keys of triples with a name that neither K nor these training triples have, sorted."""
-    known = Signature(graph)
-    known.add(graph.keys.unpack(train))
-    return np.sort(others[~known.covers(graph.keys.unpack(others))])
+    signature = Signature(graph)
+    signature.add(graph.keys.unpack(train))
+    return np.sort(others[~signature.covers(graph.keys.unpack(others))])
 
 
 def trace(
@@ -119,25 +119,25 @@ def trace(
     conclusions
         int32[n, 3], sorted.
     split
-        int8[n], places in `SPLITS`.
+        int8[n], indices of `SPLITS`.
     progress
         Called with what is being done, how much is done, and how much there is.
     """
-    found = engine.derivations(rules, conclusions)
+    derivations = engine.derivations(rules, conclusions)
     width = np.array([len(rule.variables) for rule in rules], dtype=np.int64)
-    offsets = np.zeros(len(found.rule) + 1, dtype=np.int64)
-    np.cumsum(width[found.rule], out=offsets[1:])
+    offsets = np.zeros(len(derivations.rule) + 1, dtype=np.int64)
+    np.cumsum(width[derivations.rule], out=offsets[1:])
     values = np.empty(int(offsets[-1]), dtype=np.int32)
-    by_rule = np.argsort(found.rule, kind="stable")
-    ends = np.cumsum(np.bincount(found.rule, minlength=len(rules)))
+    by_rule = np.argsort(derivations.rule, kind="stable")
+    ends = np.cumsum(np.bincount(derivations.rule, minlength=len(rules)))
     for i, rule in enumerate(rules):
         if progress:
             progress("finding witnesses", i, len(rules))
         pairs = by_rule[ends[i - 1] if i else 0 : ends[i]]
         if len(pairs):
-            rows = engine.first_witnesses(rule, conclusions[found.triple[pairs]])
+            rows = engine.first_witnesses(rule, conclusions[derivations.triple[pairs]])
             values[offsets[pairs][:, None] + np.arange(width[i])] = rows
-    return Provenance(conclusions, split, found.triple, found.rule.astype(np.int32), offsets, values)
+    return Provenance(conclusions, split, derivations.triple, derivations.rule.astype(np.int32), offsets, values)
 
 
 def trace_steps(
@@ -155,10 +155,10 @@ def trace_steps(
     depth = rounds.depths(conclusions)
     parts = []
     for step in range(1, rounds.steps + 1):
-        mine = np.flatnonzero(depth == step)
+        rows = np.flatnonzero(depth == step)
         engine = rounds.over(step)
-        part = trace(engine, rounds.rules, conclusions[mine], split[mine], progress=progress)
-        parts.append((mine, part))
+        part = trace(engine, rounds.rules, conclusions[rows], split[rows], progress=progress)
+        parts.append((rows, part))
     return joined(parts, conclusions, split, depth)
 
 
@@ -176,21 +176,21 @@ def deepen(recipe: Recipe, selection: Selection, rounds: Rounds, progress: Progr
     LimitError
         When more triples follow than the recipe allows.
     """
-    chosen, samples = [], []
-    for i, known in enumerate(selection.rules):
+    rules, samples = [], []
+    for i, rule in enumerate(selection.rules):
         if progress:
             progress("applying rules step by step", i, len(selection.rules))
-        found = [sample_new(recipe, rounds.over(d), known.rule) for d in range(1, rounds.steps + 1)]
-        shares = equal_shares([len(sample) for _, sample in found], recipe.k2)
-        sample = np.concatenate([sample[:n] for (_, sample), n in zip(found, shares, strict=True)])
-        new = sum(count for count, _ in found)
+        by_depth = [sample_new(recipe, rounds.over(d), rule.rule) for d in range(1, rounds.steps + 1)]
+        shares = equal_shares([len(sample) for _, sample in by_depth], recipe.k2)
+        sample = np.concatenate([sample[:n] for (_, sample), n in zip(by_depth, shares, strict=True)])
+        new = sum(count for count, _ in by_depth)
         if recipe.protocol == "sound" and new < recipe.min_new:
             sample = sample[:0]
-        chosen.append(replace(known, new=new, sampled=len(sample)))
-        samples.append(_shuffled(recipe, known.rule, sample))
-    refuse_silence(chosen, recipe, rounds.kg)
-    notes = (*selection.notes, *silent_rules(chosen, recipe), *_reached(recipe, rounds))
-    return replace(selection, rules=tuple(chosen), samples=tuple(samples), notes=notes)
+        rules.append(replace(rule, new=new, sampled=len(sample)))
+        samples.append(_shuffled(recipe, rule.rule, sample))
+    refuse_silence(rules, recipe, rounds.kg)
+    notes = (*selection.notes, *silent_rules(rules, recipe), *_depth_notes(recipe, rounds))
+    return replace(selection, rules=tuple(rules), samples=tuple(samples), notes=notes)
 
 
 def _shuffled(recipe: Recipe, rule: object, sample: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -202,7 +202,7 @@ def _shuffled(recipe: Recipe, rule: object, sample: npt.NDArray[np.int64]) -> np
     return np.asarray(sample[hash_order(sample, salt(recipe.seed, "positives", "steps", rule))])
 
 
-def _reached(recipe: Recipe, rounds: Rounds) -> tuple[str, ...]:
+def _depth_notes(recipe: Recipe, rounds: Rounds) -> tuple[str, ...]:
     """Say when nothing new follows at the depth that was asked for."""
     if rounds.steps == recipe.depth:
         return ()
@@ -210,26 +210,26 @@ def _reached(recipe: Recipe, rounds: Rounds) -> tuple[str, ...]:
     return (f"everything follows in {steps}; the depth asked for is {recipe.depth}",)
 
 
-def equal_shares(available: Sequence[int], wanted: int) -> list[int]:
+def equal_shares(available: Sequence[int], total: int) -> list[int]:
     """Share out a number equally; what one cannot take goes to the others, a rest to the first.
 
     Parameters
     ----------
     available
         How many each can take.
-    wanted
+    total
         How many there are to share out.
     """
     shares = [0] * len(available)
     while open_ := [i for i, most in enumerate(available) if shares[i] < most]:
-        left = wanted - sum(shares)
-        each = left // len(open_)
-        if not each:
+        left = total - sum(shares)
+        share = left // len(open_)
+        if not share:
             for i in open_[:left]:
                 shares[i] += 1
             break
         for i in open_:
-            shares[i] += min(each, available[i] - shares[i])
+            shares[i] += min(share, available[i] - shares[i])
     return shares
 
 
@@ -244,11 +244,11 @@ def joined(
     Parameters
     ----------
     parts
-        For each depth the places of its conclusions in the list of all, and their provenance.
+        For each depth the rows of its conclusions in the list of all, and their provenance.
     triples, split, depth
         All conclusions, sorted; their splits; their depths.
     """
-    conclusion = np.concatenate([places[part.conclusion] for places, part in parts])
+    conclusion = np.concatenate([rows[part.conclusion] for rows, part in parts])
     rule = np.concatenate([part.rule for _, part in parts])
     lengths = np.concatenate([np.diff(part.offsets) for _, part in parts])
     order = np.lexsort((rule, conclusion))

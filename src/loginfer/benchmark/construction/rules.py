@@ -2,8 +2,8 @@
 
 Candidates R_cand of a pattern are looked at by support, or at random. A random order is that of a seeded hash of the
 bodies' texts, so it depends on nothing but the seed and the bodies: not on the engine, and not on how many rules are
-asked for. Since the rules with the largest support are the easiest to learn, that order is the one to take when
-others are wanted.
+asked for. The rules with the largest support are the easiest to learn: a random order is for those who want
+others.
 
 A pattern such as the diamond may have far more bodies than can be listed. Then predicates are drawn uniformly
 from all tuples, and those without a witness are thrown away: each tuple with a witness is as likely as every
@@ -102,7 +102,7 @@ class Heads:
         self._predicates = (graph.entities if self._is_type else graph.relations).names(ids)
 
     def any(self, names: Sequence[str]) -> Rule:
-        """Return a rule with this body and whatever head, for one who asks about the body only."""
+        """Return a rule with this body and any head, for questions about the body only."""
         head = None if self._pattern.head_in_body else self._predicates[0]
         return instantiate(self._pattern, names, head)
 
@@ -112,9 +112,9 @@ class Heads:
             return instantiate(self._pattern, names)
         body = instantiate(self._pattern, names, "_")
         atoms = (*body.atoms, *(part.atom for part in body.negations))
-        used = {t.name for a in atoms if a.is_type for t in a.terms[1:]} if self._is_type else None
-        taken = {str(a.relation) for a in atoms} if used is None else used
-        allowed = [name for name in self._predicates if name not in taken]
+        types_in_body = {t.name for a in atoms if a.is_type for t in a.terms[1:]} if self._is_type else None
+        in_body = {str(a.relation) for a in atoms} if types_in_body is None else types_in_body
+        allowed = [name for name in self._predicates if name not in in_body]
         if not allowed:
             return None
         draw = generator(self._seed, "head", body.body_text, self._pattern.head)
@@ -187,12 +187,12 @@ def candidates(
     heads = Heads(recipe, engine, pattern)
     low, high = _bounds(recipe)
     if recipe.select == "support":
-        found = _by_support(recipe, engine, pattern, progress)
+        bodies = _bodies_by_support(recipe, engine, pattern, progress)
     elif can_be_listed(engine.graph, pattern):
-        found = _listed(recipe, engine, pattern, progress)
+        bodies = _listed_bodies(recipe, engine, pattern, progress)
     else:
-        found = _drawn(recipe, engine, heads, pattern, progress)
-    for names, support in found:
+        bodies = _drawn_bodies(recipe, engine, heads, pattern, progress)
+    for names, support in bodies:
         if low <= support <= high and (rule := heads.rule(names)) is not None:
             yield Candidate(rule, str(pattern), support)
 
@@ -211,7 +211,7 @@ def _bounds(recipe: Recipe) -> tuple[float, float]:
     return low, high
 
 
-def _by_support(
+def _bodies_by_support(
     recipe: Recipe, engine: Engine, pattern: Pattern, progress: Progress | None
 ) -> Iterator[tuple[Sequence[str], int]]:
     """Yield predicates and supports of bodies, the largest support first."""
@@ -230,7 +230,7 @@ def _by_support(
         done, top = len(table), _GROWTH * top
 
 
-def _listed(
+def _listed_bodies(
     recipe: Recipe, engine: Engine, pattern: Pattern, progress: Progress | None
 ) -> Iterator[tuple[Sequence[str], int]]:
     """Yield predicates and supports of all bodies in the order of their hashes."""
@@ -239,12 +239,12 @@ def _listed(
     inside = np.flatnonzero((table.support >= low) & (table.support <= high))
     table = BodyTable(pattern, table.predicates[inside], table.support[inside], None)
     names = predicate_names(table, engine.graph)
-    for place in _hashed(recipe, table, engine.graph):
-        yield names[place], int(table.support[place])
+    for row in _hash_order(recipe, table, engine.graph):
+        yield names[row], int(table.support[row])
 
 
-def _hashed(recipe: Recipe, table: BodyTable, graph: KnowledgeGraph) -> list[int]:
-    """Return the places of bodies in the order of their hashes."""
+def _hash_order(recipe: Recipe, table: BodyTable, graph: KnowledgeGraph) -> list[int]:
+    """Return the rows of bodies in the order of their hashes."""
     hashes = [salt(recipe.seed, "select", text) for text in body_texts(table, graph)]
     return sorted(range(len(hashes)), key=hashes.__getitem__)
 
@@ -252,7 +252,7 @@ def _hashed(recipe: Recipe, table: BodyTable, graph: KnowledgeGraph) -> list[int
 # -- bodies that cannot be listed ------------------------------------------------------------------
 
 
-def _drawn(
+def _drawn_bodies(
     recipe: Recipe, engine: Engine, heads: Heads, pattern: Pattern, progress: Progress | None
 ) -> Iterator[tuple[Sequence[str], int]]:
     """Yield predicates and supports of bodies that are drawn, each body once."""
@@ -264,22 +264,22 @@ def _drawn(
     for start in range(0, DRAWN, BATCH):
         if progress:
             progress(f"drawing bodies of `{pattern.name}`", start, DRAWN)
-        places = [rng.integers(len(domain), size=BATCH) for domain in domains]
+        indices = [rng.integers(len(domain), size=BATCH) for domain in domains]
         possible = np.ones(BATCH, dtype=bool)
         for one, two, table in pairs:
-            possible &= table[places[one], places[two]]
-        rows = np.column_stack([d[p[possible]] for d, p in zip(domains, places, strict=True)])
+            possible &= table[indices[one], indices[two]]
+        rows = np.column_stack([d[p[possible]] for d, p in zip(domains, indices, strict=True)])
         fresh = np.unique(rows.astype(np.int32), axis=0)
         # One body a rule, as where all are listed; supports are counted one by one.
         bodies = finish_table(graph, pattern, fresh, np.ones(len(fresh), dtype=np.int64))
         names = predicate_names(bodies, graph)
-        for place in _hashed(recipe, bodies, graph):
-            key = tuple(bodies.predicates[place].tolist())
+        for row in _hash_order(recipe, bodies, graph):
+            key = tuple(bodies.predicates[row].tolist())
             if key in seen:
                 continue
             seen.add(key)
-            if support := engine.support(heads.any(names[place])):
-                yield names[place], support
+            if support := engine.support(heads.any(names[row])):
+                yield names[row], support
 
 
 def _domains(graph: KnowledgeGraph, pattern: Pattern) -> list[Ids]:
@@ -288,8 +288,8 @@ def _domains(graph: KnowledgeGraph, pattern: Pattern) -> list[Ids]:
 
 
 def _pairs(engine: Engine, pattern: Pattern, domains: Sequence[Ids]) -> list[tuple[int, int, npt.NDArray[np.bool_]]]:
-    """Return for pairs of templates, by their places, which predicates have a witness for both atoms."""
-    found = []
+    """Return for pairs of templates, by their numbers, which predicates have a witness for both atoms."""
+    tables = []
     templates = pattern.templates
     for one, two in combinations(pattern.atoms, 2):
         if len(one.templates) != 1 or len(two.templates) != 1 or one.templates == two.templates:
@@ -301,13 +301,13 @@ def _pairs(engine: Engine, pattern: Pattern, domains: Sequence[Ids]) -> list[tup
         table = np.zeros((len(domains[i]), len(domains[j])), dtype=bool)
         bodies = engine.rank_bodies(both)
         left, right = (
-            np.searchsorted(domains[place], bodies.predicates[:, column]) for column, place in enumerate((i, j))
+            np.searchsorted(domains[number], bodies.predicates[:, column]) for column, number in enumerate((i, j))
         )
         table[left, right] = True
         if len(symmetries(both)) > 1:  # of R, S and S, R only one is listed
             table[right, left] = True
-        found.append((i, j, table))
-    return found
+        tables.append((i, j, table))
+    return tables
 
 
 # -- measures ---------------------------------------------------------------------------------------
@@ -368,15 +368,15 @@ def _with_fewer_atoms(rule: Rule) -> list[int]:
 def _connected_otherwise(engine: Engine, rule: Rule) -> float:
     """Return the share of conclusions whose ends K connects by a relation that the body does not have."""
     graph = engine.graph
-    own = [atom.relation for atom in bind(rule, graph).atoms]
+    body_relations = [atom.relation for atom in bind(rule, graph).atoms]
     size = len(graph.entities)
-    others = graph.triples[~np.isin(graph.triples[:, 1], own)]
-    known = distinct_keys(others[:, 0].astype(np.int64) * size + others[:, 2])
-    found = total = 0
+    others = graph.triples[~np.isin(graph.triples[:, 1], body_relations)]
+    connected = distinct_keys(others[:, 0].astype(np.int64) * size + others[:, 2])
+    connected_count = total = 0
     for part in engine.conclusions_in_parts(rule):
-        found += int(member(known, part[:, 0].astype(np.int64) * size + part[:, 2]).sum())
+        connected_count += int(member(connected, part[:, 0].astype(np.int64) * size + part[:, 2]).sum())
         total += len(part)
-    return found / total
+    return connected_count / total
 
 
 # -- selection --------------------------------------------------------------------------------------
@@ -410,7 +410,7 @@ class Selection:
     @property
     def program(self) -> tuple[Rule, ...]:
         """The rules alone."""
-        return tuple(known.rule for known in self.rules)
+        return tuple(rule.rule for rule in self.rules)
 
 
 def named_patterns(recipe: Recipe) -> tuple[Pattern, ...]:
@@ -423,11 +423,11 @@ def named_patterns(recipe: Recipe) -> tuple[Pattern, ...]:
     """
     patterns = tuple(parse_pattern(p) if "->" in p or "(" in p else pattern_named(p) for p in recipe.patterns)
     seen: dict[str, str] = {}
-    for given, pattern in zip(recipe.patterns, patterns, strict=True):
+    for original, pattern in zip(recipe.patterns, patterns, strict=True):
         text = canonical_text(pattern)
         if text in seen:
-            raise InputError(f"the patterns `{seen[text]}` and `{given}` are the same")
-        seen[text] = given
+            raise InputError(f"the patterns `{seen[text]}` and `{original}` are the same")
+        seen[text] = original
     return patterns
 
 
@@ -500,7 +500,7 @@ def select_rules(recipe: Recipe, engine: Engine, progress: Progress | None = Non
     notes: list[str] = []
     interplay = Interplay()
     for pattern in named_patterns(recipe):
-        wanted = len(chosen) + recipe.k1
+        target = len(chosen) + recipe.k1
         begin = len(chosen)
         tries = 0
         for candidate in candidates(recipe, engine, pattern, progress):
@@ -518,16 +518,16 @@ def select_rules(recipe: Recipe, engine: Engine, progress: Progress | None = Non
             if sound and (reason is not None or new < recipe.min_new):
                 passed.append(PassedOver(candidate.rule, candidate.pattern, candidate.support, new, reason))
                 continue
-            known = _measured(recipe, engine, candidate, new, len(sample))
-            if known is not None:
-                chosen.append(known)
+            selected = _measured(recipe, engine, candidate, new, len(sample))
+            if selected is not None:
+                chosen.append(selected)
                 samples.append(sample)
-                interplay.add(known.rule)
+                interplay.add(selected.rule)
             if progress:
                 progress(f"applying rules of `{pattern.name}`", len(chosen) - begin, recipe.k1)
-            if len(chosen) == wanted:
+            if len(chosen) == target:
                 break
-        if len(chosen) < wanted:
+        if len(chosen) < target:
             problem = _too_few(pattern, recipe, engine, len(chosen) - begin, passed, tries)
             if not recipe.allow_fewer or len(chosen) == begin:
                 raise problem
@@ -543,8 +543,8 @@ def _selection(
     passed: Sequence[PassedOver] = (),
     notes: Sequence[str] = (),
 ) -> Selection:
-    """Put a selection together; what rules do not conclude is told once all steps are known."""
-    notes = (*notes, *negation_notes([known.rule for known in chosen]))
+    """Put a selection together; rules that conclude nothing are noted once all steps are known."""
+    notes = (*notes, *negation_notes([rule.rule for rule in chosen]))
     if recipe.depth == 1:
         refuse_silence(chosen, recipe, engine.graph)
         notes = (*notes, *silent_rules(chosen, recipe))
@@ -570,14 +570,14 @@ def _measured(recipe: Recipe, engine: Engine, candidate: Candidate, new: int, sa
     None if it is not in the recipe's interval; for one of support all candidates are.
     """
     rule = candidate.rule
-    known = BenchmarkRule(rule, candidate.pattern, candidate.support, new, sampled)
+    measured = BenchmarkRule(rule, candidate.pattern, candidate.support, new, sampled)
     if recipe.select == "support" and recipe.head == "drawn":
-        return known
-    known = replace(known, confidence=confidence(engine, rule, new))
-    if recipe.select_by == "confidence" and not _inside(recipe, known.confidence):
+        return measured
+    measured = replace(measured, confidence=confidence(engine, rule, new))
+    if recipe.select_by == "confidence" and not _inside(recipe, measured.confidence):
         return None  # the overlap takes longer
-    known = replace(known, overlap=overlap(engine, rule))
-    return None if recipe.select_by == "overlap" and not _inside(recipe, known.overlap) else known
+    measured = replace(measured, overlap=overlap(engine, rule))
+    return None if recipe.select_by == "overlap" and not _inside(recipe, measured.overlap) else measured
 
 
 def _inside(recipe: Recipe, value: float | None) -> bool:
@@ -598,7 +598,7 @@ def sample_new(recipe: Recipe, engine: Engine, rule: Rule) -> tuple[int, npt.NDA
 
 
 def _too_few(
-    pattern: Pattern, recipe: Recipe, engine: Engine, found: int, passed: Sequence[PassedOver], tries: int
+    pattern: Pattern, recipe: Recipe, engine: Engine, count: int, passed: Sequence[PassedOver], tries: int
 ) -> InputError:
     where = ""
     if recipe.min_support or recipe.max_support:
@@ -611,14 +611,14 @@ def _too_few(
         where += f" among the {tries:,} candidates that were looked at"
     elif recipe.select != "support" and not can_be_listed(engine.graph, pattern):
         where += f" among {DRAWN:,} draws"
-    mine = [p for p in passed if p.pattern == str(pattern)]
-    skipped = len(mine)
-    if found == 0 and not skipped and not where and len(engine.rank_bodies(pattern, 1, complete=False)):
+    passed_here = [p for p in passed if p.pattern == str(pattern)]
+    skipped = len(passed_here)
+    if count == 0 and not skipped and not where and len(engine.rank_bodies(pattern, 1, complete=False)):
         return InputError(
             f"the bodies of `{pattern.name}` leave no predicate of this graph for the head",
             hint="give rules instead of a pattern, or a pattern whose head occurs in its body",
         )
-    if found == 0 and not skipped:
+    if count == 0 and not skipped:
         return InputError(
             f"the pattern `{pattern.name}` has no rule{where} on this graph",
             hint="`loginfer rules rank` shows the support of a pattern's bodies"
@@ -627,28 +627,28 @@ def _too_few(
         )
     have = "has" if skipped == 1 else "have"
     also = f"; {skipped:,} more {have} fewer than {recipe.min_new:,} new conclusions" if skipped else ""
-    if any(p.reason for p in mine):
+    if any(p.reason for p in passed_here):
         also = f"; {skipped:,} more {'was' if skipped == 1 else 'were'} passed over, such as"
-        also += f" `{mine[-1].rule}`: {mine[-1].reason or 'it concludes too little that is new'}"
-    wanted = f"{recipe.k1:,} rule{'' if recipe.k1 == 1 else 's'}"
-    there = "is 1" if found == 1 else f"are {found:,}"
+        also += f" `{passed_here[-1].rule}`: {passed_here[-1].reason or 'it concludes too little that is new'}"
+    rules = f"{recipe.k1:,} rule{'' if recipe.k1 == 1 else 's'}"
+    available = "is 1" if count == 1 else f"are {count:,}"
     return InputError(
-        f"k1 asks for {wanted} of `{pattern.name}`, but there {there}{where}{also}",
-        hint=(f"give k1 = {found}" if found else "lower min_new")
-        + (" or lower min_new" if skipped and found else "")
+        f"k1 asks for {rules} of `{pattern.name}`, but there {available}{where}{also}",
+        hint=(f"give k1 = {count}" if count else "lower min_new")
+        + (" or lower min_new" if skipped and count else "")
         + (", or widen the interval" if recipe.interval else "")
-        + (", or set allow_fewer" if found else ""),
+        + (", or set allow_fewer" if count else ""),
     )
 
 
 def refuse_silence(rules: Sequence[BenchmarkRule], recipe: Recipe, graph: KnowledgeGraph) -> None:
     """Raise `InputError` when no rule concludes anything that could be sampled."""
-    if any(known.sampled for known in rules):
+    if any(rule.sampled for rule in rules):
         return
     least = f"{recipe.min_new:,} or more new triples" if recipe.protocol == "sound" else "anything new"
-    there = set(graph.relations.names(graph.preds))
-    asked = (str(a.relation) for known in rules for a in known.rule.atoms if not a.is_type)
-    unknown = [f"`{name}`" for name in dict.fromkeys(asked) if name not in there]
+    graph_relations = set(graph.relations.names(graph.preds))
+    body_relations = (str(a.relation) for rule in rules for a in rule.rule.atoms if not a.is_type)
+    unknown = [f"`{name}`" for name in dict.fromkeys(body_relations) if name not in graph_relations]
     hint = "check the rules with `loginfer rules apply`"
     if unknown:
         hint = f"the graph has no triples with {', '.join(unknown[:5])}{', …' if len(unknown) > 5 else ''}"
@@ -658,7 +658,7 @@ def refuse_silence(rules: Sequence[BenchmarkRule], recipe: Recipe, graph: Knowle
 
 def silent_rules(rules: Sequence[BenchmarkRule], recipe: Recipe) -> tuple[str, ...]:
     """Return a note on rules that contribute no positives, if there are any."""
-    silent = sum(known.sampled == 0 for known in rules)
+    silent = sum(rule.sampled == 0 for rule in rules)
     if not silent:
         return ()
     why = "nothing new" if recipe.protocol == "paper" else f"fewer than {recipe.min_new} new triples"

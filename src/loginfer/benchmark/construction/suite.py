@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from loginfer._version import __version__
 from loginfer.benchmark.benchmark import SPLITS
-from loginfer.benchmark.folder.manifest import read_manifest
+from loginfer.benchmark.folder.manifest import Problem, read_manifest, verify_files
 from loginfer.benchmark.negatives.methods import NEAR_MISSES, method_named
 from loginfer.benchmark.recipe import Match, Recipe
 from loginfer.errors import LimitError, LogInferError, OutputError, UnknownNameError
@@ -129,11 +129,11 @@ class SuiteBenchmark:
 def groups() -> tuple[SuiteGroup, ...]:
     """Return the graphs and patterns of the paper's table of benchmarks, in its order."""
     text = (resources.files("loginfer.benchmark") / "data" / "suite.toml").read_text(encoding="utf-8")
-    found = []
+    suite_groups = []
     for group in tomllib.loads(text)["group"]:
         settings: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in group.items()}
-        found.append(SuiteGroup(**settings))
-    return tuple(found)
+        suite_groups.append(SuiteGroup(**settings))
+    return tuple(suite_groups)
 
 
 def entries() -> tuple[SuiteBenchmark, ...]:
@@ -144,7 +144,7 @@ def entries() -> tuple[SuiteBenchmark, ...]:
 def near_misses() -> tuple[SuiteBenchmark, ...]:
     """Return the same rules and positives with near misses, plain and matched: beside the paper's suite.
 
-    Where symmetry is matched, other rules and positives may be chosen (see `complements`).
+    Where symmetry is matched, other rules and positives may be chosen (see `matched_sample`).
     """
     matches: tuple[tuple[Match, ...], ...] = ((), ("popularity", "adjacency"))
     return tuple(SuiteBenchmark(group, NEAR_MISSES.name, match) for group in groups() for match in matches)
@@ -152,8 +152,8 @@ def near_misses() -> tuple[SuiteBenchmark, ...]:
 
 def all_entries() -> tuple[SuiteBenchmark, ...]:
     """Return the paper's benchmarks and those with near misses, by graph and pattern."""
-    place = {group.name: number for number, group in enumerate(groups())}
-    return tuple(sorted((*entries(), *near_misses()), key=lambda entry: place[entry.group.name]))
+    order = {group.name: number for number, group in enumerate(groups())}
+    return tuple(sorted((*entries(), *near_misses()), key=lambda entry: order[entry.group.name]))
 
 
 def select(only: Sequence[str] = (), among: Sequence[SuiteBenchmark] | None = None) -> tuple[SuiteBenchmark, ...]:
@@ -181,18 +181,18 @@ def select(only: Sequence[str] = (), among: Sequence[SuiteBenchmark] | None = No
         return first
     chosen: set[str] = set()
     for pattern in only:
-        wanted = pattern.casefold().removeprefix(_PREFIX.casefold())
-        found = _matching(wanted, first) or _matching(wanted, every)
-        if not found:
+        folded = pattern.casefold().removeprefix(_PREFIX.casefold())
+        names = _matching(folded, first) or _matching(folded, every)
+        if not names:
             error = UnknownNameError("benchmark", pattern, [_short(e) for e in every])
             error.hint = error.hint or "`loginfer suite list` shows them all"
             raise error
-        chosen.update(found)
+        chosen.update(names)
     return tuple(entry for entry in every if entry.name in chosen)
 
 
-def _matching(wanted: str, among: Sequence[SuiteBenchmark]) -> list[str]:
-    return [entry.name for entry in among if fnmatch.fnmatchcase(_short(entry).casefold(), wanted)]
+def _matching(pattern: str, among: Sequence[SuiteBenchmark]) -> list[str]:
+    return [entry.name for entry in among if fnmatch.fnmatchcase(_short(entry).casefold(), pattern)]
 
 
 def _short(entry: SuiteBenchmark) -> str:
@@ -271,31 +271,30 @@ def build_suite(
 
     folder = Path(out)
     settings = dict(settings or {})
-    done: dict[str, SuiteResult] = {}
+    results: dict[str, SuiteResult] = {}
     pending: dict[tuple[str, tuple[str, ...]], list[SuiteBenchmark]] = {}
     for entry in chosen:
         path = folder / entry.name
-        kept = _kept(path, entry.recipe(settings), force)
-        if kept is None:
+        manifest = _kept(path, entry.recipe(settings), force)
+        if manifest is None:
             pending.setdefault((entry.group.name, entry.match), []).append(entry)
             continue
-        told = () if max_shortcut is None else _too_easy(load_benchmark(path, verify=False), max_shortcut)
-        done[entry.name] = SuiteResult(entry.name, "kept", kept, warnings=told)
-        if told and strict:
-            done[entry.name] = SuiteResult(entry.name, "failed", kept, "; ".join(told))
+        warnings = () if max_shortcut is None else _too_easy(load_benchmark(path, verify=False), max_shortcut)
+        results[entry.name] = SuiteResult(entry.name, "kept", manifest, warnings=warnings)
+        if warnings and strict:
+            results[entry.name] = SuiteResult(entry.name, "failed", manifest, "; ".join(warnings))
         if report:
-            report(done[entry.name])
+            report(results[entry.name])
     build = partial(_build_group, folder, settings=settings, engine=engine, max_shortcut=max_shortcut, strict=strict)
     for result in _run(build, list(pending.values()), jobs, folder):
-        done[result.name] = result
+        results[result.name] = result
         if report:
             report(result)
-    return [done[entry.name] for entry in chosen]
+    return [results[entry.name] for entry in chosen]
 
 
 def _kept(path: Path, recipe: Recipe, force: bool) -> Mapping[str, Any] | None:
     """Return the manifest of a complete benchmark from the same recipe and version, if it is there."""
-    from loginfer.benchmark.folder.manifest import Problem, read_manifest, verify_files
     from loginfer.benchmark.folder.writing import check_output
 
     recover_folder(path)
@@ -364,17 +363,17 @@ def _run(
 
 
 def _end_with_parent() -> None:
-    """End this process when the one that started it is no more: nobody else would tell it to."""
+    """End this process when the one that started it is gone: nobody else would end it."""
     import os
     import threading
 
-    def watch() -> None:
+    def exit_after_parent() -> None:
         parent = parent_process()
         if parent is not None:
             parent.join()
             os._exit(1)
 
-    threading.Thread(target=watch, daemon=True).start()
+    threading.Thread(target=exit_after_parent, daemon=True).start()
 
 
 def _in_process(
@@ -382,7 +381,7 @@ def _in_process(
 ) -> list[SuiteResult]:
     import signal
 
-    # Ctrl-C is heard by the process that waits for this one.
+    # Ctrl-C is handled by the process that waits for this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     return list(build(batch))
 
@@ -403,15 +402,15 @@ def _build_group(
     left = list(batch)
     try:
         recipe = left[0].group.recipe([entry.method for entry in left], settings, left[0].match)
-        with foundation(recipe, engine=engine) as laid:
+        with foundation(recipe, engine=engine) as base:
             while left:
                 entry = left[0]
-                made = laid.benchmark((entry.method,), entry.name)
-                told = _too_easy(made, max_shortcut)
-                result = SuiteResult(entry.name, "failed", error="; ".join(told))
-                if not (told and strict):
-                    manifest = write_benchmark(made, folder / entry.name, force=True)
-                    result = SuiteResult(entry.name, "built", manifest, warnings=told)
+                benchmark = base.benchmark((entry.method,), entry.name)
+                warnings = _too_easy(benchmark, max_shortcut)
+                result = SuiteResult(entry.name, "failed", error="; ".join(warnings))
+                if not (warnings and strict):
+                    manifest = write_benchmark(benchmark, folder / entry.name, force=True)
+                    result = SuiteResult(entry.name, "built", manifest, warnings=warnings)
                 left.pop(0)
                 yield result
     except LogInferError as error:
@@ -432,17 +431,17 @@ def difference(entry: SuiteBenchmark, manifest: Mapping[str, Any]) -> tuple[floa
     rules = manifest["rules"]
     sampled = sum(rule["sampled"] for rule in rules)
     distinct = sum(manifest["conclusions"].values())
-    wanted = sum(entry.group.paper[s] for s in SPLITS) - entry.group.paper["kg"]
-    counts = f"{sampled:,} conclusions sampled from {len(rules)} rules, {distinct:,} distinct; paper {wanted:,}."
+    in_paper = sum(entry.group.paper[s] for s in SPLITS) - entry.group.paper["kg"]
+    counts = f"{sampled:,} conclusions sampled from {len(rules)} rules, {distinct:,} distinct; paper {in_paper:,}."
     return most, f"{entry.group.remark} {counts}".strip()
 
 
 def summary(results: Sequence[SuiteResult]) -> list[dict[str, Any]]:
     """Return the suite's sizes next to the paper's, for a program."""
-    known = {entry.name: entry for entry in all_entries()}
+    by_name = {entry.name: entry for entry in all_entries()}
     rows: list[dict[str, Any]] = []
     for result in results:
-        entry = known[result.name]
+        entry = by_name[result.name]
         row: dict[str, Any] = {"name": result.name, "built": bool(result.manifest), "paper": dict(entry.group.paper)}
         if result.manifest:
             most, why = difference(entry, result.manifest)
@@ -498,10 +497,10 @@ def write_summary(folder: Path, results: Sequence[SuiteResult]) -> None:
 
 def _with_others(folder: Path, results: Sequence[SuiteResult]) -> list[SuiteResult]:
     """Return the results together with benchmarks that the folder has from before, in the suite's order."""
-    known = {built.name: built for built in results}
+    by_name = {result.name: result for result in results}
     for entry in all_entries():
-        if entry.name not in known and (folder / entry.name).is_dir():
+        if entry.name not in by_name and (folder / entry.name).is_dir():
             manifest = read_manifest(folder / entry.name, [])
             if manifest is not None:
-                known[entry.name] = SuiteResult(entry.name, "kept", manifest)
-    return [known[entry.name] for entry in all_entries() if entry.name in known]
+                by_name[entry.name] = SuiteResult(entry.name, "kept", manifest)
+    return [by_name[entry.name] for entry in all_entries() if entry.name in by_name]
