@@ -226,13 +226,19 @@ class Provenance:
         return np.asarray(self.values[self.offsets[pairs] + term])
 
 
+def offsets_of(lengths: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Return int64[n + 1]: where lists of these lengths start when they stand one after the other, and the end."""
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
+
+
 def reordered(
     lengths: npt.NDArray[np.int64], values: npt.NDArray[np.int32], order: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
     """Return lists one after the other, given by their lengths, in another order: offsets and values."""
     starts = np.cumsum(lengths) - lengths
-    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(lengths[order], out=offsets[1:])
+    offsets = offsets_of(lengths[order])
     indices = np.repeat(starts[order] - offsets[:-1], lengths[order]) + np.arange(offsets[-1])
     return offsets, values[indices]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.benchmark.benchmark import SPLITS, Provenance, Signature, Splits, StoredSplits, reordered
+from loginfer.benchmark.benchmark import SPLITS, Provenance, Signature, Splits, StoredSplits, offsets_of, reordered
 from loginfer.benchmark.construction.rules import Selection, refuse_silence, sample_new, silent_rules
 from loginfer.benchmark.program import Rounds
 from loginfer.benchmark.recipe import Recipe
@@ -125,8 +125,7 @@ def trace(
     """
     derivations = engine.derivations(rules, conclusions)
     width = np.array([len(rule.variables) for rule in rules], dtype=np.int64)
-    offsets = np.zeros(len(derivations.rule) + 1, dtype=np.int64)
-    np.cumsum(width[derivations.rule], out=offsets[1:])
+    offsets = offsets_of(width[derivations.rule])
     values = np.empty(int(offsets[-1]), dtype=np.int32)
     by_rule = np.argsort(derivations.rule, kind="stable")
     ends = np.cumsum(np.bincount(derivations.rule, minlength=len(rules)))

@@ -25,11 +25,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, reduce
 from itertools import combinations
 from operator import or_
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from loginfer.benchmark.benchmark import offsets_of
 from loginfer.benchmark.program import set_bits, sub_rule
 from loginfer.engine import Engine
 from loginfer.engine.binding import relation_of
@@ -519,7 +519,7 @@ class ListedPool:
 
     def _add_segments(self, first: int, segments: list[Ints], concluded: Mask) -> None:
         """Store the segments of a group; `concluded` says which of them each of its pairs has."""
-        begins = self._size + _starts(np.array([len(segment) for segment in segments]))
+        begins = self._size + offsets_of(np.array([len(segment) for segment in segments]))
         self._segments += segments
         self._size = int(begins[-1])
         kind = _kinds(concluded.T)
@@ -542,11 +542,11 @@ class ListedPool:
         bounds += [np.tile(entry, (len(pairs), 1)) for pairs, entry in self._entries]
         order = np.argsort(pairs, kind="stable")
         self._bounds = np.concatenate(bounds)[order]
-        self._first_entry = _starts(np.bincount(pairs, minlength=self._pairs))
+        self._first_entry = offsets_of(np.bincount(pairs, minlength=self._pairs))
         self._segments, self._entries = [], []
         self._at_first = self._members, self._bounds
         sizes = self._bounds[:, 3] - self._bounds[:, 0]
-        return np.diff(_starts(sizes)[self._first_entry])
+        return np.diff(offsets_of(sizes)[self._first_entry])
 
     def witnessed(self, keys: Keys) -> Mask:
         """Return bool[pairs]: which pairs have one of these triples among their candidates, taken or not."""
@@ -554,17 +554,17 @@ class ListedPool:
         is_listed, index = places_of(self._taken.keys, keys)
         marks = np.zeros(len(self._taken.keys), dtype=bool)
         marks[index[is_listed]] = True
-        before = _starts(marks[members])
-        return np.diff(_starts(before[bounds[:, 3]] - before[bounds[:, 0]])[self._first_entry]) > 0
+        before = offsets_of(marks[members])
+        return np.diff(offsets_of(before[bounds[:, 3]] - before[bounds[:, 0]])[self._first_entry]) > 0
 
     def refresh(self, part: int) -> Ints:
         """Drop what has been taken meanwhile; return how many candidates each pair has left in a part."""
         left = ~self._taken.marks[self._members]
         if not left.all():
-            self._bounds = _starts(left)[self._bounds]
+            self._bounds = offsets_of(left)[self._bounds]
             self._members = self._members[left]
         self._part = part
-        self._entry_starts = _starts(self._bounds[:, part + 1] - self._bounds[:, part])
+        self._entry_starts = offsets_of(self._bounds[:, part + 1] - self._bounds[:, part])
         return np.diff(self._entry_starts[self._first_entry])
 
     def propose(self, need: Ints, left: Ints, rng: np.random.Generator) -> tuple[Ints, Keys]:
@@ -713,7 +713,7 @@ class DrawnPool:
         pairs, keys = self._queue
         order = np.argsort(pairs, kind="stable")
         pairs, keys = pairs[order], keys[order]
-        rank = np.arange(len(pairs)) - _starts(np.bincount(pairs, minlength=len(need)))[pairs]
+        rank = np.arange(len(pairs)) - offsets_of(np.bincount(pairs, minlength=len(need)))[pairs]
         now = rank < need[pairs]
         self._queue = pairs[~now], keys[~now]
         return pairs[now], keys[now]
@@ -729,7 +729,7 @@ def _parts(cuts: Callable[[int], tuple[int, int]], size: int) -> tuple[int, int,
 def _shuffled(pairs: Ints, sizes: Ints, need: Ints, rng: np.random.Generator) -> tuple[Ints, Ints]:
     """Return the first few of each pair's ranks in random order."""
     owner = np.repeat(np.arange(len(pairs)), sizes)
-    starts = _starts(sizes)
+    starts = offsets_of(sizes)
     order = np.lexsort((rng.random(len(owner)), owner))
     rank = order - starts[owner]
     first = np.arange(len(owner)) - starts[owner] < need[owner]
@@ -742,9 +742,3 @@ def _kinds(rows: Mask) -> Ints:
     for byte in np.packbits(rows, axis=1).T:
         kind = np.unique(kind << 8 | byte, return_inverse=True)[1]
     return kind
-
-
-def _starts(sizes: npt.NDArray[Any]) -> Ints:
-    starts = np.zeros(len(sizes) + 1, dtype=np.int64)
-    np.cumsum(sizes, out=starts[1:])
-    return starts

@@ -18,6 +18,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from loginfer.benchmark.benchmark import offsets_of
 from loginfer.engine import Projection
 from loginfer.errors import LimitError
 from loginfer.kg import Triples
@@ -458,9 +459,7 @@ class Space:
         sizes = np.diff(self.row_starts) * np.diff(self.column_starts)
         if sum(sizes.tolist()) + len(self.triples) >= 2**63:
             raise LimitError("a space of candidates has more than 2^63 triples")
-        starts = np.zeros(len(sizes) + 1, dtype=np.int64)
-        np.cumsum(sizes, out=starts[1:])
-        return starts
+        return offsets_of(sizes)
 
     @property
     def capacity(self) -> int:
@@ -577,13 +576,13 @@ def _space(
 ) -> Space:
     """Return the space of blocks, by relation, and of listed triples."""
     blocks = [len(grid.row_counts) for _, grid in grids]
-    column_starts = _starts([grid.column_counts for _, grid in grids])
+    column_starts = offsets_of(_concatenated([grid.column_counts for _, grid in grids], np.int64))
     columns = _concatenated([grid.columns for _, grid in grids], np.int32)
     return Space(
         relation=np.repeat(np.array([relation for relation, _ in grids], dtype=np.int32), blocks),
         turned=np.repeat(np.array([grid.turned for _, grid in grids], dtype=bool), blocks),
         rows=_concatenated([grid.rows for _, grid in grids], np.int32),
-        row_starts=_starts([grid.row_counts for _, grid in grids]),
+        row_starts=offsets_of(_concatenated([grid.row_counts for _, grid in grids], np.int64)),
         columns=join(np.repeat(np.arange(len(column_starts) - 1), np.diff(column_starts)), columns),
         column_starts=column_starts,
         holes=np.empty(0, dtype=np.int64) if holes is None else holes,
@@ -706,13 +705,6 @@ def _sides(space: Space, block: int) -> Rectangle:
 
 
 # -- arrays -----------------------------------------------------------------------------------------
-
-
-def _starts(counts: Sequence[Ints]) -> Ints:
-    flat_counts = _concatenated(counts, np.int64)
-    starts = np.zeros(len(flat_counts) + 1, dtype=np.int64)
-    np.cumsum(flat_counts, out=starts[1:])
-    return starts
 
 
 def _concatenated(arrays: Sequence[npt.NDArray[Any]], dtype: type) -> npt.NDArray[Any]:
