@@ -143,7 +143,7 @@ class BenchmarkRule:
     sampled
         How many of them were sampled, P^r_train, P^r_valid and P^r_test together.
     confidence, overlap
-        See `construction.rules`; None where rules are chosen by support, or for a measure that could not be taken.
+        See `construction.rules`; None where rules are chosen by support, or where it cannot be measured.
     """
 
     rule: Rule

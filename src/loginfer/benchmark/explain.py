@@ -184,8 +184,8 @@ class NegativeStory:
             yield Line(0, (f"{begin}: a near miss of rule {self.rule}",))
             yield from self._near_miss_lines()
         elif self.source == "position":
-            what = {"subject": "the subject", "object": "the object", "either": "subject or object"}
-            replaced = what.get(self.position or "", "a constant")
+            positions = {"subject": "the subject", "object": "the object", "either": "subject or object"}
+            replaced = positions.get(self.position or "", "a constant")
             yield Line(0, (f"{begin}: a conclusion with {replaced} replaced",))
         elif self.source is not None:  # that of a registered method has no sentence of its own
             yield Line(0, (f"{begin}: {_SOURCES.get(self.source, self.source)}",))
@@ -289,19 +289,19 @@ class TripleStory:
 
     def lines(self) -> Iterator[Line]:
         """Yield the story in sentences."""
-        sort = " (a conclusion that was distributed)" if self.conclusion else ""
-        where = f"is in {', '.join(self.sets)}{sort}" if self.sets else "is in no set of this benchmark"
-        yield Line(0, (where,))
+        distributed = " (a conclusion that was distributed)" if self.conclusion else ""
+        location = f"is in {', '.join(self.sets)}{distributed}" if self.sets else "is in no set of this benchmark"
+        yield Line(0, (location,))
         if self.noise:
             yield Line(0, (_NOISE[self.noise],))
         for negative in self.negatives:
             yield from negative.lines()
-        deep = self.depth is not None and self.depth > 1
-        if deep:
+        has_steps = self.depth is not None and self.depth > 1
+        if has_steps:
             yield Line(0, (f"follows in {self.depth} steps",))
-        how = "in the last one" if deep else f"follows from {self.source}"
+        begin = "in the last one" if has_steps else f"follows from {self.source}"
         for derivation in self.derivations:
-            yield Line(0, (f"{how} by rule {derivation.rule}: ", RuleText(derivation.text)))
+            yield Line(0, (f"{begin} by rule {derivation.rule}: ", RuleText(derivation.text)))
             for premise in derivation.premises:
                 missing = ", a premise missing from P_train" if premise in derivation.missing else ""
                 yield Line(2, ("because ", premise, missing))

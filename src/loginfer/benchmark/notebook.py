@@ -68,9 +68,9 @@ def _rules(rules: tuple[BenchmarkRule, ...]) -> Markup:
         return [str(number), clause_markup(rule.rule), *cells]
 
     columns = ["", "rule", "support", "new", "sampled", *(f"{name}, %" for name in measured)]
-    shown = table(columns, [row(i, rule) for i, rule in enumerate(rules[:MOST])], numbers=columns[2:])
+    rule_table = table(columns, [row(i, rule) for i, rule in enumerate(rules[:MOST])], numbers=columns[2:])
     left = len(rules) - MOST
-    return joined(shown, element("div", f"and {left:,} more rules", kind="quiet")) if left > 0 else shown
+    return joined(rule_table, element("div", f"and {left:,} more rules", kind="quiet")) if left > 0 else rule_table
 
 
 def _notes(benchmark: Benchmark) -> Iterator[str]:
@@ -79,15 +79,15 @@ def _notes(benchmark: Benchmark) -> Iterator[str]:
         yield from (prose(f"{method}: {note}") for note in negatives.notes)
     if benchmark.passed_over:
         count = f"{len(benchmark.passed_over):,} candidates were passed over"
-        yield folded(count, listing(clause_markup(passed.rule) for passed in benchmark.passed_over[:MOST]))
+        yield folded(count, listing(clause_markup(candidate.rule) for candidate in benchmark.passed_over[:MOST]))
 
 
 def story_fragment(story: TripleStory) -> str:
     """Return what a notebook shows for the story of a triple: the sentences that the terminal prints."""
-    where, *lines = story.lines()
+    first, *lines = story.lines()
     return fragment(
         element("div", triple_markup(story.triple), kind="title"),
-        element("div", *map(_line_part, where.parts), kind="quiet"),
+        element("div", *map(_line_part, first.parts), kind="quiet"),
         listing(_nested(lines)),
     )
 
@@ -153,8 +153,8 @@ def _examples(finding: Finding) -> Markup:
 
 
 def _example(example: Example) -> Markup:
-    what = prose(example.text) if example.triple is None else triple_markup(example.triple)
-    return what if example.where is None else joined(f"{example.where}: ", what)
+    text = prose(example.text) if example.triple is None else triple_markup(example.triple)
+    return text if example.where is None else joined(f"{example.where}: ", text)
 
 
 def _shortcuts(audit: Audit) -> Markup:

@@ -243,7 +243,7 @@ _WORDS: dict[Any, str] = {
 
 
 def _check_value(declared: Setting, value: Any) -> None:
-    """Complain about a value of another type than a setting has, out of its bounds, or none of its choices."""
+    """Refuse a value that has the wrong type, is out of bounds, or is none of the choices."""
     name, least, most = declared.name, declared.least, declared.most
     types = [get_origin(kind) or kind for kind in kinds(declared.type)]
     if value is None and type(None) in types:
@@ -284,7 +284,7 @@ def _check_choice(declared: Setting, value: Any) -> None:
 
 
 def _contradictions(recipe: Recipe) -> Iterator[tuple[bool, str, str | None]]:
-    """Yield what settings must not do together: whether they do, what is wrong then, and what to do about it."""
+    """Yield conflicts between settings: whether there is one, what is wrong then, and what to do about it."""
     both = "both patterns and rules" if recipe.patterns else "neither patterns nor rules"
     named = recipe.name is None or (recipe.name.strip() and recipe.name.isprintable())
     yield not named, f"{recipe.name!r} is no name", "`name` is one line of text"

@@ -152,7 +152,7 @@ class SimpBLScorer:
         return (subject & self.involves(triples[:, 2], triples[:, 1])).astype(np.float64)
 
     def score_candidates(self, triples: Triples, position: str, candidates: Ids) -> Scores:
-        """Return float64[n, c]; whom a relation involves is looked up once a relation."""
+        """Return float64[n, c]; whom a relation involves is looked up once for each relation."""
         if position == "relation":
             relations = np.tile(candidates, len(triples))
             ends = [self.involves(np.repeat(triples[:, column], len(candidates)), relations) for column in (0, 2)]

@@ -211,7 +211,7 @@ def _connected(rule: Rule) -> bool:
 
 
 def _joining(atom: Atom) -> set[Term]:
-    """Return the variables that can join an atom to others: those for constants, a type is none."""
+    """Return the variables that can join an atom to others: those that stand for constants, not for types."""
     return {term for term in ((atom.subject,) if atom.is_type else atom.terms) if isinstance(term, Variable)}
 
 
@@ -402,8 +402,8 @@ def _sample_rule(recipe: Recipe, engine: Engine, rule: Rule, is_test: Mask) -> t
 def _notes(selection: Selection, samples: Sequence[tuple[Keys, Keys]]) -> tuple[str, ...]:
     notes = list(selection.notes)
     # Those that conclude too little from K have their note already.
-    had_sample = [rule.sampled > 0 for rule in selection.rules]
-    silent = sum(had and not len(train) for had, (train, _) in zip(had_sample, samples, strict=True))
+    had_samples = [rule.sampled > 0 for rule in selection.rules]
+    silent = sum(sampled and not len(train) for sampled, (train, _) in zip(had_samples, samples, strict=True))
     if silent:
         notes.append(f"{silent:,} of {len(samples):,} rules have too few conclusions on the train side")
     untested = sum(bool(len(train)) and not len(test) for train, test in samples)

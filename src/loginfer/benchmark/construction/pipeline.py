@@ -72,7 +72,7 @@ class Foundation:
         )
         kg = self.context.kg if self.context.rounds is None else self.context.rounds.kg
         if not kg.in_memory:
-            vars(benchmark)["kg"] = kg  # it would be made of P_train, all of which it would load
+            vars(benchmark)["kg"] = kg  # computing it from P_train would load all of that
         if not (recipe.flipped or recipe.missing):
             return benchmark
         from loginfer.benchmark.construction.noise import add_noise
@@ -109,7 +109,7 @@ def foundation(
     progress: Progress | None = None,
     **options: Any,
 ) -> Iterator[Foundation]:
-    """Give the first two steps of a recipe; engines are closed at the end.
+    """Take the first two steps of a recipe; engines are closed at the end.
 
     Parameters
     ----------

@@ -269,9 +269,9 @@ def _drawn_bodies(
         for one, two, table in pairs:
             possible &= table[indices[one], indices[two]]
         rows = np.column_stack([d[p[possible]] for d, p in zip(domains, indices, strict=True)])
-        fresh = np.unique(rows.astype(np.int32), axis=0)
+        distinct = np.unique(rows.astype(np.int32), axis=0)
         # One body a rule, as where all are listed; supports are counted one by one.
-        bodies = finish_table(graph, pattern, fresh, np.ones(len(fresh), dtype=np.int64))
+        bodies = finish_table(graph, pattern, distinct, np.ones(len(distinct), dtype=np.int64))
         names = predicate_names(bodies, graph)
         for row in _hash_order(recipe, bodies, graph):
             key = tuple(bodies.predicates[row].tolist())
@@ -359,7 +359,7 @@ def overlap(engine: Engine, rule: Rule) -> float | None:
 
 
 def _with_fewer_atoms(rule: Rule) -> list[int]:
-    """Return the largest sub-rules that lack an atom, negated or not: the others conclude what these do."""
+    """Return the largest sub-rules that lack an atom, negated or not: smaller ones conclude at least as much."""
     atoms = sum(1 << i for i, part in enumerate(rule.body) if not isinstance(part, Inequality))
     masks = [mask for mask in kept_masks([rule])[0] if mask & atoms != atoms]
     return [m for m in masks if not any(other != m and other & m == m for other in masks)]
@@ -483,7 +483,7 @@ def select_rules(recipe: Recipe, engine: Engine, progress: Progress | None = Non
     """
     chosen: list[BenchmarkRule] = []
     samples: list[npt.NDArray[np.int64]] = []
-    passed: list[PassedOver] = []
+    passed_over: list[PassedOver] = []
     sound = recipe.protocol == "sound"
     if recipe.rules is not None:
         rules = given_rules(recipe)
@@ -516,7 +516,7 @@ def select_rules(recipe: Recipe, engine: Engine, progress: Progress | None = Non
             if len(sample) < min(recipe.min_new, new, recipe.k2) and reason is None:
                 reason = "another relation connects the ends of too few conclusions"
             if sound and (reason is not None or new < recipe.min_new):
-                passed.append(PassedOver(candidate.rule, candidate.pattern, candidate.support, new, reason))
+                passed_over.append(PassedOver(candidate.rule, candidate.pattern, candidate.support, new, reason))
                 continue
             selected = _measured(recipe, engine, candidate, new, len(sample))
             if selected is not None:
@@ -528,27 +528,27 @@ def select_rules(recipe: Recipe, engine: Engine, progress: Progress | None = Non
             if len(chosen) == target:
                 break
         if len(chosen) < target:
-            problem = _too_few(pattern, recipe, engine, len(chosen) - begin, passed, tries)
+            problem = _too_few(pattern, recipe, engine, len(chosen) - begin, passed_over, tries)
             if not recipe.allow_fewer or len(chosen) == begin:
                 raise problem
             notes.append(problem.message)
-    return _selection(recipe, engine, chosen, samples, passed, notes)
+    return _selection(recipe, engine, chosen, samples, passed_over, notes)
 
 
 def _selection(
     recipe: Recipe,
     engine: Engine,
-    chosen: Sequence[BenchmarkRule],
+    rules: Sequence[BenchmarkRule],
     samples: Sequence[npt.NDArray[np.int64]],
-    passed: Sequence[PassedOver] = (),
+    passed_over: Sequence[PassedOver] = (),
     notes: Sequence[str] = (),
 ) -> Selection:
     """Put a selection together; rules that conclude nothing are noted once all steps are known."""
-    notes = (*notes, *negation_notes([rule.rule for rule in chosen]))
+    notes = (*notes, *negation_notes([rule.rule for rule in rules]))
     if recipe.depth == 1:
-        refuse_silence(chosen, recipe, engine.graph)
-        notes = (*notes, *silent_rules(chosen, recipe))
-    return Selection(tuple(chosen), tuple(samples), tuple(passed), tuple(notes))
+        refuse_silence(rules, recipe, engine.graph)
+        notes = (*notes, *silent_rules(rules, recipe))
+    return Selection(tuple(rules), tuple(samples), tuple(passed_over), tuple(notes))
 
 
 def _objection(recipe: Recipe, engine: Engine, rule: Rule, new: int, interplay: Interplay) -> str | None:
@@ -598,42 +598,42 @@ def sample_new(recipe: Recipe, engine: Engine, rule: Rule) -> tuple[int, npt.NDA
 
 
 def _too_few(
-    pattern: Pattern, recipe: Recipe, engine: Engine, count: int, passed: Sequence[PassedOver], tries: int
+    pattern: Pattern, recipe: Recipe, engine: Engine, count: int, passed_over: Sequence[PassedOver], tries: int
 ) -> InputError:
-    where = ""
+    conditions = ""
     if recipe.min_support or recipe.max_support:
         low, high = recipe.min_support or 1, recipe.max_support
-        where = f" with a support of {low:,} {f'to {high:,}' if high else 'or more'}"
+        conditions = f" with a support of {low:,} {f'to {high:,}' if high else 'or more'}"
     if recipe.interval is not None:
         article = "an" if recipe.select_by == "overlap" else "a"
-        where += f" with {article} {recipe.select_by} in {recipe.interval}"
+        conditions += f" with {article} {recipe.select_by} in {recipe.interval}"
     if recipe.select_by != "support":
-        where += f" among the {tries:,} candidates that were looked at"
+        conditions += f" among the {tries:,} candidates that were looked at"
     elif recipe.select != "support" and not can_be_listed(engine.graph, pattern):
-        where += f" among {DRAWN:,} draws"
-    passed_here = [p for p in passed if p.pattern == str(pattern)]
+        conditions += f" among {DRAWN:,} draws"
+    passed_here = [p for p in passed_over if p.pattern == str(pattern)]
     skipped = len(passed_here)
-    if count == 0 and not skipped and not where and len(engine.rank_bodies(pattern, 1, complete=False)):
+    if count == 0 and not skipped and not conditions and len(engine.rank_bodies(pattern, 1, complete=False)):
         return InputError(
             f"the bodies of `{pattern.name}` leave no predicate of this graph for the head",
             hint="give rules instead of a pattern, or a pattern whose head occurs in its body",
         )
     if count == 0 and not skipped:
         return InputError(
-            f"the pattern `{pattern.name}` has no rule{where} on this graph",
+            f"the pattern `{pattern.name}` has no rule{conditions} on this graph",
             hint="`loginfer rules rank` shows the support of a pattern's bodies"
             if recipe.interval is None
             else "widen the interval",
         )
-    have = "has" if skipped == 1 else "have"
-    also = f"; {skipped:,} more {have} fewer than {recipe.min_new:,} new conclusions" if skipped else ""
+    verb = "has" if skipped == 1 else "have"
+    also = f"; {skipped:,} more {verb} fewer than {recipe.min_new:,} new conclusions" if skipped else ""
     if any(p.reason for p in passed_here):
         also = f"; {skipped:,} more {'was' if skipped == 1 else 'were'} passed over, such as"
         also += f" `{passed_here[-1].rule}`: {passed_here[-1].reason or 'it concludes too little that is new'}"
     rules = f"{recipe.k1:,} rule{'' if recipe.k1 == 1 else 's'}"
     available = "is 1" if count == 1 else f"are {count:,}"
     return InputError(
-        f"k1 asks for {rules} of `{pattern.name}`, but there {available}{where}{also}",
+        f"k1 asks for {rules} of `{pattern.name}`, but there {available}{conditions}{also}",
         hint=(f"give k1 = {count}" if count else "lower min_new")
         + (" or lower min_new" if skipped and count else "")
         + (", or widen the interval" if recipe.interval else "")
@@ -652,8 +652,8 @@ def refuse_silence(rules: Sequence[BenchmarkRule], recipe: Recipe, graph: Knowle
     hint = "check the rules with `loginfer rules apply`"
     if unknown:
         hint = f"the graph has no triples with {', '.join(unknown[:5])}{', …' if len(unknown) > 5 else ''}"
-    which = "the rule does not conclude" if len(rules) == 1 else f"none of the {len(rules):,} rules concludes"
-    raise InputError(f"{which} {least} from `{recipe.kg}`", hint=hint)
+    subject = "the rule does not conclude" if len(rules) == 1 else f"none of the {len(rules):,} rules concludes"
+    raise InputError(f"{subject} {least} from `{recipe.kg}`", hint=hint)
 
 
 def silent_rules(rules: Sequence[BenchmarkRule], recipe: Recipe) -> tuple[str, ...]:

@@ -175,20 +175,20 @@ def select(only: Sequence[str] = (), among: Sequence[SuiteBenchmark] | None = No
     UnknownNameError
         For a pattern that no name matches.
     """
-    first = entries() if among is None else tuple(among)
-    every = all_entries() if among is None else first
+    default = entries() if among is None else tuple(among)
+    candidates = all_entries() if among is None else default
     if not only:
-        return first
+        return default
     chosen: set[str] = set()
     for pattern in only:
         folded = pattern.casefold().removeprefix(_PREFIX.casefold())
-        names = _matching(folded, first) or _matching(folded, every)
+        names = _matching(folded, default) or _matching(folded, candidates)
         if not names:
-            error = UnknownNameError("benchmark", pattern, [_short(e) for e in every])
+            error = UnknownNameError("benchmark", pattern, [_short(e) for e in candidates])
             error.hint = error.hint or "`loginfer suite list` shows them all"
             raise error
         chosen.update(names)
-    return tuple(entry for entry in every if entry.name in chosen)
+    return tuple(entry for entry in candidates if entry.name in chosen)
 
 
 def _matching(pattern: str, among: Sequence[SuiteBenchmark]) -> list[str]:

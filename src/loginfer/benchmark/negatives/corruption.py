@@ -228,12 +228,12 @@ class _Claims:
         """Claim keys that nobody has; of equal ones the first. Return the rows of those claimed."""
         order = np.argsort(keys, kind="stable")
         ascending = keys[order]
-        fresh = ~member(self.keys, ascending)
-        fresh[1:] &= ascending[1:] != ascending[:-1]
-        merged = np.concatenate([self.keys, ascending[fresh]])
+        is_new = ~member(self.keys, ascending)
+        is_new[1:] &= ascending[1:] != ascending[:-1]
+        merged = np.concatenate([self.keys, ascending[is_new]])
         merged.sort(kind="stable")  # two ascending runs without a key in common: one merge
         self.keys = merged
-        return order[fresh]
+        return order[is_new]
 
 
 def _corrupt(context: Context, positives: Triples, domain: Ids, rng: np.random.Generator, claims: _Claims) -> None:
@@ -262,8 +262,8 @@ def _try(
     good = context.truth.negative(proposals).reshape(-1, tries)
     pending = np.ones(len(positives), dtype=bool)
     for turn in range(tries):
-        able = np.flatnonzero(pending & good[:, turn])
-        pending[able[claims.claim(keys[able, turn])]] = False
+        rows = np.flatnonzero(pending & good[:, turn])
+        pending[rows[claims.claim(keys[rows, turn])]] = False
     return positives[pending]
 
 

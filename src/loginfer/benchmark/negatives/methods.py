@@ -1,8 +1,7 @@
 """Which methods for negatives there are: one value for each, in one table.
 
-Everybody who has to know something about a method asks here: the recipe, the command line, the audit, cards and
-reports. Somebody else's method joins the table through `register_negatives`. Nothing heavy is imported before a
-method draws, so that the command line can list them all.
+The recipe, the command line, the audit, cards and reports look methods up here. Methods from elsewhere join the table
+through `register_negatives`. Nothing heavy is imported before a method draws, so that the command line can list all.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ class NegativeMethod:
     matchable
         Whether its negatives can be matched to positives on shortcuts.
     size_of
-        As many negatives as what it draws for each split, head by head for conclusions.
+        What a split has as many of as negatives; for conclusions, head by head.
     covers_sub_rules
         Whether every sub-rule of R⁻ should have a witness among its negatives, where that can be.
     """
@@ -144,7 +143,7 @@ def listed_methods(default: str) -> str:
 
 
 def method_or_unknown(name: str) -> NegativeMethod:
-    """Return a method; for one that nobody has registered, as in a folder from elsewhere, what holds for any."""
+    """Return a method; one with defaults for a name that is not registered, as in a folder from elsewhere."""
     return METHODS.get(name) or NegativeMethod(name=name, title=name, draw="", sources=tuple(SOURCES))
 
 

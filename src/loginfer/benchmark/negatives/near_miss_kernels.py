@@ -154,7 +154,7 @@ def _search(
                 at_target = depth
         # Try the next value at this depth.
         moved = False
-        subject, object_, where = steps[depth, _SUB], steps[depth, _OBJ], column[depth]
+        subject, object_, source = steps[depth, _SUB], steps[depth, _OBJ], column[depth]
         any_but = steps[depth, _REL] if steps[depth, _WHAT] == ANY else -3
         start, stop = steps[depth, _FROM], steps[depth, _TO]
         while tried[depth] < size[depth]:
@@ -165,15 +165,15 @@ def _search(
             cost += 1
             if cost > budget:
                 return count, -cost
-            if where == _CHECK:
+            if source == _CHECK:
                 moved = True
                 break
             index = low[depth] + offset
             # Connected by another relation than the one that is left out?
-            if any_but != -3 and (out_only[index] if where == _OBJECTS else into_only[index]) == any_but:
+            if any_but != -3 and (out_only[index] if source == _OBJECTS else into_only[index]) == any_but:
                 continue
             if binds[depth, 0] and (binds[depth, 1] or subject == object_):
-                if where == _PAIRS_OF:
+                if source == _PAIRS_OF:
                     first, second = np.int64(subjects[index]), np.int64(objects[index])
                 else:
                     first, second = lower_bound(out, 0, len(out), index + 1) - 1, np.int64(out_objects[index])
@@ -181,9 +181,9 @@ def _search(
                     continue
                 values[subject], values[object_] = first, second
             elif binds[depth, 0]:
-                values[subject] = ends[index] if where == _ENDS else into_subjects[index]
+                values[subject] = ends[index] if source == _ENDS else into_subjects[index]
             elif binds[depth, 1]:
-                values[object_] = ends[index] if where == _ENDS else out_objects[index]
+                values[object_] = ends[index] if source == _ENDS else out_objects[index]
             if at_target == depth and seen[values[target]] == stamp:
                 continue
             if start == stop or _differ(values, unequal, start, stop):
@@ -254,7 +254,7 @@ def propose(
     number = 0
     for i in range(len(anchors)):
         plan = plans[plan_numbers[i]]
-        # What was found for the anchor before is still there, unless it is not everything.
+        # The ends of the same anchor are still there, unless its search was cut short.
         if i == 0 or plan_numbers[i] != plan_numbers[i - 1] or anchors[i] != anchors[i - 1] or spent[i - 1]:
             values[:] = -1
             values[plan[_ANCHOR]] = anchors[i]
@@ -263,11 +263,11 @@ def propose(
                 plan[_TARGET], salts[i], budget, seen, stamps + i, found_ends,
             )  # fmt: skip
             spent[i] = cost < 0
-        have = 0
+        kept = 0
         for j in range(number):
             key = plan[_FORM] + plan[_BY_ANCHOR] * anchors[i] + plan[_BY_END] * found_ends[j]
             mixed = mix64(mix64(key) ^ salts[i])
-            late = have == most and mixed >= hashes[most - 1]
+            late = kept == most and mixed >= hashes[most - 1]
             if late and counts[i] > most:
                 continue  # it changes nothing whether this one is a candidate
             index = lower_bound(excluded, 0, len(excluded), key)
@@ -276,15 +276,15 @@ def propose(
             counts[i] += 1
             if late:
                 continue
-            spot = have if have < most else most - 1
+            spot = kept if kept < most else most - 1
             while spot > 0 and hashes[spot - 1] > mixed:
                 hashes[spot] = hashes[spot - 1]
                 ends[i, spot] = ends[i, spot - 1]
                 spot -= 1
             hashes[spot] = mixed
             ends[i, spot] = found_ends[j]
-            if have < most:
-                have += 1
+            if kept < most:
+                kept += 1
     return ends, counts, spent
 
 

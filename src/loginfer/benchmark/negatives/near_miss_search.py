@@ -33,7 +33,7 @@ Mask = npt.NDArray[np.bool_]
 # After this many values, the search for the other ends of an anchor is given up. What it
 # has found by then was met in an order that is random at each step, but not uniform over all ends.
 BUDGET = 2**11
-# A relation that is not left out of any: the graph does not have the one that was replaced.
+# Leaves no relation out: the graph does not have the one that was replaced.
 NOWHERE = -2
 
 
@@ -266,8 +266,8 @@ def _ordered(
         subject, object_ = has_value(step.subject), has_value(step.object)
         if subject and object_:
             return 0.0
-        out, into, every = index.spread(step.relation if step.what == RELATION else None)
-        return out if subject else into if object_ else every
+        out, into, total = index.spread(step.relation if step.what == RELATION else None)
+        return out if subject else into if object_ else total
 
     pending, waiting = list(steps), list(unequal)
     rows: list[tuple[int, ...]] = []
@@ -320,7 +320,7 @@ class Requests:
 
 @dataclass
 class NearMissSearch:
-    """Finds candidates; plans and whole sets of ends are made once.
+    """Finds candidates; plans and whole sets of ends are computed once.
 
     Parameters
     ----------
@@ -373,11 +373,11 @@ class NearMissSearch:
         """Return for each key, -1 for none, whether its triple is truly negative."""
         distinct = distinct_keys(keys[keys >= 0])
         triples = self.context.kg.keys.unpack(distinct)
-        fine = self.context.truth.negative(triples)
+        is_negative = self.context.truth.negative(triples)
         # A conclusion of (x,R,y) -> (y,R,x) has ends that occur with R elsewhere: so must its negatives.
         complement = self.is_complement(triples)
-        fine[complement] &= self._simpbl.score(triples[complement]) > 0
-        return np.asarray(member(distinct[fine], keys.ravel()).reshape(keys.shape))
+        is_negative[complement] &= self._simpbl.score(triples[complement]) > 0
+        return np.asarray(member(distinct[is_negative], keys.ravel()).reshape(keys.shape))
 
     def is_complement(self, triples: Triples) -> Mask:
         """Return bool[n]: whether only rules that are their own complement have the triple's head."""
@@ -400,17 +400,17 @@ class NearMissSearch:
     def propose(self, requests: Requests, most: int) -> tuple[Ints, Ints]:
         """Return int64[n, most] keys of candidates in a random order, -1 beyond the last, and how many exist.
 
-        Nothing of P_all is among them; whether one is derivable has to be seen.
+        Nothing of P_all is among them; whether one is derivable is left to the caller.
         """
         keys = np.full((len(requests), most), -1, dtype=np.int64)
         counts = np.zeros(len(requests), dtype=np.int64)
-        able = np.zeros(len(requests), dtype=bool)
+        has_plan = np.zeros(len(requests), dtype=bool)
         for (rule, edit, side), rows in grouped(requests.rule, requests.edit, requests.side):
             if not self.anchored(rule):
                 keys[rows], counts[rows] = self._from_all(rule, edit, requests.slot[rows], most)
             else:
-                able[rows] = self.plan(rule, edit, side) is not None
-        anchored = np.flatnonzero(able)
+                has_plan[rows] = self.plan(rule, edit, side) is not None
+        anchored = np.flatnonzero(has_plan)
         if len(anchored):
             keys[anchored], counts[anchored] = self._from_anchors(requests[anchored], most)
         return keys, counts
@@ -454,9 +454,9 @@ class NearMissSearch:
         Requests must be sorted by rule, edit and side, and have a plan.
         """
         columns = np.stack([requests.rule, requests.edit, requests.side], axis=1)
-        fresh = np.ones(len(requests), dtype=bool)
-        fresh[1:] = (columns[1:] != columns[:-1]).any(axis=1)
-        keys = [(rule, edit, side) for rule, edit, side in columns[fresh].tolist()]
+        is_first = np.ones(len(requests), dtype=bool)
+        is_first[1:] = (columns[1:] != columns[:-1]).any(axis=1)
+        keys = [(rule, edit, side) for rule, edit, side in columns[is_first].tolist()]
         plans = [search_plan for key in keys if (search_plan := self.plan(*key)) is not None]
         steps, unequal = [search_plan.steps for search_plan in plans], [search_plan.unequal for search_plan in plans]
         rows = np.zeros((len(keys), 10), dtype=np.int64)
@@ -467,7 +467,7 @@ class NearMissSearch:
             if key not in self._forms:
                 self._forms[key] = self._form(key[0], key[2], search_plan)
         rows[:, 4:] = [self._forms[key] for key in keys]
-        return np.concatenate(steps), np.concatenate(unequal), rows, np.cumsum(fresh) - 1
+        return np.concatenate(steps), np.concatenate(unequal), rows, np.cumsum(is_first) - 1
 
     def _form(self, rule: int, side: int, search_plan: SearchPlan) -> tuple[int, ...]:
         """Return a plan's size, its bound and its target variable, and what makes keys of their values."""
@@ -535,9 +535,9 @@ class NearMissSearch:
 
 
 def _parts(plans: Ints, anchors: Ints) -> list[slice]:
-    """Divide searches among threads; those from one anchor stay together, so that nothing depends on it."""
-    fresh = np.flatnonzero((plans[1:] != plans[:-1]) | (anchors[1:] != anchors[:-1])) + 1
+    """Divide searches among threads; those from one anchor stay together, so that results do not depend on it."""
+    cuts = np.flatnonzero((plans[1:] != plans[:-1]) | (anchors[1:] != anchors[:-1])) + 1
     even = np.linspace(0, len(plans), (os.cpu_count() or 1) + 1)[1:-1].astype(np.int64)
-    inner = fresh[np.minimum(np.searchsorted(fresh, even), len(fresh) - 1)] if len(fresh) else even[:0]
+    inner = cuts[np.minimum(np.searchsorted(cuts, even), len(cuts) - 1)] if len(cuts) else even[:0]
     edges = [0, *np.unique(inner).tolist(), len(plans)]
     return [slice(start, stop) for start, stop in pairwise(edges)]

@@ -51,7 +51,7 @@ Ids = npt.NDArray[np.int32]
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-# How many candidates a slot is shown at first, and then, as long as none was free.
+# How many candidates a slot looks at first, and then, if none of these was free.
 _SHOWN = (24, 512)
 # How many other edits a slot tries, at most, and how many other anchors: of the same context, then any. Every
 # second anchor comes with another edit, and after the last one with the first again.
@@ -150,7 +150,7 @@ def _edits(rule: Rule) -> tuple[Edit, ...]:
 def first_served(context: Context, slots: Slots) -> Mask:
     """Return bool[n]: the slots of valid and test for rules whose only near miss is their complement.
 
-    There are few of those, and train has most of the slots. What is evaluated has to be as it should be.
+    Such near misses are rare, and train has most of the slots: valid and test must not be left without.
     """
     complement = np.array([*map(is_own_complement, context.rules), False], dtype=bool)  # -1 is the last one
     return np.asarray((slots.split > 0) & complement[slots.rule])
@@ -235,7 +235,7 @@ class Filled:
         return np.flatnonzero(self.key < 0)
 
     def put(self, slots: Ints, key: Ints, rule: Ints | int, edit: Ints | int, way: Ints | int) -> None:
-        """Give slots negatives that nobody has."""
+        """Fill slots with negatives that no slot has."""
         self.key[slots], self.rule[slots], self.edit[slots], self.way[slots] = key, rule, edit, way
         self.taken = merged_keys(self.taken, np.sort(key))
 
@@ -262,8 +262,8 @@ def _fill_requests(search: NearMissSearch, filled: Filled, requests: Requests, w
     for most in _SHOWN:
         keys, counts = search.propose(requests, most)
         choice = _choose_columns(keys, search.negative(keys), filled.taken, rank[requests.slot])
-        got = np.flatnonzero(choice >= 0)
-        filled.put(requests.slot[got], keys[got, choice[got]], requests.rule[got], requests.edit[got], way)
+        rows = np.flatnonzero(choice >= 0)
+        filled.put(requests.slot[rows], keys[rows, choice[rows]], requests.rule[rows], requests.edit[rows], way)
         requests = requests[np.flatnonzero((choice < 0) & (counts > most))]
         if not len(requests):
             break
@@ -282,9 +282,9 @@ def _choose_columns(keys: Ints, good: Mask, taken: Ints, rank: Ints) -> Ints:
         first[1:] = claims[order[1:]] != claims[order[:-1]]
         winners = order[first]
         choice[pending[winners]] = column[winners]
-        gone = np.sort(claims[winners])
+        won_keys = np.sort(claims[winners])
         pending = pending[order[~first]]
-        good[pending] &= ~member(gone, keys[pending].ravel()).reshape(-1, keys.shape[1])
+        good[pending] &= ~member(won_keys, keys[pending].ravel()).reshape(-1, keys.shape[1])
         pending = np.sort(pending[good[pending].any(axis=1)])
     return choice
 
@@ -310,34 +310,34 @@ class SearchWays:
     def __iter__(self) -> Iterator[tuple[str, int]]:
         """Yield the ways in which slots look, in order, with a number that tells them apart."""
         yield from (("own", turned) for turned in (0, 1))
-        every = int(self._edits.max(initial=1))
-        most = min(every, _EDITS + 1)
+        edit_count = int(self._edits.max(initial=1))
+        most = min(edit_count, _EDITS + 1)
         yield from (("moved", 2 * further + turned) for further in range(1, most) for turned in (0, 1))
         yield from (("context", attempt) for attempt in range(_CONTEXTS))
         yield from (("any", attempt) for attempt in range(_ANYWHERE))
-        yield from (("torn", 2 * further + turned) for further in range(1, every) for turned in (0, 1))
+        yield from (("torn", 2 * further + turned) for further in range(1, edit_count) for turned in (0, 1))
 
     def requests(self, way: str, further: int, slots: Ints) -> Requests:
         """Return what slots ask for in one of these ways; some ask for nothing."""
-        all_ = self._slots
-        rule, edit = all_.rule[slots], all_.edit[slots]
+        all_slots = self._slots
+        rule, edit = all_slots.rule[slots], all_slots.edit[slots]
         side = self._side[slots] ^ (further & 1)
         # Without two ends there is nothing to turn round, and no anchor.
-        able = self._anchored[rule] | ((further & 1 == 0) & (way in ("own", "moved", "torn")))
+        is_able = self._anchored[rule] | ((further & 1 == 0) & (way in ("own", "moved", "torn")))
         if further // 2 and way in ("context", "any"):
             kept = self._edits[rule] - self._apart[rule].sum(axis=1)
             cycle = np.maximum(kept + self._apart[rule, edit], 1)  # its own, and all that tear nothing apart
             edit = self._other_edit(slots, rule, edit, further // 2 % cycle)
         elif further // 2:
-            able &= further // 2 < self._edits[rule]
+            is_able &= further // 2 < self._edits[rule]
             edit = self._other_edit(slots, rule, edit, np.full(len(slots), further // 2))
-            able &= self._apart[rule, edit] == (way == "torn")
-        slots, rule, edit, side = (column[able] for column in (slots, rule, edit, side))
+            is_able &= self._apart[rule, edit] == (way == "torn")
+        slots, rule, edit, side = (column[is_able] for column in (slots, rule, edit, side))
         side = np.where(self._anchored[rule], side, 0)
         columns = self._columns[rule, side]
-        anchor = all_.conclusion[slots, columns].astype(np.int64)
+        anchor = all_slots.conclusion[slots, columns].astype(np.int64)
         if way == "context":
-            anchor = self._draw_anchors("head", all_.head[slots], columns, slots, further)
+            anchor = self._draw_anchors("head", all_slots.head[slots], columns, slots, further)
         elif way == "any":
             anchor = self._draw_anchors("body", rule, side, slots, 1000 + further)
         return Requests(slots, rule, edit, side, anchor)
@@ -345,10 +345,8 @@ class SearchWays:
     def _other_edit(self, slots: Ints, rule: Ints, edit: Ints, further: Ints) -> Ints:
         """Return an edit for each slot: its own is number 0, others follow in a random order.
 
-        Those that tear its ends apart come last.
-
-        Nearly everything follows from what is left then: such edits would be taken more often than all
-        others, and whether two constants are adjacent would say too much.
+        Edits that tear the ends apart come last: nearly everything follows from what they leave, so they would
+        be taken most often, and whether two constants are adjacent would say too much.
         """
         order = np.stack([self._random(slots, 2000 + e) for e in range(self._apart.shape[1])], axis=1)
         order >>= 1
@@ -362,19 +360,19 @@ class SearchWays:
         """Return a random number from 0 to 2^62 for each slot."""
         return mixed_numbers(self._slots.salt[slots], stage)
 
-    def _draw_anchors(self, where: str, first: Ints, second: Ints, slots: Ints, stage: int) -> Ints:
+    def _draw_anchors(self, source: str, first: Ints, second: Ints, slots: Ints, stage: int) -> Ints:
         """Return for each slot a random constant of a pool, that of its values in two columns."""
         anchor = np.empty(len(slots), dtype=np.int64)
         draws = self._random(slots, stage)
         for (one, other), rows in grouped(first, second):
-            pool = self._pool(where, one, other)
+            pool = self._pool(source, one, other)
             anchor[rows] = pool[draws[rows] % len(pool)]
         return anchor
 
-    def _pool(self, where: str, one: int, other: int) -> Ids:
-        key = (where, one, other)
+    def _pool(self, source: str, one: int, other: int) -> Ids:
+        key = (source, one, other)
         if key not in self._pools:
-            self._pools[key] = self._of_head(one, other) if where == "head" else self._of_body(one, other)
+            self._pools[key] = self._of_head(one, other) if source == "head" else self._of_body(one, other)
         return self._pools[key]
 
     def _of_head(self, head: int, column: int) -> Ids:
@@ -535,7 +533,7 @@ _SPARE = 8
 _APART = 2.0
 # How much each step further away from a slot's own near miss weighs (see `WAYS`).
 _FAR = 0.05
-# How many times as likely as train others get a candidate that both have, where train stands back.
+# Where train stands back: how many times likelier than train another split gets a candidate of both.
 _BEFORE = 2**20
 # How many of the nearest candidates a conclusion looks at in a round.
 _NEAREST = 64
@@ -720,8 +718,8 @@ def _nearest(positive: Floats, candidate: Floats, count: int) -> tuple[Ints, Int
     while len(pending) and free.any():
         left = np.flatnonzero(free)
         _, near = cKDTree(candidate[left]).query(positive[pending], k=min(_NEAREST, len(left)))
-        got = first_free(left[np.asarray(near).reshape(len(pending), -1)], free)
-        matched.append(pending[got >= 0])
-        chosen.append(got[got >= 0])
-        pending = pending[got < 0]
+        nearest_free = first_free(left[np.asarray(near).reshape(len(pending), -1)], free)
+        matched.append(pending[nearest_free >= 0])
+        chosen.append(nearest_free[nearest_free >= 0])
+        pending = pending[nearest_free < 0]
     return np.concatenate(matched), np.concatenate(chosen)

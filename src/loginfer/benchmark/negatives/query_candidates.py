@@ -388,8 +388,8 @@ class CandidateBases:
         base = self._conclusions(rule)
         if base.product:
             return base
-        fresh = ~member(self._rule_keys, self._engine.graph.keys.pack(base.every()))
-        return CandidateBase(base.left[fresh], base.right[fresh], self._relation, False)
+        is_new = ~member(self._rule_keys, self._engine.graph.keys.pack(base.every()))
+        return CandidateBase(base.left[is_new], base.right[is_new], self._relation, False)
 
     def _conclusions(self, rule: Rule) -> CandidateBase:
         projection = self._engine.projection(rule)
@@ -714,9 +714,9 @@ class DrawnPool:
         order = np.argsort(pairs, kind="stable")
         pairs, keys = pairs[order], keys[order]
         rank = np.arange(len(pairs)) - offsets_of(np.bincount(pairs, minlength=len(need)))[pairs]
-        now = rank < need[pairs]
-        self._queue = pairs[~now], keys[~now]
-        return pairs[now], keys[now]
+        is_served = rank < need[pairs]
+        self._queue = pairs[~is_served], keys[~is_served]
+        return pairs[is_served], keys[is_served]
 
 
 def _parts(cuts: Callable[[int], tuple[int, int]], size: int) -> tuple[int, int, int, int]:

@@ -183,10 +183,10 @@ def paper_share(
         rule, kept = _first_part(context.engine, parts, triples)
         negatives[split] = SplitNegatives(triples, origins_from("sub-rule", len(triples), rule=rule, kept=kept))
         if len(triples) < counts[split]:
-            what = f"its part of all {size:,}" if draw.exhausted else shortfall(draw)
+            reason = f"its part of all {size:,}" if draw.exhausted else shortfall(draw)
             notes.append(
                 f"{len(triples):,} of the {counts[split]:,} negatives of {split} that were to come from "
-                f"sub-rules do, {what}"
+                f"sub-rules do, {reason}"
             )
     return negatives, notes
 
@@ -279,11 +279,11 @@ def _by_relation(parts: Sequence[SubRuleSpace], triples: Triples) -> list[tuple[
 
 # -- sound -------------------------------------------------------------------------------------------
 
-# All triples of a base with up to FEW of them are looked at, and of one with up to EASY times as many as will
-# be drawn from it on average, for that would take as long; but never of one with more than MANY.
+# A base is looked at completely if it has up to FEW triples, or up to EASY times as many as will be drawn from it
+# on average, since drawing would take as long; but never if it has more than MANY.
 FEW, EASY, MANY = 2**15, 8, 2**22
 
-# How many candidates a pair has for which they are not counted: no limit comes near.
+# Stands for the number of candidates of a pair where they are not counted: more than any limit.
 _UNCOUNTED = np.iinfo(np.int64).max
 
 
@@ -386,7 +386,7 @@ class _Shares:
 
     @property
     def without(self) -> int:
-        """How many pairs have no candidate, or none was found."""
+        """How many pairs have no candidate, or none that was found."""
         in_vain = ~self._drawn.open & (self.candidates == _UNCOUNTED) & (self._drawn.candidate_counts == 0)
         return int(((self.candidates == 0) | in_vain).sum())
 

@@ -126,15 +126,15 @@ class Sampler:
         """Return up to `count` more triples."""
         left = len(self._ready) + self._space.capacity - self._examined
         triples = np.empty((max(min(count, left), 0), 3), dtype=np.int32)
-        filled, fresh = 0, self._ready
+        filled, candidates = 0, self._ready
         while True:
-            used = fresh[: len(triples) - filled]
-            triples[filled : filled + len(used)] = used
-            filled += len(used)
-            self._ready = fresh[len(used) :]
+            part = candidates[: len(triples) - filled]
+            triples[filled : filled + len(part)] = part
+            filled += len(part)
+            self._ready = candidates[len(part) :]
             if filled >= count or self._examined >= min(self._limit, self._space.capacity):
                 break
-            fresh = self._look(count - filled)
+            candidates = self._look(count - filled)
         exhausted = filled < count and self._examined == self._space.capacity
         return Draw(triples[:filled], exhausted, self._examined)
 
@@ -313,13 +313,13 @@ def _classes(sets: Sequence[Ids]) -> tuple[Ids, Ints]:
     """Return the members of all sets, and numbers that tell apart those which lie in different sets."""
     ids = distinct(np.concatenate(sets))
     classes = np.zeros(len(ids), dtype=np.int64)
-    fresh = 1
+    next_class = 1
     for members in sets:
         indices = np.searchsorted(ids, members)
         # Of each class, the part that lies in this set becomes a new one.
         divided, part = np.unique(classes[indices], return_inverse=True)
-        classes[indices] = fresh + part
-        fresh += len(divided)
+        classes[indices] = next_class + part
+        next_class += len(divided)
     return ids, np.unique(classes, return_inverse=True)[1]
 
 
