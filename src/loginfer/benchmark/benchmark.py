@@ -70,6 +70,8 @@ class StoredSplits(Splits):
         As for `Splits`.
     """
 
+    _graph: KnowledgeGraph
+
     def __init__(self, graph: KnowledgeGraph, valid: Triples, test: Triples) -> None:
         object.__setattr__(self, "_graph", graph)
         object.__setattr__(self, "valid", valid)
@@ -87,8 +89,7 @@ class StoredSplits(Splits):
 
     def train_graph(self, over: KnowledgeGraph | None = None) -> KnowledgeGraph:
         """Return P_train as a graph."""
-        graph: KnowledgeGraph = vars(self)["_graph"]
-        return graph
+        return self._graph
 
 
 class Signature:
@@ -339,6 +340,8 @@ class Benchmark:
         Of an inductive benchmark: the context graph, the triples of K among the constants of test.
     noise
         What is wrong with P_train and N_train on purpose, if anything is.
+    stored_kg
+        K, where it is at hand and stays outside memory: to compute it from P_train would load all of that.
     """
 
     name: str
@@ -354,6 +357,7 @@ class Benchmark:
     path: Path | None = None
     context: KnowledgeGraph | None = None
     noise: Noise | None = None
+    stored_kg: KnowledgeGraph | None = None
 
     @property
     def program(self) -> tuple[Rule, ...]:
@@ -371,8 +375,8 @@ class Benchmark:
 
         Noise is undone. Of an inductive benchmark the context graph is part of K.
         """
-        if self.provenance is None:
-            return None
+        if self.provenance is None or self.stored_kg is not None:
+            return self.stored_kg
         train, keys = self.clean.graph, self.graph.keys
         added = keys.pack(self.provenance.triples[self.provenance.split == 0])
         left = keys_without(train.packed, added)

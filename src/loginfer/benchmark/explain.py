@@ -187,7 +187,7 @@ class NegativeStory:
             positions = {"subject": "the subject", "object": "the object", "either": "subject or object"}
             replaced = positions.get(self.position or "", "a constant")
             yield Line(0, (f"{begin}: a conclusion with {replaced} replaced",))
-        elif self.source is not None:  # that of a registered method has no sentence of its own
+        elif self.source not in (None, "sub-rule", "near-miss"):  # a registered method has no sentence of its own
             yield Line(0, (f"{begin}: {_SOURCES.get(self.source, self.source)}",))
         else:
             yield Line(0, (f"{begin}; where it came from is not known",))

@@ -58,6 +58,7 @@ class Foundation:
         recipe = self.recipe.changed(negatives=tuple(methods or self.recipe.negatives), name=name or self.recipe.name)
         splits = self.positives.splits
         sample = partial(sample_negatives, self.context) if self.sides is None else self.sides.negatives
+        kg = self.context.kg if self.context.rounds is None else self.context.rounds.kg
         benchmark = Benchmark(
             name=recipe.name or default_name(recipe),
             graph=splits.train_graph(self.context.kg),
@@ -69,10 +70,8 @@ class Foundation:
             passed_over=self.selection.passed_over,
             notes=self.notes,
             context=None if self.sides is None else self.sides.division.test,
+            stored_kg=None if kg.in_memory else kg,
         )
-        kg = self.context.kg if self.context.rounds is None else self.context.rounds.kg
-        if not kg.in_memory:
-            vars(benchmark)["kg"] = kg  # computing it from P_train would load all of that
         if not (recipe.flipped or recipe.missing):
             return benchmark
         from loginfer.benchmark.construction.noise import add_noise
