@@ -118,5 +118,5 @@ def test_rules_that_would_not_begin_with_what_is_asked_have_no_shape(text):
 def test_places_of_repeated_triples_are_all_found():
     asked = AskedTriples([[1, 0, 2], [0, 0, 1], [1, 0, 2], [5, 0, 0], [0, -1, 0]], TripleKeys(3, 1))
     assert asked.triples.tolist() == [[0, 0, 1], [1, 0, 2]]
-    which, places = asked.places(np.array([[1, 0, 2], [2, 0, 2], [0, 0, 1]], dtype=np.int32))
+    which, places = asked.rows(np.array([[1, 0, 2], [2, 0, 2], [0, 0, 1]], dtype=np.int32))
     assert (which.tolist(), places.tolist()) == ([0, 0, 2], [0, 2, 1])

@@ -22,7 +22,7 @@ from loginfer.logic.rule import Atom, Constant, Negation, Rule, Term, Variable
 # The id of a name that the graph does not have: no triple matches it.
 ABSENT = -1
 
-# A term is a variable, as its place in `variables` (0, 1, …), or a constant c, as ~id (-1, -2, …).
+# A term is a variable, as its index in `variables` (0, 1, …), or a constant c, as ~id (-1, -2, …).
 BoundTerm: TypeAlias = int
 
 
@@ -33,7 +33,7 @@ class BoundAtom:
     Parameters
     ----------
     subject, object
-        Places of variables (≥ 0) or, for a constant, the complement `~id` of its id (< 0).
+        Indices of variables (≥ 0) or, for a constant, the complement `~id` of its id (< 0).
     relation
         The relation's id, or `ABSENT`.
     """
@@ -64,7 +64,7 @@ class BoundNegation:
 
     @property
     def variables(self) -> tuple[int, ...]:
-        """The distinct variables, as their places."""
+        """The distinct variables, as their indices."""
         return tuple(dict.fromkeys(t for t in (self.subject, self.object) if t is not None and t >= 0))
 
 
@@ -105,14 +105,14 @@ def bind(rule: Rule, graph: KnowledgeGraph) -> Bound:
     InputError
         When the head uses a name the graph does not have: its conclusions would have no ids.
     """
-    places = {variable: i for i, variable in enumerate(rule.variables)}
+    position = {variable: i for i, variable in enumerate(rule.variables)}
     empty = False
 
     def term(t: Term) -> BoundTerm | None:
         if isinstance(t, Variable):
-            return places[t]
-        found = graph.entities.get(t.name)
-        return None if found is None else ~found
+            return position[t]
+        entity = graph.entities.get(t.name)
+        return None if entity is None else ~entity
 
     atoms: list[BoundAtom] = []
     for atom in rule.atoms:
@@ -130,7 +130,9 @@ def bind(rule: Rule, graph: KnowledgeGraph) -> Bound:
         if left is not None and right is not None and left != right and max(left, right) >= 0:
             inequalities.append((min(left, right), max(left, right)))
 
-    negations = [found for negation in rule.negations if (found := _bind_negation(negation, places, graph))]
+    negations = [
+        bound_negation for negation in rule.negations if (bound_negation := _bind_negation(negation, position, graph))
+    ]
     head_subject, head_object = term(rule.head.subject), term(rule.head.object)
     head_relation = relation_of(rule.head, graph)
     if head_subject is None or head_object is None or head_relation == ABSENT:
@@ -171,17 +173,17 @@ def fits_head(
     return fits
 
 
-def _bind_negation(negation: Negation, places: Mapping[Variable, int], graph: KnowledgeGraph) -> BoundNegation | None:
+def _bind_negation(negation: Negation, position: Mapping[Variable, int], graph: KnowledgeGraph) -> BoundNegation | None:
     """Look up a negated atom; None if it mentions what the graph does not have, so that it always holds."""
     relation = relation_of(negation.atom, graph)
     ends: list[BoundTerm | None] = []
     for t in negation.terms:
         if isinstance(t, Variable):
-            ends.append(places.get(t))
-        elif (found := graph.entities.get(t.name)) is None:
+            ends.append(position.get(t))
+        elif (entity := graph.entities.get(t.name)) is None:
             return None
         else:
-            ends.append(~found)
+            ends.append(~entity)
     if relation == ABSENT:
         return None
     subject, object_ = ends
@@ -200,12 +202,12 @@ def relation_named(name: str, graph: KnowledgeGraph) -> int:
     `RDF_TYPE` means the graph's type predicate, if it has one, and so do the other forms of `rdf:type`
     unless the graph has a relation of that name.
     """
-    found = None if name == RDF_TYPE else graph.relations.get(name)
-    if found is None and name in TYPE_NAMES:
-        found = graph.type_relation
-    if found is None:
-        found = graph.relations.get(name)
-    return ABSENT if found is None else found
+    relation = None if name == RDF_TYPE else graph.relations.get(name)
+    if relation is None and name in TYPE_NAMES:
+        relation = graph.type_relation
+    if relation is None:
+        relation = graph.relations.get(name)
+    return ABSENT if relation is None else relation
 
 
 def head_names(rules: Iterable[Rule]) -> tuple[list[str], list[str]]:
@@ -246,7 +248,7 @@ class BodyPart:
     Parameters
     ----------
     variables
-        Places of the part's variables, ascending.
+        Indices of the part's variables, ascending.
     context
         Those of the given variables that it depends on, in the order in which they were given.
     """
@@ -266,16 +268,16 @@ def parts(bound: Bound, given: Sequence[int] = ()) -> list[BodyPart]:
     edges = [{term for term in pair if term >= 0} for pair in pairs]
     edges += [set(negation.variables) for negation in bound.negations]
     rest = [v for v in range(len(bound.variables)) if v not in given]
-    found = []
+    separated = []
     while rest:
         reached, grown = set[int](), {rest[0]}
         while grown != reached:
             reached = grown
             inside = reached.difference(given)
             grown = reached.union(*(edge for edge in edges if edge & inside))
-        found.append(BodyPart(tuple(v for v in rest if v in reached), tuple(v for v in given if v in reached)))
+        separated.append(BodyPart(tuple(v for v in rest if v in reached), tuple(v for v in given if v in reached)))
         rest = [v for v in rest if v not in reached]
-    return found
+    return separated
 
 
 def separate(bound: Bound, pair: tuple[int, int]) -> Bound | None:
@@ -297,15 +299,15 @@ def combine(bound: Bound, values: Ids, smallest: Smallest) -> Ids:
     values
         int32[n, 2]: subjects and objects of conclusions of this rule.
     smallest
-        Finds the smallest witnesses of one part. It is asked once for each value of the part's context.
+        Finds the smallest witnesses of one part. It is called once, with the distinct values of the part's context.
     """
     columns = {t: values[:, i] for i, t in enumerate((bound.head.subject, bound.head.object)) if t >= 0}
     rows = np.empty((len(values), len(bound.variables)), dtype=np.int32)
     for variable, column in columns.items():
         rows[:, variable] = column
     for part in parts(bound, tuple(columns)):
-        asked, places = _distinct([columns[v] for v in part.context], len(values))
-        rows[:, part.variables] = smallest(part, asked)[places]
+        contexts, row_of = _distinct([columns[v] for v in part.context], len(values))
+        rows[:, part.variables] = smallest(part, contexts)[row_of]
     return rows
 
 
@@ -314,10 +316,10 @@ def _distinct(columns: Sequence[Ids], size: int) -> tuple[Ids, npt.NDArray[np.in
     keys = np.zeros(size, dtype=np.int64)
     for column in columns:
         keys = keys << 32 | column
-    places: npt.NDArray[np.int64] | slice = slice(None)
+    row_of: npt.NDArray[np.int64] | slice = slice(None)
     if (keys[1:] <= keys[:-1]).any():  # conclusions mostly come in order, without duplicates
-        keys, places = np.unique(keys, return_inverse=True)
+        keys, row_of = np.unique(keys, return_inverse=True)
     rows = np.empty((len(keys), len(columns)), dtype=np.int32)
     for i in range(len(columns)):
         rows[:, i] = keys >> 32 * (len(columns) - 1 - i) & 0x7FFFFFFF
-    return rows, places
+    return rows, row_of

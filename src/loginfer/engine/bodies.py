@@ -65,8 +65,8 @@ def finish_table(
         keep &= predicates[:, i] != predicates[:, j]
     for i, name in collapses_onto(pattern):
         is_type = pattern.is_type_template(pattern.templates[i])
-        found = graph.entities.get(name) if is_type else relation_named(name, graph)
-        keep &= predicates[:, i] != (ABSENT if found is None else found)
+        name_id = graph.entities.get(name) if is_type else relation_named(name, graph)
+        keep &= predicates[:, i] != (ABSENT if name_id is None else name_id)
     for permutation in symmetries(pattern):
         keep &= _not_larger(predicates, predicates[:, list(permutation)])
     predicates, support = predicates[keep], support[keep]
@@ -76,8 +76,8 @@ def finish_table(
     if top is not None and top < len(support):
         # Only bodies that can be among the first `top`, ties included, need to be sorted by text.
         threshold = np.partition(support, len(support) - top)[len(support) - top] if top else np.inf
-        chosen = support >= threshold
-        predicates, support = predicates[chosen], support[chosen]
+        in_top = support >= threshold
+        predicates, support = predicates[in_top], support[in_top]
     ranks = _text_ranks(graph, pattern, predicates)
     order = np.lexsort((*reversed(ranks), -support))[: len(support) if top is None else top]
     return BodyTable(
@@ -99,12 +99,12 @@ def _first_of_each_rule(
     """
     once = np.ones(len(support), dtype=bool)
     atoms = dict.fromkeys(part for part in pattern.body if not isinstance(part, Inequality))
-    places = [pattern.templates.index(t) for atom in atoms for t in atom.templates]
+    template_columns = [pattern.templates.index(t) for atom in atoms for t in atom.templates]
     if len(pattern.templates) < 2 or len(atoms) == len(pattern.templates):
         return once
-    labels = np.sort(predicates[:, places], axis=1)
+    labels = np.sort(predicates[:, template_columns], axis=1)
     repeated = (labels[:, 1:] != labels[:, :-1]).sum(axis=1) + 1 < len(pattern.templates)
-    doubtful = np.flatnonzero(repeated | (len(places) < len(atoms)))
+    doubtful = np.flatnonzero(repeated | (len(template_columns) < len(atoms)))
     _, group, size = np.unique(
         np.column_stack([support[doubtful], labels[doubtful]]), axis=0, return_inverse=True, return_counts=True
     )
@@ -235,9 +235,9 @@ def rank_negated(graph: KnowledgeGraph, pattern: Pattern, top: int | None, count
     rows = _candidates(pattern, negations, tables)
     support = np.zeros(len(rows), dtype=np.int64)
     without = [np.zeros(len(rows), dtype=np.int64) for _ in negations]
-    for violated, (predicates, found) in tables.items():
-        places = [pattern.templates.index(t) for t in counted_templates(pattern, violated)]
-        signed = (-1) ** len(violated) * _look_up(rows[:, places], predicates, found)
+    for violated, (predicates, counts) in tables.items():
+        template_columns = [pattern.templates.index(t) for t in counted_templates(pattern, violated)]
+        signed = (-1) ** len(violated) * _look_up(rows[:, template_columns], predicates, counts)
         support += signed
         for i, negation in enumerate(negations):
             if negation not in violated:
@@ -255,16 +255,18 @@ def _candidates(
     columns: dict[Template, Ints] = {}
     for number, negation in enumerate(negations):
         predicates, _ = tables[(negation,)]
-        found = dict(zip(counted_templates(pattern, (negation,)), predicates.T, strict=True))
+        negated_columns = dict(zip(counted_templates(pattern, (negation,)), predicates.T, strict=True))
         if number == 0:
-            columns, size = found, len(predicates)
+            columns, size = negated_columns, len(predicates)
             continue
-        left, right = _matches(columns, found, size, len(predicates))
+        left, right = _matches(columns, negated_columns, size, len(predicates))
         size = len(left)
-        columns = {t: c[left] for t, c in columns.items()} | {t: c[right] for t, c in found.items() if t not in columns}
+        columns = {t: c[left] for t, c in columns.items()} | {
+            t: c[right] for t, c in negated_columns.items() if t not in columns
+        }
     rows = np.empty((size, len(pattern.templates)), dtype=np.int32)
-    for place, template in enumerate(pattern.templates):
-        rows[:, place] = columns[template]
+    for i, template in enumerate(pattern.templates):
+        rows[:, i] = columns[template]
     return rows
 
 
@@ -281,19 +283,19 @@ def _matches(one: dict[Template, Ints], two: dict[Template, Ints], first: int, s
             f"the negations of the pattern have {total:,} bodies together, more than {MOST_ROWS:,}",
             hint="use a pattern with fewer templates under negations",
         )
-    places = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
-    return np.repeat(np.arange(first), counts), order[np.repeat(begin, counts) + places]
+    offsets = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
+    return np.repeat(np.arange(first), counts), order[np.repeat(begin, counts) + offsets]
 
 
-def _look_up(rows: Ints, predicates: Ints, found: Longs) -> Longs:
+def _look_up(rows: Ints, predicates: Ints, predicate_counts: Longs) -> Longs:
     """Return the count of each row, 0 for those that are not there."""
-    wanted, known = _codes(list(rows.T), list(predicates.T), len(rows), len(predicates))
-    order = np.argsort(known, kind="stable")
-    places = np.minimum(np.searchsorted(known[order], wanted), max(len(known) - 1, 0))
+    row_codes, predicate_codes = _codes(list(rows.T), list(predicates.T), len(rows), len(predicates))
+    order = np.argsort(predicate_codes, kind="stable")
+    nearest = np.minimum(np.searchsorted(predicate_codes[order], row_codes), max(len(predicate_codes) - 1, 0))
     counts = np.zeros(len(rows), dtype=np.int64)
-    if len(known):
-        same = known[order][places] == wanted
-        counts[same] = found[order][places[same]]
+    if len(predicate_codes):
+        same = predicate_codes[order][nearest] == row_codes
+        counts[same] = predicate_counts[order][nearest[same]]
     return counts
 
 

@@ -131,14 +131,14 @@ class DuckDBSession:
 
     def row(self, query: str) -> tuple[Any, ...]:
         """Return the only row of a query, with whole numbers of any size as they are."""
-        (found,) = self.rows(query)
-        return found
+        (only_row,) = self.rows(query)
+        return only_row
 
     def columns(self, query: str) -> list[npt.NDArray[Any]]:
         """Return the columns of a query as arrays of numbers."""
         with translated_errors():
-            found = self.connection.execute(query).fetchnumpy()
-        return [np.asarray(column) for column in found.values()]
+            arrays = self.connection.execute(query).fetchnumpy()
+        return [np.asarray(column) for column in arrays.values()]
 
     def stream(self, query: str) -> Iterator[list[npt.NDArray[Any]]]:
         """Yield the columns of a query some rows at a time, in order.
@@ -149,9 +149,9 @@ class DuckDBSession:
         self.rows("SET preserve_insertion_order = true")
         try:
             with translated_errors():
-                found: Any = self.connection.sql(query)
+                relation: Any = self.connection.sql(query)
                 # Its name in older versions is `fetch_arrow_reader`.
-                read = getattr(found, "to_arrow_reader", None) or found.fetch_arrow_reader
+                read = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
                 for batch in read(STREAMED):
                     yield [column.to_numpy(zero_copy_only=False) for column in batch.columns]
         finally:
@@ -274,8 +274,8 @@ def ingest(session: DuckDBSession, paths: Sequence[Path], names: ExtraNames) -> 
     if empty:
         listed = ", ".join(f"`{path}`" for path in paths)
         raise InputError(f"{empty:,} triples in {listed} have an empty subject, relation or object")
-    wanted = ", ".join(quote_text(name) for name in TYPE_NAMES)
-    names = names.settled({name for (name,) in session.rows(f"SELECT DISTINCT r FROM names WHERE r IN ({wanted})")})
+    type_names = ", ".join(quote_text(name) for name in TYPE_NAMES)
+    names = names.settled({name for (name,) in session.rows(f"SELECT DISTINCT r FROM names WHERE r IN ({type_names})")})
     for table, query, more in (
         ("entities", "SELECT s AS name FROM names UNION ALL SELECT o FROM names", names.entities),
         ("relations", "SELECT r AS name FROM names", names.relations),
@@ -338,15 +338,15 @@ def _names_query(session: DuckDBSession, path: Path) -> str:
 
 def _parquet_columns(session: DuckDBSession, text: str, path: Path) -> list[str]:
     """Return the columns for subject, relation and object, by the names that our own reader knows."""
-    found = {str(row[0]).lower(): row for row in session.rows(f"DESCRIBE SELECT * FROM read_parquet({text})")}
+    columns = {str(row[0]).lower(): row for row in session.rows(f"DESCRIBE SELECT * FROM read_parquet({text})")}
     for names in COLUMN_NAMES:
-        if all(name in found for name in names):
+        if all(name in columns for name in names):
             for name in names:
-                if found[name][1] != "VARCHAR":
+                if columns[name][1] != "VARCHAR":
                     raise InputError(
-                        f"column `{found[name][0]}` holds {found[name][1]}, expected strings", where=str(path)
+                        f"column `{columns[name][0]}` holds {columns[name][1]}, expected strings", where=str(path)
                     )
-            return [quote_identifier(str(found[name][0])) for name in names]
+            return [quote_identifier(str(columns[name][0])) for name in names]
     raise InputError("expected columns subject, relation, object", where=str(path))
 
 
@@ -357,10 +357,10 @@ def bad_line(error: Exception) -> InputError | None:
     if line is None:
         return None
     file = re.search(r"^\s*file = (.*)$", text, re.MULTILINE)
-    found = re.search(r"Expected Number of Columns: 3 Found: (\d+)", text)
+    column_count = re.search(r"Expected Number of Columns: 3 Found: (\d+)", text)
     message = "expected three columns, separated by tabs"
-    if found:
-        message += f", found {found[1]}"
+    if column_count:
+        message += f", found {column_count[1]}"
     elif "unicode" in text:
         message += ", in UTF-8"
     return InputError(message, where=f"{file[1].strip() if file else 'input'}:{line[1]}")
@@ -427,12 +427,12 @@ class SlicedEngine(SqlEngine):
 
     def derives(self, rules: Sequence[Rule], triples: Triples) -> npt.NDArray[np.bool_]:
         """Return bool[n]: which of these triples are in T_R(K)."""
-        found = np.zeros(len(triples), dtype=bool)
+        derived = np.zeros(len(triples), dtype=bool)
         # The slice that is there already comes first.
         for group in sorted(self._groups(rules), key=lambda group: not self._is_near(group)):
-            left = np.flatnonzero(~found)
-            found[left[self._derived_by(group, group, triples[left])]] = True
-        return found
+            open_rows = np.flatnonzero(~derived)
+            derived[open_rows[self._derived_by(group, group, triples[open_rows])]] = True
+        return derived
 
     def _derived_by(self, group: Sequence[Rule], rules: Sequence[Rule], triples: Triples) -> npt.NDArray[np.bool_]:
         """Return which triples some rules of a group derive."""
@@ -441,12 +441,12 @@ class SlicedEngine(SqlEngine):
 
     def derivations(self, rules: Sequence[Rule], triples: Triples) -> Derivations:
         """Return every pair of a triple and a rule that derives it in one step."""
-        pairs, before = [], 0
+        pairs, rule_offset = [], 0
         for group in self._groups(rules):
             near = self._near(group)
-            found = super().derivations(group, triples) if near is None else near.derivations(group, triples)
-            pairs.append((found.triple, found.rule + before))
-            before += len(group)
+            derivations = super().derivations(group, triples) if near is None else near.derivations(group, triples)
+            pairs.append((derivations.triple, derivations.rule + rule_offset))
+            rule_offset += len(group)
         return Derivations.of(pairs)
 
     def derived(self, rules: Sequence[Rule], graph: KnowledgeGraph) -> KnowledgeGraph:
@@ -460,11 +460,11 @@ class SlicedEngine(SqlEngine):
                 by_head: dict[int, list[Rule]] = {}
                 for rule in group:
                     by_head.setdefault(relation_of(rule.head, self.graph), []).append(rule)
-                for relation, own in by_head.items():
+                for relation, rules_of_head in by_head.items():
                     triples = graph.of_relations([relation])
-                    found = triples[self._derived_by(group, own, triples)]
+                    derived = triples[self._derived_by(group, rules_of_head, triples)]
                     with self._table("found") as name:
-                        self._session.load(name, {end: found[:, i] for i, end in enumerate("sro")})
+                        self._session.load(name, {end: derived[:, i] for i, end in enumerate("sro")})
                         self._session.append(rows, f"SELECT s, r, o FROM {name}")
             self._session.create(table, f"SELECT DISTINCT s, r, o FROM {rows}")
         return graph.at(table)
@@ -508,13 +508,13 @@ class SlicedEngine(SqlEngine):
         """
         if not self._sizes or not isinstance(self.graph, StoredGraph):
             return None
-        wanted = self._relations(rules, heads)
-        if self._rows(wanted) > self.slice_rows:
+        relations = self._relations(rules, heads)
+        if self._rows(relations) > self.slice_rows:
             return None
-        if self._slice is None or not wanted <= self._slice[0]:
+        if self._slice is None or not relations <= self._slice[0]:
             self._slice = None  # before there is another one
-            triples = self.graph.of_relations(sorted(wanted))
-            self._slice = (wanted, NativeEngine(self.graph.with_triples(triples)))
+            triples = self.graph.of_relations(sorted(relations))
+            self._slice = (relations, NativeEngine(self.graph.with_triples(triples)))
         return self._slice[1]
 
 
@@ -533,10 +533,10 @@ def divided(memory_limit: str) -> tuple[str, int]:
     memory_limit
         What both may use together, such as `4GB`, or `50%` of the machine's memory.
     """
-    found = re.fullmatch(r"\s*([0-9.]+)\s*(?:([kmgt])(i?)b|%)\s*", memory_limit, re.IGNORECASE)
-    if found is None:  # DuckDB's session says what is wrong with it
+    match = re.fullmatch(r"\s*([0-9.]+)\s*(?:([kmgt])(i?)b|%)\s*", memory_limit, re.IGNORECASE)
+    if match is None:  # DuckDB's session says what is wrong with it
         return memory_limit, 0
-    number, unit, binary = found.groups()
+    number, unit, binary = match.groups()
     if unit:
         size = float(number) * (1024 if binary else 1000) ** _UNITS[unit.lower()]
     else:

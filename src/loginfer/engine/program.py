@@ -85,13 +85,13 @@ def explain(engine: Engine, rules: Sequence[Rule], triple: Sequence[int], *, lim
         How many witnesses to give for each rule.
     """
     graph = engine.graph
-    asked = np.array([triple], dtype=np.int32)
+    triples = np.array([triple], dtype=np.int32)
     reasons: list[Reason] = []
-    for place in engine.derivations(rules, asked).rule.tolist():
-        rule = rules[place]
+    for index in engine.derivations(rules, triples).rule.tolist():
+        rule = rules[index]
         rows = engine.witnesses(rule, limit=limit, conclusion=triple).values
-        reasons.extend(reason_for(graph, rule, place, row) for row in rows)
-    return Explanation(graph.names(asked)[0], bool(graph.contains(asked)[0]), reasons)
+        reasons.extend(reason_for(graph, rule, index, row) for row in rows)
+    return Explanation(graph.names(triples)[0], bool(graph.contains(triples)[0]), reasons)
 
 
 def reason_for(graph: KnowledgeGraph, rule: Rule, place: int, row: npt.NDArray[np.int32]) -> Reason:
@@ -106,8 +106,8 @@ def reason_for(graph: KnowledgeGraph, rule: Rule, place: int, row: npt.NDArray[n
         return (names.get(term) or f"?{term.name}") if isinstance(term, Variable) else term.name
 
     def relation(atom: Atom) -> str:
-        found = relation_of(atom, graph)
-        return str(atom.relation) if found == ABSENT else graph.relations[found]
+        relation_id = relation_of(atom, graph)
+        return str(atom.relation) if relation_id == ABSENT else graph.relations[relation_id]
 
     denied = (negation.atom for negation in rule.negations)
     return Reason(
@@ -154,9 +154,9 @@ def derivation(
     engines: dict[int, Engine] = {}
 
     def depth_of(key: int) -> int:
-        place = int(np.searchsorted(added, key))
-        found = place < len(added) and added[place] == key
-        return int(closure.depth[place]) if found else 0
+        row = int(np.searchsorted(added, key))
+        is_added = row < len(added) and added[row] == key
+        return int(closure.depth[row]) if is_added else 0
 
     steps: dict[int, Explanation] = {}
     pending = [int(keys.pack(np.array([triple], dtype=np.int32))[0])]

@@ -162,7 +162,7 @@ class EngineEntry:
     @property
     def flags(self) -> dict[str, Flag]:
         """The options that the command line offers, by their names."""
-        return {each.name: each.metadata["flag"] for each in fields(self.options) if "flag" in each.metadata}
+        return {option.name: option.metadata["flag"] for option in fields(self.options) if "flag" in option.metadata}
 
     def load(self) -> Any:
         """Return the engine's class."""
@@ -207,8 +207,8 @@ def open_engine(graph: KnowledgeGraph, name: str = "native", **options: Any) -> 
             return graph.session.engine_over(graph)
     if name not in ENGINES:
         raise UnknownNameError("engine", name, ENGINES)
-    made: Engine = ENGINES[name].load()(graph, **options)
-    return made
+    engine: Engine = ENGINES[name].load()(graph, **options)
+    return engine
 
 
 def open_engine_in(stack: ExitStack, graph: KnowledgeGraph, name: str = "native", **options: Any) -> Engine:
@@ -221,7 +221,7 @@ def open_engine_in(stack: ExitStack, graph: KnowledgeGraph, name: str = "native"
     graph, name, **options
         As for `open_engine`.
     """
-    made = open_engine(graph, name, **options)
-    if isinstance(made, AbstractContextManager):
-        stack.enter_context(made)
-    return made
+    engine = open_engine(graph, name, **options)
+    if isinstance(engine, AbstractContextManager):
+        stack.enter_context(engine)
+    return engine

@@ -325,7 +325,7 @@ def test_a_path_that_passes_through_more_than_fits_at_once_is_walked_in_parts(mo
     program = rules_of("x:R:y y:R:z z:R:w -> x:T:w", "x:T:y y:R:z -> x:T:z")
     graph = extend(graph, program)
     whole = materialise(graph, program)
-    monkeypatch.setattr(materialise_paths, "ROOM", 7)
+    monkeypatch.setattr(materialise_paths, "KEYS_AT_A_TIME", 7)
     parts = materialise(graph, program)
     assert len(whole) > 1000
     assert np.array_equal(whole.triples, parts.triples)

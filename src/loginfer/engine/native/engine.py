@@ -30,7 +30,7 @@ PART = 2**22
 _KEPT_BODIES = 64
 _KEPT_VALUES = 8_000_000
 
-# Of a body everything but the head, and the variables that are projected to.
+# Everything of a body but the head, and the variables that are projected to.
 _Body: TypeAlias = tuple[object, ...]
 
 
@@ -110,11 +110,11 @@ class NativeEngine:
             for left, right, turned in join.project_in_parts(self.graph.index, bound, pair, PART):
                 yield self._triples(left, right, head.relation, new, turned)
             return
-        found = self._projection(bound)
-        step = max(PART // max(len(found.right), 1), 1) if found.product else max(len(found.left), 1)
-        for start in range(0, len(found.left), step):
-            left = found.left[start : start + step]
-            part = replace(found, left=left) if found.product else found
+        projection = self._projection(bound)
+        step = max(PART // max(len(projection.right), 1), 1) if projection.product else max(len(projection.left), 1)
+        for start in range(0, len(projection.left), step):
+            left = projection.left[start : start + step]
+            part = replace(projection, left=left) if projection.product else projection
             yield self._triples(*part.pairs(), head.relation, new)
 
     def sample_conclusions(self, rule: Rule, salt: int, count: int) -> tuple[int, npt.NDArray[np.int64]]:
@@ -126,27 +126,27 @@ class NativeEngine:
     ) -> Triples:
         """Return sorted pairs as triples, with `new` those that are not in K; `turned`: sorted by `right`."""
         index = self.graph.index
-        known = index.inverse_pairs(relation) if turned else index.pairs(relation)
+        graph_pairs = index.inverse_pairs(relation) if turned else index.pairs(relation)
         if not new:
-            known = (known[0][:0], known[1][:0])
+            graph_pairs = (graph_pairs[0][:0], graph_pairs[1][:0])
         triples = np.empty((len(left), 3), dtype=np.int32)
         first, second = (right, left) if turned else (left, right)
-        size = assemble(first, second, relation, *known, triples)
+        size = assemble(first, second, relation, *graph_pairs, triples)
         return triples[:size, ::-1] if turned else triples[:size]
 
     def _project(self, bound: Bound, variables: tuple[int, ...]) -> Projection:
         key = (bound.atoms, bound.inequalities, bound.negations, bound.empty, variables)
-        found = self._projections.get(key)
-        if found is not None:
+        projection = self._projections.get(key)
+        if projection is not None:
             self._projections.move_to_end(key)
-            return found
-        found = join.project(self.graph.index, bound, variables, self.max_conclusions)
-        self._projections[key] = found
-        self._kept += len(found.left) + len(found.right)
+            return projection
+        projection = join.project(self.graph.index, bound, variables, self.max_conclusions)
+        self._projections[key] = projection
+        self._kept += len(projection.left) + len(projection.right)
         while self._kept > _KEPT_VALUES or len(self._projections) > _KEPT_BODIES:
             _, dropped = self._projections.popitem(last=False)
             self._kept -= len(dropped.left) + len(dropped.right)
-        return found
+        return projection
 
     def witnesses(self, rule: Rule, *, limit: int | None = None, conclusion: Sequence[int] | None = None) -> Witnesses:
         """Return the first `limit` witnesses, all of them or those of one conclusion triple."""
@@ -155,13 +155,13 @@ class NativeEngine:
             return Witnesses(rule, join.witnesses(self.graph.index, bound, limit))
         rows = np.empty((0, len(bound.variables)), dtype=np.int32)
         values = head_values(bound.head, conclusion)
-        known = range(len(self.graph.entities))
-        if values is not None and int(conclusion[0]) in known and int(conclusion[2]) in known:
-            found = join.witnesses(self.graph.index, substitute(bound, values), limit)
-            rows = np.empty((len(found), len(bound.variables)), dtype=np.int32)
+        entity_ids = range(len(self.graph.entities))
+        if values is not None and int(conclusion[0]) in entity_ids and int(conclusion[2]) in entity_ids:
+            free_values = join.witnesses(self.graph.index, substitute(bound, values), limit)
+            rows = np.empty((len(free_values), len(bound.variables)), dtype=np.int32)
             for variable, value in values.items():
                 rows[:, variable] = value
-            rows[:, [v for v in range(len(bound.variables)) if v not in values]] = found
+            rows[:, [v for v in range(len(bound.variables)) if v not in values]] = free_values
         return Witnesses(rule, rows)
 
     def first_witnesses(self, rule: Rule, triples: Triples) -> npt.NDArray[np.int32]:
@@ -179,8 +179,8 @@ class NativeEngine:
     def derives(self, rules: Sequence[Rule], triples: Triples) -> npt.NDArray[np.bool_]:
         """Return bool[n]: which of these triples are in T_R(K)."""
         derived = np.zeros(len(triples), dtype=bool)
-        for _, places, found in self._derivations(rules, triples, derived):
-            derived[places[found]] = True
+        for _, rows, is_derived in self._derivations(rules, triples, derived):
+            derived[rows[is_derived]] = True
         return derived
 
     def derived(self, rules: Sequence[Rule], graph: KnowledgeGraph) -> KnowledgeGraph:
@@ -190,19 +190,19 @@ class NativeEngine:
     def derivations(self, rules: Sequence[Rule], triples: Triples) -> Derivations:
         """Return every pair of a triple and a rule that derives it in one step."""
         return Derivations.of(
-            (places[found], np.full(np.count_nonzero(found), number, dtype=np.int64))
-            for number, places, found in self._derivations(rules, triples, None)
+            (rows[is_derived], np.full(np.count_nonzero(is_derived), number, dtype=np.int64))
+            for number, rows, is_derived in self._derivations(rules, triples, None)
         )
 
     def _derivations(
         self, rules: Sequence[Rule], triples: Triples, derived: npt.NDArray[np.bool_] | None
     ) -> Iterator[tuple[int, npt.NDArray[np.int64], npt.NDArray[np.bool_]]]:
-        """Yield for each rule its number, places of triples, and which of those it derives.
+        """Yield for each rule its number, rows of `triples`, and which of those it derives.
 
-        Triples that `derived` marks meanwhile are not asked about again.
+        Triples that `derived` marks meanwhile are not checked again.
         """
         triples = np.asarray(triples, dtype=np.int32).reshape(-1, 3)
-        by_relation = _PlacesByRelation(triples, self.graph)
+        by_relation = _RowsByRelation(triples, self.graph)
         relations: dict[str, int] = {}
         pairs: dict[int, npt.NDArray[np.int32]] = {}
         for number, rule in enumerate(rules):
@@ -215,26 +215,26 @@ class NativeEngine:
             if bound.empty:
                 continue
             head = bound.head
-            places = by_relation[head.relation]
+            rows = by_relation[head.relation]
             if head.relation not in pairs:
-                pairs[head.relation] = np.ascontiguousarray(triples[places][:, ::2], dtype=np.int32)
+                pairs[head.relation] = np.ascontiguousarray(triples[rows][:, ::2], dtype=np.int32)
             values = pairs[head.relation]
             if head.subject < 0 or head.object < 0 or head.subject == head.object:
                 matches = fits_head(head, *values.T)
-                places, values = places[matches], values[matches]
-                if not len(places):
+                rows, values = rows[matches], values[matches]
+                if not len(rows):
                     continue
-            asked = np.ones(len(places), dtype=bool) if derived is None else ~derived[places]
-            if asked.any():
-                yield number, places, self._check(bound, values, asked)
+            is_open = np.ones(len(rows), dtype=bool) if derived is None else ~derived[rows]
+            if is_open.any():
+                yield number, rows, self._check(bound, values, is_open)
 
     def _check(
-        self, bound: Bound, values: npt.NDArray[np.int32], asked: npt.NDArray[np.bool_]
+        self, bound: Bound, values: npt.NDArray[np.int32], is_open: npt.NDArray[np.bool_]
     ) -> npt.NDArray[np.bool_]:
         columns = {t: i for i, t in enumerate((bound.head.subject, bound.head.object)) if t >= 0}
         if not columns:
-            return asked & join.exists(self.graph.index, bound)
-        return join.check(self.graph.index, bound, tuple(columns), values[:, list(columns.values())], asked)
+            return is_open & join.exists(self.graph.index, bound)
+        return join.check(self.graph.index, bound, tuple(columns), values[:, list(columns.values())], is_open)
 
     # -- whole patterns and programs ------------------------------------------------------------
 
@@ -283,15 +283,15 @@ class NativeEngine:
         )
 
 
-class _PlacesByRelation:
-    """For each relation the places of its triples, ascending; without those that have an unknown id."""
+class _RowsByRelation:
+    """For each relation the rows of its triples, ascending; rows with an unknown id are left out."""
 
     def __init__(self, triples: Triples, graph: KnowledgeGraph) -> None:
-        # Kernels use ids as places in arrays, unchecked.
+        # Kernels use ids as array indices, unchecked.
         sizes = np.array([len(graph.entities), len(graph.relations), len(graph.entities)])
-        known = np.flatnonzero(((triples >= 0) & (triples < sizes)).all(axis=1))
-        relations = triples[known, 1]
-        self._order = known[np.argsort(relations, kind="stable")]
+        valid_rows = np.flatnonzero(((triples >= 0) & (triples < sizes)).all(axis=1))
+        relations = triples[valid_rows, 1]
+        self._order = valid_rows[np.argsort(relations, kind="stable")]
         self._ends = np.cumsum(np.bincount(relations, minlength=len(graph.relations)))
 
     def __getitem__(self, relation: int) -> npt.NDArray[np.int64]:
@@ -323,8 +323,8 @@ def first_of_parts(
         # Once there are enough, few of the others come before the last of them.
         last = hashes(first[-1:], salt)[0] if len(first) == count else np.uint64(2**64 - 1)
         keys = np.empty(len(part), dtype=np.int64)
-        found = _up_to(part, packing.relations, packing.entities, np.uint64(salt), last, keys)
-        keys = np.concatenate([first, keys[:found]])
+        size = _up_to(part, packing.relations, packing.entities, np.uint64(salt), last, keys)
+        keys = np.concatenate([first, keys[:size]])
         first = keys[hash_order(keys, salt, count)]
     return total, first
 

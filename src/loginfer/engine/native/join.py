@@ -116,10 +116,10 @@ def support(index: RelationIndex, bound: Bound) -> int:
     search = BodySearch(index, body, plan)
     counts = []
     for root in plan.free:
-        found = int(kernels.count(root, False, search.arrays))
-        if found == 0:
+        count = int(kernels.count(root, False, search.arrays))
+        if count == 0:
             return 0
-        counts.append(found)
+        counts.append(count)
     if kernels.TOO_MANY in counts:
         raise LimitError("a rule has more witnesses than 64 bits can count")
     return prod(counts)
@@ -137,7 +137,7 @@ def exists(index: RelationIndex, bound: Bound) -> bool:
 def _inequality_to_drop(shape: BodyShape, scales: Scales, cost: float) -> tuple[int, int] | None:
     """Return the inequality a ≠ b for which B - B[a = b] promises much less work than B ∧ a ≠ b."""
     best = cost / 2
-    found = None
+    best_pair = None
     for pair in shape.inequalities:
         if max(pair) >= shape.variables:
             continue
@@ -152,8 +152,8 @@ def _inequality_to_drop(shape: BodyShape, scales: Scales, cost: float) -> tuple[
         if not any(a == b for a, b in others):
             costs += plan_count(merged, scales).cost
         if costs < best:
-            best, found = costs, pair
-    return found
+            best, best_pair = costs, pair
+    return best_pair
 
 
 def _renamed(term: int | None, terms: dict[int, int]) -> int | None:
@@ -198,7 +198,7 @@ def _reduced_starts(index: RelationIndex, body: Body, variable: int, starts: Int
 def _seeds(index: RelationIndex, body: Body) -> list[tuple[int, tuple[int, int, int, int]]]:
     """Return for each variable of each atom how many values it has there."""
     variables = body.shape.variables
-    found: list[tuple[int, tuple[int, int, int, int]]] = []
+    seeds: list[tuple[int, tuple[int, int, int, int]]] = []
     for subject, relation, object_ in body.shape.atoms:
         for term, other, direction in ((subject, object_, FORWARD), (object_, subject, INVERSE)):
             if term < variables:
@@ -206,8 +206,8 @@ def _seeds(index: RelationIndex, body: Body) -> list[tuple[int, tuple[int, int, 
                 if other >= variables:
                     constant = body.constants[other - variables]
                     size = len(index.neighbours(body.relations[relation], 1 - direction, constant))
-                found.append((size, (term, other, relation, direction)))
-    return found
+                seeds.append((size, (term, other, relation, direction)))
+    return seeds
 
 
 def _seed_values(index: RelationIndex, body: Body, seed: tuple[int, int, int, int]) -> Int32:
@@ -221,16 +221,16 @@ def _seed_values(index: RelationIndex, body: Body, seed: tuple[int, int, int, in
 def _path(body: Body, source: int, target: int) -> list[tuple[int, int]] | None:
     """Return the steps (relation, direction) of a shortest walk between two variables."""
     variables = body.shape.variables
-    found: dict[int, list[tuple[int, int]]] = {source: []}
+    steps_to: dict[int, list[tuple[int, int]]] = {source: []}
     queue = [source]
-    while queue and target not in found:
-        at = queue.pop(0)
+    while queue and target not in steps_to:
+        variable = queue.pop(0)
         for subject, relation, object_ in body.shape.atoms:
             for a, b, direction in ((subject, object_, FORWARD), (object_, subject, INVERSE)):
-                if a == at and b < variables and b not in found:
-                    found[b] = [*found[at], (body.relations[relation], direction)]
+                if a == variable and b < variables and b not in steps_to:
+                    steps_to[b] = [*steps_to[variable], (body.relations[relation], direction)]
                     queue.append(b)
-    return found.get(target)
+    return steps_to.get(target)
 
 
 def _step(index: RelationIndex, values: Int32, relation: int, direction: int) -> Int32:
@@ -240,9 +240,9 @@ def _step(index: RelationIndex, values: Int32, relation: int, direction: int) ->
     length = pointers[values + 1] - begin
     ends = np.cumsum(length)
     total = int(ends[-1]) if len(ends) else 0
-    places = np.arange(total) + np.repeat(begin - (ends - length), length)
+    positions = np.arange(total) + np.repeat(begin - (ends - length), length)
     reached = np.zeros(index.entities, dtype=bool)
-    reached[index.columns[places]] = True
+    reached[index.columns[positions]] = True
     return np.flatnonzero(reached).astype(np.int32)
 
 
@@ -250,7 +250,7 @@ def _step(index: RelationIndex, values: Int32, relation: int, direction: int) ->
 COSTLY_PROJECTION = 1e6
 
 
-def project(index: RelationIndex, bound: Bound, wanted: tuple[int, ...], limit: int) -> Projection:
+def project(index: RelationIndex, bound: Bound, variables: tuple[int, ...], limit: int) -> Projection:
     """Return the distinct values of one variable, or of a pair of different ones.
 
     A pair whose variables nothing connects is returned as a product.
@@ -260,18 +260,18 @@ def project(index: RelationIndex, bound: Bound, wanted: tuple[int, ...], limit: 
     LimitError
         When there are more than `limit` pairs to list.
     """
-    if len(wanted) == 2:
-        apart = separate(bound, (wanted[0], wanted[1]))
+    if len(variables) == 2:
+        apart = separate(bound, (variables[0], variables[1]))
         if apart is not None:
-            sides = [project(index, apart, (variable,), limit).left for variable in wanted]
+            sides = [project(index, apart, (variable,), limit).left for variable in variables]
             return Projection(sides[0], sides[1], True, len(apart.inequalities) < len(bound.inequalities))
-    search = _prepare(index, bound, wanted)
+    search = _prepare(index, bound, variables)
     if search is None:
         return Projection(_NOTHING, _NOTHING)
     left, right = _run_projection(index, search, limit)
-    if len(wanted) == 1:
+    if len(variables) == 1:
         return Projection(left, left)
-    if search.plan.nodes[0, VARIABLE] != wanted[0]:
+    if search.plan.nodes[0, VARIABLE] != variables[0]:
         turned = np.empty_like(left), np.empty_like(left)
         kernels.transpose(left, right, index.entities, *turned)
         left, right = turned
@@ -279,7 +279,7 @@ def project(index: RelationIndex, bound: Bound, wanted: tuple[int, ...], limit: 
 
 
 def project_in_parts(
-    index: RelationIndex, bound: Bound, wanted: tuple[int, int], room: int
+    index: RelationIndex, bound: Bound, variables: tuple[int, int], max_pairs: int
 ) -> Iterator[tuple[Int32, Int32, bool]]:
     """Yield the distinct values of a pair of variables that something connects, in disjoint parts.
 
@@ -288,42 +288,42 @@ def project_in_parts(
 
     Parameters
     ----------
-    index, bound, wanted
+    index, bound, variables
         As for `project`.
-    room
+    max_pairs
         How many pairs a part has, at most; more where the graph has more than a third as many entities.
     """
-    search = _prepare(index, bound, wanted)
+    search = _prepare(index, bound, variables)
     if search is None:
         return
-    turned = bool(search.plan.nodes[0, VARIABLE] != wanted[0])
+    turned = bool(search.plan.nodes[0, VARIABLE] != variables[0])
     marks = _marks(index, search.plan)
-    room = max(room, 3 * index.entities, 1 << 14)
+    max_pairs = max(max_pairs, 3 * index.entities, 1 << 14)
     begin, done = 0, False
     while not done:
-        left, right = (side[:room] for side in _room.take(room))
+        left, right = (side[:max_pairs] for side in _pair_buffers.take(max_pairs))
         end, done = kernels.project(search.plan.trunk, begin, left, right, marks, search.arrays)
         first, second = left[begin:end].copy(), right[begin:end].copy()
-        _room.leave()
+        _pair_buffers.leave()
         yield (second, first, True) if turned else (first, second, False)
         begin = 1  # only a size above zero resumes the search
 
 
-def _prepare(index: RelationIndex, bound: Bound, wanted: tuple[int, ...]) -> BodySearch | None:
-    """JoinPlan a projection; None if the body has no witness, as can be seen at once."""
+def _prepare(index: RelationIndex, bound: Bound, variables: tuple[int, ...]) -> BodySearch | None:
+    """Plan a projection; None if the body has no witness, as can be seen at once."""
     body = Body.of(index, bound)
     if body is None:
         return None
-    plan = _projection_plan(index, bound, body, wanted)
+    plan = _projection_plan(index, bound, body, variables)
     search = BodySearch(index, body, plan, _starts(index, body, plan))
     return search if search.free_parts_exist() else None
 
 
 # Pairs that a projection can write before it needs fresh memory, which is slow to come by.
-KEPT_ROOM = 2**22
+KEPT_PAIRS = 2**22
 
 
-class _Room(threading.local):
+class _PairBuffers(threading.local):
     """Two arrays to write pairs to, which each thread keeps for its next projection."""
 
     left = right = _NOTHING
@@ -337,12 +337,12 @@ class _Room(threading.local):
         return self.left, self.right
 
     def leave(self) -> None:
-        """Say that the room is not needed for now; only a modest one is kept."""
-        if len(self.left) > KEPT_ROOM:
-            self.left, self.right = np.empty((2, KEPT_ROOM), dtype=np.int32)
+        """Say that the arrays are not needed for now; large ones are given back."""
+        if len(self.left) > KEPT_PAIRS:
+            self.left, self.right = np.empty((2, KEPT_PAIRS), dtype=np.int32)
 
 
-_room = _Room()
+_pair_buffers = _PairBuffers()
 
 
 def _marks(index: RelationIndex, plan: JoinPlan) -> kernels.Marks:
@@ -361,22 +361,22 @@ def _run_projection(index: RelationIndex, search: BodySearch, limit: int) -> tup
     size, done = 0, False
     try:
         while not done:
-            left, right = _room.take(max(2 * size, 2 * len(marks.found), 1 << 16))
+            left, right = _pair_buffers.take(max(2 * size, 2 * len(marks.values), 1 << 16))
             size, done = kernels.project(search.plan.trunk, size, left, right, marks, search.arrays)
             if size > limit:
                 raise too_many(size, limit)
         return left[:size].copy(), right[:size].copy()
     finally:
-        _room.leave()
+        _pair_buffers.leave()
 
 
-def _projection_plan(index: RelationIndex, bound: Bound, body: Body, wanted: tuple[int, ...]) -> JoinPlan:
-    """JoinPlan a projection from the end where the trunk meets less.
+def _projection_plan(index: RelationIndex, bound: Bound, body: Body, variables: tuple[int, ...]) -> JoinPlan:
+    """Plan a projection from the end where the trunk meets less.
 
     Averages say little about skewed relations, so where much is at stake the beginnings of both trunks are
     counted exactly.
     """
-    plans = plan_projection(body.shape, body.scales, wanted)
+    plans = plan_projection(body.shape, body.scales, variables)
     cheapest = min(plans, key=lambda plan: plan.cost)
     if cheapest.trunk <= 2 or max(plan.cost for plan in plans) < COSTLY_PROJECTION:
         return cheapest
@@ -424,9 +424,9 @@ _FEW_WITNESSES = 200_000
 def check(
     index: RelationIndex,
     bound: Bound,
-    given: tuple[int, ...],
+    variables: tuple[int, ...],
     values: Int32,
-    asked: npt.NDArray[np.bool_] | None = None,
+    is_open: npt.NDArray[np.bool_] | None = None,
 ) -> npt.NDArray[np.bool_]:
     """Return bool[n]: which values of some variables extend to a witness.
 
@@ -434,22 +434,22 @@ def check(
     ----------
     index, bound
         The body.
-    given
+    variables
         Distinct variables, at least one.
     values
-        int32[n, len(given)].
-    asked
-        bool[n]; rows that are not asked about come out false.
+        int32[n, len(variables)].
+    is_open
+        bool[n], which rows to check; the others come out false.
     """
     body = Body.of(index, bound)
     if body is None:
         return np.zeros(len(values), dtype=bool)
-    search = BodySearch(index, body, plan_check(body.shape, body.scales, given))
+    search = BodySearch(index, body, plan_check(body.shape, body.scales, variables))
     if not search.free_parts_exist():
         return np.zeros(len(values), dtype=bool)
-    found = np.ones(len(values), dtype=bool) if asked is None else asked.copy()
-    kernels.check(np.ascontiguousarray(values, dtype=np.int32), found, search.arrays)
-    return found
+    extends = np.ones(len(values), dtype=bool) if is_open is None else is_open.copy()
+    kernels.check(np.ascontiguousarray(values, dtype=np.int32), extends, search.arrays)
+    return extends
 
 
 def witnesses(index: RelationIndex, bound: Bound, limit: int | None = None) -> Int32:
@@ -464,16 +464,16 @@ def witnesses(index: RelationIndex, bound: Bound, limit: int | None = None) -> I
         total = support(index, bound)
     except LimitError:
         total = 2**63 - 1
-    wanted = total if limit is None else min(limit, total)
-    if wanted > MAX_WITNESSES:
+    count = total if limit is None else min(limit, total)
+    if count > MAX_WITNESSES:
         raise LimitError(
             f"a rule has {total:,} witnesses; at most {MAX_WITNESSES:,} can be listed", hint="give a limit"
         )
-    ordered = total > max(wanted, _FEW_WITNESSES)
+    ordered = total > max(count, _FEW_WITNESSES)
     search = BodySearch(index, body, plan_listing(body.shape, body.scales, ordered))
-    rows = np.empty((wanted if ordered else total, variables), dtype=np.int32)
+    rows = np.empty((count if ordered else total, variables), dtype=np.int32)
     rows = rows[: kernels.listing(rows, search.arrays)]
-    return rows if ordered else rows[np.lexsort(rows.T[::-1])][:wanted]
+    return rows if ordered else rows[np.lexsort(rows.T[::-1])][:count]
 
 
 def first_witnesses(index: RelationIndex, bound: Bound, values: Int32) -> Int32:
@@ -489,12 +489,12 @@ def first_witnesses(index: RelationIndex, bound: Bound, values: Int32) -> Int32:
     body = Body.of(index, bound)
     if body is None:
         return np.full((len(values), len(bound.variables)), -1, dtype=np.int32)
-    known = body
+    known_body = body
 
-    def smallest(part: BodyPart, asked: Int32) -> Int32:
-        plan = plan_first(known.shape, known.scales, part.context, part.variables)
-        rows = np.empty((len(asked), len(part.variables)), dtype=np.int32)
-        kernels.first(asked, rows, BodySearch(index, known, plan).arrays)
+    def smallest(part: BodyPart, contexts: Int32) -> Int32:
+        plan = plan_first(known_body.shape, known_body.scales, part.context, part.variables)
+        rows = np.empty((len(contexts), len(part.variables)), dtype=np.int32)
+        kernels.first(contexts, rows, BodySearch(index, known_body, plan).arrays)
         return rows
 
     return combine(bound, values, smallest)

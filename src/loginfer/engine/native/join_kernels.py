@@ -117,15 +117,15 @@ def _is_absent(node: Int, candidate: Int, join: JoinArrays) -> bool:
     nodes, constraints, pointers, values, terms = join.nodes, join.constraints, join.pointers, join.values, join.terms
     for k in range(nodes[node, LOOPS_END], nodes[node, ABSENT_END]):
         row = constraints[k, 0]
-        of = np.int64(constraints[k, 1])
-        if of == NOTHING:
+        term = np.int64(constraints[k, 1])
+        if term == NOTHING:
             if pointers[row, candidate] < pointers[row, candidate + 1]:
                 return False
             continue
-        owner = np.int64(candidate) if of == nodes[node, VARIABLE] else np.int64(terms[of])
+        owner = np.int64(candidate) if term == nodes[node, VARIABLE] else np.int64(terms[term])
         last = np.int64(pointers[row, owner + 1])
-        found = gallop(values, np.int64(pointers[row, owner]), last, candidate)
-        if found < last and values[found] == candidate:
+        position = gallop(values, np.int64(pointers[row, owner]), last, candidate)
+        if position < last and values[position] == candidate:
             return False
     return True
 
@@ -134,20 +134,20 @@ def _is_absent(node: Int, candidate: Int, join: JoinArrays) -> bool:
 def _advance(node: Int, join: JoinArrays) -> Int:
     """Return a node's next candidate, or -1 when there are no more."""
     nodes, constraints, differs, pointers, values, starts, terms, _, state = join
-    place = state[node, 0]
+    position = state[node, 0]
     end = state[node, 1]
     lists = nodes[node, LOOPS] - nodes[node, LISTS]
-    while place < end:
-        candidate = starts[place] if lists == 0 else values[place]
-        place += 1
+    while position < end:
+        candidate = starts[position] if lists == 0 else values[position]
+        position += 1
         passes = True
         for j in range(1, lists):
-            found = gallop(values, state[node, 2 * j], state[node, 2 * j + 1], candidate)
-            state[node, 2 * j] = found
-            if found == state[node, 2 * j + 1]:
+            match = gallop(values, state[node, 2 * j], state[node, 2 * j + 1], candidate)
+            state[node, 2 * j] = match
+            if match == state[node, 2 * j + 1]:
                 state[node, 0] = end
                 return -1
-            if values[found] != candidate:
+            if values[match] != candidate:
                 passes = False
                 break
         if not passes:
@@ -158,11 +158,11 @@ def _advance(node: Int, join: JoinArrays) -> Int:
         for k in range(nodes[node, LOOPS], nodes[node, LOOPS_END]):
             row = constraints[k, 0]
             last = np.int64(pointers[row, candidate + 1])
-            found = gallop(values, np.int64(pointers[row, candidate]), last, candidate)
-            if found == last or values[found] != candidate:
+            match = gallop(values, np.int64(pointers[row, candidate]), last, candidate)
+            if match == last or values[match] != candidate:
                 passes = False
         if passes and _is_absent(node, candidate, join):
-            state[node, 0] = place
+            state[node, 0] = position
             return candidate
     state[node, 0] = end
     return -1
@@ -182,8 +182,8 @@ def _list_count(node: Int, join: JoinArrays) -> Int:
             if terms[differs[m]] == other:
                 repeated = True
         if not repeated:
-            place = gallop(values, begin, end, other)
-            if place < end and values[place] == other:
+            position = gallop(values, begin, end, other)
+            if position < end and values[position] == other:
                 total -= 1
     return total
 
@@ -266,8 +266,8 @@ def _all_exist(first: Int, join: JoinArrays) -> bool:
     nodes = join.nodes
     exists = np.bool_(True)  # a literal would be compiled for on its own
     while first >= 0:
-        found = _evaluate(first, exists, join)
-        if found == 0:
+        witnesses = _evaluate(first, exists, join)
+        if witnesses == 0:
             return False
         first = nodes[first, SIBLING]
     return True
@@ -280,22 +280,22 @@ def count(first: Int, exists: Any, join: JoinArrays) -> Int:
 
 
 @kernel
-def check(given: Int32, found: Bools, join: JoinArrays) -> None:
-    """Of the rows of `given` (int32[n, trunk]) that are marked in `found`, unmark those without witness."""
+def check(rows: Int32, extends: Bools, join: JoinArrays) -> None:
+    """Of the `rows` (int32[n, trunk]) that `extends` marks, unmark those that extend to no witness."""
     nodes, constraints, differs, pointers, values, _, terms, _, _ = join
-    for i in range(len(given)):
-        if not found[i]:
+    for i in range(len(rows)):
+        if not extends[i]:
             continue
         holds = True
-        for level in range(given.shape[1]):
-            value = given[i, level]
+        for level in range(rows.shape[1]):
+            value = rows[i, level]
             terms[nodes[level, VARIABLE]] = value
             for k in range(nodes[level, LISTS], nodes[level, LOOPS_END]):
                 row = constraints[k, 0]
-                of = terms[constraints[k, 1]]
-                end = np.int64(pointers[row, of + 1])
-                place = gallop(values, np.int64(pointers[row, of]), end, np.int64(value))
-                if place == end or values[place] != value:
+                term = terms[constraints[k, 1]]
+                end = np.int64(pointers[row, term + 1])
+                position = gallop(values, np.int64(pointers[row, term]), end, np.int64(value))
+                if position == end or values[position] != value:
                     holds = False
                     break
             for k in range(nodes[level, DIFFERS], nodes[level, DIFFERS_END]):
@@ -306,11 +306,11 @@ def check(given: Int32, found: Bools, join: JoinArrays) -> None:
             if not holds:
                 break
         level = 0
-        while holds and level < given.shape[1]:
+        while holds and level < rows.shape[1]:
             if nodes[level, CHILD] >= 0:
                 holds = _all_exist(nodes[level, CHILD], join)
             level += 1
-        found[i] = holds
+        extends[i] = holds
 
 
 @kernel
@@ -326,26 +326,26 @@ def _flush(first: Int, marks: Uint64, blocks: Uint64, left: Int32, right: Int32,
         while marked != 0:
             block = 8 * i + (np.int64(trailing_zeros(marked)) >> 3)
             marked &= marked - one
-            for place in range(32 * block, 32 * block + 32):
-                word = marks[place]
+            for word_index in range(32 * block, 32 * block + 32):
+                word = marks[word_index]
                 if word == 0:
                     continue
-                marks[place] = 0
+                marks[word_index] = 0
                 while word != 0:
                     left[size] = first
-                    right[size] = 8 * place + (np.int64(trailing_zeros(word)) >> 3)
+                    right[size] = 8 * word_index + (np.int64(trailing_zeros(word)) >> 3)
                     size += 1
                     word &= word - one
     return size
 
 
 class Marks(NamedTuple):
-    """What a projection has met.
+    """Which values a projection has met.
 
     Parameters
     ----------
-    found
-        uint8, 0: a byte for each value found beside the current first one. (Plain stores are faster than
+    values
+        uint8, 0: a byte for each value met beside the current first one. (Plain stores are faster than
         setting bits.)
     blocks
         uint8, 0: a byte for each 256 of these.
@@ -355,14 +355,14 @@ class Marks(NamedTuple):
         int64[stamps, E], 0: the serial number under which a value was tried last.
     """
 
-    found: Bytes
+    values: Bytes
     blocks: Bytes
     serial: Int64
     stamps: Int64
 
 
 @kernel
-def project(trunk: Int, size: Int, left: Int32, right: Int32, met: Marks, join: JoinArrays) -> tuple[int, bool]:
+def project(trunk: Int, size: Int, left: Int32, right: Int32, marked: Marks, join: JoinArrays) -> tuple[int, bool]:
     """Write the distinct values of the first and last trunk variable, sorted, beside each other.
 
     A trunk of one node gives its values in `left`. Returns how many there are, and whether these are all:
@@ -377,10 +377,10 @@ def project(trunk: Int, size: Int, left: Int32, right: Int32, met: Marks, join: 
         How much of `left` and `right` is taken; 0 begins the search.
     left, right
         Where to write.
-    met, join
-        What was met, and what to search.
+    marked, join
+        What was marked so far, and what to search.
     """
-    marks, blocks, serial, stamps = met
+    marks, blocks, serial, stamps = marked
     nodes, constraints, _, pointers, values, _, terms, _, state = join
     last = trunk - 1
     # Nothing to check but the list itself.
@@ -393,21 +393,21 @@ def project(trunk: Int, size: Int, left: Int32, right: Int32, met: Marks, join: 
         )
     # Then the innermost loop only sets marks: the boolean product of a chain.
     bare = last > 0 and plain[last] and nodes[last, CHILD] < 0
-    room = len(left) - (len(marks) if last > 0 else 1)
+    capacity = len(left) - (len(marks) if last > 0 else 1)
     wide_marks = marks.view(np.uint64)
     wide_blocks = blocks.view(np.uint64)
     level: Int = np.int64(0)
     if size == 0:
         _open(level, join)
     while True:
-        if level == 0 and size > room:
+        if level == 0 and size > capacity:
             return size, False
         candidate = np.int64(-1)
         if plain[level]:
-            place = state[level, 0]
-            if place < state[level, 1]:
-                candidate = np.int64(values[place])
-                state[level, 0] = place + 1
+            position = state[level, 0]
+            if position < state[level, 1]:
+                candidate = np.int64(values[position])
+                state[level, 0] = position + 1
         else:
             candidate = np.int64(_advance(level, join))
         if candidate < 0:
@@ -421,10 +421,10 @@ def project(trunk: Int, size: Int, left: Int32, right: Int32, met: Marks, join: 
             continue
         row = nodes[level, STAMP]
         if row >= 0:
-            under = serial[nodes[level, STAMP_LEVEL]]
-            if stamps[row, candidate] == under:
+            current_serial = serial[nodes[level, STAMP_LEVEL]]
+            if stamps[row, candidate] == current_serial:
                 continue
-            stamps[row, candidate] = under
+            stamps[row, candidate] = current_serial
         terms[nodes[level, VARIABLE]] = candidate
         serial[level] += 1
         if nodes[level, CHILD] >= 0 and not _all_exist(nodes[level, CHILD], join):
@@ -440,9 +440,9 @@ def project(trunk: Int, size: Int, left: Int32, right: Int32, met: Marks, join: 
         first = nodes[level + 1, LISTS]
         if bare and level + 1 == last:
             row = constraints[first, 0]
-            of = terms[constraints[first, 1]]
-            for place in range(pointers[row, of], pointers[row, of + 1]):
-                value = values[place]
+            term = terms[constraints[first, 1]]
+            for position in range(pointers[row, term], pointers[row, term + 1]):
+                value = values[position]
                 marks[value] = 1
                 blocks[value >> 8] = 1
             if level == 0:
@@ -451,9 +451,9 @@ def project(trunk: Int, size: Int, left: Int32, right: Int32, met: Marks, join: 
         level += 1
         if plain[level]:
             row = constraints[first, 0]
-            of = terms[constraints[first, 1]]
-            state[level, 0] = pointers[row, of]
-            state[level, 1] = pointers[row, of + 1]
+            term = terms[constraints[first, 1]]
+            state[level, 0] = pointers[row, term]
+            state[level, 1] = pointers[row, term + 1]
         else:
             _open(level, join)
 
@@ -486,22 +486,22 @@ def listing(out: Int32, join: JoinArrays) -> Int:
 
 
 @kernel
-def first(given: Int32, out: Int32, join: JoinArrays) -> None:
-    """Write the smallest witness of each row of `given` to `out`; there must be one.
+def first(contexts: Int32, out: Int32, join: JoinArrays) -> None:
+    """Write the smallest witness of each row of `contexts` to `out`; there must be one.
 
-    The trunk begins with the variables of `given`, int32[n, g]; the others are those of `out`,
+    The trunk begins with the variables of `contexts`, int32[n, g]; the others are those of `out`,
     int32[n, trunk - g]. As every level looks ahead, the first value that passes has a witness below it.
     """
     nodes, terms = join.nodes, join.terms
-    known = given.shape[1]
-    for i in range(len(given)):
-        for level in range(known):
-            terms[nodes[level, VARIABLE]] = given[i, level]
-        for level in range(known, known + out.shape[1]):
+    width = contexts.shape[1]
+    for i in range(len(contexts)):
+        for level in range(width):
+            terms[nodes[level, VARIABLE]] = contexts[i, level]
+        for level in range(width, width + out.shape[1]):
             _open(level, join)
             while True:
                 candidate = _advance(level, join)
-                out[i, level - known] = candidate
+                out[i, level - width] = candidate
                 if candidate < 0:
                     break
                 terms[nodes[level, VARIABLE]] = candidate
@@ -513,29 +513,29 @@ def first(given: Int32, out: Int32, join: JoinArrays) -> None:
 @kernel
 def transpose(left: Int32, right: Int32, entities: Int, new_left: Int32, new_right: Int32) -> None:
     """Exchange the sides of sorted pairs and sort them again."""
-    places = np.zeros(entities + 1, dtype=np.int64)
+    ends = np.zeros(entities + 1, dtype=np.int64)
     for value in right:
-        places[value + 1] += 1
+        ends[value + 1] += 1
     for e in range(entities):
-        places[e + 1] += places[e]
+        ends[e + 1] += ends[e]
     for i in range(len(left)):
-        place = places[right[i]]
-        places[right[i]] += 1
-        new_left[place] = right[i]
-        new_right[place] = left[i]
+        position = ends[right[i]]
+        ends[right[i]] += 1
+        new_left[position] = right[i]
+        new_right[position] = left[i]
 
 
 @kernel
 def assemble(left: Int32, right: Int32, relation: Int, subjects: Int32, objects: Int32, out: Int32) -> Int:
     """Write sorted pairs as triples, leaving out the (sorted) pairs that are known; return how many."""
     size = 0
-    known = 0
+    k = 0
     for i in range(len(left)):
         s = left[i]
         o = right[i]
-        while known < len(subjects) and (subjects[known] < s or (subjects[known] == s and objects[known] < o)):
-            known += 1
-        if known < len(subjects) and subjects[known] == s and objects[known] == o:
+        while k < len(subjects) and (subjects[k] < s or (subjects[k] == s and objects[k] < o)):
+            k += 1
+        if k < len(subjects) and subjects[k] == s and objects[k] == o:
             continue
         out[size, 0] = s
         out[size, 1] = relation

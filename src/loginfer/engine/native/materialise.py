@@ -66,21 +66,21 @@ class Conclusions:
         if len(keys):
             self._keys.setdefault(relation, []).append(keys)
 
-    def add_entities(self, head: BoundAtom, found: Ids) -> None:
+    def add_entities(self, head: BoundAtom, values: Ids) -> None:
         """Add the head for each value of its variable; if it has none, once for any value."""
-        if not len(found):
+        if not len(values):
             return
         if max(head.subject, head.object) < 0:
-            found = found[:1]
-        subject = found if head.subject >= 0 else np.full(len(found), ~head.subject, dtype=np.int32)
+            values = values[:1]
+        subject = values if head.subject >= 0 else np.full(len(values), ~head.subject, dtype=np.int32)
         if head.relation in self.store.pairs:
-            keys = pack(subject, found if head.object >= 0 else ~head.object)
+            keys = pack(subject, values if head.object >= 0 else ~head.object)
             self.add_keys(head.relation, keys)
         else:
             self._members.setdefault((head.relation, ~head.object), []).append(subject)
 
     @property
-    def room(self) -> int | None:
+    def remaining(self) -> int | None:
         """How many more triples may be added."""
         return None if self.limit is None else self.limit - self.total
 
@@ -203,10 +203,10 @@ def _path(rule: Bound, store: GrowingGraph) -> PathBody | None:
             return None
     nodes: list[list[GrowingSet]] = [[] for _ in order]
     for atom in others:
-        found = store.unary(atom)
-        if found is None:
+        members = store.unary(atom)
+        if members is None:
             return None
-        nodes[order.index(max(atom.subject, atom.object))].append(found)
+        nodes[order.index(max(atom.subject, atom.object))].append(members)
     return PathBody(
         rule,
         tuple(PathEdge(store.pairs[atom.relation], inverse) for atom, inverse in steps),
@@ -235,18 +235,18 @@ def _walk(
         degree[atom.object] += 1
     if edges and (max(degree) > 2 or any(degree[v] != 1 for v in head)):
         return None
-    here = head[0] if head else degree.index(min(degree))
-    order, steps, left = [here], [], list(edges)
-    while left:
-        places = [i for i, atom in enumerate(left) if here in (atom.subject, atom.object)]
-        if not places:
+    variable = head[0] if head else degree.index(min(degree))
+    order, steps, unused = [variable], [], list(edges)
+    while unused:
+        next_edges = [i for i, atom in enumerate(unused) if variable in (atom.subject, atom.object)]
+        if not next_edges:
             return None
-        atom = left.pop(places[0])
-        inverse = atom.object == here
-        here = atom.subject if inverse else atom.object
-        if here in order:
+        atom = unused.pop(next_edges[0])
+        inverse = atom.object == variable
+        variable = atom.subject if inverse else atom.object
+        if variable in order:
             return None
-        order.append(here)
+        order.append(variable)
         steps.append((atom, inverse))
     return (order, steps) if len(head) < 2 or order[-1] == head[1] else None
 
@@ -334,13 +334,13 @@ def _columns(keys: Keys) -> tuple[Ids, Ids]:
 
 # So many keys of a frontier are made at a time: what a path passes through may be far more than what it
 # concludes, and a limit on the number of triples must be noticed in time.
-ROOM = 1 << 21
+KEYS_AT_A_TIME = 1 << 21
 
 # For each node of a path the entities it may be; None for all.
 Masks: TypeAlias = list[Flags | None]
 
 
-def path_pairs(path: PathBody, part: int, store: GrowingGraph, known: GrowingPairs) -> Iterator[Keys]:
+def path_pairs(path: PathBody, part: int, store: GrowingGraph, known_pairs: GrowingPairs) -> Iterator[Keys]:
     """Yield pairs (first end, last end) that follow, each at most once.
 
     The delta is somewhere on the path. Going back from it gives, for each earlier node, the entities from which
@@ -354,21 +354,21 @@ def path_pairs(path: PathBody, part: int, store: GrowingGraph, known: GrowingPai
         Which of `path.sources` is read from its delta.
     store
         The triples.
-    known
-        GrowingPairs that need not be yielded.
+    known_pairs
+        Pairs that need not be yielded.
     """
     masks = _masks(path, store)
-    at, members, keys = _delta(path, part, masks)
+    node, members, keys = _delta(path, part, masks)
     if part == 0 and path.edges:
         frontier, step = keys, 1
     else:
-        starts = np.sort(_go_back(path, store, masks, members, at))
+        starts = np.sort(_go_back(path, store, masks, members, node))
         frontier, step = pack(starts, starts), 0
-    for found in _go_forward(path, part, store, masks, known, frontier, step):
-        yield found[found >> 32 != found & LOW] if path.ends_differ else found
+    for pairs in _go_forward(path, part, store, masks, known_pairs, frontier, step):
+        yield pairs[pairs >> 32 != pairs & LOW] if path.ends_differ else pairs
 
 
-def path_members(path: PathBody, part: int, store: GrowingGraph, known: Flags | None) -> Ids:
+def path_members(path: PathBody, part: int, store: GrowingGraph, known_ends: Flags | None) -> Ids:
     """Return the first ends that follow.
 
     Parameters
@@ -379,22 +379,22 @@ def path_members(path: PathBody, part: int, store: GrowingGraph, known: Flags | 
         Which of `path.sources` is read from its delta.
     store
         The triples.
-    known
-        bool[entities], ends that need not be returned.
+    known_ends
+        bool[entities], first ends that need not be returned.
     """
     masks = _masks(path, store)
-    if known is not None and len(path.edges) > 1:
-        masks[0] = _both(masks[0], ~known)
-    at = part if part < len(path.edges) else _node(path, part)
-    for node in range(len(path.edges) - 1, at, -1):
+    if known_ends is not None and len(path.edges) > 1:
+        masks[0] = _both(masks[0], ~known_ends)
+    delta_node = part if part < len(path.edges) else _node(path, part)
+    for node in range(len(path.edges) - 1, delta_node, -1):
         masks[node] = _both(masks[node], _able(path, store, masks[node + 1], node))
-    at, members, _ = _delta(path, part, masks)
-    if part >= len(path.edges) and at < len(path.edges):
-        ahead = masks[at + 1]
-        towards = path.edges[at].pairs.adjacency(path.edges[at].inverse)
+    delta_node, members, _ = _delta(path, part, masks)
+    if part >= len(path.edges) and delta_node < len(path.edges):
+        ahead = masks[delta_node + 1]
+        towards = path.edges[delta_node].pairs.adjacency(path.edges[delta_node].inverse)
         allowed = store.everything if ahead is None else ahead
         members = semijoin(members, towards.pointers, towards.values, allowed)
-    return _go_back(path, store, masks, members, at)
+    return _go_back(path, store, masks, members, delta_node)
 
 
 def _masks(path: PathBody, store: GrowingGraph) -> Masks:
@@ -464,19 +464,19 @@ def _go_back(path: PathBody, store: GrowingGraph, masks: Masks, members: Ids, at
     for node in range(at - 1, -1, -1):
         if not len(members):
             break
-        way = np.zeros(store.entities, dtype=np.bool_)
-        way[members] = True
-        masks[node + 1] = way
+        on_the_way = np.zeros(store.entities, dtype=np.bool_)
+        on_the_way[members] = True
+        masks[node + 1] = on_the_way
         edge = path.edges[node]
-        found, _ = store.expand(
+        reached, _ = store.expand(
             members.astype(np.int64), 0, store.entities, edge.pairs.adjacency(not edge.inverse), masks[node]
         )
-        members = found.astype(np.int32)
+        members = reached.astype(np.int32)
     return members
 
 
 def _go_forward(
-    path: PathBody, part: int, store: GrowingGraph, masks: Masks, known: GrowingPairs, frontier: Keys, step: int
+    path: PathBody, part: int, store: GrowingGraph, masks: Masks, known_pairs: GrowingPairs, frontier: Keys, step: int
 ) -> Iterator[Keys]:
     """Yield the pairs (first end, last end) that a frontier leads to from one step on."""
     if step == len(path.edges):
@@ -488,9 +488,11 @@ def _go_forward(
     last = step == len(path.edges) - 1
     first = 0
     while first < len(frontier):
-        found, first = store.expand(frontier, first, ROOM, towards, masks[step + 1], known if last else None)
-        if len(found):
-            yield from _go_forward(path, part, store, masks, known, found, step + 1)
+        reached, first = store.expand(
+            frontier, first, KEYS_AT_A_TIME, towards, masks[step + 1], known_pairs if last else None
+        )
+        if len(reached):
+            yield from _go_forward(path, part, store, masks, known_pairs, reached, step + 1)
 
 
 def materialise(
@@ -528,17 +530,17 @@ def materialise(
     InputError
         When the rules are not stratified.
     """
-    found: list[Materialisation] = []
+    strata: list[Materialisation] = []
     for stratum in stratified(rules):
-        found.append(_materialise(graph, stratum, found, max_rounds, max_triples, max_conclusions, progress))
-        if len(found[-1]):
-            graph = graph.with_triples(np.vstack([graph.triples, found[-1].triples]))
-    if len(found) == 1:
-        return found[0]
-    triples = np.vstack([np.empty((0, 3), dtype=np.int32), *(part.triples for part in found)])
-    depth = np.concatenate([np.empty(0, dtype=np.int32), *(part.depth for part in found)])
+        strata.append(_materialise(graph, stratum, strata, max_rounds, max_triples, max_conclusions, progress))
+        if len(strata[-1]):
+            graph = graph.with_triples(np.vstack([graph.triples, strata[-1].triples]))
+    if len(strata) == 1:
+        return strata[0]
+    triples = np.vstack([np.empty((0, 3), dtype=np.int32), *(part.triples for part in strata)])
+    depth = np.concatenate([np.empty(0, dtype=np.int32), *(part.depth for part in strata)])
     order = np.lexsort(triples.T[::-1])
-    return Materialisation(triples[order], depth[order], found[-1].rounds if found else 0)
+    return Materialisation(triples[order], depth[order], strata[-1].rounds if strata else 0)
 
 
 def _materialise(
@@ -614,8 +616,8 @@ def _apply_path(path: PathBody, part: int, store: GrowingGraph, conclusions: Con
     head = path.rule.head
     if not _has_two_variables(head):
         members = store.sets.get((head.relation, ~head.object))
-        known = members.mask if members is not None and head.subject >= 0 else None
-        conclusions.add_entities(head, path_members(path, part, store, known))
+        known_ends = members.mask if members is not None and head.subject >= 0 else None
+        conclusions.add_entities(head, path_members(path, part, store, known_ends))
         return
     new = 0
     for keys in path_pairs(path, part, store, store.pairs[head.relation]):
@@ -628,14 +630,18 @@ def _apply_path(path: PathBody, part: int, store: GrowingGraph, conclusions: Con
 def _apply_join(join: JoinBody, part: int, layout: JoinRound, conclusions: Conclusions, max_conclusions: int) -> None:
     head = join.rule.head
     if _has_two_variables(head):
-        known = len(conclusions.store.pairs[head.relation])
-        most = max_conclusions if conclusions.room is None else min(known + conclusions.room, max_conclusions)
+        known_pairs = len(conclusions.store.pairs[head.relation])
+        most = (
+            max_conclusions
+            if conclusions.remaining is None
+            else min(known_pairs + conclusions.remaining, max_conclusions)
+        )
         try:
             pairs = layout.pairs(join, part, most)
         except LimitError:
-            conclusions.check(most + 1 - known)
+            conclusions.check(most + 1 - known_pairs)
             raise
-        conclusions.check(len(pairs) - known)
+        conclusions.check(len(pairs) - known_pairs)
         if len(pairs) > most:  # a product, which nothing has listed yet
             raise too_many(len(pairs), most)
         conclusions.add_keys(head.relation, pack(*pairs.pairs()))

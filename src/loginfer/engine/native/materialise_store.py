@@ -36,7 +36,7 @@ def split(triples: Ids, offsets: Keys, size: int) -> Keys:
     triples
         int32[n, 3], sorted by subject, relation, object.
     offsets
-        int64[relations], where each relation's pairs shall begin; -1 for those that are not wanted.
+        int64[relations], where each relation's pairs shall begin; -1 for relations to leave out.
         Advanced in place to where they end.
     size
         How many pairs there are in all.
@@ -44,10 +44,10 @@ def split(triples: Ids, offsets: Keys, size: int) -> Keys:
     keys = np.empty(size, dtype=np.int64)
     for i in range(len(triples)):
         relation = triples[i, 1]
-        place = offsets[relation]
-        if place >= 0:
-            keys[place] = (np.int64(triples[i, 0]) << 32) | np.int64(triples[i, 2])
-            offsets[relation] = place + 1
+        position = offsets[relation]
+        if position >= 0:
+            keys[position] = (np.int64(triples[i, 0]) << 32) | np.int64(triples[i, 2])
+            offsets[relation] = position + 1
     return keys
 
 
@@ -72,12 +72,12 @@ def swapped(keys: Keys, entities: int) -> Keys:
         ends[(key & LOW) + 1] += 1
     for x in range(entities):
         ends[x + 1] += ends[x]
-    made = np.empty(len(keys), dtype=np.int64)
+    inverse = np.empty(len(keys), dtype=np.int64)
     for key in keys:
         o = key & LOW
-        made[ends[o]] = (o << 32) | (key >> 32)
+        inverse[ends[o]] = (o << 32) | (key >> 32)
         ends[o] += 1
-    return made
+    return inverse
 
 
 @kernel
@@ -147,7 +147,7 @@ def semijoin(nodes: Ids, pointers: Ids, values: Ids, allowed: Flags) -> Ids:
 
 
 @kernel
-def work(frontier: Keys, pointers: Ids) -> int:
+def step_count(frontier: Keys, pointers: Ids) -> int:
     """Return how many neighbours the nodes of a frontier have, repetitions counted."""
     total = 0
     for key in frontier:
@@ -169,30 +169,30 @@ def bitmaps(pointers: Ids, values: Ids, least: int) -> tuple[Ids, Words]:
 
     Returns
     -------
-        int32[entities], the place of each entity's bitmap or -1, and uint64[long rows, words].
+        int32[entities], the row of each entity's bitmap or -1, and uint64[long rows, words].
     """
     entities = len(pointers) - 1
-    places = np.full(entities, -1, dtype=np.int32)
+    bitmap_of = np.full(entities, -1, dtype=np.int32)
     n = 0
     for x in range(entities):
         if pointers[x + 1] - pointers[x] >= least:
-            places[x] = n
+            bitmap_of[x] = n
             n += 1
     words = np.zeros((n, (entities + 63) >> 6), dtype=np.uint64)
     for x in range(entities):
-        row = places[x]
+        row = bitmap_of[x]
         if row >= 0:
             for k in range(pointers[x], pointers[x + 1]):
                 z = values[k]
                 words[row, z >> 6] |= np.uint64(1) << np.uint64(z & 63)
-    return places, words
+    return bitmap_of, words
 
 
 @kernel
 def expand(
     frontier: Keys,
     first: int,
-    room: int,
+    max_keys: int,
     pointers: Ids,
     values: Ids,
     long_rows: Ids,
@@ -214,8 +214,8 @@ def expand(
     ----------
     frontier
         Keys (start, reached).
-    first, room
-        Begin with the key at `first`; stop before the next start once more than `room` keys are made, or
+    first, max_keys
+        Begin with the key at `first`; stop before the next start once more than `max_keys` keys are made, or
         `PATIENCE` steps: nothing can interrupt a kernel.
     pointers, values
         Where a step leads.
@@ -230,15 +230,15 @@ def expand(
 
     Returns
     -------
-        The keys (start, reached), the place in the frontier where to continue, the last stamp used.
+        The keys (start, reached), the position in the frontier where to continue, the last stamp used.
     """
-    out = np.empty(max(1024, min(room, len(frontier))), dtype=np.int64)
+    out = np.empty(max(1024, min(max_keys, len(frontier))), dtype=np.int64)
     words = np.zeros(long_words.shape[1], dtype=np.uint64)
     one = np.uint64(1)
     n = a = b = 0
     i = first
     done = 0
-    while i < len(frontier) and n <= room and done <= PATIENCE:
+    while i < len(frontier) and n <= max_keys and done <= PATIENCE:
         start = frontier[i] >> 32
         begin = i
         steps = 0
@@ -258,8 +258,8 @@ def expand(
         a_end = gallop(base, a, len(base), (start + 1) << 32)
         b = gallop(recent, b, len(recent), start << 32)
         b_end = gallop(recent, b, len(recent), (start + 1) << 32)
-        known = (a_end - a) + (b_end - b)
-        if len(words) and steps >= 4 * len(words) + known:
+        known_count = (a_end - a) + (b_end - b)
+        if len(words) and steps >= 4 * len(words) + known_count:
             for j in range(begin, i):
                 y = frontier[j] & LOW
                 row = long_rows[y]
@@ -288,7 +288,7 @@ def expand(
             a, b = a_end, b_end
             continue
         stamp += 1
-        marking = 8 * steps >= known
+        marking = 8 * steps >= known_count
         if marking:
             for k in range(a, a_end):
                 seen[base[k] & LOW] = stamp
@@ -316,8 +316,8 @@ def expand(
 
 
 @kernel
-def place(keys: Keys, depth: Ids, relation: int, ends: Keys, triples: Ids, depths: Ids) -> None:
-    """Write a relation's derived pairs (depth > 0) into the places of their subjects.
+def write_triples(keys: Keys, depth: Ids, relation: int, ends: Keys, triples: Ids, depths: Ids) -> None:
+    """Write a relation's derived pairs (depth > 0) to the rows of their subjects.
 
     Called for one relation after the other, in ascending order, with `ends` saying where each subject's
     next triple goes: a counting sort by subject that leaves subject, relation, object in order.
@@ -325,12 +325,12 @@ def place(keys: Keys, depth: Ids, relation: int, ends: Keys, triples: Ids, depth
     for i in range(len(keys)):
         if depth[i] > 0:
             s = keys[i] >> 32
-            at = ends[s]
-            triples[at, 0] = s
-            triples[at, 1] = relation
-            triples[at, 2] = keys[i] & LOW
-            depths[at] = depth[i]
-            ends[s] = at + 1
+            position = ends[s]
+            triples[position, 0] = s
+            triples[position, 1] = relation
+            triples[position, 2] = keys[i] & LOW
+            depths[position] = depth[i]
+            ends[s] = position + 1
 
 
 # A relation's latest pairs wait in a small array of their own until they are this part of all its pairs:
@@ -387,7 +387,7 @@ class Neighbours:
         least = max((len(self.pointers) - 1) // 32, 8)
         if len(self.long_rows) or self._longest < least:
             return
-        if work(frontier, self.pointers) >= 4 * len(self.values):
+        if step_count(frontier, self.pointers) >= 4 * len(self.values):
             self.long_rows, self.long_words = bitmaps(self.pointers, self.values, least)
 
 
@@ -450,21 +450,21 @@ class GrowingPairs:
 
     def adjacency(self, inverse: bool) -> Neighbours:
         """Return the successors of each entity; predecessors with `inverse`."""
-        found = self._adjacency.get(inverse)
-        if found is None:
-            found = self._adjacency[inverse] = Neighbours(
+        neighbours = self._adjacency.get(inverse)
+        if neighbours is None:
+            neighbours = self._adjacency[inverse] = Neighbours(
                 swap(self.keys, self.entities) if inverse else self.keys, self.entities
             )
-        return found
+        return neighbours
 
     def delta_adjacency(self, inverse: bool) -> Neighbours:
         """Return the same for the delta alone."""
         if not self.old:
             return self.adjacency(inverse)
-        found = self._delta_adjacency.get(inverse)
-        if found is None:
-            found = self._delta_adjacency[inverse] = Neighbours(self.delta_keys(inverse), self.entities)
-        return found
+        neighbours = self._delta_adjacency.get(inverse)
+        if neighbours is None:
+            neighbours = self._delta_adjacency[inverse] = Neighbours(self.delta_keys(inverse), self.entities)
+        return neighbours
 
     def delta_keys(self, inverse: bool) -> Keys:
         """Return the pairs of the delta, sorted; (object, subject) with `inverse`."""
@@ -552,19 +552,19 @@ class GrowingGraph:
         constants = dict.fromkeys((atom.relation, ~atom.object) for atom in atoms if atom.object < 0)
         as_sets: list[tuple[int, int]] = []
         for relation in sorted({atom.relation for atom in atoms}):
-            own = sorted(key for key in constants if key[0] == relation)
-            if relation in as_pairs or len(own) > self._masks_left:
+            keys_of_relation = sorted(key for key in constants if key[0] == relation)
+            if relation in as_pairs or len(keys_of_relation) > self._masks_left:
                 as_pairs.add(relation)
             else:
-                as_sets += own
-                self._masks_left -= len(own)
-        wanted = sorted(as_pairs | {relation for relation, _ in as_sets})
+                as_sets += keys_of_relation
+                self._masks_left -= len(keys_of_relation)
+        relations = sorted(as_pairs | {relation for relation, _ in as_sets})
         counts = np.bincount(graph.triples[:, 1], minlength=len(graph.relations))
         offsets = np.full(len(graph.relations), -1, dtype=np.int64)
-        starts = np.concatenate([[0], np.cumsum(counts[wanted])]).astype(np.int64)
-        offsets[wanted] = starts[:-1]
+        starts = np.concatenate([[0], np.cumsum(counts[relations])]).astype(np.int64)
+        offsets[relations] = starts[:-1]
         keys = split(graph.triples, offsets, int(starts[-1]))
-        parts = {r: keys[starts[i] : starts[i + 1]] for i, r in enumerate(wanted)}
+        parts = {r: keys[starts[i] : starts[i + 1]] for i, r in enumerate(relations)}
         for relation in sorted(as_pairs):
             self.pairs[relation] = GrowingPairs(parts[relation], self.entities)
         turned: dict[int, Keys] = {}
@@ -597,20 +597,20 @@ class GrowingGraph:
         self,
         frontier: Keys,
         first: int,
-        room: int,
+        max_keys: int,
         towards: Neighbours,
         allowed: Flags | None,
-        known: GrowingPairs | None = None,
+        known_pairs: GrowingPairs | None = None,
     ) -> tuple[Keys, int]:
         """Go one step from a frontier; see `expand`."""
         if self.stamp + len(frontier) >= LAST_STAMP:
             self.seen[:] = 0
             self.stamp = 0
         towards.prepare(frontier)
-        found, first, self.stamp = expand(
+        reached, first, self.stamp = expand(
             frontier,
             first,
-            room,
+            max_keys,
             towards.pointers,
             towards.values,
             towards.long_rows,
@@ -618,10 +618,10 @@ class GrowingGraph:
             self.everything if allowed is None else allowed,
             self.seen,
             self.stamp,
-            NO_KEYS if known is None else known.base,
-            NO_KEYS if known is None else known.recent,
+            NO_KEYS if known_pairs is None else known_pairs.base,
+            NO_KEYS if known_pairs is None else known_pairs.recent,
         )
-        return found, first
+        return reached, first
 
     def advance(self, depth: int, keys: dict[int, list[Keys]], members: dict[tuple[int, int], list[Ids]]) -> int:
         """Add a round's conclusions and make those that are new the deltas; return how many are."""
@@ -661,7 +661,7 @@ class GrowingGraph:
         triples = np.empty((int(ends[-1]), 3), dtype=np.int32)
         depths = np.empty(len(triples), dtype=np.int32)
         for relation, keys, depth in parts:
-            place(keys, depth, relation, ends, triples, depths)
+            write_triples(keys, depth, relation, ends, triples, depths)
         return Materialisation(triples, depths, rounds)
 
 
@@ -677,6 +677,6 @@ def _view(keys: Keys, kind: tuple[int, int]) -> Ids:
     subject, object_ = kind
     if subject < 0:
         return _row(keys, ~subject)
-    wanted = (keys & LOW) == (~object_ if object_ < 0 else keys >> 32)
-    found: Ids = (keys[wanted] >> 32).astype(np.int32)
-    return found
+    matches = (keys & LOW) == (~object_ if object_ < 0 else keys >> 32)
+    entities: Ids = (keys[matches] >> 32).astype(np.int32)
+    return entities

@@ -86,9 +86,9 @@ class BodyShape:
     @property
     def links(self) -> list[tuple[int, ...]]:
         """The terms that atoms, inequalities and negated atoms hold together."""
-        found: list[tuple[int, ...]] = [(s, o) for s, _, o in self.atoms]
-        found += self.inequalities
-        return found + [tuple(t for t in (s, o) if t is not None) for s, _, o in self.absent]
+        links: list[tuple[int, ...]] = [(s, o) for s, _, o in self.atoms]
+        links += self.inequalities
+        return links + [tuple(t for t in (s, o) if t is not None) for s, _, o in self.absent]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,31 +163,31 @@ def abstract(bound: Bound) -> tuple[BodyShape, tuple[int, ...], tuple[int, ...],
 
 @lru_cache(maxsize=4096)
 def plan_count(shape: BodyShape, scales: Scales) -> JoinPlan:
-    """JoinPlan the number of witnesses: one free subtree per component of the body."""
+    """Plan the number of witnesses: one free subtree per component of the body."""
     builder = _Builder(shape, scales)
     builder.hang_all(sorted(_used(shape)), [], recurring=False)
     return builder.finish()
 
 
 @lru_cache(maxsize=4096)
-def plan_check(shape: BodyShape, scales: Scales, given: tuple[int, ...]) -> JoinPlan:
-    """JoinPlan the question whether values of some variables (the trunk) extend to a witness."""
+def plan_check(shape: BodyShape, scales: Scales, variables: tuple[int, ...]) -> JoinPlan:
+    """Plan the question whether values of some variables (the trunk) extend to a witness."""
     builder = _Builder(shape, scales)
-    for variable in given:
-        builder.trunk_node(variable, given=True)
-    builder.hang_all(builder.others(given), given, recurring=True)
+    for variable in variables:
+        builder.trunk_node(variable, is_given=True)
+    builder.hang_all(builder.others(variables), variables, recurring=True)
     return builder.finish()
 
 
 @lru_cache(maxsize=4096)
-def plan_projection(shape: BodyShape, scales: Scales, wanted: tuple[int, ...]) -> tuple[JoinPlan, ...]:
-    """JoinPlan the distinct values of one variable, or of a pair: then there are two plans.
+def plan_projection(shape: BodyShape, scales: Scales, variables: tuple[int, ...]) -> tuple[JoinPlan, ...]:
+    """Plan the distinct values of one variable, or of a pair: then there are two plans.
 
     The trunk leads from one to the other, from the first or from the second.
     """
-    paths = [wanted]
-    if len(wanted) == 2:
-        paths = [_path(shape, scales, *ends) for ends in (wanted, wanted[::-1])]
+    paths = [variables]
+    if len(variables) == 2:
+        paths = [_path(shape, scales, *ends) for ends in (variables, variables[::-1])]
     plans = []
     for path in paths:
         builder = _Builder(shape, scales)
@@ -201,7 +201,7 @@ def plan_projection(shape: BodyShape, scales: Scales, wanted: tuple[int, ...]) -
 
 @lru_cache(maxsize=4096)
 def plan_listing(shape: BodyShape, scales: Scales, ordered: bool) -> JoinPlan:
-    """JoinPlan the list of all witnesses: every variable is on the trunk.
+    """Plan the list of all witnesses: every variable is on the trunk.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ def plan_listing(shape: BodyShape, scales: Scales, ordered: bool) -> JoinPlan:
 
 @lru_cache(maxsize=4096)
 def plan_first(shape: BodyShape, scales: Scales, context: tuple[int, ...], part: tuple[int, ...]) -> JoinPlan:
-    """JoinPlan the smallest witness of a part of a body, given values of its context that have one.
+    """Plan the smallest witness of a part of a body, given values of its context that have one.
 
     The trunk holds the context, then the part's variables in their order. Each level looks ahead, so that
     the first value that passes is the right one.
@@ -235,7 +235,7 @@ def plan_first(shape: BodyShape, scales: Scales, context: tuple[int, ...], part:
     builder = _Builder(shape, scales)
     order = [*context, *part]
     for variable in order:
-        builder.trunk_node(variable, given=variable in context)
+        builder.trunk_node(variable, is_given=variable in context)
     for level in range(len(context), len(order) - 1):
         builder.look_ahead(order[: level + 1], order[level + 1 :], once=())
     return builder.finish()
@@ -263,8 +263,8 @@ class _Builder:
 
     def others(self, variables: Iterable[int]) -> list[int]:
         """Return the variables that are not among these."""
-        taken = set(variables)
-        return [v for v in range(self.shape.variables) if v not in taken]
+        excluded = set(variables)
+        return [v for v in range(self.shape.variables) if v not in excluded]
 
     # -- what the data look like ----------------------------------------------------------------
 
@@ -282,30 +282,30 @@ class _Builder:
 
     def lists(self, variable: int) -> list[tuple[tuple[int, int], int]]:
         """Return the lists (slot, term) that hold a variable's candidates, given what is bound."""
-        found: dict[tuple[tuple[int, int], int], None] = {}
+        lists: dict[tuple[tuple[int, int], int], None] = {}
         for subject, relation, object_ in self.shape.atoms:
             if subject == variable and object_ in self.bound:
-                found[(relation, INVERSE), object_] = None
+                lists[(relation, INVERSE), object_] = None
             elif object_ == variable and subject in self.bound:
-                found[(relation, FORWARD), subject] = None
-        return list(found)
+                lists[(relation, FORWARD), subject] = None
+        return list(lists)
 
     def absent(self, variable: int) -> list[tuple[tuple[int, int], int]]:
         """Return the lists (slot, term) that must not hold a candidate, given what is bound.
 
         Where the other end can be anything, the term is `NOTHING`: the candidate's own list must be empty.
         """
-        found: dict[tuple[tuple[int, int], int], None] = {}
+        lists: dict[tuple[tuple[int, int], int], None] = {}
         for subject, relation, object_ in self.shape.absent:
             if subject == variable and object_ is None:
-                found[(relation, FORWARD), NOTHING] = None
+                lists[(relation, FORWARD), NOTHING] = None
             elif object_ == variable and subject is None:
-                found[(relation, INVERSE), NOTHING] = None
+                lists[(relation, INVERSE), NOTHING] = None
             elif subject == variable and object_ is not None and object_ in {variable, *self.bound}:
-                found[(relation, INVERSE), object_] = None
+                lists[(relation, INVERSE), object_] = None
             elif object_ == variable and subject is not None and subject in self.bound:
-                found[(relation, FORWARD), subject] = None
-        return list(found)
+                lists[(relation, FORWARD), subject] = None
+        return list(lists)
 
     def domain(self, variable: int) -> tuple[int, int]:
         """Return the slot with the fewest non-empty lists that this variable must have."""
@@ -338,8 +338,8 @@ class _Builder:
 
     def neighbours(self, variables: set[int]) -> set[int]:
         """Return the variables that share a part of the body with these, themselves included."""
-        found = {t for edge in self.shape.links if variables & set(edge) for t in edge}
-        return {t for t in found if t < self.shape.variables}
+        terms = {t for edge in self.shape.links if variables & set(edge) for t in edge}
+        return {t for t in terms if t < self.shape.variables}
 
     def components(self, variables: Iterable[int]) -> list[set[int]]:
         """Return the parts of these variables that parts of the body hold together."""
@@ -355,7 +355,7 @@ class _Builder:
 
     # -- nodes ----------------------------------------------------------------------------------
 
-    def _node(self, variable: int, parent: int, *, given: bool = False) -> int:
+    def _node(self, variable: int, parent: int, *, is_given: bool = False) -> int:
         """Add a node and bind its variable."""
         lists = self.lists(variable)
         lists.sort(key=lambda item: self.fan(item[0]))
@@ -363,7 +363,7 @@ class _Builder:
             (relation, FORWARD) for s, relation, o in self.shape.atoms if s == variable and o == variable
         )
         domain = -1
-        if not lists and not given:
+        if not lists and not is_given:
             domain = self.domains.setdefault(self.domain(variable), len(self.domains))
         node = len(self.nodes)
         begin = len(self.constraints)
@@ -392,9 +392,9 @@ class _Builder:
         self.bound.add(variable)
         return node
 
-    def trunk_node(self, variable: int, *, given: bool = False) -> None:
+    def trunk_node(self, variable: int, *, is_given: bool = False) -> None:
         """Add the next node of the trunk; a given value needs no domain to come from."""
-        self._node(variable, self.trunk - 1, given=given)
+        self._node(variable, self.trunk - 1, is_given=is_given)
         self.trunk += 1
 
     def hang_all(self, variables: Iterable[int], trunk: Sequence[int], *, recurring: bool) -> None:
@@ -474,10 +474,10 @@ class _Builder:
     def stamp(self, path: Sequence[int]) -> None:
         """Let trunk levels skip values already tried where nothing in between matters."""
         levels = {variable: level for level, variable in enumerate(path)}
-        own: list[set[int]] = []
+        node_levels: list[set[int]] = []
         hanging: list[set[int]] = []
         for level in range(len(path)):
-            own.append({levels[t] for t in self._terms(level) if t in levels})
+            node_levels.append({levels[t] for t in self._terms(level) if t in levels})
             hanging.append(set())
             child = self.nodes[level][CHILD]
             while child >= 0:
@@ -487,7 +487,7 @@ class _Builder:
             if level == len(path) - 1 and not hanging[level]:
                 continue  # the mark of a pair that was found does the same
             # A level's own lists do not count: a value that was tried had passed them.
-            depends = {0}.union(hanging[level], *own[level + 1 :], *hanging[level + 1 :])
+            depends = {0}.union(hanging[level], *node_levels[level + 1 :], *hanging[level + 1 :])
             deepest = max(d for d in depends if d < level)
             if deepest < level - 1:
                 self.nodes[level][STAMP], self.nodes[level][STAMP_LEVEL] = self.stamps, deepest
@@ -598,11 +598,11 @@ def substitute(bound: Bound, values: dict[int, int]) -> Bound:
 def rename(bound: Bound, values: dict[int, int]) -> Bound:
     """Replace variables by other bound terms; the variables that stay are numbered anew."""
     kept = [v for v in range(len(bound.variables)) if v not in values]
-    places = {v: i for i, v in enumerate(kept)}
+    new_number = {v: i for i, v in enumerate(kept)}
 
     def term(t: int) -> int:
         t = values.get(t, t)
-        return places[t] if t >= 0 else t
+        return new_number[t] if t >= 0 else t
 
     def end(t: int | None) -> int | None:
         return None if t is None else term(t)
@@ -630,10 +630,10 @@ def rename(bound: Bound, values: dict[int, int]) -> Bound:
 
 def restrict(bound: Bound, path: Sequence[int]) -> Bound:
     """Return the atoms over these variables only, numbered in this order; no inequalities, no negations."""
-    places = {v: i for i, v in enumerate(path)}
+    number = {v: i for i, v in enumerate(path)}
     atoms = tuple(
-        BoundAtom(places.get(a.subject, a.subject), a.relation, places.get(a.object, a.object))
+        BoundAtom(number.get(a.subject, a.subject), a.relation, number.get(a.object, a.object))
         for a in bound.atoms
-        if all(t < 0 or t in places for t in (a.subject, a.object))
+        if all(t < 0 or t in number for t in (a.subject, a.object))
     )
     return Bound(tuple(bound.variables[v] for v in path), atoms, (), bound.head, False)

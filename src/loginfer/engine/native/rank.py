@@ -296,17 +296,17 @@ def product(parts: Sequence[CountTable], largest: int | None = None) -> tuple[Co
         When there are too many rows, or a count does not fit into 64 bits.
     """
     check_total(prod(float(part.count.max(initial=0)) for part in parts))
-    whole = parts[0]
+    combined = parts[0]
     complete = True
     for part in parts[1:]:
         # A row among the largest of A × B × C has its A × B among the largest of those.
-        whole, all_of_it = _pairs(whole, part, largest)
+        combined, all_of_it = _pairs(combined, part, largest)
         complete &= all_of_it
-    if not complete and largest is not None and largest < len(whole):
+    if not complete and largest is not None and largest < len(combined):
         # Smaller ones may be there without others that are as large.
-        place = len(whole) - largest
-        whole = whole.where(whole.count >= np.partition(whole.count, place)[place])
-    return whole, complete
+        position = len(combined) - largest
+        combined = combined.where(combined.count >= np.partition(combined.count, position)[position])
+    return combined, complete
 
 
 def check_rows(rows: float) -> None:
@@ -442,15 +442,15 @@ def _reduced(factors: Sequence[CountTable], variables: int, sizes: Sizes) -> lis
     """Drop rows with a value that some other factor does not have for the variable."""
     reduced = list(factors)
     for name in sorted({n for f in factors for n in f.columns if n < variables}):
-        places = [i for i, f in enumerate(reduced) if name in f.columns]
-        if len(places) < 2:
+        holders = [i for i, f in enumerate(reduced) if name in f.columns]
+        if len(holders) < 2:
             continue
         common = np.ones(sizes[name], dtype=bool)
-        for i in places:
+        for i in holders:
             present = np.zeros(sizes[name], dtype=bool)
             present[reduced[i].columns[name]] = True
             common &= present
-        for i in places:
+        for i in holders:
             keep = common[reduced[i].columns[name]]
             if not keep.all():
                 reduced[i] = reduced[i].where(keep)
@@ -465,10 +465,10 @@ def _checked(factor: CountTable, pending: frozenset[Different]) -> tuple[CountTa
     return factor, pending.difference(here)
 
 
-def _lonely(some: Sequence[CountTable], factors: Sequence[CountTable], variables: int) -> list[int]:
+def _lonely(selected: Sequence[CountTable], factors: Sequence[CountTable], variables: int) -> list[int]:
     """Return the variables that occur in some factors and in none of the others."""
-    others = {n for f in factors if all(f is not s for s in some) for n in f.columns}
-    return sorted({n for f in some for n in f.columns if n < variables} - others)
+    others = {n for f in factors if all(f is not s for s in selected) for n in f.columns}
+    return sorted({n for f in selected for n in f.columns if n < variables} - others)
 
 
 def _blocking(lonely: Sequence[int], here: Iterable[int], pending: frozenset[Different]) -> Different | None:
@@ -484,26 +484,26 @@ def _excluded(
     factors: Sequence[CountTable], pending: frozenset[Different], pair: Different, variables: int, sizes: Sizes
 ) -> CountTable:
     """Replace an inequality by inclusion and exclusion: without it, less with both sides identified."""
-    keep, gone = pair
+    keep, drop = pair
     rest = pending - {pair}
     plain = eliminate(factors, rest, variables, sizes)
-    renamed = {tuple(sorted(keep if n == gone else n for n in p)) for p in rest}
+    renamed = {tuple(sorted(keep if n == drop else n for n in p)) for p in rest}
     if any(u == v for u, v in renamed):
         return plain
     identified = eliminate(
-        [_identified(f, keep, gone) for f in factors], [(u, v) for u, v in renamed], variables, sizes
+        [_identified(f, keep, drop) for f in factors], [(u, v) for u, v in renamed], variables, sizes
     )
     return _sum([plain, CountTable(identified.columns, -identified.count)], sizes)
 
 
-def _identified(factor: CountTable, keep: int, gone: int) -> CountTable:
-    if gone not in factor.columns:
+def _identified(factor: CountTable, keep: int, drop: int) -> CountTable:
+    if drop not in factor.columns:
         return factor
     if keep in factor.columns:
-        factor = factor.where(factor.columns[keep] == factor.columns[gone])
-        columns = {n: c for n, c in factor.columns.items() if n != gone}
+        factor = factor.where(factor.columns[keep] == factor.columns[drop])
+        columns = {n: c for n, c in factor.columns.items() if n != drop}
     else:
-        columns = {keep if n == gone else n: c for n, c in factor.columns.items()}
+        columns = {keep if n == drop else n: c for n, c in factor.columns.items()}
     return CountTable(dict(sorted(columns.items())), factor.count)
 
 
@@ -530,7 +530,7 @@ def _third_side(
     left: CountTable, right: CountTable, rest: Sequence[CountTable], variables: int, sizes: Sizes
 ) -> CountTable | None:
     """Return the smallest other factor that relates a variable of one side to one of the other."""
-    found: CountTable | None = None
+    smallest: CountTable | None = None
     for factor in rest:
         names = [n for n in factor.columns if n < variables]
         across = (
@@ -539,9 +539,9 @@ def _third_side(
             and any(n not in right.columns for n in names)
         )
         fits = float(np.prod([float(sizes[n]) for n in names])) < LARGEST
-        if across and fits and (found is None or len(factor) < len(found)):
-            found = CountTable({n: factor.columns[n] for n in names}, factor.count)
-    return found
+        if across and fits and (smallest is None or len(factor) < len(smallest)):
+            smallest = CountTable({n: factor.columns[n] for n in names}, factor.count)
+    return smallest
 
 
 def _blocks(left: CountTable, right: CountTable, column: int, sizes: Sizes) -> list[tuple[int, int]]:
@@ -552,8 +552,8 @@ def _blocks(left: CountTable, right: CountTable, column: int, sizes: Sizes) -> l
     weight = np.full(len(left), float(len(right)))
     if common:
         # How many rows of `right` a row of `left` meets, by the first common column: an upper bound.
-        met = np.bincount(right.columns[common[0]], minlength=sizes[common[0]])
-        weight = met[left.columns[common[0]]].astype(np.float64)
+        partners = np.bincount(right.columns[common[0]], minlength=sizes[common[0]])
+        weight = partners[left.columns[common[0]]].astype(np.float64)
     weights = np.bincount(left.columns[column], weights=weight, minlength=sizes[column])
     values = np.flatnonzero(weights)
     sums = np.cumsum(weights[values])
@@ -628,7 +628,7 @@ def rank_bodies(
         progress(f"counting the bodies of `{pattern.name}`", 0, None)
     labels, support, all_counted = _count(pattern, shape.name, edges, top, complete, progress)
     # Column i of the result is for the i-th template, the kernel's columns are for the shape's edges.
-    predicates = graph.rels[labels[:, list(shape.places)]].astype(np.int32)
+    predicates = graph.rels[labels[:, list(shape.edges)]].astype(np.int32)
     return finish_table(graph, pattern, predicates, support, top, nonzero_known=all_counted)
 
 
@@ -680,13 +680,13 @@ def rank_general(
     if top is None or not all(len(part) for part in parts):
         return _finish(graph, pattern, product(parts)[0], top, complete=True)
     # Bodies that collapse or are the same rule as others are dropped, so more may be needed than `top`.
-    wanted = 4 * top + 64
+    rows_needed = 4 * top + 64
     while True:
-        chosen, complete = product(parts, wanted)
-        table = _finish(graph, pattern, chosen, top, complete=complete)
+        bodies, complete = product(parts, rows_needed)
+        table = _finish(graph, pattern, bodies, top, complete=complete)
         if complete or len(table) >= top:
             return table
-        wanted *= 8
+        rows_needed *= 8
 
 
 def rank_general_negated(
@@ -705,12 +705,12 @@ def rank_general_negated(
         query = _query(graph, pattern, violated)
         if query is None:
             return np.empty((0, len(templates)), dtype=np.int32), np.empty(0, dtype=np.int64)
-        whole, _ = product([_count_part(query, *part, progress) for part in _connected(query)])
+        table, _ = product([_count_part(query, *part, progress) for part in _connected(query)])
         first = len(pattern.variables)
-        rows = np.empty((len(whole), len(templates)), dtype=np.int32)
+        rows = np.empty((len(table), len(templates)), dtype=np.int32)
         for i in range(len(templates)):
-            rows[:, i] = whole.columns[first + i]
-        return rows, whole.count
+            rows[:, i] = table.columns[first + i]
+        return rows, table.count
 
     return rank_negated(graph, pattern, top, count)
 
@@ -763,10 +763,10 @@ def _query(graph: KnowledgeGraph, pattern: Pattern, violated: Sequence[Negation]
             different.add((min(i, j), max(i, j)))
         elif isinstance(left, Variable) or isinstance(right, Variable):
             variable, constant = (left, right) if isinstance(left, Variable) else (right, left)
-            found = graph.entities.get(constant.name)
+            entity = graph.entities.get(constant.name)
             # A constant that the graph does not have differs from everything.
-            if found is not None and isinstance(variable, Variable):
-                forbidden.append((variable, found))
+            if entity is not None and isinstance(variable, Variable):
+                forbidden.append((variable, entity))
 
     factors = []
     for atom in dict.fromkeys(pattern.atoms):
@@ -798,7 +798,7 @@ def _factor(
     """Return the triples that match an atom; None if it mentions a name that the graph does not have."""
     triples = graph.triples
     keep: Mask = np.ones(len(triples), dtype=bool)
-    columns: list[tuple[int, int]] = []  # a variable's or template's number, and its place in a triple
+    columns: list[tuple[int, int]] = []  # a variable's or template's number, and its column in a triple
     if isinstance(atom.relation, Template):
         columns.append((templates[atom.relation], 1))
         if graph.type_relation is not None:
@@ -808,23 +808,23 @@ def _factor(
         if relation == ABSENT:
             return None
         keep &= triples[:, 1] == relation
-    places: tuple[tuple[Term, int], ...] = ((atom.subject, 0), (atom.object, 2))
-    for term, place in places:
+    ends: tuple[tuple[Term, int], ...] = ((atom.subject, 0), (atom.object, 2))
+    for term, column in ends:
         if isinstance(term, Constant):
-            found = graph.entities.get(term.name)
-            if found is None:
+            entity = graph.entities.get(term.name)
+            if entity is None:
                 return None
-            keep &= triples[:, place] == found
+            keep &= triples[:, column] == entity
         elif isinstance(term, Template):
-            columns.append((templates[term], place))
+            columns.append((templates[term], column))
         elif term in variables:  # not one that only a negation has
-            columns.append((variables[term], place))
+            columns.append((variables[term], column))
     if atom.subject == atom.object:
         keep &= triples[:, 0] == triples[:, 2]
-    chosen = triples[keep]
+    matching = triples[keep]
     return CountTable(
-        {number: np.ascontiguousarray(chosen[:, place]) for number, place in sorted(columns)},
-        np.ones(len(chosen), dtype=np.int64),
+        {number: np.ascontiguousarray(matching[:, column]) for number, column in sorted(columns)},
+        np.ones(len(matching), dtype=np.int64),
     )
 
 
@@ -833,10 +833,10 @@ def _connected(query: _Query) -> list[tuple[set[int], list[CountTable]]]:
     groups: list[tuple[set[int], list[int]]] = []
     links = [(set(f.columns), [i]) for i, f in enumerate(query.factors)]
     links += [(set(pair), []) for pair in query.different]
-    for columns, places in links:
+    for columns, indices in links:
         linked = [g for g in groups if g[0] & columns]
         for group in linked:
-            columns, places = columns | group[0], places + group[1]
-        groups = [g for g in groups if g not in linked] + [(columns, places)]
-    ordered = sorted(((columns, sorted(places)) for columns, places in groups), key=lambda g: g[1])
-    return [(columns, [query.factors[i] for i in places]) for columns, places in ordered]
+            columns, indices = columns | group[0], indices + group[1]
+        groups = [g for g in groups if g not in linked] + [(columns, indices)]
+    ordered = sorted(((columns, sorted(indices)) for columns, indices in groups), key=lambda g: g[1])
+    return [(columns, [query.factors[i] for i in indices]) for columns, indices in ordered]

@@ -347,7 +347,7 @@ def worth_pruning(edges: LabelledEdges) -> bool:
         return False
     out, _ = lists(busiest_first(edges))
     step = int(two_paths / SAMPLE_TWO_PATHS) + 1
-    sample = _some(out, np.repeat(np.arange(edges.entities) % step == 0, np.diff(out.start)))
+    sample = _filtered(out, np.repeat(np.arange(edges.entities) % step == 0, np.diff(out.start)))
     seen = float(np.diff(out.start)[sample.neighbour].sum())
     n = edges.labels
     number_of = np.arange(n * n, dtype=np.int32)
@@ -368,7 +368,7 @@ def diamond_top(
     edges
         The graph, without loops.
     top
-        How many bodies are wanted.
+        How many bodies to return.
     mirrors
         Whether a body and its mirror (S, R, P, T) are two bodies; else they count as one.
     progress
@@ -394,9 +394,9 @@ def diamond_top(
         nothing = np.zeros_like(diagonal)
         slots = same_middle(out, into, n, candidate, limit, slots, nothing)
         more, more_support = unfold(slots, nothing, pair_of, n)
-        known = (number_of[more[:, 0] * n + more[:, 2]] >= 0) & (number_of[more[:, 1] * n + more[:, 3]] >= 0)
-        bodies = np.concatenate([bodies, more[~known]])
-        support = np.concatenate([support, more_support[~known]])
+        is_counted = (number_of[more[:, 0] * n + more[:, 2]] >= 0) & (number_of[more[:, 1] * n + more[:, 3]] >= 0)
+        bodies = np.concatenate([bodies, more[~is_counted]])
+        support = np.concatenate([support, more_support[~is_counted]])
     return bodies[support >= threshold], support[support >= threshold]
 
 
@@ -415,11 +415,11 @@ def _numbers(pair_of: Ints, labels: int) -> Ints:
     return number_of
 
 
-def _largest(values: Longs, place: int) -> int:
-    """Return the value at a place (1, 2, …) in descending order, at least 1."""
-    if not 0 < place <= len(values):
+def _largest(values: Longs, rank: int) -> int:
+    """Return the value of a rank (1, 2, …) in descending order, at least 1."""
+    if not 0 < rank <= len(values):
         return 1
-    return max(int(np.partition(values, len(values) - place)[len(values) - place]), 1)
+    return max(int(np.partition(values, len(values) - rank)[len(values) - rank]), 1)
 
 
 def _candidates(sums: Longs, counted: npt.NDArray[np.bool_], threshold: int) -> tuple[Ints, Ints]:
@@ -442,7 +442,7 @@ def _has_partner(
     sums: npt.NDArray[np.float64], counted: npt.NDArray[np.bool_], needed: float, threshold: float
 ) -> npt.NDArray[np.bool_]:
     """Say which label pairs, in descending order of norms, may reach the threshold with a new partner."""
-    found = np.zeros(len(sums), dtype=np.bool_)
+    has_partner = np.zeros(len(sums), dtype=np.bool_)
     for a in range(len(sums)):
         for b in range(len(sums)):
             if sums[a, 0] * sums[b, 0] < needed:
@@ -450,22 +450,22 @@ def _has_partner(
             if a == b or (counted[a] and counted[b]):
                 continue
             if sums[a, 1] * sums[b, 2] >= threshold and sums[a, 2] * sums[b, 1] >= threshold:
-                found[a] = True
+                has_partner[a] = True
                 break
-    return found
+    return has_partner
 
 
 def _taking_part(out: LabelledLists, pair_of: Ints, labels: int) -> tuple[LabelledLists, LabelledLists]:
     """Return lists of the edges that can come first, and of those that can come second."""
     kept = []
     for part in np.divmod(pair_of, max(labels, 1)):
-        wanted = np.zeros(labels, dtype=bool)
-        wanted[part] = True
-        kept.append(_some(out, wanted[out.label]))
+        is_candidate = np.zeros(labels, dtype=bool)
+        is_candidate[part] = True
+        kept.append(_filtered(out, is_candidate[out.label]))
     return kept[0], kept[1]
 
 
-def _some(of: LabelledLists, keep: npt.NDArray[np.bool_]) -> LabelledLists:
+def _filtered(lists: LabelledLists, keep: npt.NDArray[np.bool_]) -> LabelledLists:
     """Return lists with some of their entries."""
     before = np.concatenate([[0], np.cumsum(keep)])
-    return LabelledLists(before[of.start], of.neighbour[keep], of.label[keep])
+    return LabelledLists(before[lists.start], lists.neighbour[keep], lists.label[keep])

@@ -42,13 +42,13 @@ class KnownShape:
     ----------
     name
         What the shape is called.
-    places
+    edges
         For each template of the pattern, in the order of `pattern.templates`, the edge of the shape that
         it labels.
     """
 
     name: str
-    places: tuple[int, ...]
+    edges: tuple[int, ...]
 
 
 def recognise(pattern: Pattern) -> KnownShape | None:
@@ -68,8 +68,8 @@ def recognise(pattern: Pattern) -> KnownShape | None:
         size = 1 + max(v for edge in shape for v in edge)
         if len(shape) != len(edges) or size != len(pattern.variables):
             continue
-        wanted = {frozenset(pair) for pair in combinations(pattern.variables, 2)} if all_different else set()
-        if different != wanted:
+        required = {frozenset(pair) for pair in combinations(pattern.variables, 2)} if all_different else set()
+        if different != required:
             continue
         for variables in permutations(pattern.variables):
             mapped = [(variables[a], variables[b]) for a, b in shape]
@@ -77,12 +77,12 @@ def recognise(pattern: Pattern) -> KnownShape | None:
                 continue
             # Parallel edges are alike: the first free one will do.
             free = list(range(len(shape)))
-            places = []
+            edge_indices = []
             for edge in edges:
-                place = next(i for i in free if mapped[i] == edge)
-                free.remove(place)
-                places.append(place)
-            return KnownShape(name, tuple(places))
+                index = next(i for i in free if mapped[i] == edge)
+                free.remove(index)
+                edge_indices.append(index)
+            return KnownShape(name, tuple(edge_indices))
     return None
 
 
@@ -142,9 +142,9 @@ def edges_of(graph: KnowledgeGraph, *, loops: bool = True) -> LabelledEdges:
         keep &= source != target
     if not keep.all():
         source, relation, target = source[keep], relation[keep], target[keep]
-    places = np.zeros(max(len(graph.relations), 1), dtype=np.int32)
-    places[graph.rels] = np.arange(len(graph.rels), dtype=np.int32)
-    return LabelledEdges(source, places[relation], target, len(graph.entities), graph.rels)
+    label_of = np.zeros(max(len(graph.relations), 1), dtype=np.int32)
+    label_of[graph.rels] = np.arange(len(graph.rels), dtype=np.int32)
+    return LabelledEdges(source, label_of[relation], target, len(graph.entities), graph.rels)
 
 
 def busiest_first(edges: LabelledEdges) -> LabelledEdges:
@@ -334,8 +334,8 @@ def _labels_by_vertex(edges: LabelledEdges) -> tuple[tuple[Ints, Ints], tuple[Lo
 
 
 def _nonzero(table: Longs) -> tuple[Ints, Longs]:
-    places = np.nonzero(table)
-    return np.stack(places, axis=1).astype(np.int32), table[places]
+    cells = np.nonzero(table)
+    return np.stack(cells, axis=1).astype(np.int32), table[cells]
 
 
 @kernel

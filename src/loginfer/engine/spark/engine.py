@@ -94,17 +94,17 @@ def read_names(database: SparkDatabase, paths: Sequence[Path], table: str) -> No
 def _parquet(database: SparkDatabase, path: Path, name: str) -> str:
     """Return a query for the triples of a Parquet file, by the names of columns that our own reader knows."""
     frame = database.spark.read.parquet(readable(path))
-    found = {field.name.lower(): field for field in frame.schema.fields}
+    columns = {field.name.lower(): field for field in frame.schema.fields}
     for names in COLUMN_NAMES:
-        if all(column in found for column in names):
+        if all(column in columns for column in names):
             for column in names:
-                kind = found[column].dataType.simpleString()
+                kind = columns[column].dataType.simpleString()
                 if kind != "string":
                     raise InputError(f"column `{column}` holds {kind}, expected strings", where=str(path))
-            s, r, o = (f"`{found[column].name.replace('`', '``')}`" for column in names)
+            s, r, o = (f"`{columns[column].name.replace('`', '``')}`" for column in names)
             frame.createOrReplaceTempView(name)
-            some = f"{s} = '' OR {r} = '' OR {o} = '' OR {s} IS NULL OR {r} IS NULL OR {o} IS NULL"
-            return f"SELECT {s} AS s, {r} AS r, {o} AS o, if({some}, 'empty', NULL) AS bad FROM {name}"
+            is_empty = f"{s} = '' OR {r} = '' OR {o} = '' OR {s} IS NULL OR {r} IS NULL OR {o} IS NULL"
+            return f"SELECT {s} AS s, {r} AS r, {o} AS o, if({is_empty}, 'empty', NULL) AS bad FROM {name}"
     raise InputError("expected columns subject, relation, object", where=str(path))
 
 
@@ -281,9 +281,9 @@ def read_store(database: SparkDatabase, folder: Path) -> StoredGraph:
     """Return the graph that `write_store` left in a folder; its vocabularies come into memory."""
     about = read_about(folder)
     vocabularies = [_read_vocabulary(folder, name, int(about[name])) for name in ("entities", "relations")]
-    found = _show_triples(database, folder)
-    if found != about["triples"]:
-        raise _incomplete(folder, "triples", found, about["triples"])
+    rows = _show_triples(database, folder)
+    if rows != about["triples"]:
+        raise _incomplete(folder, "triples", rows, about["triples"])
     return StoredGraph(database, vocabularies[0], vocabularies[1], about["type"])
 
 
@@ -300,8 +300,8 @@ def _read_vocabulary(folder: Path, name: str, size: int) -> Vocabulary:
     return vocabulary_of(table.column("name"))
 
 
-def _incomplete(folder: Path, what: str, found: int, wanted: int) -> InputError:
-    return InputError(f"`{folder}` is not complete: {found:,} of {wanted:,} {what} are there", hint="make it anew")
+def _incomplete(folder: Path, what: str, rows: int, expected: int) -> InputError:
+    return InputError(f"`{folder}` is not complete: {rows:,} of {expected:,} {what} are there", hint="make it anew")
 
 
 # About what a triple of names takes in a file; only to choose a number of partitions.

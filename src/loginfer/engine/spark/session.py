@@ -63,14 +63,14 @@ class WorkerWatch:
     def __init__(self, context: Any, patience: float = PATIENCE) -> None:
         self.context = context
         self.patience = patience
-        self.found: str | None = None
+        self.failure: str | None = None
         master = "local" if context is None else str(context.master)
         self._needed = not master.startswith("local") or master.startswith("local-cluster")
 
     def reasons(self) -> Iterator[str]:
-        """Give what was found, if anything was."""
-        if self.found is not None:
-            yield self.found
+        """Give the reason why work was ended, if it was."""
+        if self.failure is not None:
+            yield self.failure
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
@@ -94,7 +94,7 @@ class WorkerWatch:
                 if self._workers():
                     seen = time.monotonic()
                 elif time.monotonic() - seen > self.patience:
-                    self.found = (
+                    self.failure = (
                         f"no worker of the Spark master `{self.context.master}` "
                         f"has been there for {self.patience:.0f} seconds"
                     )
@@ -113,7 +113,7 @@ def translated_errors(lost: Iterator[str] | None = None) -> Iterator[None]:
     Parameters
     ----------
     lost
-        Gives what a watch over the workers found, if it found something: then that is the reason.
+        Gives what a watch over the workers noticed, if anything: then that is the reason.
     """
     try:
         yield
@@ -136,10 +136,10 @@ def _from_spark(error: BaseException) -> bool:
 
 def explain(error: BaseException) -> LogInferError:
     """Return an error of ours for one that came out of Spark, Java or the connection to them."""
-    return known(error) or OutputError(f"Spark failed: {first_line(error)}", hint="look into its logs for more")
+    return translate(error) or OutputError(f"Spark failed: {first_line(error)}", hint="look into its logs for more")
 
 
-def known(error: BaseException) -> LogInferError | None:
+def translate(error: BaseException) -> LogInferError | None:
     """Return an error of ours for one that we know what to do about."""
     text = _everything(error)
     if re.search("No space left on device|Disk quota exceeded", text):
@@ -230,11 +230,11 @@ def quote(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-def check_arrived(found: int, written: int) -> None:
+def check_arrived(arrived: int, written: int) -> None:
     """Raise `OutputError` if rows that workers wrote are missing: they wrote them to disks of their own."""
-    if found != written:
+    if arrived != written:
         raise OutputError(
-            f"of {written:,} rows that the workers of Spark wrote, {found:,} are there",
+            f"of {written:,} rows that the workers of Spark wrote, {arrived:,} are there",
             hint="the directory must be one that all workers see under the same name",
         )
 
@@ -337,8 +337,8 @@ class SparkDatabase:
 
     def row(self, query: str) -> tuple[Any, ...]:
         """Return the only row of a query, with whole numbers of any size as they are."""
-        (found,) = self.arrow(query).to_pylist()
-        return tuple(int(v) if isinstance(v, Decimal) else v for v in found.values())
+        (only_row,) = self.arrow(query).to_pylist()
+        return tuple(int(v) if isinstance(v, Decimal) else v for v in only_row.values())
 
     def columns(self, query: str) -> list[npt.NDArray[Any]]:
         """Return the columns of a query as arrays of numbers."""
@@ -365,15 +365,15 @@ class SparkDatabase:
         """Make a table of some arrays."""
         import pyarrow as pa
 
-        whole = pa.table({name: pa.array(np.ascontiguousarray(column)) for name, column in columns.items()})
+        arrow_table = pa.table({name: pa.array(np.ascontiguousarray(column)) for name, column in columns.items()})
         with self.working():
-            if len(whole) <= SENT_ALONG:
-                self.spark.createDataFrame(whole).createOrReplaceTempView(table)
+            if len(arrow_table) <= SENT_ALONG:
+                self.spark.createDataFrame(arrow_table).createOrReplaceTempView(table)
                 return
-        for start in range(0, len(whole), AT_A_TIME):
+        for start in range(0, len(arrow_table), AT_A_TIME):
             with self._temporary("loaded") as part:
                 with self.working():
-                    self.spark.createDataFrame(whole.slice(start, AT_A_TIME)).createOrReplaceTempView(part)
+                    self.spark.createDataFrame(arrow_table.slice(start, AT_A_TIME)).createOrReplaceTempView(part)
                 fill = self.append if start else self.create
                 fill(table, f"SELECT * FROM {part}")
 
@@ -460,16 +460,16 @@ def is_here(master: str) -> bool:
     """
     if is_local(master):
         return True
-    places = _places(master) if master.startswith("spark://") else []
-    return bool(places) and all(host == "localhost" or host.startswith("127.") for host, _ in places)
+    hosts = _hosts_and_ports(master) if master.startswith("spark://") else []
+    return bool(hosts) and all(host == "localhost" or host.startswith("127.") for host, _ in hosts)
 
 
-def _places(master: str, port: int = 0) -> list[tuple[str, int]]:
+def _hosts_and_ports(master: str, port: int = 0) -> list[tuple[str, int]]:
     """Return the hosts and ports that a master's URL names; the port may be left out."""
     rest = master.partition("://")[2]
-    places = [urlsplit(f"//{place}") for place in rest.split("/")[0].split(";")[0].split(",")]
+    addresses = [urlsplit(f"//{address}") for address in rest.split("/")[0].split(";")[0].split(",")]
     try:
-        return [(place.hostname or "", place.port or port) for place in places]
+        return [(address.hostname or "", address.port or port) for address in addresses]
     except ValueError as error:
         raise InputError(
             f"`{master}` is no master of Spark: {error}", hint="write it like spark://host:7077"
@@ -479,7 +479,7 @@ def _places(master: str, port: int = 0) -> list[tuple[str, int]]:
 def knock(master: str, port: int) -> None:
     """Complain at once about a master that nobody answers at, where Spark itself would try for minutes."""
     reason = "no host given"
-    for host, number in _places(master, port):
+    for host, number in _hosts_and_ports(master, port):
         if not host:
             continue
         try:
@@ -553,7 +553,7 @@ def launch(master: str, settings: dict[str, str], log: Path) -> tuple[Any, Any]:
     conf.setAll(list(settings.items()))
     start: Any = java_gateway.launch_gateway
     try:
-        with log.open("wb") as stream, _addresses_of(master):
+        with log.open("wb") as stream, _listening_locally(master):
             gateway = start(conf, {"stdout": stream, "stderr": stream})
     except Exception as error:
         raise _not_started(master, reason_in(log) or first_line(error)) from error
@@ -569,7 +569,7 @@ def launch(master: str, settings: dict[str, str], log: Path) -> tuple[Any, Any]:
     except Exception as error:
         # Java is asked for its reason while it is there.
         lost = reason_in(log) if is_lost(error) else None
-        failure = None if lost else known(error)
+        failure = None if lost else translate(error)
         failure = failure or _not_started(master, lost or first_line(error))
         end(gateway)
         raise failure from error
@@ -579,7 +579,7 @@ def launch(master: str, settings: dict[str, str], log: Path) -> tuple[Any, Any]:
 
 
 @contextlib.contextmanager
-def _addresses_of(master: str) -> Iterator[None]:
+def _listening_locally(master: str) -> Iterator[None]:
     """Let what is started listen to this machine alone, if all of Spark is on it and nobody said otherwise.
 
     Settings do that for the driver; the processes of `local-cluster` look into the environment.
@@ -601,7 +601,7 @@ def _not_started(master: str, reason: str) -> OutputError:
 
 
 def _silent(master: str) -> InputError:
-    """Return what is to be said of somebody who takes a connection, but does not speak as a master does."""
+    """Return the error for an address that takes a connection, but does not answer as a master does."""
     return InputError(
         f"no answer from the Spark master `{master}`: something listens there, but does not let us in",
         hint=f"check that it is {_called(master)}, of the version of Spark that PySpark has here",
@@ -638,8 +638,8 @@ def reason_in(log: Path) -> str | None:
         for sign in SIGNS:
             for line in lines:
                 if sign in line and not line.lstrip().startswith("at "):
-                    said = re.sub(r'^Exception in thread "[^"]*" ', "", line.strip())
-                    return re.sub(r"^[\w.$]+Exception: ", "", said)[:300]
+                    message = re.sub(r'^Exception in thread "[^"]*" ', "", line.strip())
+                    return re.sub(r"^[\w.$]+Exception: ", "", message)[:300]
     return None
 
 
@@ -680,8 +680,8 @@ def require_pyspark() -> None:
             import pyspark.testing.utils
     except ImportError as error:
         raise InputError("the Spark engine needs PySpark", hint=f"install it with: {INSTALL}") from error
-    found = tuple(int(part) for part in re.findall(r"\d+", pyspark.__version__)[:2])
-    if not OLDEST <= found < TOO_NEW:
+    version = tuple(int(part) for part in re.findall(r"\d+", pyspark.__version__)[:2])
+    if not OLDEST <= version < TOO_NEW:
         raise InputError(
             f"PySpark {pyspark.__version__} is installed; the Spark engine works with "
             f"{OLDEST[0]}.{OLDEST[1]} up to, but not with, {TOO_NEW[0]}.{TOO_NEW[1]}",
@@ -729,10 +729,10 @@ def java_version(java: str) -> int | None:
         run = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60)  # noqa: S603
     except (OSError, subprocess.SubprocessError):
         return None
-    found = re.search(r'version "(\d+)(?:\.(\d+))?', run.stderr + run.stdout)
-    if run.returncode or found is None:
+    version = re.search(r'version "(\d+)(?:\.(\d+))?', run.stderr + run.stdout)
+    if run.returncode or version is None:
         return None
-    return int(found[2]) if found[1] == "1" and found[2] else int(found[1])
+    return int(version[2]) if version[1] == "1" and version[2] else int(version[1])
 
 
 DEFAULT_MASTER = "local[*]"
@@ -804,25 +804,25 @@ class Application:
             A Spark session to use instead of all that.
         """
         require_pyspark()
-        wanted = dict(settings or {})
+        settings_wanted = dict(settings or {})
         with _lock:
             if spark is not None:
-                return _of_others(spark, wanted)
+                return _of_others(spark, settings_wanted)
             if master is None and len(_running) == 1:
                 master = next(iter(_running))
             if master is not None and master.startswith("sc://"):
-                return _shared(master, wanted, lambda: _connect(master, wanted, directory))
+                return _shared(master, settings_wanted, lambda: _connect(master, settings_wanted, directory))
             from pyspark import SparkContext
 
             active = SparkContext._active_spark_context
             ours = next((a for a in _running.values() if a.context is not None), None)
             if active is not None and (ours is None or ours.context is not active):
                 _refuse_other_master(str(active.master), master)
-                return _of_others(_session_of(active), wanted)
+                return _of_others(_session_of(active), settings_wanted)
             chosen = master or (ours.master if ours else DEFAULT_MASTER)
             if ours is not None:
                 _refuse_other_master(ours.master, chosen)
-            return _shared(chosen, wanted, lambda: _start(chosen, wanted, directory))
+            return _shared(chosen, settings_wanted, lambda: _start(chosen, settings_wanted, directory))
 
     def leave(self) -> None:
         """Say that an engine does not need it any more; the last one stops it."""
@@ -870,10 +870,10 @@ def _shared(master: str, settings: dict[str, str], start: Callable[[], Applicati
     return running
 
 
-def _refuse_other_master(running: str, wanted: str | None) -> None:
-    if wanted is not None and wanted != running:
+def _refuse_other_master(running: str, master: str | None) -> None:
+    if master is not None and master != running:
         raise InputError(
-            f"Spark runs already in this process, with master `{running}`, not `{wanted}`",
+            f"Spark runs already in this process, with master `{running}`, not `{master}`",
             hint="stop it first, or leave the master out to use it",
         )
 

@@ -77,24 +77,24 @@ class AskedTriples:
     """
 
     def __init__(self, triples: npt.ArrayLike, keys: TripleKeys) -> None:
-        given = np.asarray(triples, dtype=np.int32).reshape(-1, 3)
+        ids = np.asarray(triples, dtype=np.int32).reshape(-1, 3)
         sizes = np.array([keys.entities, keys.relations, keys.entities])
-        known = np.flatnonzero(((given >= 0) & (given < sizes)).all(axis=1))
-        packed = keys.pack(given[known])
+        valid_rows = np.flatnonzero(((ids >= 0) & (ids < sizes)).all(axis=1))
+        packed = keys.pack(ids[valid_rows])
         order = np.argsort(packed, kind="stable")
         self._keys = keys
-        self._packed, self._places = packed[order], known[order]
+        self._packed, self._rows = packed[order], valid_rows[order]
         first = np.ones(len(packed), dtype=bool)
         first[1:] = self._packed[1:] != self._packed[:-1]
         self.triples = keys.unpack(self._packed[first])
 
-    def places(self, found: Triples) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return where triples of an answer stand: pairs of a row of the answer and a place."""
-        packed = self._keys.pack(found)
+    def rows(self, answer: Triples) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return where triples of an answer stand: pairs of a row of the answer and a row of the asked triples."""
+        packed = self._keys.pack(answer)
         first = np.searchsorted(self._packed, packed, "left")
         many = np.searchsorted(self._packed, packed, "right") - first
         within = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
-        return np.repeat(np.arange(len(found)), many), self._places[np.repeat(first, many) + within]
+        return np.repeat(np.arange(len(answer)), many), self._rows[np.repeat(first, many) + within]
 
 
 def derived_queries(
@@ -113,7 +113,7 @@ def derived_queries(
     Parameters
     ----------
     rules
-        The rules; a rule's place is its number.
+        The rules; a rule's number is its index in this list.
     heads
         The relations that the table has; rules for others are passed over.
     graph, layout, session
@@ -125,28 +125,28 @@ def derived_queries(
     """
     alone: list[tuple[int, Rule]] = []
     alike: dict[RuleShape, list[tuple[int, Rule]]] = {}
-    for place, rule in enumerate(rules):
+    for number, rule in enumerate(rules):
         if bind(rule, graph).head.relation in heads:
             shape = shape_of(rule, graph) if session.dialect.costly else None
-            (alone if shape is None else alike.setdefault(shape, [])).append((place, rule))
+            (alone if shape is None else alike.setdefault(shape, [])).append((number, rule))
     for shape, members in alike.items():
         if len(members) == 1:
             alone += members
             continue
         with derived_together(shape, members, graph, layout, session, table) as query:
             yield query
-    for place, rule in alone:
-        yield derived_by(rule, place, graph, layout, table, project_rule)
+    for number, rule in alone:
+        yield derived_by(rule, number, graph, layout, table, project_rule)
 
 
 def derived_by(
-    rule: Rule, place: int, graph: KnowledgeGraph, layout: Layout, table: str, project_rule: ProjectRule
+    rule: Rule, number: int, graph: KnowledgeGraph, layout: Layout, table: str, project_rule: ProjectRule
 ) -> str:
-    """Return a query for the triples of a table that a rule derives: s, r, o, and the rule's place.
+    """Return a query for the triples of a table that a rule derives: s, r, o, and the rule's number.
 
     Parameters
     ----------
-    rule, place
+    rule, number
         The rule, and the number that stands for it.
     graph, layout
         The graph K.
@@ -166,8 +166,8 @@ def derived_by(
         beside = f"{table} AS a, "
         where = "\nWHERE " + " AND ".join(head_conditions(rule, relation, layout))
     projection = project_rule(rule, keep, among)
-    shown = [(subject, "s"), (str(relation), "r"), (object_, "o"), (str(place), "rule")]
-    columns = ", ".join(f"CAST({value} AS INTEGER) AS {name}" for value, name in shown)
+    outputs = [(subject, "s"), (str(relation), "r"), (object_, "o"), (str(number), "rule")]
+    columns = ", ".join(f"CAST({value} AS INTEGER) AS {name}" for value, name in outputs)
     return f"SELECT {columns} FROM {beside}(\n{projection.sql}\n) AS q{where}"
 
 
@@ -198,7 +198,7 @@ class RuleShape:
 class _Member:
     """A rule of a shape: its number, its head's relation and type (or -1), the ids of its predicates."""
 
-    place: int
+    number: int
     relation: int
     type: int
     predicates: tuple[int, ...]
@@ -212,10 +212,10 @@ def shape_of(rule: Rule, graph: KnowledgeGraph) -> RuleShape | None:
     """
     names: dict[Term, Term] = {v: Variable(f"v{i}") for i, v in enumerate(rule.variables)}
     head = rule.head.rename(names)
-    known = rule.head.variables
+    head_variables = rule.head.variables
     if rule.negations or not isinstance(head.subject, Variable):
         return None
-    if len(known) != (1 if rule.head.is_type else 2) or not _close(rule, known):
+    if len(head_variables) != (1 if rule.head.is_type else 2) or not _close(rule, head_variables):
         return None
     atoms = []
     for i, atom in enumerate(dict.fromkeys(rule.atoms)):
@@ -232,13 +232,13 @@ def shape_of(rule: Rule, graph: KnowledgeGraph) -> RuleShape | None:
     return RuleShape(tuple(atoms), inequalities, head.subject, object_)
 
 
-def _close(rule: Rule, known: Sequence[Variable]) -> bool:
+def _close(rule: Rule, head_variables: Sequence[Variable]) -> bool:
     """Say whether the atoms of every other variable hold the known ones, and no second other variable."""
     for variable in rule.variables:
-        if variable in known:
+        if variable in head_variables:
             continue
         around = {v for atom in rule.atoms if variable in atom.variables for v in atom.variables}
-        if around != {variable, *known}:
+        if around != {variable, *head_variables}:
             return False
     return True
 
@@ -265,9 +265,9 @@ def derived_together(
     table
         A table of distinct triples s, r, o.
     """
-    members = [_member(place, rule, graph) for place, rule in rules]
+    members = [_member(number, rule, graph) for number, rule in rules]
     listed = fresh_name("rules")
-    columns = {"n": [m.place for m in members], "h": [m.relation for m in members]}
+    columns = {"n": [m.number for m in members], "h": [m.relation for m in members]}
     columns["t"] = [m.type for m in members]
     for i in range(len(shape.atoms)):
         columns[f"p{i}"] = [m.predicates[i] for m in members]
@@ -278,15 +278,15 @@ def derived_together(
         session.drop(listed)
 
 
-def _member(place: int, rule: Rule, graph: KnowledgeGraph) -> _Member:
+def _member(number: int, rule: Rule, graph: KnowledgeGraph) -> _Member:
     head = bind(rule, graph).head
     predicates = []
     for atom in dict.fromkeys(rule.atoms):
-        found: int | None = relation_of(atom, graph)
+        predicate: int | None = relation_of(atom, graph)
         if atom.is_type and isinstance(atom.object, Constant):
-            found = graph.entities.get(atom.object.name)
-        predicates.append(ABSENT if found is None else found)
-    return _Member(place, head.relation, ~head.object if rule.head.is_type else ABSENT, tuple(predicates))
+            predicate = graph.entities.get(atom.object.name)
+        predicates.append(ABSENT if predicate is None else predicate)
+    return _Member(number, head.relation, ~head.object if rule.head.is_type else ABSENT, tuple(predicates))
 
 
 def _query(
@@ -294,11 +294,11 @@ def _query(
 ) -> str:
     head = [shape.subject] if shape.object is None else [shape.subject, shape.object]
     templates = [template for atom in shape.atoms for template in atom.templates]
-    shown = [f"a.{'so'[i]} AS c{i}" for i in range(len(head))]
-    shown += [f"b.p{i} AS c{len(head) + i}" for i in range(len(templates))]
-    shown.append(f"b.n AS c{len(shown)}")
+    outputs = [f"a.{'so'[i]} AS c{i}" for i in range(len(head))]
+    outputs += [f"b.p{i} AS c{len(head) + i}" for i in range(len(templates))]
+    outputs.append(f"b.n AS c{len(outputs)}")
     matched = "a.r = b.h" + (" AND a.o = b.t" if shape.object is None else "")
-    asked = f"SELECT {', '.join(shown)} FROM {table} AS a, {listed} AS b WHERE {matched}"
+    asked_rows = f"SELECT {', '.join(outputs)} FROM {table} AS a, {listed} AS b WHERE {matched}"
     projection = project(
         shape.atoms,
         shape.inequalities,
@@ -306,7 +306,7 @@ def _query(
         layout,
         session.dialect,
         tables=_only(shape, members, layout),
-        among=(asked, [*head, *templates, NUMBER]),
+        among=(asked_rows, [*head, *templates, NUMBER]),
     )
     object_ = "b.t" if shape.object is None else "q.c1"
     return (
@@ -329,8 +329,8 @@ def id_layout(graph: KnowledgeGraph, table: str = "triples") -> Layout:
     """Return the layout of a table of ids; a name that the graph does not have is -1, like no id."""
 
     def constant(name: str) -> str:
-        found = graph.entities.get(name)
-        return str(ABSENT if found is None else found)
+        entity = graph.entities.get(name)
+        return str(ABSENT if entity is None else entity)
 
     return Layout(
         table,
@@ -545,33 +545,33 @@ class SqlEngine:
         if not possible.any():
             return rows
 
-        def smallest(part: BodyPart, asked: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-            context, wanted = ([rule.variables[v] for v in vs] for vs in (part.context, part.variables))
-            atoms = [a for a in rule.atoms if not set(wanted).isdisjoint(a.variables)]
-            inequalities = [e for e in self._checks(rule) if not set(wanted).isdisjoint(e.variables)]
+        def smallest(part: BodyPart, contexts: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+            context, unbound = ([rule.variables[v] for v in vs] for vs in (part.context, part.variables))
+            atoms = [a for a in rule.atoms if not set(unbound).isdisjoint(a.variables)]
+            inequalities = [e for e in self._checks(rule) if not set(unbound).isdisjoint(e.variables)]
             with self._table("first_rows") as table:
                 return smallest_rows(
                     self._session,
                     lambda keep, among: self._project(atoms, inequalities, keep, among),
                     context,
-                    wanted,
-                    asked,
+                    unbound,
+                    contexts,
                     table,
                 )
 
-        found = combine(bound, asked[possible, ::2], smallest)
-        found[(found < 0).any(axis=1)] = -1
-        rows[possible] = found
+        witnesses = combine(bound, asked[possible, ::2], smallest)
+        witnesses[(witnesses < 0).any(axis=1)] = -1
+        rows[possible] = witnesses
         return rows
 
     # -- membership -----------------------------------------------------------------------------
 
     def derives(self, rules: Sequence[Rule], triples: Triples) -> npt.NDArray[np.bool_]:
         """Return bool[n]: which of these triples are in T_R(K)."""
-        found = np.zeros(len(triples), dtype=bool)
-        for places, _ in self._derived(rules, triples):
-            found[places] = True
-        return found
+        is_derived = np.zeros(len(triples), dtype=bool)
+        for rows, _ in self._derived(rules, triples):
+            is_derived[rows] = True
+        return is_derived
 
     def derived(self, rules: Sequence[Rule], graph: KnowledgeGraph) -> KnowledgeGraph:
         """Return the triples of another graph, over the same vocabularies, that are in T_R(K).
@@ -599,14 +599,14 @@ class SqlEngine:
     def _derived(
         self, rules: Sequence[Rule], triples: Triples
     ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
-        """Give all pairs of a triple and a rule that derives it, as their places."""
+        """Give all pairs of a triple and a rule that derives it, as their indices."""
         asked = AskedTriples(triples, self.graph.keys)
         with self._table("asked") as table:
             self._session.load(table, {name: asked.triples[:, i] for i, name in enumerate("sro")})
             for query in self._derived_queries(rules, set(np.unique(asked.triples[:, 1]).tolist()), table):
                 subject, relation, object_, rule = self._session.columns(query)
-                which, places = asked.places(stacked([subject, relation, object_]))
-                yield places, rule[which].astype(np.int64)
+                answer_rows, rows = asked.rows(stacked([subject, relation, object_]))
+                yield rows, rule[answer_rows].astype(np.int64)
 
     # -- closure --------------------------------------------------------------------------------
 
@@ -656,8 +656,8 @@ def fixed_row(values: Mapping[Variable, int]) -> Among | None:
     """Return one row of values to restrict a projection by, or None if there are no values."""
     if not values:
         return None
-    shown = ", ".join(f"CAST({value} AS INTEGER) AS c{i}" for i, value in enumerate(values.values()))
-    return f"SELECT {shown}", list(values)
+    columns = ", ".join(f"CAST({value} AS INTEGER) AS c{i}" for i, value in enumerate(values.values()))
+    return f"SELECT {columns}", list(values)
 
 
 def first_rows(
@@ -691,22 +691,22 @@ def first_rows(
     among = fixed
     rows = np.empty((0, 0), dtype=np.int32)
     for i in range(len(rule.variables)):
-        known = rule.variables[: i + 1]
-        rows = ordered_rows(session, project(rule, known, among).sql, len(known), limit)
+        variables = rule.variables[: i + 1]
+        rows = ordered_rows(session, project(rule, variables, among).sql, len(variables), limit)
         session.drop(table)
-        session.load(table, {f"c{j}": rows[:, j] for j in range(len(known))})
-        among = _with_fixed(table, known, fixed)
+        session.load(table, {f"c{j}": rows[:, j] for j in range(len(variables))})
+        among = _with_fixed(table, variables, fixed)
     return rows
 
 
-def _with_fixed(table: str, known: Sequence[Variable], fixed: Among | None) -> Among:
+def _with_fixed(table: str, table_variables: Sequence[Variable], fixed: Among | None) -> Among:
     """Return the rows of a table together with the fixed values of variables it does not have yet."""
-    columns = [f"t.c{i} AS c{i}" for i in range(len(known))]
+    columns = [f"t.c{i} AS c{i}" for i in range(len(table_variables))]
     query, variables = fixed or ("", ())
-    extra = [variable for variable in variables if variable not in known]
-    columns += [f"w.c{list(variables).index(v)} AS c{len(known) + i}" for i, v in enumerate(extra)]
+    extra = [variable for variable in variables if variable not in table_variables]
+    columns += [f"w.c{list(variables).index(v)} AS c{len(table_variables) + i}" for i, v in enumerate(extra)]
     beside = f", ({query}) AS w" if extra else ""
-    return f"SELECT {', '.join(columns)} FROM {table} AS t{beside}", [*known, *extra]
+    return f"SELECT {', '.join(columns)} FROM {table} AS t{beside}", [*table_variables, *extra]
 
 
 def smallest_rows(
@@ -714,7 +714,7 @@ def smallest_rows(
     project: Callable[[Sequence[Variable], Among | None], ProjectionQuery],
     context: Sequence[Variable],
     part: Sequence[Variable],
-    asked: Rows,
+    contexts: Rows,
     table: str,
 ) -> Rows:
     """Return the smallest values of some variables for each row of a context, variable by variable.
@@ -729,35 +729,35 @@ def smallest_rows(
         Projects a body to some variables, among some rows.
     context, part
         The variables that have values, and those that want them.
-    asked
+    contexts
         int32[m, context], ascending and distinct: values of the context.
     table
         Name of a table to keep the values so far in.
     """
-    known = list(context)
-    rows = asked
+    bound = list(context)
+    rows = contexts
     for variable in part:
         session.drop(table)
-        if known:
-            session.load(table, {f"c{i}": rows[:, i] for i in range(len(known))})
-        query = project([*known, variable], (f"SELECT * FROM {table}", known) if known else None).sql
-        columns = ", ".join(f"c{i}" for i in range(len(known)))
-        shown = f"{columns}, " if known else ""
-        grouped = f"\nGROUP BY {columns}" if known else ""
-        query = f"SELECT {shown}min(c{len(known)}) AS c{len(known)} FROM (\n{query}\n) AS p{grouped}"
-        known.append(variable)
-        rows = ordered_rows(session, query, len(known))
-    found = np.full((len(asked), len(part)), -1, dtype=np.int32)
-    found[_among(asked, rows[:, : len(context)])] = rows[:, len(context) :]
-    return found
+        if bound:
+            session.load(table, {f"c{i}": rows[:, i] for i in range(len(bound))})
+        query = project([*bound, variable], (f"SELECT * FROM {table}", bound) if bound else None).sql
+        columns = ", ".join(f"c{i}" for i in range(len(bound)))
+        prefix = f"{columns}, " if bound else ""
+        grouped = f"\nGROUP BY {columns}" if bound else ""
+        query = f"SELECT {prefix}min(c{len(bound)}) AS c{len(bound)} FROM (\n{query}\n) AS p{grouped}"
+        bound.append(variable)
+        rows = ordered_rows(session, query, len(bound))
+    smallest = np.full((len(contexts), len(part)), -1, dtype=np.int32)
+    smallest[_among(contexts, rows[:, : len(context)])] = rows[:, len(context) :]
+    return smallest
 
 
-def _among(asked: Rows, rows: Rows) -> npt.NDArray[np.int64]:
+def _among(distinct_rows: Rows, rows: Rows) -> npt.NDArray[np.int64]:
     """Return the places of rows of at most two columns among others, ascending and distinct."""
-    keys, wanted = np.zeros(len(asked), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
-    for i in range(asked.shape[1]):
-        keys, wanted = keys << 32 | asked[:, i], wanted << 32 | rows[:, i]
-    return np.searchsorted(keys, wanted)
+    keys, row_keys = np.zeros(len(distinct_rows), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
+    for i in range(distinct_rows.shape[1]):
+        keys, row_keys = keys << 32 | distinct_rows[:, i], row_keys << 32 | rows[:, i]
+    return np.searchsorted(keys, row_keys)
 
 
 def depend_on_each_other(bound: Bound) -> bool:
@@ -794,8 +794,8 @@ class DatabaseEngine(SqlEngine, ABC):
     Options: ClassVar[type[Any]]
 
     def __init__(self, graph: KnowledgeGraph, **options: Any) -> None:
-        chosen = self.Options(**options)
-        self._start(graph, *self._connect(chosen, len(graph)), chosen)
+        settings = self.Options(**options)
+        self._start(graph, *self._connect(settings, len(graph)), settings)
         try:
             self._load(graph.triples)
         except BaseException:
@@ -817,9 +817,9 @@ class DatabaseEngine(SqlEngine, ABC):
         **options
             As for the class.
         """
-        chosen = cls.Options(**options)
+        settings = cls.Options(**options)
         engine = cls.__new__(cls)
-        engine._start(*cls._read(Path(place), chosen), chosen)
+        engine._start(*cls._read(Path(place), settings), settings)
         return engine
 
     @classmethod
@@ -915,8 +915,8 @@ class ExtraNames:
 
         As in a graph in memory, the data's own type predicate is not doubled by the rules' rdf:type.
         """
-        chosen = self.type_predicate
-        if chosen is None:
-            chosen = next((name for name in TYPE_NAMES if name in used), None)
-        more = [name for name in self.relations if not chosen or name not in TYPE_NAMES]
-        return ExtraNames(chosen, self.entities, more)
+        type_predicate = self.type_predicate
+        if type_predicate is None:
+            type_predicate = next((name for name in TYPE_NAMES if name in used), None)
+        more = [name for name in self.relations if not type_predicate or name not in TYPE_NAMES]
+        return ExtraNames(type_predicate, self.entities, more)

@@ -89,9 +89,9 @@ class _Rounds:
         self.graph = graph
         self.triples = layout.table
         every = f"(SELECT s, r, o FROM {layout.table} UNION ALL SELECT s, r, o FROM {DERIVED})"
-        self.known = replace(layout, table=every)
+        self.all_triples = replace(layout, table=every)
         self.present: Kinds = set()
-        self.given = layout
+        self.graph_layout = layout
         self.estimate = estimate
         self.max_conclusions = max_conclusions
         self.max_triples = max_triples
@@ -118,8 +118,8 @@ class _Rounds:
                 by_head.setdefault(relation, []).append(self._apply(rule, tables))
         for relation, queries in by_head.items():
             for i in range(0, len(queries), TOGETHER):
-                came = session.append(FRESH, self._new(relation, queries[i : i + TOGETHER], total))
-                self._check(total + came, number)
+                candidates = session.append(FRESH, self._new(relation, queries[i : i + TOGETHER], total))
+                self._check(total + candidates, number)
         session.drop(DELTA)
         count = session.create(DELTA, f"SELECT DISTINCT s, r, o FROM {FRESH} ORDER BY r, s, o")
         self._check(total + count, number)
@@ -150,8 +150,8 @@ class _Rounds:
     def _kind(self, atom: Atom) -> tuple[int, int]:
         relation = relation_of(atom, self.graph)
         if relation == self.graph.type_relation and isinstance(atom.object, Constant):
-            found = self.graph.entities.get(atom.object.name)
-            return relation, ABSENT - 1 if found is None else found
+            entity = self.graph.entities.get(atom.object.name)
+            return relation, ABSENT - 1 if entity is None else entity
         return relation, ABSENT
 
     def added(self) -> Kinds:
@@ -172,7 +172,7 @@ class _Rounds:
 
     def _apply(self, rule: Rule, tables: dict[Atom, str] | None) -> str:
         """Return a query for the conclusions s, o of a rule, some atoms taken from other tables."""
-        layout = self.given if tables is None else self.known
+        layout = self.graph_layout if tables is None else self.all_triples
         projection = project(
             rule.atoms,
             (*rule.inequalities, *exclusions(rule, layout)),
@@ -184,7 +184,7 @@ class _Rounds:
         )
         sizes = [int(self.session.row(part)[0]) for part in projection.parts]
         refuse_product(sizes, self.max_conclusions, f"what `{rule}` derives")
-        subject, object_ = head_columns(rule, self.known)
+        subject, object_ = head_columns(rule, self.all_triples)
         return (
             f"SELECT CAST({subject} AS INTEGER) AS s, CAST({object_} AS INTEGER) AS o\nFROM (\n{projection.sql}\n) AS q"
         )
@@ -194,7 +194,7 @@ class _Rounds:
         together = "\nUNION ALL\n".join(queries)
         query = (
             f"SELECT DISTINCT p.s, CAST({relation} AS INTEGER) AS r, p.o FROM (\n{together}\n) AS p\n"
-            f"WHERE NOT EXISTS (SELECT 1 FROM {self.known.table} AS k "
+            f"WHERE NOT EXISTS (SELECT 1 FROM {self.all_triples.table} AS k "
             f"WHERE k.r = {relation} AND k.s = p.s AND k.o = p.o)"
         )
         if self.max_triples is not None:

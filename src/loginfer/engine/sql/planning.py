@@ -174,12 +174,12 @@ class _Planner:
         return alone[:1] or free or left
 
     def eliminate(self, state: _State, variable: Variable) -> _State:
-        wanted: set[Column] = {variable}
+        needed: set[Column] = {variable}
         joined = variable in state.kept_back or (self.counting and self.join_inequalities)
         for check in state.pending:
             if variable in check.variables and (joined or isinstance(check, Exclusion)):
-                wanted.update(check.variables)
-        inputs = [i for i in state.active if state.sources[i].scope & wanted]
+                needed.update(check.variables)
+        inputs = [i for i in state.active if state.sources[i].scope & needed]
         scope = frozenset[Column]().union(*(state.sources[i].scope for i in inputs))
         inputs += [
             i
@@ -340,17 +340,17 @@ class Statistics:
         values there are; equal positions by the smaller number that skewed degrees amount to.
         """
         rows = 1.0
-        places: dict[Variable, list[tuple[int, Side]]] = defaultdict(list)
+        occurrences: dict[Variable, list[tuple[int, Side]]] = defaultdict(list)
         for atom in atoms:
             relation = ALL if isinstance(atom.relation, Template) else relation_id(atom)
             sides = self._of(relation)
             rows *= sides[0].triples
             for side, term in ((0, atom.subject), (1, atom.object)):
                 if isinstance(term, Variable):
-                    places[term].append((relation, 0 if side == 0 else 1))
+                    occurrences[term].append((relation, 0 if side == 0 else 1))
                 elif not isinstance(term, Template):
                     rows /= sides[side].values
-        for positions in places.values():
+        for positions in occurrences.values():
             for one, other in pairwise(positions):
                 rows /= self._values(one, other)
         return rows

@@ -119,9 +119,9 @@ class Writer:
         for factor in factors:
             self.uses[factor.table] = self.uses.get(factor.table, 0) + 1
 
-    def run(self, plan: Elimination, given: Sequence[Factor]) -> list[Factor]:
+    def run(self, plan: Elimination, sources: Sequence[Factor]) -> list[Factor]:
         """Write all steps of a plan; return the given factors and the results."""
-        factors = list(given)
+        factors = list(sources)
         for step in plan.steps:
             factors.append(self._step(step, [factors[i] for i in step.inputs]))
         return factors
@@ -135,18 +135,18 @@ class Writer:
         inputs = self.needed(inputs)
         joined = join(inputs, step.inequalities, self.layout)
         columns = self.sorted(step.keep)
-        shown = [f"{joined.expressions[c]} AS c{i}" for i, c in enumerate(columns)]
+        outputs = [f"{joined.expressions[c]} AS c{i}" for i, c in enumerate(columns)]
         before = len(self.steps)
         if self.counting:
             counted = f"sum({' * '.join(joined.weights)})" if joined.weights else "count(*)"
             if not columns:
                 counted = f"coalesce({counted}, 0)"
-            shown.append(f"CAST({counted} AS {self.dialect.number}) AS n")
-            text = f"SELECT {', '.join(shown)}\n{joined.text}"
+            outputs.append(f"CAST({counted} AS {self.dialect.number}) AS n")
+            text = f"SELECT {', '.join(outputs)}\n{joined.text}"
             if columns:
                 text += f"\nGROUP BY {', '.join(joined.expressions[c] for c in columns)}"
         elif columns:
-            text = f"SELECT DISTINCT {', '.join(shown)}\n{joined.text}"
+            text = f"SELECT DISTINCT {', '.join(outputs)}\n{joined.text}"
             for variable, count in step.sampled:
                 text = _few_values(text, len(columns), columns.index(variable), count)
         else:
@@ -169,12 +169,12 @@ class Writer:
         return "WITH " + ",\n".join(tables) + "\n" + select
 
 
-def _few_values(text: str, width: int, place: int, count: int) -> str:
+def _few_values(text: str, width: int, column: int, count: int) -> str:
     """Keep only the `count` smallest values of one column for each value of the others."""
     columns = [f"c{i}" for i in range(width)]
-    others = ", ".join(c for i, c in enumerate(columns) if i != place)
+    others = ", ".join(c for i, c in enumerate(columns) if i != column)
     partition = f"PARTITION BY {others} " if others else ""
-    ranked = f"SELECT *, row_number() OVER ({partition}ORDER BY c{place}) AS nth FROM (\n{text}\n) AS d"
+    ranked = f"SELECT *, row_number() OVER ({partition}ORDER BY c{column}) AS nth FROM (\n{text}\n) AS d"
     return f"SELECT {', '.join(columns)} FROM (\n{ranked}\n) AS e\nWHERE nth <= {count}"
 
 
@@ -187,7 +187,7 @@ class _Term:
 
     sign: int
     atoms: tuple[Atom, ...]
-    given: tuple[Factor, ...]
+    extra_factors: tuple[Factor, ...]
     plan: Elimination
 
 
@@ -197,45 +197,45 @@ def _terms(
     estimate: Estimate | None,
     sign: int = 1,
     budget: int = MAX_TERMS,
-    given: tuple[Factor, ...] = (),
+    extra_factors: tuple[Factor, ...] = (),
 ) -> Iterator[_Term]:
     """Split a count until no inequality crosses: #(B ∧ x≠w) = #B − #B[w:=x].
 
-    `given` are factors besides the atoms.
+    `extra_factors` stand beside the atoms.
     """
     if any(is_contradiction(e) for e in inequalities):
         return
     atoms = tuple(dict.fromkeys(atoms))
     inequalities = _distinct(inequalities)
     sources = [FactorScope(frozenset(_columns(atom)), frozenset([i])) for i, atom in enumerate(atoms)]
-    sources += [FactorScope(factor.scope) for factor in given]
+    sources += [FactorScope(factor.scope) for factor in extra_factors]
     plan = plan_elimination(
         sources, atoms, inequalities, (), counting=True, join_inequalities=budget < 2, estimate=estimate
     )
     if not plan.crossing:
-        yield _Term(sign, atoms, given, plan)
+        yield _Term(sign, atoms, extra_factors, plan)
         return
     crossing = plan.crossing[0]
     rest = [e for e in inequalities if e != crossing]
     merged: dict[Term, Term] = {crossing.right: crossing.left}
-    yield from _terms(atoms, rest, estimate, sign, budget // 2, given)
+    yield from _terms(atoms, rest, estimate, sign, budget // 2, extra_factors)
     yield from _terms(
         [a.rename(merged) for a in atoms],
         [e.rename(merged) for e in rest],
         estimate,
         -sign,
         budget // 2,
-        tuple(factor.rename(merged) for factor in given),
+        tuple(factor.rename(merged) for factor in extra_factors),
     )
 
 
 def _distinct(checks: Iterable[Check]) -> tuple[Check, ...]:
     """Return the distinct checks of variables; `x != y` and `y != x` are one."""
-    found: dict[object, Check] = {}
+    distinct: dict[object, Check] = {}
     for check in checks:
         if check.variables:
-            found.setdefault(frozenset(check.terms) if isinstance(check, Inequality) else check, check)
-    return tuple(found.values())
+            distinct.setdefault(frozenset(check.terms) if isinstance(check, Inequality) else check, check)
+    return tuple(distinct.values())
 
 
 def _columns(atom: Atom) -> tuple[Column, ...]:
@@ -269,8 +269,8 @@ def count_witnesses(rule: Rule, layout: Layout, dialect: SqlDialect, estimate: E
             values.append(f"(SELECT {counted} {joined.text})")
         writer.use(rest)
         terms.append((term.sign, len(ground) + len(rest)))
-    shown = ",\n".join(f"{value} AS v{i}" for i, value in enumerate(values)) or "1 AS v0"
-    return CountQuery(writer.text(f"SELECT {shown}"), tuple(terms))
+    outputs = ",\n".join(f"{value} AS v{i}" for i, value in enumerate(values)) or "1 AS v0"
+    return CountQuery(writer.text(f"SELECT {outputs}"), tuple(terms))
 
 
 def rank_query(
@@ -288,18 +288,18 @@ def rank_query(
     templates = counted_templates(pattern, violated)
     everything = [*pattern.atoms, *(negation.atom for negation in violated)]
     writer = Writer(layout, dialect, True, column_order(everything))
-    given = tuple(_violated(pattern, negation, layout) for negation in violated)
+    violated_factors = tuple(_violated(pattern, negation, layout) for negation in violated)
     selects: list[str] = []
-    for term in _terms(pattern.atoms, pattern.inequalities, estimate, given=given):
-        factors = writer.run(term.plan, [*(atom_factor(atom, layout) for atom in term.atoms), *term.given])
+    for term in _terms(pattern.atoms, pattern.inequalities, estimate, extra_factors=violated_factors):
+        factors = writer.run(term.plan, [*(atom_factor(atom, layout) for atom in term.atoms), *term.extra_factors])
         rest = [factors[i] for i in term.plan.rest]
         joined = join(rest, (), layout)
         writer.use(rest)
-        shown = [f"{joined.expressions[t]} AS c{i}" for i, t in enumerate(templates)]
+        outputs = [f"{joined.expressions[t]} AS c{i}" for i, t in enumerate(templates)]
         number = " * ".join(joined.weights) or "1"
         sign = "-" if term.sign < 0 else ""
-        shown.append(f"{sign}CAST({number} AS {dialect.number}) AS n")
-        selects.append(f"SELECT {', '.join(shown)}\n{joined.text}")
+        outputs.append(f"{sign}CAST({number} AS {dialect.number}) AS n")
+        selects.append(f"SELECT {', '.join(outputs)}\n{joined.text}")
     columns = ", ".join(f"c{i}" for i in range(len(templates)))
     if not selects:
         nothing = ", ".join([*(f"0 AS c{i}" for i in range(len(templates))), "0 AS n"])
@@ -316,11 +316,11 @@ def rank_query(
 
 def _violated(pattern: Pattern, negation: Negation, layout: Layout) -> Factor:
     """Return the values of bound variables and templates for which what is negated holds, each once."""
-    own = set(pattern.existential(negation))
+    existential = set(pattern.existential(negation))
     joined = join([atom_factor(negation.atom, layout)], (), layout)
-    columns = [column for column in joined.expressions if column not in own]
-    shown = ", ".join(f"{joined.expressions[c]} AS v{i}" for i, c in enumerate(columns))
-    return Factor(f"(SELECT DISTINCT {shown} {joined.text})", tuple((f"v{i}", c) for i, c in enumerate(columns)))
+    columns = [column for column in joined.expressions if column not in existential]
+    outputs = ", ".join(f"{joined.expressions[c]} AS v{i}" for i, c in enumerate(columns))
+    return Factor(f"(SELECT DISTINCT {outputs} {joined.text})", tuple((f"v{i}", c) for i, c in enumerate(columns)))
 
 
 # Rows to restrict a projection to: a query for distinct c0, c1, … and what these columns stand for.
@@ -386,8 +386,8 @@ def project(
     rest = writer.needed([factors[i] for i in plan.rest])
     writer.use(rest)
     joined = join(rest, plan.inequalities, layout, contradiction)
-    shown = ", ".join(f"{joined.expressions[v]} AS c{i}" for i, v in enumerate(keep))
-    sql = f"SELECT {shown or '1 AS present'}\n{joined.text}"
+    outputs = ", ".join(f"{joined.expressions[v]} AS c{i}" for i, v in enumerate(keep))
+    sql = f"SELECT {outputs or '1 AS present'}\n{joined.text}"
     if not keep:
         sql += "\nLIMIT 1"
     groups = _components(rest)
@@ -434,9 +434,9 @@ def _components(factors: Sequence[Factor]) -> list[list[Factor]]:
 def refuse_product(sizes: Sequence[int], limit: int, what: str) -> None:
     """Raise `LimitError` if the product of some sizes exceeds a limit."""
     if sizes and prod(sizes) > limit:
-        shown = " × ".join(f"{size:,}" for size in sizes if size > 1)
+        factors = " × ".join(f"{size:,}" for size in sizes if size > 1)
         raise LimitError(
-            f"{what} has {shown} rows, more than {limit:,}",
+            f"{what} has {factors} rows, more than {limit:,}",
             hint="add an atom that connects the head's variables, or raise the engine's `max_conclusions`",
         )
 
@@ -508,10 +508,10 @@ def hashed(query: str, key: str, salt: int, dialect: SqlDialect) -> str:
 
 def head_columns(rule: Rule, layout: Layout) -> tuple[str, str]:
     """Return the expressions for a conclusion's subject and object over a projection q to the head."""
-    places: dict[Term, int] = {v: i for i, v in enumerate(rule.head.variables)}
+    position: dict[Term, int] = {v: i for i, v in enumerate(rule.head.variables)}
 
     def write(term: Term) -> str:
-        return layout.write_constant(term.name) if isinstance(term, Constant) else f"q.c{places[term]}"
+        return layout.write_constant(term.name) if isinstance(term, Constant) else f"q.c{position[term]}"
 
     return write(rule.head.subject), write(rule.head.object)
 
@@ -532,8 +532,8 @@ def head_rows(rule: Rule, relation: int, layout: Layout, table: str) -> str:
 
     They are distinct where the table's triples are: the others' values follow from theirs.
     """
-    shown = [
+    outputs = [
         f"a.{'s' if variable == rule.head.subject else 'o'} AS c{i}" for i, variable in enumerate(rule.head.variables)
     ]
     where = " AND ".join(head_conditions(rule, relation, layout))
-    return f"SELECT {', '.join(shown) or '1 AS present'} FROM {table} AS a WHERE {where}"
+    return f"SELECT {', '.join(outputs) or '1 AS present'} FROM {table} AS a WHERE {where}"

@@ -180,33 +180,33 @@ class StoredGraph(KnowledgeGraph):
             )
             side, ids = self.session.columns(f"{left} UNION {right} ORDER BY side, id")
             both = np.split(ids.astype(np.int32), [int(np.count_nonzero(side == 0))])
-            for found in both:
-                found.setflags(write=False)
+            for side_ids in both:
+                side_ids.setflags(write=False)
             self._sides[relation] = both[0], both[1]
         return self._sides[relation]
 
     def of_relations(self, relations: Sequence[int]) -> Triples:
         """Return the triples of some relations, in no particular order."""
-        wanted = ", ".join(map(str, relations)) or "NULL"
-        return stacked(self.session.columns(f"SELECT s, r, o FROM {self.table} WHERE r IN ({wanted})"))
+        ids = ", ".join(map(str, relations)) or "NULL"
+        return stacked(self.session.columns(f"SELECT s, r, o FROM {self.table} WHERE r IN ({ids})"))
 
     def contains(self, triples: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """Return bool[m]: which of these triples of ids are in the graph."""
-        wanted = np.asarray(triples, dtype=np.int32).reshape(-1, 3)
-        found = np.zeros(len(wanted), dtype=bool)
-        if not len(wanted):
-            return found
+        ids = np.asarray(triples, dtype=np.int32).reshape(-1, 3)
+        is_contained = np.zeros(len(ids), dtype=bool)
+        if not len(ids):
+            return is_contained
         name = fresh_name("wanted")
-        columns = {end: wanted[:, i] for i, end in enumerate("sro")}
-        self.session.load(name, {"i": np.arange(len(wanted), dtype=np.int64), **columns})
+        columns = {end: ids[:, i] for i, end in enumerate("sro")}
+        self.session.load(name, {"i": np.arange(len(ids), dtype=np.int64), **columns})
         try:
-            (places,) = self.session.columns(
+            (rows,) = self.session.columns(
                 f"SELECT a.i FROM {name} AS a, {self.table} AS k WHERE a.s = k.s AND a.r = k.r AND a.o = k.o"
             )
         finally:
             self.session.drop(name)
-        found[places] = True
-        return found
+        is_contained[rows] = True
+        return is_contained
 
     def blocks(self) -> Iterator[Triples]:
         """Yield all triples in order, some at a time. Finish, or let go, before asking anything else."""
@@ -244,7 +244,7 @@ def vocabulary_of(column: Any) -> Vocabulary:
     if not len(names):
         return Vocabulary.of(())
     _, offsets, data = names.buffers()
-    places = np.frombuffer(offsets, dtype=np.int64)[names.offset : names.offset + len(names) + 1]
-    size = int(places[-1] - places[0])
-    whole = np.frombuffer(data, dtype=np.uint8) if data is not None else np.empty(0, np.uint8)
-    return Vocabulary(whole[int(places[0]) : int(places[0]) + size], places - places[0])
+    bounds = np.frombuffer(offsets, dtype=np.int64)[names.offset : names.offset + len(names) + 1]
+    size = int(bounds[-1] - bounds[0])
+    text = np.frombuffer(data, dtype=np.uint8) if data is not None else np.empty(0, np.uint8)
+    return Vocabulary(text[int(bounds[0]) : int(bounds[0]) + size], bounds - bounds[0])
