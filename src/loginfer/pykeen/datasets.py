@@ -194,20 +194,20 @@ def triples_factories(
 ) -> list[TriplesFactory]:
     """Return one factory for each set of triples; the first one alone has inverse triples, if any has.
 
-    The id of a constant, type or relation is its place in the vocabularies of `benchmark.graph`; so every
+    The id of a constant, type or relation is its index in the vocabularies of `benchmark.graph`; so every
     factory knows every name of the benchmark, whether its triples use it or not.
     """
     entities = {name: i for i, name in enumerate(benchmark.graph.entities)}
     relations = {name: i for i, name in enumerate(benchmark.graph.relations)}
     return [
         TriplesFactory(
-            as_mapped(chosen),
+            as_mapped(ids),
             entity_to_id=entities,
             relation_to_id=relations,
-            create_inverse_triples=create_inverse_triples and place == 0,
+            create_inverse_triples=create_inverse_triples and i == 0,
             metadata={"name": benchmark.name},
         )
-        for place, chosen in enumerate(triples)
+        for i, ids in enumerate(triples)
     ]
 
 
@@ -256,7 +256,7 @@ class LogInferInductive(InductiveDataset):
 
     def _summary_rows(self) -> list[tuple[str, int, int, int]]:
         """Return what PyKEEN's `summarize` shows, which expects an inductive validation factory."""
-        shown = {
+        factories = {
             "Transductive Training": self.transductive_training,
             "Transductive Validation": self.transductive_validation,
             "Inductive Inference": self.inductive_inference,
@@ -264,5 +264,5 @@ class LogInferInductive(InductiveDataset):
         }
         return [
             (label, factory.num_entities, factory.num_relations, factory.num_triples)
-            for label, factory in shown.items()
+            for label, factory in factories.items()
         ]

@@ -50,9 +50,9 @@ class KnownNegatives(torch.nn.Module):
         first = positives[:, 1] * self._entities + positives[:, _COLUMNS[end]]
         return self._between(end, first, first + 1)
 
-    def rows(self, places: torch.Tensor, end: str = "head") -> torch.Tensor:
-        """Return the negatives at some places of one order."""
-        return self.get_buffer(f"_{end}_rows")[places]
+    def rows(self, indices: torch.Tensor, end: str = "head") -> torch.Tensor:
+        """Return the negatives at some indices of one order."""
+        return self.get_buffer(f"_{end}_rows")[indices]
 
     def _between(self, end: str, first: torch.Tensor, limit: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         keys = self.get_buffer(f"_{end}_keys")
@@ -92,15 +92,15 @@ def with_inverse(triples: torch.Tensor, num_relations: int) -> bool:
     """Say whether these are triples with PyKEEN's inverse ones: all (h, 2r, t), then all (t, 2r + 1, h)."""
     if not len(triples) or len(triples) % 2 or num_relations % 2:
         return False
-    given, inverse = triples.reshape(2, -1, 3)
-    expected = given.flip(1) + given.new_tensor([0, 1, 0])
-    return bool((given[:, 1] % 2 == 0).all()) and torch.equal(inverse, expected)
+    forward, inverse = triples.reshape(2, -1, 3)
+    expected = forward.flip(1) + forward.new_tensor([0, 1, 0])
+    return bool((forward[:, 1] % 2 == 0).all()) and torch.equal(inverse, expected)
 
 
 def _of_factory(negatives: CoreTriplesFactory, factory: CoreTriplesFactory | None) -> Any:
     """Return a factory's triples: by name if its ids are not those of training, otherwise by id."""
     if isinstance(negatives, TriplesFactory) and isinstance(factory, TriplesFactory):
-        ids, others = ((known.entity_to_id, known.relation_to_id) for known in (negatives, factory))
+        ids, others = ((vocabulary.entity_to_id, vocabulary.relation_to_id) for vocabulary in (negatives, factory))
         if ids != others:
             return negatives.label_triples(negatives.mapped_triples)
     return negatives.mapped_triples
@@ -178,9 +178,9 @@ class ExplicitNegativeSampler(NegativeSampler):
     ) -> None:
         check_version()
         super().__init__(mapped_triples=mapped_triples, **kwargs)
-        for kind, value, known in (("match", match, Match), ("fallback", fallback, Fallback)):
-            if value not in get_args(known):
-                raise UnknownNameError(kind, str(value), get_args(known))
+        for kind, value, choices in (("match", match, Match), ("fallback", fallback, Fallback)):
+            if value not in get_args(choices):
+                raise UnknownNameError(kind, str(value), get_args(choices))
         explicit = self.num_negs_per_pos if num_explicit is None else num_explicit
         if not 0 <= explicit <= self.num_negs_per_pos:
             raise InputError(f"{explicit} of {self.num_negs_per_pos} negatives of each positive cannot be known ones")
@@ -195,7 +195,7 @@ class ExplicitNegativeSampler(NegativeSampler):
         self.known = KnownNegatives(ids, self.num_entities)
         counts: dict[str, Any] = {"num_entities": self.num_entities, "num_relations": self.num_relations}
         self._basic = BasicNegativeSampler(mapped_triples=mapped_triples, num_negs_per_pos=1, **counts)
-        # Places of known negatives that are still to be dealt out.
+        # Indices of known negatives that are still to be dealt out.
         self._left: torch.Tensor = torch.empty(0, dtype=torch.long)
         if explicit and fallback == "refuse":
             self._refuse(mapped_triples)
@@ -231,29 +231,29 @@ class ExplicitNegativeSampler(NegativeSampler):
         """Draw among the known negatives that share an end as well, where there are any."""
         heads, by_head = self.known.of_end(positives, "head")
         tails, by_tail = self.known.of_end(positives, "tail")
-        # One draw over both kinds; the first places are those that share the head.
-        drawn = self._draw(torch.zeros_like(by_head), by_head + by_tail)
-        with_head = drawn < by_head[:, None]
+        # One draw over both kinds; the first offsets are those that share the head.
+        offsets = self._draw(torch.zeros_like(by_head), by_head + by_tail)
+        with_head = offsets < by_head[:, None]
         last = len(self.known) - 1
-        of_head = self.known.rows((heads[:, None] + drawn).clamp(0, last))
-        of_tail = self.known.rows((tails[:, None] + drawn - by_head[:, None]).clamp(0, last), "tail")
+        of_head = self.known.rows((heads[:, None] + offsets).clamp(0, last))
+        of_tail = self.known.rows((tails[:, None] + offsets - by_head[:, None]).clamp(0, last), "tail")
         sharing = torch.where(with_head[:, :, None], of_head, of_tail)
         return torch.where((by_head + by_tail > 0)[:, None, None], sharing, otherwise)
 
     def _draw(self, begin: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
-        """Return int64[n, num_explicit]: places from `begin` on, evenly; any valid place where count is 0."""
+        """Return int64[n, num_explicit]: indices from `begin` on, evenly; any valid index where count is 0."""
         size = (len(begin), self.num_explicit)
         share = torch.rand(size, device=begin.device, dtype=torch.float64)
-        drawn = (share * count[:, None]).long().clamp(max=(count - 1).clamp(min=0)[:, None])
-        return (begin[:, None] + drawn).clamp(max=len(self.known) - 1)
+        offsets = (share * count[:, None]).long().clamp(max=(count - 1).clamp(min=0)[:, None])
+        return (begin[:, None] + offsets).clamp(max=len(self.known) - 1)
 
     def _any(self, count: int, device: torch.device) -> torch.Tensor:
         """Deal out known negatives."""
         total = count * self.num_explicit
         while len(self._left) < total:
             self._left = torch.cat([self._left, torch.randperm(len(self.known))])
-        places, self._left = self._left[:total], self._left[total:]
-        return self.known.rows(places.to(device).view(count, self.num_explicit))
+        indices, self._left = self._left[:total], self._left[total:]
+        return self.known.rows(indices.to(device).view(count, self.num_explicit))
 
     def shuffle(self) -> None:
         """Deal all known negatives out anew, whatever is left of the last round."""

@@ -107,9 +107,9 @@ def cells_of(ask: Callable[[int], Any]) -> int:
         Asks the model about so many of them.
     """
     counts: list[int] = []
-    for asked in (2, 3):
+    for count in (2, 3):
         with _CellCounter() as counted:
-            ask(asked)
+            ask(count)
         counts.append(counted.cells)
     return max(1, counts[1] - counts[0])
 
@@ -172,10 +172,10 @@ class PyKEENScorer:
         width = min(len(ids), most)
         height = max(1, most // width)
         for top in range(0, len(rows), height):
-            some = slice(top, top + height)
+            block = slice(top, top + height)
             for left in range(0, len(ids), width):
                 part = slice(left, left + width)
-                scores[some, part] = self._candidates(rows[some], position, ids[part])
+                scores[block, part] = self._candidates(rows[block], position, ids[part])
         return scores
 
     def arrays(self) -> Arrays:
@@ -190,15 +190,15 @@ class PyKEENScorer:
 
     def _candidates(self, rows: torch.Tensor, position: Position, candidates: torch.Tensor) -> npt.NDArray[np.float32]:
         model = self._model
-        there = candidates.to(model.device)
+        on_device = candidates.to(model.device)
         with torch.inference_mode():
             if position == "subject":
-                scores = model.predict_h(rows[:, 1:], heads=there)
+                scores = model.predict_h(rows[:, 1:], heads=on_device)
             elif position == "object":
-                scores = model.predict_t(rows[:, :2], tails=there)
+                scores = model.predict_t(rows[:, :2], tails=on_device)
             else:
                 # PyKEEN counts inverse relations here: the relation r has the id 2r.
-                ids = there * 2 if model.use_inverse_triples else there
+                ids = on_device * 2 if model.use_inverse_triples else on_device
                 scores = model.predict_r(rows[:, ::2], relations=ids)
         return _rounded(scores)
 
@@ -212,11 +212,11 @@ class PyKEENScorer:
 
     def _rows(self, triples: Triples, but: Position | None = None) -> torch.Tensor:
         """Return triples by the model's ids; what stands in one position may not matter."""
-        given = np.asarray(triples).reshape(-1, 3)
+        rows = np.asarray(triples).reshape(-1, 3)
         columns = [
-            torch.zeros(len(given), dtype=torch.long)
+            torch.zeros(len(rows), dtype=torch.long)
             if position == but
-            else self._ids(given[:, column], "relation" if position == "relation" else "entity")
+            else self._ids(rows[:, column], "relation" if position == "relation" else "entity")
             for column, position in enumerate(POSITIONS)
         ]
         return torch.stack(columns, dim=1)
@@ -303,8 +303,8 @@ def _model_ids(
 ) -> Ids:
     """Return the model's id of each name, -1 where it has none; complain if a triple has one of these."""
     ids = np.fromiter((theirs.get(name, -1) for name in names), dtype=np.int64, count=len(names))
-    places = np.unique(used)
-    missing = places[ids[places] < 0]
+    used_ids = np.unique(used)
+    missing = used_ids[ids[used_ids] < 0]
     if len(missing):
         first = ", ".join(f"`{names[i]}`" for i in missing[:3].tolist())
         more = ", …" if len(missing) > 3 else ""

@@ -135,12 +135,12 @@ class PyKEENSystem:
         return restored(self, benchmark, arrays)
 
 
-def _spelt(what: str, value: str, known: tuple[str, ...]) -> str:
+def _spelt(what: str, value: str, names: tuple[str, ...]) -> str:
     plain = value.casefold().removesuffix("loss")
-    for name in known:
+    for name in names:
         if name.casefold() == plain:
             return name
-    raise UnknownNameError(f"value of `{what}`", value, known, where="--set")
+    raise UnknownNameError(f"value of `{what}`", value, names, where="--set")
 
 
 # -- the models ------------------------------------------------------------------------------------
@@ -188,8 +188,8 @@ def find_model(name: str) -> type[Model]:
             where="--system",
             hint=f"write pykeen:MODEL; models are {', '.join(model_names())}",
         )
-    known = model_resolver.lookup_dict | dict(model_resolver.synonyms)
-    model = known.get(model_resolver.normalize(name))
+    models = model_resolver.lookup_dict | dict(model_resolver.synonyms)
+    model = models.get(model_resolver.normalize(name))
     if model is None:
         raise _unknown_name("model of PyKEEN", name, model_names(), "--system")
     why = _unfit(model)
@@ -225,15 +225,15 @@ def system_class(name: str) -> type[PyKEENSystem]:
 @cache
 def _class(model: type[Model]) -> type[PyKEENSystem]:
     name = model.__name__
-    own = DEFAULTS.get(name, {})
+    defaults = DEFAULTS.get(name, {})
     fields: list[tuple[str, object, object]] = [
-        (a.name, a.type, setting(own.get(a.name, a.default), a.meaning, least=a.least, most=a.most))
+        (a.name, a.type, setting(defaults.get(a.name, a.default), a.meaning, least=a.least, most=a.most))
         for a in arguments(model)
     ]
     fields += [
-        (field.name, field.type, setting(own[field.name], **field.metadata))
+        (field.name, field.type, setting(defaults[field.name], **field.metadata))
         for field in dataclasses.fields(PyKEENSystem)
-        if field.name in own
+        if field.name in defaults
     ]
     # The module is that of the base class: names in its annotations are looked up there.
     namespace = {"model": name, "__module__": __name__, "__doc__": f"PyKEEN's {name} as a system."}
@@ -288,10 +288,10 @@ def arguments(model: type[Model]) -> list[Setting]:
     return settings
 
 
-def given_arguments(known: list[Setting], values: Mapping[str, Any]) -> dict[str, Any]:
+def given_arguments(settings: list[Setting], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of settings as a model takes them; without those that are left to PyKEEN."""
-    given = {}
-    for argument in known:
+    values_given = {}
+    for argument in settings:
         name = argument.name
         value = values[name]
         if value == DEFAULT:
@@ -300,13 +300,13 @@ def given_arguments(known: list[Setting], values: Mapping[str, Any]) -> dict[str
             if name.endswith("_kwargs"):
                 value = _json_object(name, value)
             if choices := argument.choices:
-                chosen = normalize_string(str(value))  # case, hyphens and underscores do not count
-                if chosen not in choices:
+                choice = normalize_string(str(value))  # case, hyphens and underscores do not count
+                if choice not in choices:
                     raise _unknown_name(f"value of `{name}`", str(value), [DEFAULT, "none", *choices], "--set")
-                value = chosen
+                value = choice
         _refuse_parts(name, value)
-        given[name] = value
-    return given
+        values_given[name] = value
+    return values_given
 
 
 def _json_object(name: str, text: Any) -> dict[str, Any]:
@@ -366,14 +366,14 @@ def _meanings(model: type[Model]) -> dict[str, str]:
     return meanings
 
 
-def _unknown_name(kind: str, name: str, known: Sequence[str], where: str) -> UnknownNameError:
+def _unknown_name(kind: str, name: str, names: Sequence[str], where: str) -> UnknownNameError:
     """Return the complaint about a name: with the nearest ones, or all if none is near.
 
     PyKEEN has no command that would list them.
     """
-    error = UnknownNameError(kind, name, known, where=where)
+    error = UnknownNameError(kind, name, names, where=where)
     if error.hint is None:
-        error.hint = "choose one of " + ", ".join(f"`{other}`" for other in known)
+        error.hint = "choose one of " + ", ".join(f"`{other}`" for other in names)
     return error
 
 

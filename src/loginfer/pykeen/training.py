@@ -317,13 +317,13 @@ def _checkpoint(loop: TrainingLoop[Any], best: Arrays, facts: dict[str, Any]) ->
     arrays |= {f"{_BEST}{name}": value for name, value in best.items()}
     # Of each parameter the optimiser keeps some tensors (moments) and some plain values.
     plain: dict[str, dict[str, Any]] = {}
-    for place, kept in loop.optimizer.state_dict()["state"].items():
-        plain[str(place)] = {}
+    for parameter, kept in loop.optimizer.state_dict()["state"].items():
+        plain[str(parameter)] = {}
         for name, value in kept.items():
             if isinstance(value, torch.Tensor):
-                arrays[f"{_OPTIMIZER}{place}.{name}"] = value.detach().cpu().numpy().copy()
+                arrays[f"{_OPTIMIZER}{parameter}.{name}"] = value.detach().cpu().numpy().copy()
             else:
-                plain[str(place)][name] = value
+                plain[str(parameter)][name] = value
     return Checkpoint(arrays, {**facts, "optimizer": plain})
 
 
@@ -331,10 +331,10 @@ def _resume(loop: TrainingLoop[Any], checkpoint: Checkpoint, epoch: int) -> Arra
     """Put a loop back into a checkpoint's state, after so many epochs; returns the best weights."""
     arrays = checkpoint.arrays
     load_weights(loop.model, _part(arrays, _NOW))
-    kept = {int(place): dict(values) for place, values in checkpoint.facts["optimizer"].items()}
+    kept = {int(parameter): dict(values) for parameter, values in checkpoint.facts["optimizer"].items()}
     for key, value in _part(arrays, _OPTIMIZER).items():
-        place, name = key.split(".", 1)
-        kept[int(place)][name] = torch.from_numpy(np.array(value))
+        parameter, name = key.split(".", 1)
+        kept[int(parameter)][name] = torch.from_numpy(np.array(value))
     groups = loop.optimizer.state_dict()["param_groups"]
     loop.optimizer.load_state_dict({"state": kept, "param_groups": groups})
     if not loop.optimizer.state:
@@ -383,12 +383,12 @@ class ExplicitAndRandomLoss(SetwiseLoss):
         """Return the mean loss of a batch: float[n, 1] positives with float[n, m + k] negatives."""
         loss = softplus(-positive_scores - self.margin).mean()
         shifted = negative_scores + self.margin
-        explicit, drawn = shifted[:, : self.explicit], shifted[:, self.explicit :]
+        explicit, random = shifted[:, : self.explicit], shifted[:, self.explicit :]
         if explicit.shape[1]:
             loss = loss + self.explicit_weight * softplus(explicit).mean()
-        if drawn.shape[1]:
-            weights = (self.adversarial * drawn.detach()).softmax(dim=1)
-            loss = loss + (weights * softplus(drawn)).sum(dim=1).mean()
+        if random.shape[1]:
+            weights = (self.adversarial * random.detach()).softmax(dim=1)
+            loss = loss + (weights * softplus(random)).sum(dim=1).mean()
         return loss
 
     def process_lcwa_scores(self, *_: Any, **__: Any) -> torch.Tensor:

@@ -28,13 +28,13 @@ def check_version() -> None:
     if importlib.util.find_spec("pykeen") is None:
         raise LogInferError("PyKEEN is not installed", hint=_INSTALL)
     try:
-        found = version("pykeen")
+        installed = version("pykeen")
     except PackageNotFoundError as error:
         raise LogInferError("a PyKEEN of unknown version is on the path", hint=_INSTALL) from error
-    numbers = re.match(r"(\d+)\.(\d+)", found)
+    numbers = re.match(r"(\d+)\.(\d+)", installed)
     if numbers is None or not FIRST <= (int(numbers[1]), int(numbers[2])) < LIMIT:
         raise LogInferError(
-            f"PyKEEN {found} is not supported: the bridge needs {_range()}", hint=f"pip install 'pykeen{_range()}'"
+            f"PyKEEN {installed} is not supported: the bridge needs {_range()}", hint=f"pip install 'pykeen{_range()}'"
         )
 
 

@@ -66,11 +66,11 @@ class Validation:
         return cls(positives, negatives) if len(positives) and len(negatives) else None
 
     def compact(self) -> tuple[npt.NDArray[np.int32], Validation]:
-        """Return the entities that occur, sorted, and the same triples by places among them."""
+        """Return the entities that occur, sorted, and the same triples by indices among them."""
         both = np.vstack([self.positives, self.negatives])
-        entities, places = np.unique(both[:, [0, 2]], return_inverse=True)
+        entities, compact_ids = np.unique(both[:, [0, 2]], return_inverse=True)
         triples = both.astype(np.int32)
-        triples[:, [0, 2]] = places.reshape(-1, 2)
+        triples[:, [0, 2]] = compact_ids.reshape(-1, 2)
         cut = len(self.positives)
         return entities.astype(np.int32), Validation(triples[:cut], triples[cut:])
 

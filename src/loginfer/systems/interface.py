@@ -180,19 +180,19 @@ def choose_method(benchmark: Benchmark, method: str | None) -> str | None:
     InputError
         If there are several and none was chosen.
     """
-    known = tuple(benchmark.negatives)
+    methods = tuple(benchmark.negatives)
     if method is not None:
         # Names may be given in any case; one that is spelt exactly like this comes first.
-        spelt = sorted(known, key=lambda name: name != method)
-        found = next((name for name in spelt if name.casefold() == method.casefold()), None)
-        if found is None:
-            raise UnknownNameError(f"negatives of {benchmark.name}", method, known, where="--negatives")
-        return found
-    if len(known) > 1:
+        spelt = sorted(methods, key=lambda name: name != method)
+        match = next((name for name in spelt if name.casefold() == method.casefold()), None)
+        if match is None:
+            raise UnknownNameError(f"negatives of {benchmark.name}", method, methods, where="--negatives")
+        return match
+    if len(methods) > 1:
         raise InputError(
-            f"{benchmark.name} has negatives by {', '.join(known)}", hint=f"choose, e.g. --negatives {known[0]}"
+            f"{benchmark.name} has negatives by {', '.join(methods)}", hint=f"choose, e.g. --negatives {methods[0]}"
         )
-    return known[0] if known else None
+    return methods[0] if methods else None
 
 
 def only_negatives(benchmark: Benchmark, method: str | None) -> dict[str, NegativeSet]:
@@ -207,7 +207,8 @@ def training_view(benchmark: Benchmark, method: str | None) -> Benchmark:
     graph of an inductive benchmark, which is what is known about test's constants.
     """
     negatives = {
-        name: NegativeSet(name, _without_test(made.splits)) for name, made in only_negatives(benchmark, method).items()
+        name: NegativeSet(name, _without_test(negative_set.splits))
+        for name, negative_set in only_negatives(benchmark, method).items()
     }
     positives = _without_test(benchmark.positives)
     return Benchmark(benchmark.name, benchmark.graph, positives, negatives, context=benchmark.context)

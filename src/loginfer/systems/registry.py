@@ -76,17 +76,17 @@ class SystemEntry:
         """
         module_name, class_name = self.target.split(":")
         module = _import(module_name, self.target)
-        found = getattr(module, class_name, None)
-        if found is None:
+        system_class = getattr(module, class_name, None)
+        if system_class is None:
             classes = [name for name, value in vars(module).items() if isinstance(value, type)]
             raise UnknownNameError(f"class in `{module_name}`", class_name, classes, where="--system")
-        if not isinstance(found, type) or not callable(getattr(found, "fit", None)):
+        if not isinstance(system_class, type) or not callable(getattr(system_class, "fit", None)):
             raise InputError(
                 f"`{self.target}` is not a system: it is no class with a method `fit`",
                 where="--system",
                 hint="see `Your own system` in the documentation",
             )
-        return found
+        return system_class
 
 
 def systems() -> list[SystemEntry]:
@@ -102,16 +102,16 @@ def find_system(name: str) -> SystemEntry:
     UnknownNameError
         With the nearest names.
     """
-    wanted = name.strip()
-    if f"{wanted}:".casefold().startswith(_PYKEEN):
-        return _of_pykeen(wanted[len(_PYKEEN) :].strip())
-    if _TARGET.fullmatch(wanted):
-        return SystemEntry(wanted, wanted, wanted.split(":")[1], "plug-in")
-    known = systems()
-    for entry in known:
-        if wanted.casefold() in (spelt.casefold() for spelt in (entry.name, *entry.aliases)):
+    stripped = name.strip()
+    if f"{stripped}:".casefold().startswith(_PYKEEN):
+        return _of_pykeen(stripped[len(_PYKEEN) :].strip())
+    if _TARGET.fullmatch(stripped):
+        return SystemEntry(stripped, stripped, stripped.split(":")[1], "plug-in")
+    entries = systems()
+    for entry in entries:
+        if stripped.casefold() in (spelt.casefold() for spelt in (entry.name, *entry.aliases)):
             return entry
-    names = [spelt for entry in known for spelt in (entry.name, *entry.aliases)]
+    names = [spelt for entry in entries for spelt in (entry.name, *entry.aliases)]
     raise UnknownNameError("system", name, names, where="--system")
 
 
@@ -123,21 +123,21 @@ def _toml(name: str) -> dict[str, Any]:
 
 @cache
 def _built_in() -> dict[str, SystemEntry]:
-    found = {}
+    entries = {}
     for name, about in _toml("systems.toml").items():
         more = {key: value for key, value in about.items() if key not in ("class", "aliases")}
-        found[name] = SystemEntry(name, about["class"], aliases=tuple(about.get("aliases", ())), **more)
-    return found
+        entries[name] = SystemEntry(name, about["class"], aliases=tuple(about.get("aliases", ())), **more)
+    return entries
 
 
 def _plugged_in() -> list[SystemEntry]:
     """Return the systems of installed packages; a built-in name is not given away."""
-    found = sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name)
-    taken = _built_in()
+    points = sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name)
+    built_in = _built_in()
     return [
         SystemEntry(point.name, point.value, point.name, "plug-in", f"from {point.value}")
-        for point in found
-        if point.name.casefold() not in taken and _TARGET.fullmatch(point.value)
+        for point in points
+        if point.name.casefold() not in built_in and _TARGET.fullmatch(point.value)
     ]
 
 
@@ -216,4 +216,4 @@ def known_graph(benchmark: Benchmark) -> str | None:
     It is recognised by the sum of its triples, so a copy under another name is recognised too.
     """
     sha256 = (benchmark.manifest.get("kg") or {}).get("sha256")
-    return next((name for name, known in _toml("tuned.toml")["graphs"].items() if known == sha256), None)
+    return next((name for name, graph_sha256 in _toml("tuned.toml")["graphs"].items() if graph_sha256 == sha256), None)

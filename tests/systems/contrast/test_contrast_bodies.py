@@ -122,7 +122,7 @@ def test_the_bodies_of_a_typed_constant_are_those_of_the_graph_without_its_tripl
     bodies = Bodies(graph)
     type_ = graph.entity_id(f"t{number}")
     row = np.array([[s, type_]], dtype=np.int32)
-    found = set(listed(enumerate_types, bodies, row, bodies.type_place(type_)))
+    found = set(listed(enumerate_types, bodies, row, bodies.type_index(type_)))
     assert found == defined_for_types(bodies, s, (s, graph.type_relation, type_))
 
 

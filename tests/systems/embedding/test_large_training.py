@@ -136,4 +136,4 @@ def test_large_weights_go_to_files_of_their_own_accord(monkeypatch):
 def test_weights_of_five_million_entities_are_split_so_that_two_parts_fit_into_8_gb(system, parts):
     split = Partition.of(system, 5_000_000)
     assert split.parts == parts
-    assert split.places * 12 * system.entity_width <= 8 * 2**30
+    assert split.rows_in_memory * 12 * system.entity_width <= 8 * 2**30

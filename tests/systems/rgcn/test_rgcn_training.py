@@ -248,7 +248,7 @@ def test_types_are_replaced_by_types_and_constants_by_constants():
     assert set(corrupted[:, 0].tolist()) == constants
     assert ((corrupted != triples).sum(1) <= 1).all()
     asked = candidates.questions(triples, 50, random)
-    assert sum(len(questions.known) for questions in asked) == len(triples)
+    assert sum(len(questions.anchors) for questions in asked) == len(triples)
     for questions in asked:
         wanted = types if set(questions.answers.tolist()) <= types else constants
         assert set(questions.candidates.tolist()) == wanted

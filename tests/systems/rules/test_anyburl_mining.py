@@ -189,7 +189,7 @@ def test_rules_are_there_before_the_end_and_stay(monkeypatch):
 def test_it_does_not_matter_how_much_room_there_is_at_first(monkeypatch):
     graph = graph_of(CROWD)
     plenty = mined_bytes(mine(AnyBURL(steps=15), graph))
-    monkeypatch.setattr(anyburl_mining, "_ROOM", 4)
+    monkeypatch.setattr(anyburl_mining, "_CAPACITY", 4)
     assert mined_bytes(mine(AnyBURL(steps=15), graph)) == plenty
 
 

@@ -10,14 +10,14 @@ from loginfer.kg import RDF_TYPE
 from loginfer.systems.rules.anyburl import as_rules
 from loginfer.systems.rules.anyburl_kernels import RULE, generalise_closed, generalise_open
 from loginfer.systems.rules.texts import rule_lines
-from loginfer.systems.rules.walks import NODES, PLACES, RELATION, STEPS, TURNED, closed_walk, open_walk, walk_graph
+from loginfer.systems.rules.walks import NODES, RELATION, STEPS, TURNED, WALK_SIZE, closed_walk, open_walk, walk_graph
 
 FAMILY = ["ann likes bob", "bob knows cid", "cid hates ann", "bob hates ann", "ann is ann", "ann type Person"]
 
 
 def made(graph, closed, turned, nodes, steps):
     """Return the texts of the rules that a walk yields; a node `itself` is the special constant."""
-    walk = np.zeros(PLACES, dtype=np.int64)
+    walk = np.zeros(WALK_SIZE, dtype=np.int64)
     relation, *nodes = nodes.split()
     walk[RELATION] = graph.relation_id(relation)
     walk[TURNED] = turned
@@ -86,7 +86,7 @@ def test_walks_follow_edges_meet_nobody_twice_and_do_not_pass_types_or_loops(clo
     if closed and not length:
         return
     edges = Edges(graph)
-    walk, random = np.zeros(PLACES, dtype=np.int64), np.array([5, 0], dtype=np.uint64)
+    walk, random = np.zeros(WALK_SIZE, dtype=np.int64), np.array([5, 0], dtype=np.uint64)
     arranged = walk_graph(graph)
     for _ in range(200):
         if not (closed_walk if closed else open_walk)(arranged, length, random, walk):
@@ -111,7 +111,7 @@ def test_walks_follow_edges_meet_nobody_twice_and_do_not_pass_types_or_loops(clo
 
 def test_every_triple_and_orientation_is_drawn():
     graph = graph_of(["e1 ra e2", "e3 ra e4", "e5 rb e5"])
-    walk, random = np.zeros(PLACES, dtype=np.int64), np.array([5, 0], dtype=np.uint64)
+    walk, random = np.zeros(WALK_SIZE, dtype=np.int64), np.array([5, 0], dtype=np.uint64)
     arranged = walk_graph(graph)
     seen = set()
     for _ in range(300):

@@ -130,10 +130,10 @@ class Search:
     def _edges(self, rows: HeadRows) -> Mask:
         return np.asarray(kernels.steps_between(rows.pairs, rows.head.relation, self.graph, self.bodies.steps))
 
-    def _list(self, rows: HeadRows, places: Ints, relevant: Mask, table: Table, proposers: int = 0) -> None:
-        pairs, groups = rows.pairs[places], rows.groups[places]
+    def _list(self, rows: HeadRows, indices: Ints, relevant: Mask, table: Table, proposers: int = 0) -> None:
+        pairs, groups = rows.pairs[indices], rows.groups[indices]
         if rows.head.type != NO_TYPE:
-            hide = self.bodies.type_place(rows.head.type)
+            hide = self.bodies.type_index(rows.head.type)
             kernels.enumerate_types(pairs, groups, proposers, hide, self.graph, self.bodies.base, table)
             return
         typed, hide = len(self.graph.types) > 0, rows.head.relation
@@ -178,30 +178,30 @@ class Search:
 
     def _best(self, sizes: Ints, shapes: tuple[int, ...], most: int) -> Ints:
         """Return the bodies with the most contrast, as sorted codes; `sizes` are those of the groups."""
-        places = np.flatnonzero(np.isin(self.bodies.unpack(self.table.codes)[:, 0], shapes))
-        return np.sort(self._ranked(places, sizes)[:most])
+        numbers = np.flatnonzero(np.isin(self.bodies.unpack(self.table.codes)[:, 0], shapes))
+        return np.sort(self._ranked(numbers, sizes)[:most])
 
     def _best_around(self, groups: Ints, edges: Mask, hard: Ints, shape: int, most: int) -> Ints:
         """Return the best bodies of a shape around each hard edge; rows without that edge do not count."""
         parts = self.bodies.unpack(self.table.codes)
-        found = [np.empty(0, dtype=np.int64)]
+        best_codes = [np.empty(0, dtype=np.int64)]
         for step in hard:
-            places = np.flatnonzero((parts[:, 0] == shape) & (parts[:, 1] == step))
+            numbers = np.flatnonzero((parts[:, 0] == shape) & (parts[:, 1] == step))
             sizes = np.bincount(groups[edges[:, step]], minlength=kernels.GROUPS)
-            found.append(self._ranked(places, sizes)[:most])
-        return np.sort(np.concatenate(found))
+            best_codes.append(self._ranked(numbers, sizes)[:most])
+        return np.sort(np.concatenate(best_codes))
 
-    def _ranked(self, places: Ints, sizes: Ints) -> Ints:
+    def _ranked(self, numbers: Ints, sizes: Ints) -> Ints:
         """Return the codes of these bodies that are for positives rather than negatives, best first.
 
         What positives are like, those of valid say: they are conclusions, as those of test are, and most of
         train are not. Where there are few, train helps out.
         """
-        codes = self.table.codes[places]
-        rates = self.table.counts[places] / np.maximum(sizes, 1)
-        known = sizes[kernels.VALID_POSITIVE]
-        right = rates[:, kernels.VALID_POSITIVE] * known + rates[:, kernels.TRAIN_POSITIVE] * SHRINKAGE
-        right /= known + SHRINKAGE
+        codes = self.table.codes[numbers]
+        rates = self.table.counts[numbers] / np.maximum(sizes, 1)
+        valid_size = sizes[kernels.VALID_POSITIVE]
+        right = rates[:, kernels.VALID_POSITIVE] * valid_size + rates[:, kernels.TRAIN_POSITIVE] * SHRINKAGE
+        right /= valid_size + SHRINKAGE
         wrong = rates[:, kernels.TRAIN_NEGATIVE]
         order = np.lexsort((codes, -contrast(right, wrong)))
         return np.asarray(codes[order[right[order] > wrong[order]]])
@@ -212,24 +212,24 @@ class Search:
         """Return where these bodies fire: all rows once more, with a table in which there is nothing else."""
         needed = np.unique(np.concatenate([codes, self._parts(codes)]))
         table = BodyCounter.holding(needed)
-        wanted = np.full(len(needed), -1, dtype=np.int32)
-        wanted[np.searchsorted(needed, codes)] = np.arange(len(codes))
+        column_of = np.full(len(needed), -1, dtype=np.int32)
+        column_of[np.searchsorted(needed, codes)] = np.arange(len(codes))
         # Room for every body to fire for every row; what is not used is never touched.
         out = np.empty((max(len(rows) * len(codes), 1), 2), dtype=np.int32)
-        self._list(rows, np.arange(len(rows)), relevant, table.for_kernel(wanted, out))
+        self._list(rows, np.arange(len(rows)), relevant, table.for_kernel(column_of, out))
         return _frequent(Design.of_pairs(codes, out[: table.written()], len(rows)), rows)
 
     def _evaluated(self, codes: Ints, rows: HeadRows, edges: Mask) -> Design:
         """Return where diamonds and paths of three steps fire, one by one."""
-        found: list[Pairs] = [_NO_PAIRS]
+        fired_pairs: list[Pairs] = [_NO_PAIRS]
         for j, part in enumerate(self.bodies.unpack(codes)):
-            places = np.arange(len(rows)) if part[0] == kernels.PATH3 else np.flatnonzero(edges[:, part[1]])
-            out = np.zeros((len(places), 1), dtype=np.bool_)
+            row_indices = np.arange(len(rows)) if part[0] == kernels.PATH3 else np.flatnonzero(edges[:, part[1]])
+            out = np.zeros((len(row_indices), 1), dtype=np.bool_)
             graph, hide = self.graph, rows.head.relation
-            kernels.fired(rows.pairs[places], part[None], hide, self.bodies.absent, graph, out)
-            places = places[out[:, 0]].astype(np.int32)
-            found.append(np.stack([places, np.full(len(places), j, dtype=np.int32)], axis=1))
-        return Design.of_pairs(codes, np.concatenate(found), len(rows))
+            kernels.fired(rows.pairs[row_indices], part[None], hide, self.bodies.absent, graph, out)
+            row_indices = row_indices[out[:, 0]].astype(np.int32)
+            fired_pairs.append(np.stack([row_indices, np.full(len(row_indices), j, dtype=np.int32)], axis=1))
+        return Design.of_pairs(codes, np.concatenate(fired_pairs), len(rows))
 
     def _parts(self, codes: Ints) -> Ints:
         """Return the edges, paths and steps without which the kernels do not look for larger bodies."""
@@ -272,14 +272,14 @@ def _first_of(rows: HeadRows, sizes: tuple[tuple[int, int], ...], among: Mask, d
     With the degree of each constant, those between constants with fewer neighbours are preferred among the
     first: bodies that are always there are there, too, and found in less time.
     """
-    chosen = []
+    selected = []
     for group, size in sizes:
-        places = np.flatnonzero((rows.groups == group) & among)
+        indices = np.flatnonzero((rows.groups == group) & among)
         if degree is not None:
-            places = places[: 3 * size]
-            places = places[np.argsort(degree[rows.pairs[places]].sum(axis=1), kind="stable")]
-        chosen.append(places[:size])
-    return np.concatenate(chosen)
+            indices = indices[: 3 * size]
+            indices = indices[np.argsort(degree[rows.pairs[indices]].sum(axis=1), kind="stable")]
+        selected.append(indices[:size])
+    return np.concatenate(selected)
 
 
 def _frequent(design: Design, rows: HeadRows) -> Design:
@@ -345,18 +345,18 @@ def given_rules(
 ) -> tuple[Rule, ...]:
     """Return instances of patterns with these heads: the `most` bodies of each with the largest support."""
     engine = open_engine(graph)
-    found: dict[Rule, None] = {}
+    rules: dict[Rule, None] = {}
     for pattern in patterns:
         bodies = engine.rank_bodies(pattern, most, complete=False)
         names = [
             graph.entities if pattern.is_type_template(template) else graph.relations for template in pattern.templates
         ]
-        wanted = [head for head in heads if (head.type != NO_TYPE) == pattern.head.is_type]
+        suitable_heads = [head for head in heads if (head.type != NO_TYPE) == pattern.head.is_type]
         for row in bodies.predicates:
             predicates = [vocabulary[int(id_)] for vocabulary, id_ in zip(names, row, strict=True)]
-            for rule in _instances(graph, pattern, predicates, wanted):
-                found.setdefault(rule)
-    return tuple(found)
+            for rule in _instances(graph, pattern, predicates, suitable_heads):
+                rules.setdefault(rule)
+    return tuple(rules)
 
 
 def _instances(graph: KnowledgeGraph, pattern: Pattern, predicates: list[str], heads: Iterable[Head]) -> Iterable[Rule]:
@@ -394,19 +394,19 @@ class GivenPatterns:
     def design(self, rows: HeadRows) -> Design:
         """Return where the given rules with this head fire."""
         graph, head = self.bodies.graph, rows.head
-        numbers = [n for n, rule in enumerate(self.bodies.given) if _is_head(graph, rule, head)]
+        numbers = [n for n, rule in enumerate(self.bodies.given_rules) if _is_head(graph, rule, head)]
         triples = np.empty((len(rows), 3), dtype=np.int32)
         triples[:, 0], triples[:, 1], triples[:, 2] = rows.pairs[:, 0], head.relation, rows.pairs[:, 1]
-        looping = [n for n in numbers if _uses_its_head(self.bodies.given[n])]
+        looping = [n for n in numbers if _uses_its_head(self.bodies.given_rules[n])]
         free = [n for n in numbers if n not in set(looping)]
         pairs = [self._fired(self._engine, free, triples, np.arange(len(rows)))]
         if looping:
             hidden = rows.groups == TRAIN_POSITIVE
             pairs.append(self._fired(self._engine, looping, triples, np.flatnonzero(~hidden)))
             for fold in range(FOLDS):
-                places = np.flatnonzero(hidden)[fold::FOLDS]
-                engine = open_engine(_without(graph, triples[places]))
-                pairs.append(self._fired(engine, looping, triples, places))
+                fold_rows = np.flatnonzero(hidden)[fold::FOLDS]
+                engine = open_engine(_without(graph, triples[fold_rows]))
+                pairs.append(self._fired(engine, looping, triples, fold_rows))
         joined = np.concatenate(pairs)
         joined = joined[np.lexsort((joined[:, 1], joined[:, 0]))]
         used, columns = np.unique(joined[:, 1], return_inverse=True)
@@ -414,13 +414,13 @@ class GivenPatterns:
         return Design.of_pairs(codes, np.stack([joined[:, 0], columns], axis=1).astype(np.int32), len(rows))
 
     def _fired(
-        self, engine: Engine, numbers: list[int], triples: Triples, places: npt.NDArray[np.int64]
+        self, engine: Engine, numbers: list[int], triples: Triples, rows: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int64]:
         """Return int64[k, 2]: rows and numbers of given rules that derive them."""
-        if not numbers or not len(places):
+        if not numbers or not len(rows):
             return np.empty((0, 2), dtype=np.int64)
-        found = engine.derivations([self.bodies.given[n] for n in numbers], triples[places])
-        return np.stack([places[found.triple], np.array(numbers)[found.rule]], axis=1)
+        derivations = engine.derivations([self.bodies.given_rules[n] for n in numbers], triples[rows])
+        return np.stack([rows[derivations.triple], np.array(numbers)[derivations.rule]], axis=1)
 
 
 def _uses_its_head(rule: Rule) -> bool:
@@ -463,10 +463,10 @@ class ContrastMining(Mining):
         self._enough = settings.enough
         heads = asked_heads(benchmark, negatives)
         patterns = parse_patterns(settings.patterns)
-        given = given_rules(self._graph, patterns, heads, settings.bodies) if patterns else ()
-        self.bodies = Bodies(self._graph, given)
+        rules = given_rules(self._graph, patterns, heads, settings.bodies) if patterns else ()
+        self.bodies = Bodies(self._graph, rules)
         self.bodies.check()
-        self._given = GivenPatterns(self.bodies) if given else None
+        self._given = GivenPatterns(self.bodies) if rules else None
         self._search = Search(
             self.bodies,
             typed_graph(self._graph),

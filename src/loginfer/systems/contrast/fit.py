@@ -90,8 +90,8 @@ class HeadRows:
         return np.asarray(~self.train) if not self.train.all() else self.train
 
 
-def split_places(triples: Triples, type_relation: int | None) -> dict[Head, Ints]:
-    """Return the places of the triples of each head, ascending."""
+def rows_by_head(triples: Triples, type_relation: int | None) -> dict[Head, Ints]:
+    """Return the rows of the triples of each head, ascending."""
     types = np.full(len(triples), NO_TYPE, dtype=np.int64)
     if type_relation is not None:
         typed = triples[:, 1] == type_relation
@@ -106,8 +106,8 @@ def split_places(triples: Triples, type_relation: int | None) -> dict[Head, Ints
 def split_by_head(triples: Triples, type_relation: int | None) -> dict[Head, Pairs]:
     """Return subjects and objects of the triples of each head, in the order of the triples."""
     return {
-        head: np.ascontiguousarray(triples[places][:, [0, 2]])
-        for head, places in split_places(triples, type_relation).items()
+        head: np.ascontiguousarray(triples[rows][:, [0, 2]])
+        for head, rows in rows_by_head(triples, type_relation).items()
     }
 
 
@@ -144,25 +144,27 @@ def _keys(pairs: Pairs, graph: KnowledgeGraph) -> Ints:
     return pairs[:, 0].astype(np.int64) * len(graph.entities) + pairs[:, 1]
 
 
-def _corruptions(positives: Pairs, known: Pairs, head: Head, count: int, graph: KnowledgeGraph, seed: int) -> Pairs:
+def _corruptions(
+    positives: Pairs, known_pairs: Pairs, head: Head, count: int, graph: KnowledgeGraph, seed: int
+) -> Pairs:
     """Return positives with another subject or object from all over the graph, none of which is known."""
     if count <= 0 or not len(positives) or not len(graph.consts):
         return np.empty((0, 2), dtype=np.int32)
     random = generator(seed, "contrast corruptions", head.relation, head.type)
     # Some draws are known already, or drawn twice.
-    drawn = positives[random.integers(len(positives), size=2 * count)].copy()
-    place = np.zeros(len(drawn), dtype=np.int64)
+    pairs = positives[random.integers(len(positives), size=2 * count)].copy()
+    side = np.zeros(len(pairs), dtype=np.int64)
     if head.type == NO_TYPE:
-        place = random.integers(2, size=len(drawn))
-    # Half of them from the constants that the relation has in that place: those are harder to tell.
-    near = positives[random.integers(len(positives), size=len(drawn)), place]
-    far = graph.consts[random.integers(len(graph.consts), size=len(drawn))]
-    drawn[np.arange(len(drawn)), place] = np.where(random.integers(2, size=len(drawn)) == 0, near, far)
-    keys = _keys(drawn, graph)
+        side = random.integers(2, size=len(pairs))
+    # Half of them from the constants that the relation has on that side: those are harder to tell apart.
+    near = positives[random.integers(len(positives), size=len(pairs)), side]
+    far = graph.consts[random.integers(len(graph.consts), size=len(pairs))]
+    pairs[np.arange(len(pairs)), side] = np.where(random.integers(2, size=len(pairs)) == 0, near, far)
+    keys = _keys(pairs, graph)
     _, first = np.unique(keys, return_index=True)
     fresh = np.sort(first)
-    fresh = fresh[~member(np.unique(_keys(known, graph)), keys[fresh])]
-    return drawn[fresh[:count]]
+    fresh = fresh[~member(np.unique(_keys(known_pairs, graph)), keys[fresh])]
+    return pairs[fresh[:count]]
 
 
 # -- where bodies fire ------------------------------------------------------------------------------
@@ -212,13 +214,13 @@ class Design:
         """Return the rows for which body j fires."""
         return self.rows[self.pointers[j] : self.pointers[j + 1]]
 
-    def take(self, places: Ints) -> Design:
+    def take(self, indices: Ints) -> Design:
         """Return some of the bodies."""
-        lengths = np.diff(self.pointers)[places]
-        pointers = np.zeros(len(places) + 1, dtype=np.int64)
+        lengths = np.diff(self.pointers)[indices]
+        pointers = np.zeros(len(indices) + 1, dtype=np.int64)
         np.cumsum(lengths, out=pointers[1:])
-        rows = [self.column(int(j)) for j in places]
-        return Design(self.codes[places], pointers, np.concatenate([np.empty(0, dtype=np.int32), *rows]), self.size)
+        rows = [self.column(int(j)) for j in indices]
+        return Design(self.codes[indices], pointers, np.concatenate([np.empty(0, dtype=np.int32), *rows]), self.size)
 
     def sums(self, values: Floats) -> Floats:
         """Return float64[m], the sum over the rows of each body."""
@@ -234,17 +236,17 @@ class Design:
 
     def strongest(self, weights: Floats, intercept: float) -> Floats:
         """Return float64[n], the intercept and the largest weight of a body that fires, row by row."""
-        found = np.zeros(self.size)
+        strongest = np.zeros(self.size)
         for j in np.flatnonzero(weights):
             rows = self.column(int(j))
-            found[rows] = np.maximum(found[rows], weights[j])
-        return found + intercept
+            strongest[rows] = np.maximum(strongest[rows], weights[j])
+        return strongest + intercept
 
     def fires(self) -> Mask:
         """Return bool[n], the rows for which any body fires."""
-        found = np.zeros(self.size, dtype=bool)
-        found[self.rows] = True
-        return found
+        fires = np.zeros(self.size, dtype=bool)
+        fires[self.rows] = True
+        return fires
 
     def with_equal_rows_joined(self, signs: Floats) -> tuple[Design, Ints, Ints]:
         """Return the design with one row for all those with the same sign and the same bodies.
@@ -325,15 +327,15 @@ def logistic_l1(
             intercept = j == features
             if not everything and not intercept and weights[j] == 0:
                 continue
-            own = rows[pointers[j] : pointers[j + 1]]
+            feature_rows = rows[pointers[j] : pointers[j + 1]]
             penalty = 0.0 if intercept else penalties[j]
             pull = 0.0
-            for row in own:
+            for row in feature_rows:
                 pull += pulls[row]
             if not intercept and weights[j] == 0 and pull <= penalty:
                 continue
             curvature = 1e-9
-            for row in own:
+            for row in feature_rows:
                 curvature += costs[row] * _curvature(margins[row], widths[j])
             step = (pull - penalty) / curvature
             if not intercept:
@@ -342,7 +344,7 @@ def logistic_l1(
             widths[j] = max(2 * abs(step), widths[j] / 2)
             if step != 0:
                 weights[j] += step
-                for row in own:
+                for row in feature_rows:
                     margins[row] += signs[row] * step
                     pulls[row] = signs[row] * costs[row] / (1 + np.exp(margins[row]))
                 largest = max(largest, abs(step))
@@ -452,9 +454,9 @@ def fit(design: Design, atoms: Ints, rows: HeadRows, best: Fit | None = None) ->
         for penalty in PENALTIES:
             penalties = penalty * (1 + PER_ATOM * (atoms - 1))
             logistic_l1(joined.pointers, joined.rows, signs, costs, penalties, weights, TOLERANCE, ROUNDS)
-            found = judged(design, weights[:-1].copy(), float(weights[-1]), rows)
-            if best is None or found.loss < best.loss - SLACK:
-                best = found
+            candidate = judged(design, weights[:-1].copy(), float(weights[-1]), rows)
+            if best is None or candidate.loss < best.loss - SLACK:
+                best = candidate
     if best is None:  # there is always a penalty
         raise RuntimeError("no fit")
     return best
@@ -473,29 +475,29 @@ def judged(design: Design, weights: Floats, intercept: float, rows: HeadRows) ->
     return Fit(design, weights, intercept + offset, loss + 2 - accuracy - alone, accuracy, alone)
 
 
-def pruned(found: Fit, rows: HeadRows) -> Fit:
+def pruned(fitted: Fit, rows: HeadRows) -> Fit:
     """Drop bodies, the least needed first, as long as valid and train hardly suffer."""
-    kept = np.flatnonzero(found.weights)
-    found = replace(found, design=found.design.take(kept), weights=found.weights[kept])
+    kept = np.flatnonzero(fitted.weights)
+    fitted = replace(fitted, design=fitted.design.take(kept), weights=fitted.weights[kept])
     # Positives that the fit does not explain anyway need no rules.
-    costs = _balanced(rows.train & ((rows.signs < 0) | (found.margins > 0)), rows.signs)
+    costs = _balanced(rows.train & ((rows.signs < 0) | (fitted.margins > 0)), rows.signs)
     total = max(float(costs.sum()), 1.0)
 
-    def train_loss(one: Fit) -> float:
-        return float(costs @ np.logaddexp(0, -rows.signs * one.margins)) / total
+    def train_loss(candidate: Fit) -> float:
+        return float(costs @ np.logaddexp(0, -rows.signs * candidate.margins)) / total
 
-    allowed, accuracy = found.loss + SPARED, found.accuracy
-    allowed_train = train_loss(found) + SPARED
+    allowed, accuracy = fitted.loss + SPARED, fitted.accuracy
+    allowed_train = train_loss(fitted) + SPARED
     # By what a body contributes to all positives together.
-    share = found.weights * found.design.sums(np.where(rows.signs > 0, 1.0, 0.0))
+    share = fitted.weights * fitted.design.sums(np.where(rows.signs > 0, 1.0, 0.0))
     for j in np.argsort(share, kind="stable"):
-        weights = found.weights.copy()
+        weights = fitted.weights.copy()
         weights[j] = 0
-        less = judged(found.design, weights, found.intercept, rows)
+        less = judged(fitted.design, weights, fitted.intercept, rows)
         if less.accuracy >= accuracy and less.loss <= allowed and train_loss(less) <= allowed_train:
-            found = less
-    kept = np.flatnonzero(found.weights)
-    return replace(found, design=found.design.take(kept), weights=found.weights[kept])
+            fitted = less
+    kept = np.flatnonzero(fitted.weights)
+    return replace(fitted, design=fitted.design.take(kept), weights=fitted.weights[kept])
 
 
 def _balanced(used: Mask, signs: Floats) -> Floats:

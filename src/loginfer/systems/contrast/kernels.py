@@ -75,12 +75,12 @@ class Bodies:
     ----------
     graph
         Gives names and types.
-    given
-        Instances of the user's patterns, with the bodies of which GIVEN speaks.
+    given_rules
+        Instances of the user's patterns; codes of shape GIVEN refer to them.
     """
 
     graph: KnowledgeGraph
-    given: tuple[Rule, ...] = ()
+    given_rules: tuple[Rule, ...] = ()
 
     @cached_property
     def steps(self) -> int:
@@ -90,17 +90,17 @@ class Bodies:
     @cached_property
     def base(self) -> int:
         """How many values a digit has: steps or types, two sides, the places of given rules, and `absent`."""
-        return max(self.steps, len(self.graph.types), len(self.given), 2) + 1
+        return max(self.steps, len(self.graph.types), len(self.given_rules), 2) + 1
 
     @property
     def absent(self) -> int:
         """The digit that stands for nothing."""
         return self.base - 1
 
-    def type_place(self, type_: int) -> int:
-        """Return the place of a type among those in use; -1 if it is not in use."""
-        place = int(np.searchsorted(self.graph.types, type_))
-        return place if place < len(self.graph.types) and self.graph.types[place] == type_ else -1
+    def type_index(self, type_: int) -> int:
+        """Return the index of a type among those in use; -1 if it is not in use."""
+        index = int(np.searchsorted(self.graph.types, type_))
+        return index if index < len(self.graph.types) and self.graph.types[index] == type_ else -1
 
     def check(self) -> None:
         """Complain if codes do not fit into 63 bits."""
@@ -125,23 +125,23 @@ class Bodies:
 
     def unpack(self, codes: Longs) -> Longs:
         """Return int64[m, 5]: shape and digits of each code."""
-        found = np.empty((len(codes), 1 + _DIGITS), dtype=np.int64)
+        parts = np.empty((len(codes), 1 + _DIGITS), dtype=np.int64)
         rest = codes.copy()
-        for place in range(_DIGITS, -1, -1):
-            found[:, place] = rest % self.base if place else rest
+        for digit in range(_DIGITS, -1, -1):
+            parts[:, digit] = rest % self.base if digit else rest
             rest //= self.base
-        return found
+        return parts
 
     def turned(self, parts: Longs) -> Longs:
         """Return bodies with x and y exchanged, as seen from y; both as `unpack` gives them."""
-        found = parts.copy()
+        turned = parts.copy()
         shape, steps = parts[:, 0], parts[:, 1:] ^ 1
         for of_shape, order in _TURNED.items():
             rows = shape == of_shape
-            found[rows, 1 : 1 + len(order)] = steps[rows][:, order]
+            turned[rows, 1 : 1 + len(order)] = steps[rows][:, order]
         rows = shape == EDGE_TYPE
-        found[rows, 1:3] = steps[rows, :2]
-        return found
+        turned[rows, 1:3] = steps[rows, :2]
+        return turned
 
     def atoms(self, codes: Longs) -> Longs:
         """Return int64[m], how many atoms each body has."""
@@ -149,14 +149,14 @@ class Bodies:
         atoms = _ATOMS[parts[:, 0]]
         typed = parts[:, 0] == TYPED
         atoms[typed] = np.count_nonzero(parts[typed, 1:4] != self.absent, axis=1)
-        for place in np.flatnonzero(parts[:, 0] == GIVEN):
-            atoms[place] = len(self.given[int(parts[place, 1])].atoms)
+        for i in np.flatnonzero(parts[:, 0] == GIVEN):
+            atoms[i] = len(self.given_rules[int(parts[i, 1])].atoms)
         return atoms
 
     def rule(self, code: int, relation: int, type_: int) -> Rule:
         """Return the rule with this body and the head (x, relation, y), or (x, type, type_)."""
         if self.is_given(code):
-            return self.given[int(self.unpack(np.array([code]))[0, 1])]
+            return self.given_rules[int(self.unpack(np.array([code]))[0, 1])]
         head = self._type(_X, type_) if relation == self.graph.type_relation else self._step(2 * relation)
         return Rule(self._body(code), head)
 
@@ -166,7 +166,7 @@ class Bodies:
 
     def given_code(self, rule: Rule) -> int:
         """Return the code of a given rule."""
-        return self.pack(GIVEN, self.given.index(rule))
+        return self.pack(GIVEN, self.given_rules.index(rule))
 
     def code_of(self, rule: Rule) -> int | None:
         """Return the code of a rule's body if `rule` would write it like this; else None."""
@@ -200,19 +200,19 @@ class Bodies:
         digits: list[tuple[int, ...]] = []
         for atom in rule.atoms:
             if isinstance(atom.object, Constant):
-                digits.append((self.type_place(self.graph.entity_id(atom.object.name)),))
+                digits.append((self.type_index(self.graph.entity_id(atom.object.name)),))
             else:
                 step = 2 * self.graph.relation_id(str(atom.relation))
                 digits.append((step, step + 1))
         shapes = {1: (EDGE,), 2: (PATH2, BOTH), 3: (TRIANGLE, PATH3), 4: (DIAMOND,)}[max(len(digits), 1)]
         typed = [atom.is_type for atom in rule.atoms]
         if not any(typed) and not rule.head.is_type:
-            return [self.pack(shape, *chosen) for shape in shapes for chosen in product(*digits)]
+            return [self.pack(shape, *combination) for shape in shapes for combination in product(*digits)]
         if rule.head.is_type:
             parts: list[tuple[int, ...]] = [(self.absent,)] * 3
-            for place, (digit, is_type) in enumerate(zip(digits, typed, strict=True)):
-                parts[1 if not is_type else 0 if place == 0 else 2] = digit
-            return [self.pack(TYPED, *chosen) for chosen in product(*parts)]
+            for i, (digit, is_type) in enumerate(zip(digits, typed, strict=True)):
+                parts[1 if not is_type else 0 if i == 0 else 2] = digit
+            return [self.pack(TYPED, *combination) for combination in product(*parts)]
         if typed == [False, True]:
             return [self.pack(EDGE_TYPE, a, side, digits[1][0]) for a in digits[0] for side in (0, 1)]
         return []
@@ -300,9 +300,9 @@ class Table(NamedTuple):
         int32[limit, GROUPS], for how many rows of each group a body fires.
     used
         int64[2]: bodies in the table; rows of `out` that are filled.
-    wanted, out
+    column_of, out
         int32[m], int32[k, 2]. If `out` has rows, nothing is counted: for a body with number n that fires for a row,
-        the row and wanted[n] are written there, unless that is -1.
+        the row and column_of[n] are written there, unless that is -1.
     """
 
     keys: Longs
@@ -312,7 +312,7 @@ class Table(NamedTuple):
     stamps: Ids
     counts: Ids
     used: Longs
-    wanted: Ids
+    column_of: Ids
     out: Ids
 
 
@@ -368,11 +368,11 @@ class BodyCounter:
         insert_all(codes, table._arrays)
         return table
 
-    def for_kernel(self, wanted: Ids | None = None, out: Ids | None = None) -> Table:
+    def for_kernel(self, column_of: Ids | None = None, out: Ids | None = None) -> Table:
         """Return the arrays, ready for rows that are numbered from 0; to count, or to write into `out`."""
         self._arrays.stamps[: len(self)] = -1
         self._arrays.used[1] = 0
-        return self._arrays if wanted is None or out is None else self._arrays._replace(wanted=wanted, out=out)
+        return self._arrays if column_of is None or out is None else self._arrays._replace(column_of=column_of, out=out)
 
     def written(self) -> int:
         """How many rows of `out` the last kernel has filled."""
@@ -398,21 +398,21 @@ def _find(table: Table, code: Any, insert: Any) -> Any:
 @kernel
 def insert_all(codes: Longs, table: Table) -> None:
     """Put bodies into the table."""
-    for place in range(len(codes)):
-        _find(table, codes[place], True)
+    for i in range(len(codes)):
+        _find(table, codes[i], True)
 
 
 @inlined
 def _count(table: Table, code: Any, insert: Any, row: Any, group: Any) -> Any:
-    """Count a body that fires for a row, once; or write both down if it is wanted. Returns its number, or -1."""
+    """Count a body that fires for a row, once; or write both to `out` if it has a column. Returns its number, or -1."""
     number = _find(table, code, insert)
     if number >= 0 and table.stamps[number, 0] != row:
         table.stamps[number, 0] = row
         if len(table.out) == 0:
             table.counts[number, group] += 1
-        elif table.wanted[number] >= 0:
-            place = table.used[1]
-            table.out[place, 0], table.out[place, 1] = row, table.wanted[number]
+        elif table.column_of[number] >= 0:
+            slot = table.used[1]
+            table.out[slot, 0], table.out[slot, 1] = row, table.column_of[number]
             table.used[1] += 1
     return number
 
@@ -434,15 +434,15 @@ def _hidden(start: Any, step: Any, end: Any, s: Any, o: Any, hide: Any) -> Any:
 
 
 @inlined
-def _edges(ends: Any, steps: Any, first: Any, last: Any, s: Any, o: Any, hide: Any, found: Any) -> Any:
-    """Put the steps from s to o into `found`, ascending; return how many there are."""
+def _edges(ends: Any, steps: Any, first: Any, last: Any, s: Any, o: Any, hide: Any, out: Any) -> Any:
+    """Put the steps from s to o into `out`, ascending; return how many there are."""
     size = 0
-    place = gallop(ends, first, last, o)
-    while place < last and ends[place] == o:
-        if not _hidden(s, steps[place], o, s, o, hide):
-            found[size] = steps[place]
+    position = gallop(ends, first, last, o)
+    while position < last and ends[position] == o:
+        if not _hidden(s, steps[position], o, s, o, hide):
+            out[size] = steps[position]
             size += 1
-        place += 1
+        position += 1
     return size
 
 
@@ -467,34 +467,34 @@ def enumerate_pairs(
     by group, or written down with the rows where they fire (see `Table`).
     """
     pointers, ends, steps, _, type_pointers, types = graph
-    found = np.empty(base + 1, dtype=np.int64)
+    between = np.empty(base + 1, dtype=np.int64)
     for row in range(len(rows)):
         s, o, group = rows[row, 0], rows[row, 1], groups[row]
         insert = row < proposers
         i, i_end, j, j_end = pointers[s], pointers[s + 1], pointers[o], pointers[o + 1]
-        edges = _edges(ends, steps, i, i_end, s, o, hide, found)
+        edges = _edges(ends, steps, i, i_end, s, o, hide, between)
         for e in range(edges):
-            code = _code(base, EDGE, found[e], 0, 0, 0)
+            code = _code(base, EDGE, between[e], 0, 0, 0)
             number = _count(table, code, insert, row, group)
             if number < 0:
-                found[e] = -1
+                between[e] = -1
                 continue
             for f in range(e + 1, edges):
-                code = _code(base, BOTH, found[e], found[f], 0, 0)
+                code = _code(base, BOTH, between[e], between[f], 0, 0)
                 _count(table, code, insert, row, group)
             if typed:
                 for side in range(2):
-                    at = s if side == SUBJECT_SIDE else o
-                    for t in range(type_pointers[at], type_pointers[at + 1]):
-                        code = _code(base, EDGE_TYPE, found[e], side, types[t], 0)
+                    entity = s if side == SUBJECT_SIDE else o
+                    for t in range(type_pointers[entity], type_pointers[entity + 1]):
+                        code = _code(base, EDGE_TYPE, between[e], side, types[t], 0)
                         _count(table, code, insert, row, group)
         # Triangles with an edge that nobody proposed are not in the table either.
-        known = 0
+        sought = 0
         for e in range(edges):
-            if found[e] >= 0 and relevant[found[e]]:
-                found[known] = found[e]
-                known += 1
-        edges = known
+            if between[e] >= 0 and relevant[between[e]]:
+                between[sought] = between[e]
+                sought += 1
+        edges = sought
         while i < i_end and j < j_end:
             if ends[i] < ends[j]:
                 i = gallop(ends, i, i_end, ends[j])
@@ -523,7 +523,7 @@ def enumerate_pairs(
                         continue
                     table.stamps[number, 1] = row
                     for e in range(edges):
-                        code = _code(base, TRIANGLE, found[e], steps[i], last, 0)
+                        code = _code(base, TRIANGLE, between[e], steps[i], last, 0)
                         _count(table, code, insert, row, group)
                 i += 1
             j = j_next
@@ -547,15 +547,15 @@ def enumerate_threes(
     No row takes more than `budget` steps: what it would have found beyond them is not counted.
     """
     pointers, ends, steps, _, _, _ = graph
-    found = np.empty(base + 1, dtype=np.int64)
+    between = np.empty(base + 1, dtype=np.int64)
     for row in range(len(rows)):
         s, o, group = rows[row, 0], rows[row, 1], groups[row]
         insert = row < proposers
-        all_edges = _edges(ends, steps, pointers[s], pointers[s + 1], s, o, hide, found)
+        all_edges = _edges(ends, steps, pointers[s], pointers[s + 1], s, o, hide, between)
         edges = 0
         for e in range(all_edges):
-            if relevant[found[e]]:
-                found[edges] = found[e]
+            if relevant[between[e]]:
+                between[edges] = between[e]
                 edges += 1
         if edges == 0 and not paths:
             continue
@@ -596,7 +596,7 @@ def enumerate_threes(
                             continue
                         table.stamps[number, 1] = row
                         for e in range(edges):
-                            code = _code(base, DIAMOND, found[e], steps[first], steps[i], last)
+                            code = _code(base, DIAMOND, between[e], steps[first], steps[i], last)
                             _count(table, code, insert, row, group)
                     i += 1
                 j = j_next
@@ -606,44 +606,44 @@ def enumerate_threes(
 def enumerate_types(
     rows: Any, groups: Any, proposers: int, hide: int, graph: TypedGraph, base: int, table: Table
 ) -> None:
-    """List the bodies of heads (x, type, C), C being the type at the place `hide`; see `enumerate_pairs`."""
+    """List the bodies of heads (x, type, C), C being the type with index `hide`; see `enumerate_pairs`."""
     pointers, ends, steps, _, type_pointers, types = graph
     absent = base - 1
     for row in range(len(rows)):
         s, group = rows[row, 0], groups[row]
         insert = row < proposers
-        # The place before the first type stands for no type at all.
+        # The position before the first type stands for no type at all.
         for t in range(type_pointers[s] - 1, type_pointers[s + 1]):
-            own = absent if t < type_pointers[s] else types[t]
-            if own == hide:
+            type_ = absent if t < type_pointers[s] else types[t]
+            if type_ == hide:
                 continue
-            if own != absent:
-                code = _code(base, TYPED, own, absent, absent, 0)
+            if type_ != absent:
+                code = _code(base, TYPED, type_, absent, absent, 0)
                 _count(table, code, insert, row, group)
-            for place in range(pointers[s], pointers[s + 1]):
-                z = ends[place]
-                code = _code(base, TYPED, own, steps[place], absent, 0)
+            for position in range(pointers[s], pointers[s + 1]):
+                z = ends[position]
+                code = _code(base, TYPED, type_, steps[position], absent, 0)
                 number = _count(table, code, insert, row, group)
                 if number < 0:
                     continue
                 for u in range(type_pointers[z], type_pointers[z + 1]):
                     if z == s and types[u] == hide:
                         continue
-                    code = _code(base, TYPED, own, steps[place], types[u], 0)
+                    code = _code(base, TYPED, type_, steps[position], types[u], 0)
                     _count(table, code, insert, row, group)
 
 
 @kernel
 def steps_between(rows: Ids, hide: int, graph: TypedGraph, steps: int) -> Any:
     """Return bool[n, steps]: the steps from subject to object of each row."""
-    found = np.zeros((len(rows), steps), dtype=np.bool_)
+    has_step = np.zeros((len(rows), steps), dtype=np.bool_)
     between = np.empty(steps, dtype=np.int64)
     for row in range(len(rows)):
         s, o = rows[row, 0], rows[row, 1]
         size = _edges(graph.ends, graph.steps, graph.pointers[s], graph.pointers[s + 1], s, o, hide, between)
-        for place in range(size):
-            found[row, between[place]] = True
-    return found
+        for i in range(size):
+            has_step[row, between[i]] = True
+    return has_step
 
 
 # -- whether bodies fire, and where -----------------------------------------------------------------
@@ -652,10 +652,10 @@ _NONE = np.int64(NONE)
 
 
 @inlined
-def _has_type(graph: TypedGraph, x: Any, wanted: Any) -> Any:
+def _has_type(graph: TypedGraph, x: Any, type_: Any) -> Any:
     last = graph.type_pointers[x + 1]
-    place = gallop(graph.types, graph.type_pointers[x], last, wanted)
-    return place < last and graph.types[place] == wanted
+    position = gallop(graph.types, graph.type_pointers[x], last, type_)
+    return position < last and graph.types[position] == type_
 
 
 @kernel
@@ -668,8 +668,8 @@ def _typed(graph: TypedGraph, s: Any, a: Any, b: Any, c: Any, absent: Any, hide:
     first, last = steps_from(graph.edges, s, b)
     if c == absent:
         return first < last
-    for place in range(first, last):
-        z = graph.edges.ends[place]
+    for position in range(first, last):
+        z = graph.edges.ends[position]
         if _has_type(graph, z, c) and not (z == s and c == hide):
             return True
     return False
@@ -732,7 +732,7 @@ def add_where_fired(starts: Ids, bodies: Longs, weights: Any, graph: TypedGraph,
             second = body[2] if shape in (PATH2, PATH3) else _NONE
             third = body[3] if shape == PATH3 else _NONE
             size = path_ends(graph.edges, s, _NONE, body[1], second, third, False, scratch)
-            for place in range(size):
-                y = np.int64(scratch[5, place])
+            for i in range(size):
+                y = np.int64(scratch[5, i])
                 if second != NONE or _beside_edge(graph, body, s, y, _NONE):
                     out[row, y] += weights[number]

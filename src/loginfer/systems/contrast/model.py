@@ -15,7 +15,7 @@ from loginfer.errors import InputError
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.logic.rule import Constant, Rule, ScoredRule
 from loginfer.logic.rule_files import format_rules, parse_rules
-from loginfer.systems.contrast.fit import NO_TYPE, Head, split_places
+from loginfer.systems.contrast.fit import NO_TYPE, Head, rows_by_head
 from loginfer.systems.contrast.kernels import Bodies, TypedGraph, add_where_fired, fired, typed_graph
 from loginfer.systems.interface import Arrays, Position
 from loginfer.systems.rules.paths import new_scratch
@@ -104,10 +104,10 @@ def models_of(
     InputError
         If a rule has no weight.
     """
-    known = Bodies(graph)
-    given = tuple(scored.rule for scored in rules if known.code_of(scored.rule) is None)
-    bodies = Bodies(graph, given)
-    found: dict[Head, list[WeightedBody]] = {head: [] for head in intercepts or {}}
+    built_in = Bodies(graph)
+    given_rules = tuple(scored.rule for scored in rules if built_in.code_of(scored.rule) is None)
+    bodies = Bodies(graph, given_rules)
+    weighted: dict[Head, list[WeightedBody]] = {head: [] for head in intercepts or {}}
     constants = dict(intercepts or {})
     for scored in rules:
         measures = dict(scored.extra)
@@ -123,14 +123,14 @@ def models_of(
         if code is None:
             code = bodies.given_code(scored.rule)
         body = WeightedBody(code, weight, scored.correct or 0, scored.predictions or 0)
-        found.setdefault(head, []).append(body)
-    models = (HeadModel(head, constants[head], in_order(found[head], bodies)) for head in sorted(found))
+        weighted.setdefault(head, []).append(body)
+    models = (HeadModel(head, constants[head], in_order(weighted[head], bodies)) for head in sorted(weighted))
     return tuple(models), bodies
 
 
-def in_order(found: Iterable[WeightedBody], bodies: Bodies) -> tuple[WeightedBody, ...]:
+def in_order(weighted: Iterable[WeightedBody], bodies: Bodies) -> tuple[WeightedBody, ...]:
     """Return bodies in the order in which their weights are added: those that an engine evaluates last."""
-    return tuple(sorted(found, key=lambda body: (bodies.is_given(body.code), -body.weight, body.code)))
+    return tuple(sorted(weighted, key=lambda body: (bodies.is_given(body.code), -body.weight, body.code)))
 
 
 Ids: TypeAlias = npt.NDArray[np.int32]
@@ -179,16 +179,16 @@ class ContrastScorer:
     def score(self, triples: Triples) -> Values:
         """Return float64[n], the log-odds of each triple."""
         scores = np.full(len(triples), NEVER)
-        for head, places in split_places(triples, self.graph.type_relation).items():
+        for head, rows in rows_by_head(triples, self.graph.type_relation).items():
             if head in self.models:
                 model = self.models[head]
-                scores[places] = self._margins(model, self._fired(model, triples[places]))
+                scores[rows] = self._margins(model, self._fired(model, triples[rows]))
         return scores
 
     def explain(self, triple: tuple[int, int, int]) -> list[tuple[ScoredRule, float]]:
         """Return the rules that fire for a triple with their weights, largest first."""
         triples = np.array([triple], dtype=np.int32)
-        for head in split_places(triples, self.graph.type_relation):
+        for head in rows_by_head(triples, self.graph.type_relation):
             if head in self.models:
                 model = self.models[head]
                 fires = self._fired(model, triples)[0]
@@ -211,11 +211,11 @@ class ContrastScorer:
         out = np.zeros((len(triples), len(model.bodies)), dtype=np.bool_)
         pairs = np.ascontiguousarray(triples[:, [0, 2]])
         fired(pairs, self._codes(model), -1, self.bodies.absent, self._kernel_graph, out)
-        given = [j for j, body in enumerate(model.bodies) if self.bodies.is_given(body.code)]
-        if given:
-            rules = [self._given_rule(model, j) for j in given]
-            found = self._engine.derivations(rules, np.ascontiguousarray(triples))
-            out[found.triple, np.array(given)[found.rule]] = True
+        columns = [j for j, body in enumerate(model.bodies) if self.bodies.is_given(body.code)]
+        if columns:
+            rules = [self._given_rule(model, j) for j in columns]
+            derivations = self._engine.derivations(rules, np.ascontiguousarray(triples))
+            out[derivations.triple, np.array(columns)[derivations.rule]] = True
         return out
 
     # -- candidates ---------------------------------------------------------------------------------
@@ -227,28 +227,28 @@ class ContrastScorer:
         scores = np.full((len(triples), len(candidates)), NEVER)
         column = 2 if position == "object" else 0
         for relation in np.unique(triples[:, 1]):
-            places = np.flatnonzero(triples[:, 1] == relation)
+            rows = np.flatnonzero(triples[:, 1] == relation)
             if relation == self.graph.type_relation:
-                scores[places] = self._one_by_one(triples[places], column, candidates)
+                scores[rows] = self._one_by_one(triples[rows], column, candidates)
             elif Head(int(relation)) in self.models:
                 model = self.models[Head(int(relation))]
-                starts, which = np.unique(triples[places, 2 - column], return_inverse=True)
+                starts, start_of = np.unique(triples[rows, 2 - column], return_inverse=True)
                 for block, margins in self._ends(model, starts, turned=column == 0):
-                    here = np.flatnonzero((which >= block) & (which < block + len(margins)))
-                    scores[places[here]] = margins[which[here] - block][:, candidates]
+                    in_block = np.flatnonzero((start_of >= block) & (start_of < block + len(margins)))
+                    scores[rows[in_block]] = margins[start_of[in_block] - block][:, candidates]
         return scores
 
     def _relations(self, triples: Triples, candidates: Ids) -> Values:
         scores = np.full((len(triples), len(candidates)), NEVER)
         changed = triples.copy()
-        for place, relation in enumerate(candidates):
+        for column, relation in enumerate(candidates):
             changed[:, 1] = relation
-            scores[:, place] = self.score(changed)
+            scores[:, column] = self.score(changed)
         return scores
 
     def _one_by_one(self, triples: Triples, column: int, candidates: Ids) -> Values:
         """Score type triples with each candidate: subjects for a type, or types for a subject."""
-        distinct, which = np.unique(triples[:, 2 - column], return_inverse=True)
+        distinct, row_of = np.unique(triples[:, 2 - column], return_inverse=True)
         scores = np.full((len(distinct), len(candidates)), NEVER)
         types = {head.type for head in self.models if head.type != NO_TYPE}
         useful = np.arange(len(candidates))
@@ -256,10 +256,10 @@ class ContrastScorer:
             useful = np.flatnonzero(np.isin(candidates, list(types)))
         rows = np.empty((len(useful), 3), dtype=np.int32)
         rows[:, 1], rows[:, column] = self.graph.type_relation or 0, candidates[useful]
-        for place, other in enumerate(distinct):
+        for row, other in enumerate(distinct):
             rows[:, 2 - column] = other
-            scores[place, useful] = self.score(rows)
-        return np.asarray(scores[which])
+            scores[row, useful] = self.score(rows)
+        return np.asarray(scores[row_of])
 
     def _ends(self, model: HeadModel, starts: Ids, *, turned: bool) -> Iterator[tuple[int, Values]]:
         """Yield blocks of starts: where they begin, and float64[b, e], the margins of all ends."""
@@ -303,8 +303,8 @@ class ContrastScorer:
         key = (code, int(turned))
         if key not in self._conclusions:
             rule = self.bodies.rule(code, model.head.relation, model.head.type)
-            found = self._engine.conclusions(rule).astype(np.int64)
-            first, second = (found[:, 2], found[:, 0]) if turned else (found[:, 0], found[:, 2])
+            conclusions = self._engine.conclusions(rule).astype(np.int64)
+            first, second = (conclusions[:, 2], conclusions[:, 0]) if turned else (conclusions[:, 0], conclusions[:, 2])
             order = np.lexsort((second, first))
             self._conclusions[key] = first[order], second[order]
         return self._conclusions[key]

@@ -123,13 +123,13 @@ class EmbeddingSystem(ABC):
 
     def initial_entities(self, entities: int, random: np.random.Generator) -> Floats:
         """Draw the rows of constants and types at the start."""
-        return self._drawn((entities, self.entity_width), random)
+        return self._draw_uniform((entities, self.entity_width), random)
 
     def initial_relations(self, relations: int, random: np.random.Generator) -> Floats:
         """Draw the rows of relations at the start."""
-        return self._drawn((relations, self.relation_width), random)
+        return self._draw_uniform((relations, self.relation_width), random)
 
-    def _drawn(self, shape: tuple[int, int], random: np.random.Generator) -> Floats:
+    def _draw_uniform(self, shape: tuple[int, int], random: np.random.Generator) -> Floats:
         return random.uniform(-self.initial_bound, self.initial_bound, shape).astype(np.float32)
 
     def fit(self, benchmark: Benchmark, watch: Watch | None = None) -> EmbeddingScorer:
@@ -285,8 +285,8 @@ def _backward_l1(
 
 
 def _compare_tile_l1(query: Floats, tile: Floats, sums: Floats) -> None:
-    whole = len(tile) - len(tile) % 4
-    for j in range(0, whole, 4):
+    unrolled = len(tile) - len(tile) % 4
+    for j in range(0, unrolled, 4):
         q0, q1, q2, q3 = query[j], query[j + 1], query[j + 2], query[j + 3]
         for c in range(TILE):
             sums[c] = (
@@ -296,7 +296,7 @@ def _compare_tile_l1(query: Floats, tile: Floats, sums: Floats) -> None:
                 - abs(q2 - tile[j + 2, c])
                 - abs(q3 - tile[j + 3, c])
             )
-    for j in range(whole, len(tile)):
+    for j in range(unrolled, len(tile)):
         for c in range(TILE):
             sums[c] -= abs(query[j] - tile[j, c])
 
@@ -345,12 +345,12 @@ def _backward_dot(
 
 
 def _compare_tile_dot(query: Floats, tile: Floats, sums: Floats) -> None:
-    whole = len(tile) - len(tile) % 4
-    for j in range(0, whole, 4):
+    unrolled = len(tile) - len(tile) % 4
+    for j in range(0, unrolled, 4):
         q0, q1, q2, q3 = query[j], query[j + 1], query[j + 2], query[j + 3]
         for c in range(TILE):
             sums[c] = sums[c] + q0 * tile[j, c] + q1 * tile[j + 1, c] + q2 * tile[j + 2, c] + q3 * tile[j + 3, c]
-    for j in range(whole, len(tile)):
+    for j in range(unrolled, len(tile)):
         for c in range(TILE):
             sums[c] += query[j] * tile[j, c]
 

@@ -47,7 +47,7 @@ class BoxE(DistanceSystem):
 
     def initial_relations(self, relations: int, random: np.random.Generator) -> Floats:
         """Draw centres evenly; all boxes start equally wide."""
-        centres = self._drawn((relations, 2 * self.dimension), random)
+        centres = self._draw_uniform((relations, 2 * self.dimension), random)
         return np.hstack([centres, np.full_like(centres, self.log_width)])
 
 
@@ -75,9 +75,9 @@ def aim(side: int, entity: Floats, boxes: Floats, query: Floats) -> None:
     For the object: position c₂ − b(s) and bump c₁ − s. For the subject: position c₁ − b(o) and bump c₂ − o.
     """
     d = len(entity) // 2
-    mine, other = (0, d) if side == OBJECT else (d, 0)  # where my box and the other constant's box begin
-    my_centre, other_centre = boxes[mine : mine + d], boxes[other : other + d]
-    my_width, other_width = boxes[2 * d + mine :], boxes[2 * d + other :]
+    my_start, other_start = (0, d) if side == OBJECT else (d, 0)  # where my box and the other constant's box begin
+    my_centre, other_centre = boxes[my_start : my_start + d], boxes[other_start : other_start + d]
+    my_width, other_width = boxes[2 * d + my_start :], boxes[2 * d + other_start :]
     bump, to_bump, width, bump_width = entity[d:], query[d:], query[2 * d :], query[3 * d :]
     for j in range(d):
         query[j] = other_centre[j] - bump[j]
@@ -89,9 +89,9 @@ def aim(side: int, entity: Floats, boxes: Floats, query: Floats) -> None:
 def backward_aim(side: int, entity: Floats, boxes: Floats, g_query: Floats, g_entity: Floats, g_boxes: Floats) -> None:
     """Add the query's gradient to those of what it was made of."""
     d = len(g_entity) // 2
-    mine, other = (0, d) if side == OBJECT else (d, 0)
-    g_my_centre, g_other_centre = g_boxes[mine : mine + d], g_boxes[other : other + d]
-    g_my_width, g_other_width = g_boxes[2 * d + mine :], g_boxes[2 * d + other :]
+    my_start, other_start = (0, d) if side == OBJECT else (d, 0)
+    g_my_centre, g_other_centre = g_boxes[my_start : my_start + d], g_boxes[other_start : other_start + d]
+    g_my_width, g_other_width = g_boxes[2 * d + my_start :], g_boxes[2 * d + other_start :]
     g_bump, g_to_bump, g_width, g_bump_width = g_entity[d:], g_query[d:], g_query[2 * d :], g_query[3 * d :]
     for j in range(d):
         g_other_centre[j] += g_query[j]

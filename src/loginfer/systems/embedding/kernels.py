@@ -133,20 +133,20 @@ class Bucket(NamedTuple):
 class Candidates(NamedTuple):
     """A positive and its negatives, as candidates in four groups.
 
-    Those of a group share a query, made of a known end and a relation: the positive's subject (the positive
-    itself is candidate 0, random objects follow), its object (random subjects), the subject of the explicit
+    Those of a group share a query, made of a known end (the anchor) and a relation: the positive's subject (the
+    positive itself is candidate 0, random objects follow), its object (random subjects), the subject of the explicit
     negative, the positive's subject with another relation.
 
     Parameters
     ----------
-    known, relation, side, ends
+    anchor, relation, side, ends
         int32[4] (`ends` one more), what each group's query is made of; group g has the candidates ends[g] to
         ends[g + 1].
     ids, scores, weights
         [negatives + 3]: candidates, their scores and the derivatives of the loss by them.
     """
 
-    known: Ids
+    anchor: Ids
     relation: Ids
     side: Ids
     ends: Ids
@@ -156,14 +156,14 @@ class Candidates(NamedTuple):
 
     @classmethod
     def empty(cls, system: EmbeddingSystem, *batch: int) -> Candidates:
-        """Make room for one positive, or for a batch of them."""
+        """Make empty arrays for one positive, or for a batch of them."""
         most = system.negatives + 3
-        known, relation, side, ends, ids = (np.zeros((*batch, n), dtype=np.int32) for n in (4, 4, 4, 5, most))
-        return cls(known, relation, side, ends, ids, zeros(*batch, most), zeros(*batch, most))
+        anchor, relation, side, ends, ids = (np.zeros((*batch, n), dtype=np.int32) for n in (4, 4, 4, 5, most))
+        return cls(anchor, relation, side, ends, ids, zeros(*batch, most), zeros(*batch, most))
 
 
 class Workspace(NamedTuple):
-    """What a worker needs besides: gradients of the rows that its batch touches, and room for one positive.
+    """What a worker needs besides: gradients of the rows that its batch touches, and space for one positive.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ class Workspace(NamedTuple):
         The same for relations, with a row each.
     g_parameters
         float32[width], the gradient of one relation's parameters.
-    drawn, queries, g_query
+    candidates, queries, g_query
         One positive with its negatives, the query of each group, float32[4, width], and a query's gradient.
     """
 
@@ -192,13 +192,13 @@ class Workspace(NamedTuple):
     relation_uses: Ids
     g_derived: Floats
     g_parameters: Floats
-    drawn: Candidates
+    candidates: Candidates
     queries: Floats
     g_query: Floats
 
     @classmethod
     def of(cls, system: EmbeddingSystem, weights: Weights) -> Workspace:
-        """Make the room that a worker needs."""
+        """Make the arrays that a worker needs."""
         entities, relations = len(weights.entities), len(weights.relations)
         most = min(entities, system.batch * (system.negatives + 4))
         return cls(
@@ -211,7 +211,7 @@ class Workspace(NamedTuple):
             relation_uses=np.zeros(relations, dtype=np.int32),
             g_derived=zeros(relations, system.derived_width),
             g_parameters=zeros(system.relation_width),
-            drawn=Candidates.empty(system),
+            candidates=Candidates.empty(system),
             queries=zeros(4, system.query_width),
             g_query=zeros(system.query_width),
         )
@@ -230,8 +230,8 @@ _ROWS_AHEAD = 6
 
 
 @intrinsic
-def _prefetch(context: Any, array: Any, place: Any) -> Any:
-    """Ask for the cache line of a place in an array, counted in its elements."""
+def _prefetch(context: Any, array: Any, index: Any) -> Any:
+    """Ask for the cache line of an element of an array."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         rows = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -258,12 +258,12 @@ def prefetch_row(rows: Floats, row: Any, width: int) -> None:
 
 
 @fast_spliced
-def prefetch_positive(loss: Loss, weights: Weights, data: Data, salt: Any, place: int, positive: int) -> None:
+def prefetch_positive(loss: Loss, weights: Weights, data: Data, salt: Any, position: int, positive: int) -> None:
     """Ask for the rows of a positive and its random negatives."""
     width = weights.entities.shape[1]
     prefetch_row(weights.entities, np.int64(data.positives[positive, 0]), width)
     prefetch_row(weights.entities, np.int64(data.positives[positive, 2]), width)
-    counter = np.uint64(place) * np.uint64(loss.negatives + 1)
+    counter = np.uint64(position) * np.uint64(loss.negatives + 1)
     for i in range(loss.negatives):
         bits = random_bits(salt, counter + np.uint64(i))
         prefetch_row(weights.entities, np.int64(draw_other(bits, data.constants, -1)), width)
@@ -273,49 +273,51 @@ def prefetch_positive(loss: Loss, weights: Weights, data: Data, salt: Any, place
 
 
 @fast_spliced
-def draw(loss: Loss, data: Data, drawn: Candidates, salt: Any, place: int, positive: int, explicit: int) -> None:
-    """Write down a positive and its negatives; the place in the epoch decides which."""
+def draw(
+    loss: Loss, data: Data, candidates: Candidates, salt: Any, position: int, positive: int, explicit: int
+) -> None:
+    """Write down a positive and its negatives; the position in the epoch decides which."""
     subject, relation, object_ = (data.positives[positive, 0], data.positives[positive, 1], data.positives[positive, 2])
     of_types = relation == data.type_relation
-    counter = np.uint64(place) * np.uint64(loss.negatives + 1)
-    drawn.ids[0] = object_
+    counter = np.uint64(position) * np.uint64(loss.negatives + 1)
+    candidates.ids[0] = object_
     objects, end = 1, loss.negatives + 1
     pool = data.types if of_types else data.constants
     for i in range(loss.negatives):
         bits = random_bits(salt, counter + np.uint64(i))
         if bits & np.uint64(1) and len(pool) > 1:  # a graph may have one type only
-            drawn.ids[objects] = draw_other(bits, pool, object_)
+            candidates.ids[objects] = draw_other(bits, pool, object_)
             objects += 1
         else:
             end -= 1
-            drawn.ids[end] = draw_other(bits, data.constants, subject)
+            candidates.ids[end] = draw_other(bits, data.constants, subject)
     for group in range(4):
-        drawn.known[group] = subject
-        drawn.relation[group] = relation
-        drawn.side[group] = OBJECT
-    drawn.known[1] = object_
-    drawn.side[1] = SUBJECT
-    drawn.ends[1] = objects
-    drawn.ends[2] = loss.negatives + 1
+        candidates.anchor[group] = subject
+        candidates.relation[group] = relation
+        candidates.side[group] = OBJECT
+    candidates.anchor[1] = object_
+    candidates.side[1] = SUBJECT
+    candidates.ends[1] = objects
+    candidates.ends[2] = loss.negatives + 1
     end = loss.negatives + 1
     if loss.explicit_weight > _ZERO and len(data.negatives) > 0:
-        drawn.ids[end] = data.negatives[explicit, 2]
-        drawn.known[2] = data.negatives[explicit, 0]
-        drawn.relation[2] = data.negatives[explicit, 1]
+        candidates.ids[end] = data.negatives[explicit, 2]
+        candidates.anchor[2] = data.negatives[explicit, 0]
+        candidates.relation[2] = data.negatives[explicit, 1]
         end += 1
-    drawn.ends[3] = end
+    candidates.ends[3] = end
     if loss.relation_weight > _ZERO and len(data.relations) > 1 and not of_types:
         bits = random_bits(salt, counter + np.uint64(loss.negatives))
-        drawn.ids[end] = object_
-        drawn.relation[3] = draw_other(bits, data.relations, relation)
+        candidates.ids[end] = object_
+        candidates.relation[3] = draw_other(bits, data.relations, relation)
         end += 1
-    drawn.ends[4] = end
+    candidates.ends[4] = end
 
 
 @fast_spliced
-def backward_loss(loss: Loss, drawn: Candidates) -> Any:
+def backward_loss(loss: Loss, candidates: Candidates) -> Any:
     """Set the derivative of the loss by each score; returns the loss."""
-    scores, weights = drawn.scores, drawn.weights
+    scores, weights = candidates.scores, candidates.weights
     k = loss.negatives
     highest = np.float32(-np.inf)
     for i in range(1, k + 1):
@@ -328,10 +330,10 @@ def backward_loss(loss: Loss, drawn: Candidates) -> Any:
         weights[i] /= sum_
     weights[0] = _ONE
     scores[0] = -scores[0]  # the positive is a negative of the opposite score
-    weights[k + 1] = loss.explicit_weight if drawn.ends[3] > drawn.ends[2] else loss.relation_weight
+    weights[k + 1] = loss.explicit_weight if candidates.ends[3] > candidates.ends[2] else loss.relation_weight
     weights[k + 2] = loss.relation_weight
     total = _ZERO
-    for i in range(drawn.ends[4]):
+    for i in range(candidates.ends[4]):
         small = np.exp(-abs(scores[i]))
         share = _ONE / (_ONE + small)
         total += weights[i] * (max(scores[i], _ZERO) + np.log(_ONE + small))
@@ -372,26 +374,26 @@ def update_row(share: Any, rate: Any, tiny: Any, row: Floats, moments: Any, grad
 
 
 @fast_spliced
-def touch(work: Workspace, entity: Any) -> None:
+def touch(workspace: Workspace, entity: Any) -> None:
     """Give an entity a row for its gradient."""
-    if work.slots[entity] < 0:
-        work.slots[entity] = work.filled[0]
-        work.touched[work.filled[0]] = entity
-        work.filled[0] += 1
-    prefetch_row(work.g_entities, np.int64(work.slots[entity]), work.g_entities.shape[1])
+    if workspace.slots[entity] < 0:
+        workspace.slots[entity] = workspace.filled[0]
+        workspace.touched[workspace.filled[0]] = entity
+        workspace.filled[0] += 1
+    prefetch_row(workspace.g_entities, np.int64(workspace.slots[entity]), workspace.g_entities.shape[1])
 
 
 @fast_spliced
-def touch_drawn(work: Workspace, drawn: Candidates) -> None:
+def touch_candidates(workspace: Workspace, candidates: Candidates) -> None:
     """Give all that `draw` wrote down rows for gradients, and count what the positive uses."""
-    for i in range(drawn.ends[4]):
-        touch(work, drawn.ids[i])
+    for i in range(candidates.ends[4]):
+        touch(workspace, candidates.ids[i])
     for group in range(4):
-        touch(work, drawn.known[group])
-        work.relation_touched[drawn.relation[group]] = True
-    work.uses[work.slots[drawn.known[0]]] += 1
-    work.uses[work.slots[drawn.ids[0]]] += 1
-    work.relation_uses[drawn.relation[0]] += 1
+        touch(workspace, candidates.anchor[group])
+        workspace.relation_touched[candidates.relation[group]] = True
+    workspace.uses[workspace.slots[candidates.anchor[0]]] += 1
+    workspace.uses[workspace.slots[candidates.ids[0]]] += 1
+    workspace.relation_uses[candidates.relation[0]] += 1
 
 
 # Names that stand for a model's functions. What uses them are templates: `specialise` makes each model's copies.
@@ -403,89 +405,102 @@ make_query = backward_query = compare = backward_compare = compare_tile = _unbou
 derive = backward_derive = backward_cubic = _unbound
 
 
-def score_group(loss: Loss, weights: Weights, drawn: Candidates, query: Floats, group: int) -> None:
+def score_group(loss: Loss, weights: Weights, candidates: Candidates, query: Floats, group: int) -> None:
     """Make the query of a group, and score its candidates."""
-    known, derived = weights.entities[drawn.known[group]], weights.derived[drawn.relation[group]]
-    make_query(drawn.side[group], known, derived, query)
-    for i in range(drawn.ends[group], drawn.ends[group + 1]):
-        drawn.scores[i] = loss.offset + compare(query, weights.entities[drawn.ids[i]])
+    anchor, derived = weights.entities[candidates.anchor[group]], weights.derived[candidates.relation[group]]
+    make_query(candidates.side[group], anchor, derived, query)
+    for i in range(candidates.ends[group], candidates.ends[group + 1]):
+        candidates.scores[i] = loss.offset + compare(query, weights.entities[candidates.ids[i]])
 
 
-def add_gradients(loss: Loss, weights: Weights, work: Workspace, drawn: Candidates) -> Any:
+def add_gradients(loss: Loss, weights: Weights, workspace: Workspace, candidates: Candidates) -> Any:
     """Add the gradients of what `draw` wrote down; returns the loss."""
     for group in range(4):
-        if drawn.ends[group] < drawn.ends[group + 1]:
-            score_group(loss, weights, drawn, work.queries[group], group)
-    total = backward_loss(loss, drawn)
+        if candidates.ends[group] < candidates.ends[group + 1]:
+            score_group(loss, weights, candidates, workspace.queries[group], group)
+    total = backward_loss(loss, candidates)
     for group in range(4):
-        start, end = drawn.ends[group], drawn.ends[group + 1]
+        start, end = candidates.ends[group], candidates.ends[group + 1]
         if start < end:
-            query, g_query = work.queries[group], work.g_query
+            query, g_query = workspace.queries[group], workspace.g_query
             for j in range(len(g_query)):
                 g_query[j] = _ZERO
             for i in range(start, end):
-                candidate, g_candidate = weights.entities[drawn.ids[i]], work.g_entities[work.slots[drawn.ids[i]]]
-                comparison = drawn.scores[i] - loss.offset
-                backward_compare(drawn.weights[i], comparison, query, candidate, g_query, g_candidate)
-            known, relation = drawn.known[group], drawn.relation[group]
+                candidate, g_candidate = (
+                    weights.entities[candidates.ids[i]],
+                    workspace.g_entities[workspace.slots[candidates.ids[i]]],
+                )
+                comparison = candidates.scores[i] - loss.offset
+                backward_compare(candidates.weights[i], comparison, query, candidate, g_query, g_candidate)
+            anchor, relation = candidates.anchor[group], candidates.relation[group]
             backward_query(
-                drawn.side[group],
-                weights.entities[known],
+                candidates.side[group],
+                weights.entities[anchor],
                 weights.derived[relation],
                 g_query,
-                work.g_entities[work.slots[known]],
-                work.g_derived[relation],
+                workspace.g_entities[workspace.slots[anchor]],
+                workspace.g_derived[relation],
             )
     return total
 
 
-def update(loss: Loss, weights: Weights, work: Workspace, share: Any, rate: Any, tiny: Any) -> None:
+def update(loss: Loss, weights: Weights, workspace: Workspace, share: Any, rate: Any, tiny: Any) -> None:
     """Take a step with the mean gradients of a batch, and clear them."""
     width = weights.entities.shape[1]
-    for slot in range(work.filled[0]):
-        if slot + _ROWS_AHEAD < work.filled[0]:
-            ahead = np.int64(work.touched[slot + _ROWS_AHEAD])
+    for slot in range(workspace.filled[0]):
+        if slot + _ROWS_AHEAD < workspace.filled[0]:
+            ahead = np.int64(workspace.touched[slot + _ROWS_AHEAD])
             prefetch_row(weights.entities, ahead, width)
             prefetch_row(weights.entity_moments, ahead, 2 * width)
-        entity = work.touched[slot]
-        row, gradient = weights.entities[entity], work.g_entities[slot]
-        if loss.cubic > _ZERO and work.uses[slot] > 0:
-            backward_cubic(loss.cubic * work.uses[slot], row, gradient)
+        entity = workspace.touched[slot]
+        row, gradient = weights.entities[entity], workspace.g_entities[slot]
+        if loss.cubic > _ZERO and workspace.uses[slot] > 0:
+            backward_cubic(loss.cubic * workspace.uses[slot], row, gradient)
         update_row(share, rate, tiny, row, weights.entity_moments[entity], gradient)
-        work.uses[slot] = 0
-        work.slots[entity] = -1
-    work.filled[0] = 0
-    for relation in range(len(work.relation_touched)):
-        if not work.relation_touched[relation]:
+        workspace.uses[slot] = 0
+        workspace.slots[entity] = -1
+    workspace.filled[0] = 0
+    for relation in range(len(workspace.relation_touched)):
+        if not workspace.relation_touched[relation]:
             continue
-        row, gradient = weights.relations[relation], work.g_parameters
-        derived, g_derived = weights.derived[relation], work.g_derived[relation]
+        row, gradient = weights.relations[relation], workspace.g_parameters
+        derived, g_derived = weights.derived[relation], workspace.g_derived[relation]
         backward_derive(derived, g_derived, gradient)
         for j in range(len(g_derived)):
             g_derived[j] = _ZERO
         if loss.cubic > _ZERO:
-            backward_cubic(loss.cubic * work.relation_uses[relation], row, gradient)
+            backward_cubic(loss.cubic * workspace.relation_uses[relation], row, gradient)
         update_row(share, rate, tiny, row, weights.relation_moments[relation], gradient)
         derive(row, derived)
-        work.relation_uses[relation] = 0
-        work.relation_touched[relation] = False
+        workspace.relation_uses[relation] = 0
+        workspace.relation_touched[relation] = False
 
 
 def run_batches(
-    loss: Loss, weights: Weights, bucket: Bucket, work: Workspace, batch: int, first: int, last: int
+    loss: Loss, weights: Weights, bucket: Bucket, workspace: Workspace, batch: int, first: int, last: int
 ) -> float:
     """Learn from the batches first to last of a bucket, of so many positives each; returns the sum of the losses."""
     total = 0.0
     for b in range(first, last):
         start, end = b * batch, min((b + 1) * batch, len(bucket.order))
-        for place in range(start, end):
-            if place + AHEAD < end:
-                prefetch_positive(loss, weights, bucket.data, bucket.salt, place + AHEAD, bucket.order[place + AHEAD])
-            draw(loss, bucket.data, work.drawn, bucket.salt, place, bucket.order[place], bucket.pairing[place])
-            touch_drawn(work, work.drawn)
-            total += add_gradients(loss, weights, work, work.drawn)
+        for position in range(start, end):
+            if position + AHEAD < end:
+                prefetch_positive(
+                    loss, weights, bucket.data, bucket.salt, position + AHEAD, bucket.order[position + AHEAD]
+                )
+            draw(
+                loss,
+                bucket.data,
+                workspace.candidates,
+                bucket.salt,
+                position,
+                bucket.order[position],
+                bucket.pairing[position],
+            )
+            touch_candidates(workspace, workspace.candidates)
+            total += add_gradients(loss, weights, workspace, workspace.candidates)
         rate, tiny = bias_corrections(bucket.rates[b], bucket.first_step + b)
-        update(loss, weights, work, _ONE / np.float32(end - start), rate, tiny)
+        update(loss, weights, workspace, _ONE / np.float32(end - start), rate, tiny)
     return total
 
 
@@ -529,16 +544,16 @@ def specialise(
     code = _digest(*map(_code_of, functions))
     if _first_code.setdefault(model, code) != code:  # functions of the same names, as in a notebook
         model = code
-    known = {**names, "model_code": code}
+    namespace = {**names, "model_code": code}
     for decorate, template in templates:
-        copy = FunctionType(template.__code__, {**template.__globals__, **known}, template.__name__)
+        copy = FunctionType(template.__code__, {**template.__globals__, **namespace}, template.__name__)
         # Machine code of two models may be loaded from disk into one process: their names must differ.
         copy.__qualname__ = f"{template.__name__}_{model}"
         # The folder is chosen by the module's name now; when machine code is loaded, there must be such a module.
         copy.__module__ = f"{template.__module__}.{model}"
-        known[template.__name__] = decorate(copy)
+        namespace[template.__name__] = decorate(copy)
         copy.__module__ = template.__module__
-    return SimpleNamespace(**known)
+    return SimpleNamespace(**namespace)
 
 
 # By the names of a model's functions: what they do, as this process saw it first.

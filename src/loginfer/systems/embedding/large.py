@@ -90,7 +90,7 @@ class Partition:
         return part * self.size, min((part + 1) * self.size, self.entities)
 
     @property
-    def places(self) -> int:
+    def rows_in_memory(self) -> int:
         """How many rows are in memory at a time, at most."""
         return min(2, self.parts) * self.size
 
@@ -185,15 +185,18 @@ class Buckets:
             return data
         first, second = pair
 
-        def places(rows: Ids) -> Ids:
+        def memory_rows(rows: Ids) -> Ids:
             shift = np.where(rows // size == first, -first * size, (1 - second) * size)
             return (rows + shift).astype(np.int32)
 
         positives, negatives = data.positives.copy(), data.negatives.copy()
         for triples in (positives, negatives):
-            triples[:, [0, 2]] = places(triples[:, [0, 2]])
+            triples[:, [0, 2]] = memory_rows(triples[:, [0, 2]])
         return data._replace(
-            positives=positives, negatives=negatives, constants=places(data.constants), types=places(data.types)
+            positives=positives,
+            negatives=negatives,
+            constants=memory_rows(data.constants),
+            types=memory_rows(data.types),
         )
 
     def _slice(self, starts: npt.NDArray[np.int64], pair: Pair) -> slice:
@@ -218,11 +221,11 @@ class PartitionedStore(MemoryStore):
         How many rows are in memory; all unless said.
     """
 
-    def __init__(self, system: EmbeddingSystem, data: Data, partition: Partition, places: int | None = None) -> None:
+    def __init__(self, system: EmbeddingSystem, data: Data, partition: Partition, rows: int | None = None) -> None:
         # Sorted before there are weights: it needs memory for a while.
         self._buckets = Buckets(data, partition, system.seed)
         self._partition = partition
-        super().__init__(system, self._buckets.everything, places or partition.entities)
+        super().__init__(system, self._buckets.everything, rows or partition.entities)
 
     def buckets(self, epoch: int) -> list[tuple[Pair, int]]:
         """Return the pairs of parts that have positives, in the order of an epoch, and how many they have."""
@@ -425,7 +428,7 @@ class MappedStore(PartitionedStore):
     """
 
     def __init__(self, system: EmbeddingSystem, data: Data, partition: Partition, folder: Path | None) -> None:
-        super().__init__(system, data, partition, partition.places)
+        super().__init__(system, data, partition, partition.rows_in_memory)
         self._temporary: TemporaryFolder | None = None
         if folder is None:
             self._temporary = TemporaryFolder()
@@ -477,8 +480,8 @@ class MappedStore(PartitionedStore):
     def save(self) -> tuple[dict[str, npt.NDArray[Any]], Any]:
         """Write what has changed; the checkpoint itself only names files."""
         start = time.monotonic()
-        for place in range(len(self._loaded)):
-            self._write(place)
+        for slot in range(len(self._loaded)):
+            self._write(slot)
         mapped = {"key": self._disk.key, "files": [list(names) for names in self._files], "best": self._best_files}
         self._disk.sync(self._named())
         self._last = time.monotonic()
@@ -496,8 +499,8 @@ class MappedStore(PartitionedStore):
 
     def keep(self) -> None:
         """Keep the rows as they are now, as the best ones so far."""
-        for place in range(len(self._loaded)):
-            self._write(place, moments=False)
+        for slot in range(len(self._loaded)):
+            self._write(slot, moments=False)
         self._best_files = [entities for entities, _ in self._files]
         self._remove_unneeded()
 
@@ -529,15 +532,15 @@ class MappedStore(PartitionedStore):
     # -- parts in memory ---------------------------------------------------------------------------
 
     def load(self, pair: Pair, following: Pair | None = None) -> Data:
-        """Bring a pair of parts into memory, instead of those that are there; returns data by places."""
-        new = [(place, part) for place, part in enumerate(pair) if self._loaded[place] != part]
-        for place, _ in new:
-            self._write(place)
-            self._loaded[place] = None
-        for place, part in new:
-            for name, target in zip(self._files[part], self._views(place, part), strict=True):
+        """Bring a pair of parts into memory, instead of those that are there; returns data by rows in memory."""
+        new = [(slot, part) for slot, part in enumerate(pair) if self._loaded[slot] != part]
+        for slot, _ in new:
+            self._write(slot)
+            self._loaded[slot] = None
+        for slot, part in new:
+            for name, target in zip(self._files[part], self._views(slot, part), strict=True):
                 self._disk.read(name, target)
-            self._loaded[place] = part
+            self._loaded[slot] = part
         for part in following or ():
             if part not in self._loaded:
                 for name in self._files[part]:
@@ -568,16 +571,16 @@ class MappedStore(PartitionedStore):
         gathered = np.empty((len(rows), self._system.entity_width), dtype=np.float32)
         of_part = rows // self._partition.size
         for part in np.unique(of_part).tolist():
-            places = np.flatnonzero(of_part == part)
-            places = places[np.argsort(rows[places])]  # files are read from the front to the back
-            gathered[places] = weights_of(part)[rows[places] - part * self._partition.size]
+            indices = np.flatnonzero(of_part == part)
+            indices = indices[np.argsort(rows[indices])]  # files are read from the front to the back
+            gathered[indices] = weights_of(part)[rows[indices] - part * self._partition.size]
         return gathered
 
-    def _views(self, place: int, part: int) -> tuple[Floats, Floats]:
+    def _views(self, slot: int, part: int) -> tuple[Floats, Floats]:
         """Return the rows of a part in memory: weights, moments."""
-        start = place * self._partition.size
-        here = slice(start, start + self._shape(part)[0])
-        return self.entities[here], self.moments[here]
+        start = slot * self._partition.size
+        span = slice(start, start + self._shape(part)[0])
+        return self.entities[span], self.moments[span]
 
     def _shape(self, part: int) -> tuple[int, int]:
         start, end = self._partition.bounds(part)
@@ -588,17 +591,17 @@ class MappedStore(PartitionedStore):
 
     # -- files -------------------------------------------------------------------------------------
 
-    def _write(self, place: int, moments: bool = True) -> None:
-        """Write what has changed of the part in a place of the memory."""
-        part = self._loaded[place]
+    def _write(self, slot: int, moments: bool = True) -> None:
+        """Write what has changed of the part in a slot of the memory."""
+        part = self._loaded[slot]
         if part is None:
             return
         names = list(self._files[part])
         for kind, what in enumerate((_ENTITIES, _MOMENTS)[: 1 + moments]):
-            if self._changed[place][kind]:
-                names[kind] = self._disk.write(what, part, [self._views(place, part)[kind]])
+            if self._changed[slot][kind]:
+                names[kind] = self._disk.write(what, part, [self._views(slot, part)[kind]])
                 self._files[part] = (names[0], names[1])
-                self._changed[place][kind] = False
+                self._changed[slot][kind] = False
         if moments:
             self._remove_unneeded()
 

@@ -56,7 +56,7 @@ _SPREAD, _LOW = np.uint64(0x9E3779B1), np.uint64(0xFFFFFFFF)
 
 
 class Workers:
-    """The workers of one training, with the room that they need.
+    """The workers of one training, with the arrays that they need.
 
     Parameters
     ----------
@@ -95,23 +95,23 @@ class Workers:
     def _work(self, bucket: Bucket, weights: Weights, first: int, last: int, worker: int) -> float:
         """Do one worker's part."""
         kernels, loss, workers = self._kernels, self._loss, len(self._workspaces)
-        batch, spare, work = self._batch, self._spares[worker], self._workspaces[worker]
+        batch, spare, workspace = self._batch, self._spares[worker], self._workspaces[worker]
         total = 0.0
         for b in range(first, last):
             start, end = b * self._size, min((b + 1) * self._size, len(bucket.order))
             count = end - start
-            mine = (start + count * worker // workers, start + count * (worker + 1) // workers)
-            self._step(kernels.score_positives, loss, weights, bucket, batch, spare, start, *mine)
-            self._step(kernels.add_own_rows, loss, weights, batch, work, spare, count, worker, workers)
+            bounds = (start + count * worker // workers, start + count * (worker + 1) // workers)
+            self._step(kernels.score_positives, loss, weights, bucket, batch, spare, start, *bounds)
+            self._step(kernels.add_own_rows, loss, weights, batch, workspace, spare, count, worker, workers)
             total = sum_in_order(total, batch.losses[:count])
             rate = bucket.rates[b]
-            self._step(kernels.update_own_rows, loss, weights, work, count, rate, bucket.first_step + b)
+            self._step(kernels.update_own_rows, loss, weights, workspace, count, rate, bucket.first_step + b)
         return total
 
-    def _step(self, work: Callable[..., None], *arguments: Any) -> None:
+    def _step(self, kernel: Callable[..., None], *arguments: Any) -> None:
         """Do one's part of a step, and wait for the others."""
         try:
-            work(*arguments)
+            kernel(*arguments)
         except BaseException:
             self._barrier.abort()
             raise
@@ -123,7 +123,7 @@ class Batch(NamedTuple):
 
     Parameters
     ----------
-    drawn
+    candidates
         Each positive with its negatives, a row each.
     queries, g_queries
         float32[batch, 4, width], the query of each group and the derivative of the loss by it.
@@ -131,14 +131,14 @@ class Batch(NamedTuple):
         float32[batch].
     """
 
-    drawn: Candidates
+    candidates: Candidates
     queries: Floats
     g_queries: Floats
     losses: Floats
 
     @classmethod
     def of(cls, system: EmbeddingSystem) -> Batch:
-        """Make the room that a batch needs."""
+        """Make the arrays that a batch needs."""
         shape = (system.batch, 4, system.query_width)
         return cls(Candidates.empty(system, system.batch), zeros(*shape), zeros(*shape), zeros(system.batch))
 
@@ -152,15 +152,21 @@ class SpareRows(NamedTuple):
 
     @classmethod
     def of(cls, system: EmbeddingSystem) -> SpareRows:
-        """Make the room that a worker needs."""
+        """Make the arrays that a worker needs."""
         return cls(*(zeros(width) for width in (system.query_width, system.entity_width, system.derived_width)))
 
 
 @fast_spliced
-def _positive(drawn: Candidates, i: int) -> Candidates:
+def _positive(batch: Candidates, i: int) -> Candidates:
     """Return one positive of a batch."""
     return Candidates(
-        drawn.known[i], drawn.relation[i], drawn.side[i], drawn.ends[i], drawn.ids[i], drawn.scores[i], drawn.weights[i]
+        batch.anchor[i],
+        batch.relation[i],
+        batch.side[i],
+        batch.ends[i],
+        batch.ids[i],
+        batch.scores[i],
+        batch.weights[i],
     )
 
 
@@ -171,26 +177,26 @@ def _owner(row: Any, workers: int) -> Any:
 
 
 @fast_spliced
-def _touch_own(weights: Weights, drawn: Candidates, work: Workspace, worker: int, workers: int) -> None:
-    """Give a worker's own among the rows of a positive room for gradients, and count what it uses."""
-    for c in range(drawn.ends[4]):
-        entity = drawn.ids[c]
+def _touch_own(weights: Weights, candidates: Candidates, workspace: Workspace, worker: int, workers: int) -> None:
+    """Give those rows of a positive that a worker owns rows for gradients, and count what it uses."""
+    for c in range(candidates.ends[4]):
+        entity = candidates.ids[c]
         if _owner(entity, workers) == worker:
-            touch(work, entity)
+            touch(workspace, entity)
             prefetch_row(weights.entities, np.int64(entity), weights.entities.shape[1])
     for group in range(4):
-        known, relation = drawn.known[group], drawn.relation[group]
-        if _owner(known, workers) == worker:
-            touch(work, known)
+        anchor, relation = candidates.anchor[group], candidates.relation[group]
+        if _owner(anchor, workers) == worker:
+            touch(workspace, anchor)
         if _owner(relation, workers) == worker:
-            work.relation_touched[relation] = True
-    subject, relation, object_ = drawn.known[0], drawn.relation[0], drawn.ids[0]
+            workspace.relation_touched[relation] = True
+    subject, relation, object_ = candidates.anchor[0], candidates.relation[0], candidates.ids[0]
     if _owner(subject, workers) == worker:
-        work.uses[work.slots[subject]] += 1
+        workspace.uses[workspace.slots[subject]] += 1
     if _owner(object_, workers) == worker:
-        work.uses[work.slots[object_]] += 1
+        workspace.uses[workspace.slots[object_]] += 1
     if _owner(relation, workers) == worker:
-        work.relation_uses[relation] += 1
+        workspace.relation_uses[relation] += 1
 
 
 @kernel
@@ -207,68 +213,77 @@ def sum_in_order(total: float, losses: Floats) -> float:
 def score_positives(
     loss: Loss, weights: Weights, bucket: Bucket, batch: Batch, spare: SpareRows, first: int, start: int, end: int
 ) -> None:
-    """Draw, score and weigh the positives of the places start to end of a batch that begins at `first`."""
+    """Draw, score and weigh the positives at positions start to end of a batch that begins at `first`."""
     spare.entity[:] = _ZERO
-    for place in range(start, end):
-        if place + AHEAD < end:
-            prefetch_positive(loss, weights, bucket.data, bucket.salt, place + AHEAD, bucket.order[place + AHEAD])
-        i = place - first
-        drawn = _positive(batch.drawn, i)
-        draw(loss, bucket.data, drawn, bucket.salt, place, bucket.order[place], bucket.pairing[place])
+    for position in range(start, end):
+        if position + AHEAD < end:
+            prefetch_positive(loss, weights, bucket.data, bucket.salt, position + AHEAD, bucket.order[position + AHEAD])
+        i = position - first
+        candidates = _positive(batch.candidates, i)
+        draw(loss, bucket.data, candidates, bucket.salt, position, bucket.order[position], bucket.pairing[position])
         for group in range(4):
-            if drawn.ends[group] < drawn.ends[group + 1]:
-                score_group(loss, weights, drawn, batch.queries[i, group], group)
-        batch.losses[i] = backward_loss(loss, drawn)
+            if candidates.ends[group] < candidates.ends[group + 1]:
+                score_group(loss, weights, candidates, batch.queries[i, group], group)
+        batch.losses[i] = backward_loss(loss, candidates)
         for group in range(4):
             query, g_query = batch.queries[i, group], batch.g_queries[i, group]
-            if drawn.ends[group] < drawn.ends[group + 1]:
+            if candidates.ends[group] < candidates.ends[group + 1]:
                 for j in range(len(g_query)):
                     g_query[j] = _ZERO
-            for c in range(drawn.ends[group], drawn.ends[group + 1]):
-                candidate, comparison = weights.entities[drawn.ids[c]], drawn.scores[c] - loss.offset
-                backward_compare(drawn.weights[c], comparison, query, candidate, g_query, spare.entity)
+            for c in range(candidates.ends[group], candidates.ends[group + 1]):
+                candidate, comparison = weights.entities[candidates.ids[c]], candidates.scores[c] - loss.offset
+                backward_compare(candidates.weights[c], comparison, query, candidate, g_query, spare.entity)
 
 
 def add_own_rows(
-    loss: Loss, weights: Weights, batch: Batch, work: Workspace, spare: SpareRows, count: int, worker: int, workers: int
+    loss: Loss,
+    weights: Weights,
+    batch: Batch,
+    workspace: Workspace,
+    spare: SpareRows,
+    count: int,
+    worker: int,
+    workers: int,
 ) -> None:
     """Add up the gradients of a worker's own rows, from so many positives of a batch."""
     spare.query[:] = _ZERO
     spare.entity[:] = _ZERO
     spare.derived[:] = _ZERO
     for i in range(min(AHEAD, count)):
-        _touch_own(weights, _positive(batch.drawn, i), work, worker, workers)
+        _touch_own(weights, _positive(batch.candidates, i), workspace, worker, workers)
     for i in range(count):
         if i + AHEAD < count:
-            _touch_own(weights, _positive(batch.drawn, i + AHEAD), work, worker, workers)
-        drawn = _positive(batch.drawn, i)
+            _touch_own(weights, _positive(batch.candidates, i + AHEAD), workspace, worker, workers)
+        candidates = _positive(batch.candidates, i)
         for group in range(4):
-            if drawn.ends[group] == drawn.ends[group + 1]:
+            if candidates.ends[group] == candidates.ends[group + 1]:
                 continue
             query = batch.queries[i, group]
-            for c in range(drawn.ends[group], drawn.ends[group + 1]):
-                entity = drawn.ids[c]
+            for c in range(candidates.ends[group], candidates.ends[group + 1]):
+                entity = candidates.ids[c]
                 if _owner(entity, workers) == worker:
-                    row, gradient = weights.entities[entity], work.g_entities[work.slots[entity]]
-                    comparison = drawn.scores[c] - loss.offset
-                    backward_compare(drawn.weights[c], comparison, query, row, spare.query, gradient)
-            known, relation = drawn.known[group], drawn.relation[group]
-            my_known, my_relation = _owner(known, workers) == worker, _owner(relation, workers) == worker
-            if my_known or my_relation:
+                    row, gradient = weights.entities[entity], workspace.g_entities[workspace.slots[entity]]
+                    comparison = candidates.scores[c] - loss.offset
+                    backward_compare(candidates.weights[c], comparison, query, row, spare.query, gradient)
+            anchor, relation = candidates.anchor[group], candidates.relation[group]
+            my_anchor, my_relation = _owner(anchor, workers) == worker, _owner(relation, workers) == worker
+            if my_anchor or my_relation:
                 backward_query(
-                    drawn.side[group],
-                    weights.entities[known],
+                    candidates.side[group],
+                    weights.entities[anchor],
                     weights.derived[relation],
                     batch.g_queries[i, group],
-                    work.g_entities[work.slots[known]] if my_known else spare.entity,
-                    work.g_derived[relation] if my_relation else spare.derived,
+                    workspace.g_entities[workspace.slots[anchor]] if my_anchor else spare.entity,
+                    workspace.g_derived[relation] if my_relation else spare.derived,
                 )
 
 
-def update_own_rows(loss: Loss, weights: Weights, work: Workspace, count: int, learning_rate: float, step: int) -> None:
+def update_own_rows(
+    loss: Loss, weights: Weights, workspace: Workspace, count: int, learning_rate: float, step: int
+) -> None:
     """Take the optimiser's step for a worker's own rows; steps are counted from 1."""
     rate, tiny = bias_corrections(learning_rate, step)
-    update(loss, weights, work, _ONE / np.float32(count), rate, tiny)
+    update(loss, weights, workspace, _ONE / np.float32(count), rate, tiny)
 
 
 @cache

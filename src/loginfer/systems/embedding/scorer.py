@@ -67,8 +67,8 @@ class EmbeddingScorer:
             scores = self._pairs(np.repeat(subjects, count), every, np.repeat(objects, count))
             return scores.reshape(len(subjects), count)
         scores = np.empty((len(subjects), len(ids)), dtype=np.float32)
-        known, side = (subjects, OBJECT) if position == "object" else (objects, SUBJECT)
-        self._kernels.score_ends(self._offset, self._queries(side, known, relations), ids, self.entities, scores)
+        anchors, side = (subjects, OBJECT) if position == "object" else (objects, SUBJECT)
+        self._kernels.score_ends(self._offset, self._queries(side, anchors, relations), ids, self.entities, scores)
         return scores
 
     def arrays(self) -> Arrays:
@@ -83,9 +83,9 @@ class EmbeddingScorer:
     def _offset(self) -> np.float32:
         return np.float32(self.system.offset)
 
-    def _queries(self, side: int, known: Ids, relations: Ids) -> Floats:
-        queries = np.empty((len(known), self.system.query_width), dtype=np.float32)
-        self._kernels.make_queries(np.int32(side), known, relations, self.entities, self.derived, queries)
+    def _queries(self, side: int, anchors: Ids, relations: Ids) -> Floats:
+        queries = np.empty((len(anchors), self.system.query_width), dtype=np.float32)
+        self._kernels.make_queries(np.int32(side), anchors, relations, self.entities, self.derived, queries)
         return queries
 
     def _pairs(self, subjects: Ids, relations: Ids, objects: Ids) -> Floats:
@@ -112,11 +112,11 @@ def _columns(triples: Triples) -> tuple[Ids, Ids, Ids]:
 
 
 def make_queries(
-    side: np.int32, known: Ids, relations: Ids, entities: Floats, derived: Floats, queries: Floats
+    side: np.int32, anchors: Ids, relations: Ids, entities: Floats, derived: Floats, queries: Floats
 ) -> None:
     """Make float32[n, width], the queries of known ends and relations."""
-    for i in range(len(known)):
-        make_query(side, entities[known[i]], derived[relations[i]], queries[i])
+    for i in range(len(anchors)):
+        make_query(side, entities[anchors[i]], derived[relations[i]], queries[i])
 
 
 def score_pairs(offset: Any, queries: Floats, candidates: Ids, entities: Floats, scores: Floats) -> None:

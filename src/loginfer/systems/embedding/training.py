@@ -125,8 +125,8 @@ class TrainingState:
 
     def facts(self) -> dict[str, Any]:
         """Return it as JSON values."""
-        done = {"epoch": self.epoch, "lesson": self.bucket, "batch": self.batch, "total": self.total}
-        return done | self.best.facts()
+        progress = {"epoch": self.epoch, "lesson": self.bucket, "batch": self.batch, "total": self.total}
+        return progress | self.best.facts()
 
 
 class _Training:
@@ -138,7 +138,7 @@ class _Training:
         self._store = store
         self._state = TrainingState()
         validation = Validation.of(benchmark, system.seed)
-        # The entities of valid, and its triples by places among them.
+        # The entities of valid, and its triples by indices among them.
         self._valid = None if validation is None else validation.compact()
         self._best_counts = validation is not None and system.keep == "best"
         checkpoint = watch.restore()
@@ -192,8 +192,12 @@ class _Training:
         system, state, epoch = self._system, self._state, self._state.epoch
         buckets = self._store.buckets(epoch)
         batches = [math.ceil(count / system.batch) for _, count in buckets]
-        whole = sum(batches)
-        rates = system.learning_rate * (1 - np.arange(epoch * whole, (epoch + 1) * whole) / (system.epochs * whole))
+        batches_per_epoch = sum(batches)
+        rates = system.learning_rate * (
+            1
+            - np.arange(epoch * batches_per_epoch, (epoch + 1) * batches_per_epoch)
+            / (system.epochs * batches_per_epoch)
+        )
         while state.bucket < len(buckets):
             number, first = state.bucket, sum(batches[: state.bucket])
             pair, count = buckets[number]
@@ -204,8 +208,11 @@ class _Training:
             explicit = len(data.negatives)
             pairing = np.resize(random.permutation(explicit), count) if explicit else order
             bits = np.uint64(salt(system.seed, "embedding", "negatives", epoch, *name))
-            here = rates[first : first + batches[number]]
-            self._learn(Bucket(data, order, pairing, bits, epoch * whole + first + 1, here), system.epochs * whole)
+            bucket_rates = rates[first : first + batches[number]]
+            self._learn(
+                Bucket(data, order, pairing, bits, epoch * batches_per_epoch + first + 1, bucket_rates),
+                system.epochs * batches_per_epoch,
+            )
             state.bucket, state.batch = number + 1, 0
             if state.bucket < len(buckets):
                 self._maybe_save(within=True)

@@ -23,7 +23,7 @@ import torch
 
 from loginfer.kg import Triples
 
-Places = npt.NDArray[np.int64]
+Longs = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class SparseMatrix:
     edges: torch.Tensor
 
     @classmethod
-    def of(cls, rows: Places, columns: Places, edges: Places, count: int, device: torch.device) -> SparseMatrix:
+    def of(cls, rows: Longs, columns: Longs, edges: Longs, count: int, device: torch.device) -> SparseMatrix:
         """Make a matrix with `count` rows of its entries, in any order."""
         order = np.lexsort((columns, rows))
         offsets = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=count))])
@@ -113,7 +113,7 @@ class MessageGraph:
         edge = np.arange(len(kind))
         before, after = edge[aggregated], edge[~aggregated]
         alone = np.flatnonzero(~first[slots // nodes])  # rows of Z that are rows of X
-        whole = np.flatnonzero(first[slots // nodes])  # rows of Z' that are added as they are
+        added = np.flatnonzero(first[slots // nodes])  # rows of Z' that are added as they are
         one = np.array([len(kind)])
         gather = (
             np.concatenate([slot[before], alone]),
@@ -121,9 +121,9 @@ class MessageGraph:
             np.concatenate([before, one.repeat(len(alone))]),
         )
         scatter = (
-            np.concatenate([target[after], slots[whole] % nodes]),
-            np.concatenate([slot[after], whole]),
-            np.concatenate([after, one.repeat(len(whole))]),
+            np.concatenate([target[after], slots[added] % nodes]),
+            np.concatenate([slot[after], added]),
+            np.concatenate([after, one.repeat(len(added))]),
         )
         self.gather = SparseMatrix.of(*gather, len(slots), device)
         self.gathered = SparseMatrix.of(gather[1], gather[0], gather[2], nodes, device)
@@ -139,7 +139,7 @@ class MessageGraph:
         Parameters
         ----------
         left_out
-            int64[m], places of triples whose edges, in both directions, carry no message; none by default.
+            int64[m], indices of triples whose edges, in both directions, carry no message; none by default.
         dtype
             The type of the values.
         """
@@ -148,8 +148,8 @@ class MessageGraph:
         if left_out is not None:
             edges = torch.cat([left_out, left_out + self.triples])
             kept[edges] = 0
-            gone = torch.full((len(edges),), -1.0, device=self._device, dtype=dtype)
-            degree = degree.index_add(0, self._of_target[edges], gone)
+            minus_one = torch.full((len(edges),), -1.0, device=self._device, dtype=dtype)
+            degree = degree.index_add(0, self._of_target[edges], minus_one)
         means = kept
         means[:-1] /= degree.clamp(min=1).index_select(0, self._of_target)
         matrices = (self.gather, self.gathered, self.scatter, self.scattered)
@@ -207,9 +207,9 @@ def block_weights(blocks: torch.Tensor) -> torch.Tensor:
     relations, count, size, _ = blocks.shape
     if size == 1:
         return blocks.view(relations, count)
-    whole = blocks.new_zeros(relations, count, size, count, size)
-    whole.diagonal(dim1=1, dim2=3).copy_(blocks.permute(0, 2, 3, 1))
-    return whole.view(relations, count * size, count * size)
+    matrices = blocks.new_zeros(relations, count, size, count, size)
+    matrices.diagonal(dim1=1, dim2=3).copy_(blocks.permute(0, 2, 3, 1))
+    return matrices.view(relations, count * size, count * size)
 
 
 def propagate(nodes: torch.Tensor, weight: torch.Tensor, graph: MessageGraph, weights: EdgeWeights) -> torch.Tensor:

@@ -136,12 +136,12 @@ class Training:
         loss = loss * self.settings.label_weight
         if mode != "explicit":
             for questions in self.ends.questions(true, self.settings.negatives, random):
-                asked = choose(self.parameters, nodes, questions.to(self.device))
-                loss = loss + asked.sum() / len(true)
-            named = self.ends.untyped(true).to(self.device)
-            if self.settings.relation_weight and len(named):
-                unsure = name_relation(self.parameters, nodes, named)
-                loss = loss + self.settings.relation_weight * unsure.sum() / len(true)
+                choice_losses = choose(self.parameters, nodes, questions.to(self.device))
+                loss = loss + choice_losses.sum() / len(true)
+            untyped = self.ends.untyped(true).to(self.device)
+            if self.settings.relation_weight and len(untyped):
+                relation_losses = name_relation(self.parameters, nodes, untyped)
+                loss = loss + self.settings.relation_weight * relation_losses.sum() / len(true)
         if self.settings.weight_decay:
             size = nodes.square().mean() + self.parameters["relations"].square().mean()
             loss = loss + self.settings.weight_decay * size
@@ -285,7 +285,7 @@ def decode(parameters: Parameters, nodes: torch.Tensor, triples: torch.Tensor) -
 def choose(parameters: Parameters, nodes: torch.Tensor, questions: Questions) -> torch.Tensor:
     """Return float[m]: −log of the softmax of each question's answer among its candidates."""
     relations = parameters["relations"].index_select(0, questions.relations)
-    queries = nodes.index_select(0, questions.known) * relations
+    queries = nodes.index_select(0, questions.anchors) * relations
     answers = (queries * nodes.index_select(0, questions.answers)).sum(1)
     candidates = nodes.index_select(0, questions.candidates)
     losses: torch.Tensor = _Choose.apply(queries, answers, candidates, questions)  # type: ignore[no-untyped-call]
@@ -314,18 +314,18 @@ class _Choose(torch.autograd.Function):
         scores[questions.drawn] = _NEVER  # an answer that was drawn does not compete with itself
         highest = torch.maximum(scores.amax(1), answers)
         shares = scores.sub_(highest[:, None]).exp_()
-        own = (answers - highest).exp()
-        total = shares.sum(1) + own
-        ctx.save_for_backward(queries, candidates, shares, own, total)
+        answer_share = (answers - highest).exp()
+        total = shares.sum(1) + answer_share
+        ctx.save_for_backward(queries, candidates, shares, answer_share, total)
         return total.log() - answers + highest
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, None]:
-        queries, candidates, shares, own, total = ctx.saved_tensors
+        queries, candidates, shares, answer_share, total = ctx.saved_tensors
         weights = gradients[0] / total
         of_queries = (shares @ candidates).mul_(weights[:, None])
         of_candidates = shares.t() @ (queries * weights[:, None])
-        return of_queries, weights * own - gradients[0], of_candidates, None
+        return of_queries, weights * answer_share - gradients[0], of_candidates, None
 
 
 # -- what a step looks at: the edges held out, and negatives for them --------------------------------
@@ -392,14 +392,14 @@ class RandomEnds:
             (~objects, (2, 1, 0), self._constants),
             (of_type, (0, 1, 2), self._types),
         )
-        asked = []
-        for chosen, (known, relation, answer), pool in groups:
-            mine = triples[chosen]
-            if len(mine) and len(pool):
-                drawn = torch.unique(pool[torch.randint(len(pool), (count,), generator=random)])
-                ends = mine.t().contiguous()
-                asked.append(Questions(ends[known], ends[relation], ends[answer], drawn))
-        return asked
+        questions = []
+        for in_group, (anchor, relation, answer), pool in groups:
+            group_triples = triples[in_group]
+            if len(group_triples) and len(pool):
+                candidates = torch.unique(pool[torch.randint(len(pool), (count,), generator=random)])
+                ends = group_triples.t().contiguous()
+                questions.append(Questions(ends[anchor], ends[relation], ends[answer], candidates))
+        return questions
 
     def untyped(self, triples: torch.Tensor) -> torch.Tensor:
         """Return those of int64[m, 3] that have a relation: `type` is none."""
@@ -428,23 +428,23 @@ class Questions(NamedTuple):
 
     Parameters
     ----------
-    known, relations, answers
+    anchors, relations, answers
         int64[m]: the end that is given, the relation, and the other end.
     candidates
         int64[K], distinct, sorted, the same for all.
     """
 
-    known: torch.Tensor
+    anchors: torch.Tensor
     relations: torch.Tensor
     answers: torch.Tensor
     candidates: torch.Tensor
 
     @property
     def drawn(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Where an answer is one of the candidates: places of questions, and of candidates."""
-        place = torch.searchsorted(self.candidates, self.answers).clamp_(max=len(self.candidates) - 1)
-        questions = (self.candidates[place] == self.answers).nonzero().flatten()
-        return questions, place[questions]
+        """Where an answer is one of the candidates: indices of questions, and of candidates."""
+        position = torch.searchsorted(self.candidates, self.answers).clamp_(max=len(self.candidates) - 1)
+        questions = (self.candidates[position] == self.answers).nonzero().flatten()
+        return questions, position[questions]
 
     def to(self, device: torch.device) -> Questions:
         """Move them to a device."""

@@ -172,8 +172,8 @@ WORK = 2**21
 IDLE = 20_000
 # Seconds between two signs of life.
 _PAUSE = 0.5
-# Rules that there is room for at first; keys have twice as many places as can be filled.
-_ROOM = 2**12
+# How many rules fit at first; keys have twice as many slots as can be filled.
+_CAPACITY = 2**12
 
 
 class AnyBURLMining(Mining):
@@ -265,8 +265,8 @@ class AnyBURLMining(Mining):
     # -- batches --------------------------------------------------------------------------------
 
     def _run_batch(self) -> None:
-        chosen = self._choose()
-        closed, length = self.classes[chosen]
+        class_number = self._choose()
+        closed, length = self.classes[class_number]
         system, seed = self._system, self._system.seed
         thresholds = kernels.LeastCounts(system.min_support, system.min_zero_support, system.min_confidence)
         self._store.counters[kernels.KNOWN + 1 :] = 0
@@ -275,9 +275,9 @@ class AnyBURLMining(Mining):
         counting = np.uint64(salt(seed, "anyburl", "predictions"))
         fixed = (self._walks, closed, length, WORK, IDLE, counting, thresholds, self._limits, self._scratch)
         while kernels.run_batch(*fixed, self._store) == kernels.FULL:
-            self._store = _with_more_room(self._store)
-        self._rewards[chosen] += self._store.reward[0]
-        self._batches[chosen] += 1
+            self._store = _enlarged(self._store)
+        self._rewards[class_number] += self._store.reward[0]
+        self._batches[class_number] += 1
         self._batch += 1
 
     def _choose(self) -> int:
@@ -292,21 +292,21 @@ class AnyBURLMining(Mining):
 
 
 def _new_store(rules: int, keys: int) -> kernels.RuleStore:
-    """Return room for so many rules and keys, and for some more."""
-    room = max(_ROOM, 2 * (rules + kernels.MOST_OF_A_WALK))
-    places = 4 * max(_ROOM, 1 << int(keys + kernels.MOST_OF_A_WALK).bit_length())
+    """Return an empty store for so many rules and keys, and for some more."""
+    capacity = max(_CAPACITY, 2 * (rules + kernels.MOST_OF_A_WALK))
+    slots = 4 * max(_CAPACITY, 1 << int(keys + kernels.MOST_OF_A_WALK).bit_length())
     return kernels.RuleStore(
-        np.zeros(places, dtype=np.uint64),
-        np.zeros((room, kernels.RULE), dtype=np.int32),
-        np.zeros((room, 2), dtype=np.int64),
+        np.zeros(slots, dtype=np.uint64),
+        np.zeros((capacity, kernels.RULE), dtype=np.int32),
+        np.zeros((capacity, 2), dtype=np.int64),
         np.zeros(kernels.COUNTERS, dtype=np.int64),
         np.zeros(1, dtype=np.float64),
         np.zeros(2, dtype=np.uint64),
     )
 
 
-def _with_more_room(store: kernels.RuleStore) -> kernels.RuleStore:
-    """Return the same with more room where there was too little."""
+def _enlarged(store: kernels.RuleStore) -> kernels.RuleStore:
+    """Return the same rules in a store that is larger where it was too small."""
     keys, rules, counts = store.keys, store.rules, store.counts
     if len(keys) // 2 - store.counters[kernels.KNOWN] < kernels.MOST_OF_A_WALK:
         keys = np.zeros(2 * len(store.keys), dtype=np.uint64)

@@ -16,10 +16,10 @@ from loginfer.kernels import first_slot, inlined, kernel, random_bits
 from loginfer.systems.rules.mined import BOTH, LONGEST, NONE, OBJECT, SUBJECT
 from loginfer.systems.rules.walks import (
     NODES,
-    PLACES,
     RELATION,
     STEPS,
     TURNED,
+    WALK_SIZE,
     Ids,
     Longs,
     Random,
@@ -89,20 +89,20 @@ def scratch(entities: int, limits: Limits) -> Scratch:
 
 
 @kernel
-def count(graph: WalkGraph, rule: Longs, limits: Limits, room: Scratch) -> Any:
+def count(graph: WalkGraph, rule: Longs, limits: Limits, scratch: Scratch) -> Any:
     """Return a rule's predictions, its correct predictions, and how many edges were looked at."""
     if rule[LENGTH] == 0:
         row = _head_row(graph, rule)
         return graph.sizes[rule[HEAD]], _size(graph, row), np.int64(1)
     if rule[HEAD_CONSTANT] == NONE:
-        return _count_cyclic(graph, rule, limits, room)
+        return _count_cyclic(graph, rule, limits, scratch)
     if rule[END_CONSTANT] == NONE:
-        return _count_ac2(graph, rule, limits, room)
+        return _count_ac2(graph, rule, limits, scratch)
     if rule[LENGTH] == 1:
         last = row_of(graph, rule[END_CONSTANT], rule[BODY] ^ 1)
         if _size(graph, last) <= limits.predictions:
             return _count_shared(graph, rule, last)
-    return _count_ac1(graph, rule, limits, room)
+    return _count_ac1(graph, rule, limits, scratch)
 
 
 @inlined
@@ -121,22 +121,22 @@ def _head_row(graph: WalkGraph, rule: Longs) -> Any:
 
 
 @kernel
-def _count_cyclic(graph: WalkGraph, rule: Longs, limits: Limits, room: Scratch) -> Any:
+def _count_cyclic(graph: WalkGraph, rule: Longs, limits: Limits, scratch: Scratch) -> Any:
     """Sample the body from both ends, and add up what was found."""
-    predictions, correct, work = np.int64(0), np.int64(0), np.int64(0)
+    predictions, correct, edges_seen = np.int64(0), np.int64(0), np.int64(0)
     search = new_search()
     for side in range(2):
         read_steps(search, rule, BODY, rule[LENGTH], side == 1)
-        room.stamp[0] += 1
+        scratch.stamp[0] += 1
         distinct, repeats = np.int64(0), np.int64(0)
         for _ in range(limits.starts):
             if distinct == limits.pairs or repeats == limits.repeats:
                 break
-            x, y, steps = _body_walk(graph, search.steps, rule[LENGTH], room.random)
-            work += steps
+            x, y, steps = _body_walk(graph, search.steps, rule[LENGTH], scratch.random)
+            edges_seen += steps
             if x < 0:
                 continue
-            if not _is_new(room, x * np.int64(graph.itself) + y):
+            if not _is_new(scratch, x * np.int64(graph.itself) + y):
                 repeats += 1
                 continue
             repeats = np.int64(0)
@@ -145,7 +145,7 @@ def _count_cyclic(graph: WalkGraph, rule: Longs, limits: Limits, room: Scratch) 
                 x, y = y, x
             correct += row_holds(graph, row_of(graph, x, 2 * rule[HEAD]), y)
         predictions += distinct
-    return predictions, correct, work
+    return predictions, correct, edges_seen
 
 
 @inlined
@@ -157,30 +157,30 @@ def _body_walk(graph: WalkGraph, steps: Longs, length: Any, random: Random) -> A
     edge = first + draw(random, stop - first)
     start, constant = np.int64(graph.source[edge]), np.int64(graph.end[edge])
     before = start
-    for place in range(1, length):
-        row = row_of(graph, constant, steps[place])
+    for i in range(1, length):
+        row = row_of(graph, constant, steps[i])
         if row < 0:
-            return np.int64(-1), np.int64(-1), place
+            return np.int64(-1), np.int64(-1), i
         first, stop = graph.row_edge[row], graph.row_edge[row + 1]
         following = np.int64(graph.end[first + draw(random, stop - first)])
         # With up to three steps there are no more constants than these to meet again.
         if following in (start, before):
-            return np.int64(-1), np.int64(-1), place
+            return np.int64(-1), np.int64(-1), i
         before, constant = constant, following
     return start, constant, length
 
 
 @inlined
-def _is_new(room: Scratch, pair: Any) -> Any:
+def _is_new(scratch: Scratch, pair: Any) -> Any:
     """Put a pair into the set; False if it was there."""
-    mask = len(room.pairs) - 1
-    place = first_slot(pair, len(room.pairs))
-    while room.pair_stamps[place] == room.stamp[0]:
-        if room.pairs[place] == pair:
+    mask = len(scratch.pairs) - 1
+    slot = first_slot(pair, len(scratch.pairs))
+    while scratch.pair_stamps[slot] == scratch.stamp[0]:
+        if scratch.pairs[slot] == pair:
             return False
-        place = (place + 1) & mask
-    room.pairs[place] = pair
-    room.pair_stamps[place] = room.stamp[0]
+        slot = (slot + 1) & mask
+    scratch.pairs[slot] = pair
+    scratch.pair_stamps[slot] = scratch.stamp[0]
     return True
 
 
@@ -194,31 +194,31 @@ def _count_shared(graph: WalkGraph, rule: Longs, last: Any) -> Any:
     c, d = rule[HEAD_CONSTANT], rule[END_CONSTANT]
     predictions, correct = _size(graph, last), np.int64(0)
     few, many = (head, last) if _size(graph, head) < predictions else (last, head)
-    work = _size(graph, few)
-    if work > 0:
+    edges_seen = _size(graph, few)
+    if edges_seen > 0:
         for edge in range(graph.row_edge[few], graph.row_edge[few + 1]):
             constant = np.int64(graph.end[edge])
             correct += constant != c and constant != d and row_holds(graph, many, constant)
     predictions -= row_holds(graph, last, c)
     if c != d:
         predictions -= row_holds(graph, last, d)
-    return predictions, correct, work + 1
+    return predictions, correct, edges_seen + 1
 
 
 @kernel
-def _count_ac1(graph: WalkGraph, rule: Longs, limits: Limits, room: Scratch) -> Any:
+def _count_ac1(graph: WalkGraph, rule: Longs, limits: Limits, scratch: Scratch) -> Any:
     """Follow the body back from its end constant, and count the distinct X."""
     head = _head_row(graph, rule)
     search = new_search()
     read_steps(search, rule, BODY, rule[LENGTH], True)
     row = row_of(graph, rule[END_CONSTANT], search.steps[0])
-    predictions, correct, work = np.int64(0), np.int64(0), np.int64(1)
+    predictions, correct, edges_seen = np.int64(0), np.int64(0), np.int64(1)
     if row < 0:
-        return predictions, correct, work
+        return predictions, correct, edges_seen
     # Too many to see all: begin anywhere, not with those whose names come first.
     first, stop = graph.row_edge[row], graph.row_edge[row + 1]
-    middle = first + draw(room.random, stop - first)
-    room.stamp[0] += 1
+    middle = first + draw(scratch.random, stop - first)
+    scratch.stamp[0] += 1
     for part in range(2):
         begin_search(search, rule[END_CONSTANT], first if part else middle, middle if part else stop)
         count, seen = find_ends(
@@ -227,49 +227,57 @@ def _count_ac1(graph: WalkGraph, rule: Longs, limits: Limits, room: Scratch) -> 
             rule[LENGTH],
             rule[HEAD_CONSTANT],
             limits.predictions - predictions,
-            _EDGES - work,
-            room.stamps,
-            room.stamp[0],
-            room.ends,
+            _EDGES - edges_seen,
+            scratch.stamps,
+            scratch.stamp[0],
+            scratch.ends,
         )
-        work += seen
+        edges_seen += seen
         predictions += count
         if head >= 0:
             for number in range(count):
-                correct += row_holds(graph, head, room.ends[number])
-    return predictions, correct, work
+                correct += row_holds(graph, head, scratch.ends[number])
+    return predictions, correct, edges_seen
 
 
 @kernel
-def _count_ac2(graph: WalkGraph, rule: Longs, limits: Limits, room: Scratch) -> Any:
+def _count_ac2(graph: WalkGraph, rule: Longs, limits: Limits, scratch: Scratch) -> Any:
     """Go through the X with which the body begins, and count those for which it goes on to its end."""
     head = _head_row(graph, rule)
     first, stop = graph.row_first[rule[BODY]], graph.row_first[rule[BODY] + 1]
     search = new_search()
     read_steps(search, rule, BODY, rule[LENGTH], False)
     size = stop - first
-    predictions, correct, work = np.int64(0), np.int64(0), np.int64(1)
+    predictions, correct, edges_seen = np.int64(0), np.int64(0), np.int64(1)
     if size == 0:
-        return predictions, correct, work
-    offset = draw(room.random, size)
-    for place in range(size):
-        if predictions == limits.predictions or work >= _EDGES:
+        return predictions, correct, edges_seen
+    offset = draw(scratch.random, size)
+    for i in range(size):
+        if predictions == limits.predictions or edges_seen >= _EDGES:
             break
-        row = first + (place + offset) % size
+        row = first + (i + offset) % size
         x = np.int64(graph.source[graph.row_edge[row]])
-        work += 1
+        edges_seen += 1
         if x == rule[HEAD_CONSTANT] or x == graph.itself:
             continue
         begin_search(search, x, graph.row_edge[row], graph.row_edge[row + 1])
-        room.stamp[0] += 1
+        scratch.stamp[0] += 1
         count, seen = find_ends(
-            graph, search, rule[LENGTH], rule[HEAD_CONSTANT], 1, _EDGES - work, room.stamps, room.stamp[0], room.ends
+            graph,
+            search,
+            rule[LENGTH],
+            rule[HEAD_CONSTANT],
+            1,
+            _EDGES - edges_seen,
+            scratch.stamps,
+            scratch.stamp[0],
+            scratch.ends,
         )
-        work += seen
+        edges_seen += seen
         predictions += count
         if count:
             correct += row_holds(graph, head, x)
-    return predictions, correct, work
+    return predictions, correct, edges_seen
 
 
 Keys = npt.NDArray[np.uint64]
@@ -289,8 +297,8 @@ def key_of(rule: Longs, entities: Any, relations: Any) -> Any:
     steps = np.uint64(2 * relations + 1)
     constants = np.uint64(entities + 2)
     key = np.uint64(rule[HEAD] + 1)
-    for place in range(rule[LENGTH]):
-        key = key * steps + np.uint64(rule[BODY + place] + 1)
+    for i in range(rule[LENGTH]):
+        key = key * steps + np.uint64(rule[BODY + i] + 1)
     if rule[VARIABLES] != BOTH:
         key = key * constants + np.uint64(rule[HEAD_CONSTANT] + 1)
         key = key * constants + np.uint64(rule[END_CONSTANT] + 1)
@@ -302,12 +310,12 @@ def key_of(rule: Longs, entities: Any, relations: Any) -> Any:
 def add_key(keys: Keys, key: Any) -> Any:
     """Put a key into the set, which must have room; False if it was there."""
     mask = np.uint64(len(keys) - 1)
-    place = random_bits(key, 0) & mask
-    while keys[place] != _EMPTY:
-        if keys[place] == key:
+    slot = random_bits(key, 0) & mask
+    while keys[slot] != _EMPTY:
+        if keys[slot] == key:
             return False
-        place = (place + np.uint64(1)) & mask
-    keys[place] = key
+        slot = (slot + np.uint64(1)) & mask
+    keys[slot] = key
     return True
 
 
@@ -350,9 +358,9 @@ class RuleStore(NamedTuple):
     keys
         uint64[power of 2], the set of all rules that were looked at.
     rules
-        int32[room, RULE], the rules that were kept.
+        int32[capacity, RULE], the rules that were kept.
     counts
-        int64[room, 2], their predictions and correct predictions.
+        int64[capacity, 2], their predictions and correct predictions.
     counters
         int64[COUNTERS]: see above.
     reward
@@ -374,15 +382,15 @@ def run_batch(
     graph: WalkGraph,
     closed: bool,
     length: int,
-    work: int,
+    edge_budget: int,
     idle: int,
     salt: Any,
     thresholds: LeastCounts,
     limits: Limits,
-    room: Scratch,
+    scratch: Scratch,
     store: RuleStore,
 ) -> int:
-    """Walk until so much work is done, or so many walks in a row have led to no new rule.
+    """Walk until so many edges were looked at, or so many walks in a row have led to no new rule.
 
     Parameters
     ----------
@@ -390,19 +398,19 @@ def run_batch(
         Where to walk.
     closed, length
         The class of walk.
-    work
+    edge_budget
         Edges to look at. A batch so takes about the same time everywhere, and ends at the same walk.
     idle
         Walks without a new rule that is kept after which the batch ends.
     salt
         What the sampling of predictions depends on, besides the rule.
-    thresholds, limits, room, store
+    thresholds, limits, scratch, store
         See there.
     """
-    walk = np.zeros(PLACES, dtype=np.int64)
+    walk = np.zeros(WALK_SIZE, dtype=np.int64)
     rule = np.zeros(RULE, dtype=np.int64)
     counters = store.counters
-    while counters[WORK] < work and counters[WALKS] - counters[LAST_KEPT] < idle:
+    while counters[WORK] < edge_budget and counters[WALKS] - counters[LAST_KEPT] < idle:
         fewest = min(len(store.rules) - counters[ROWS], len(store.keys) // 2 - counters[KNOWN])
         if fewest < MOST_OF_A_WALK:
             return FULL
@@ -414,19 +422,25 @@ def run_batch(
         if not ended:
             continue
         for which in range(MOST_OF_A_WALK):
-            made = (
+            is_rule = (
                 generalise_closed(graph, walk, length, which, rule)
                 if closed
                 else generalise_open(graph, walk, length, which, rule)
             )
-            if made and not _is_trivial(rule):
-                _consider(graph, rule, salt, thresholds, limits, room, store)
+            if is_rule and not _is_trivial(rule):
+                _consider(graph, rule, salt, thresholds, limits, scratch, store)
     return DONE
 
 
 @inlined
 def _consider(
-    graph: WalkGraph, rule: Longs, salt: Any, thresholds: LeastCounts, limits: Limits, room: Scratch, store: RuleStore
+    graph: WalkGraph,
+    rule: Longs,
+    salt: Any,
+    thresholds: LeastCounts,
+    limits: Limits,
+    scratch: Scratch,
+    store: RuleStore,
 ) -> None:
     """Count a rule that is not known yet, and keep it if it is good enough."""
     key = key_of(rule, graph.itself, len(graph.sizes))
@@ -434,16 +448,16 @@ def _consider(
         return
     store.counters[KNOWN] += 1
     # The same rule is counted alike whenever and however it is found.
-    room.random[0] = random_bits(salt, key)
-    room.random[1] = 0
-    predictions, correct, work = count(graph, rule, limits, room)
-    store.counters[WORK] += work
+    scratch.random[0] = random_bits(salt, key)
+    scratch.random[1] = 0
+    predictions, correct, edges_seen = count(graph, rule, limits, scratch)
+    store.counters[WORK] += edges_seen
     least = thresholds.correct if rule[LENGTH] else thresholds.zero_correct
     if correct < least or correct < thresholds.confidence * predictions:
         return
     row = store.counters[ROWS]
-    for place in range(RULE):
-        store.rules[row, place] = rule[place]
+    for i in range(RULE):
+        store.rules[row, i] = rule[i]
     store.counts[row, 0] = predictions
     store.counts[row, 1] = correct
     store.counters[ROWS] += 1
@@ -466,10 +480,10 @@ def generalise_closed(graph: WalkGraph, walk: Longs, length: int, which: int, ru
     turned = walk[TURNED]
     if which == 0:
         rule[VARIABLES] = BOTH
-        for place in range(length):
+        for i in range(length):
             # The body leads from the head's second constant to its first: if the head was not turned,
             # from Y to X.
-            rule[BODY + place] = walk[STEPS + place] if turned else walk[STEPS + length - 1 - place] ^ 1
+            rule[BODY + i] = walk[STEPS + i] if turned else walk[STEPS + length - 1 - i] ^ 1
         return True
     # Either constant of the head stays. The walk's step leads from the second to the first.
     kept = NODES if which == 1 else NODES + 1
@@ -496,8 +510,8 @@ def generalise_open(graph: WalkGraph, walk: Longs, length: int, which: int, rule
     _clear(rule, walk[RELATION], length)
     rule[VARIABLES] = SUBJECT if walk[TURNED] else OBJECT
     rule[HEAD_CONSTANT] = walk[NODES]
-    for place in range(length):
-        rule[BODY + place] = walk[STEPS + place]
+    for i in range(length):
+        rule[BODY + i] = walk[STEPS + i]
     if which == 0 and length > 0:
         rule[END_CONSTANT] = last
     _straighten(graph, rule)
@@ -510,8 +524,8 @@ def _clear(rule: Longs, head: Any, length: Any) -> None:
     rule[HEAD_CONSTANT] = NONE
     rule[END_CONSTANT] = NONE
     rule[LENGTH] = length
-    for place in range(LONGEST):
-        rule[BODY + place] = NONE
+    for i in range(LONGEST):
+        rule[BODY + i] = NONE
 
 
 @inlined

@@ -69,9 +69,9 @@ class ConfidenceLevels:
             raise UnknownNameError("aggregation", aggregation, AGGREGATIONS)
         worthy = confidence > 0
         finite = np.minimum(confidence[worthy], np.finfo(np.float64).max / 2)
-        values, places = np.unique(finite, return_inverse=True)
+        values, value_ranks = np.unique(finite, return_inverse=True)
         ranks = np.full(len(confidence), -1, dtype=np.int32)
-        ranks[worthy] = places.ravel()
+        ranks[worthy] = value_ranks.ravel()
         # The floats above 0 are in the order of their bits as numbers, without gaps.
         above = np.append(values[1:], values[-1:] * (1 + TOP))
         gaps = above.view(np.int64) - values.view(np.int64)
@@ -330,12 +330,12 @@ class EnginePredictions(NamedTuple):
     ----------
     starts
         int64[n + 1], where the predictions of each triple or query begin.
-    found
+    predictions
         int64[m, 3], the turn of a rule, the rank of its confidence and, for queries, which candidate.
     """
 
     starts: Longs
-    found: Longs
+    predictions: Longs
 
 
 @kernel
@@ -364,9 +364,9 @@ def rules_with_constant(rules: RuleLists, kind: Int, relation: Int, constant: In
     """Return the bounds of the list of rules with a certain constant in the head."""
     relations = rules.by_head.shape[1] - 1
     key = ((kind - 1) * relations + relation) * entities + constant
-    place = lower_bound(rules.keys, np.int64(0), np.int64(len(rules.keys)), key)
-    if place < len(rules.keys) and rules.keys[place] == key:
-        return rules.by_key[place], rules.by_key[place + 1]
+    position = lower_bound(rules.keys, np.int64(0), np.int64(len(rules.keys)), key)
+    if position < len(rules.keys) and rules.keys[position] == key:
+        return rules.by_key[position], rules.by_key[position + 1]
     return np.int64(0), np.int64(0)
 
 
@@ -374,8 +374,8 @@ def rules_with_constant(rules: RuleLists, kind: Int, relation: Int, constant: In
 def choose_beginning(edges: Edges, rules: RuleLists, low: Int, high: Int, entity: Int, chosen: Longs, size: Int) -> Int:
     """Choose from a list the rules that can take their first step from an entity."""
     group, last = edges.groups[entity], edges.groups[entity + 1]
-    for place in range(low, high):
-        step = rules.entries[place, STEP]
+    for entry in range(low, high):
+        step = rules.entries[entry, STEP]
         if step != NONE:
             while group < last and edges.group_step[group] < step:
                 group += 1
@@ -383,12 +383,12 @@ def choose_beginning(edges: Edges, rules: RuleLists, low: Int, high: Int, entity
                 break
             if edges.group_step[group] > step:
                 continue
-            if rules.entries[place, SINGLE]:
-                end, behind = rules.entries[place, END], edges.group_start[group + 1]
-                found = lower_bound(edges.ends, edges.group_start[group], behind, end)
-                if found == behind or edges.ends[found] != end:
+            if rules.entries[entry, SINGLE]:
+                end, behind = rules.entries[entry, END], edges.group_start[group + 1]
+                position = lower_bound(edges.ends, edges.group_start[group], behind, end)
+                if position == behind or edges.ends[position] != end:
                     continue
-        chosen[size] = rules.entries[place, NUMBER]
+        chosen[size] = rules.entries[entry, NUMBER]
         size += 1
     return size
 
@@ -401,8 +401,8 @@ def choose_joining(
     group, last = edges.groups[s], edges.groups[s + 1]
     to, to_last = edges.groups[o], edges.groups[o + 1]
     before = NONE
-    for place in range(low, high):
-        step, back = rules.entries[place, STEP], rules.entries[place, END]
+    for entry in range(low, high):
+        step, back = rules.entries[entry, STEP], rules.entries[entry, END]
         if step != before:
             before = step
             to = edges.groups[o]
@@ -413,15 +413,15 @@ def choose_joining(
         while to < to_last and edges.group_step[to] < back:
             to += 1
         if edges.group_step[group] == step and to < to_last and edges.group_step[to] == back:
-            chosen[size] = rules.entries[place, NUMBER]
+            chosen[size] = rules.entries[entry, NUMBER]
             size += 1
     return size
 
 
 @inlined
-def other_comes_first(others: EnginePredictions, place: Int, end: Int, rules: RuleLists, rule: Int) -> bool:
+def other_comes_first(others: EnginePredictions, row: Int, end: Int, rules: RuleLists, rule: Int) -> bool:
     """Say whether a rule of another shape comes before a path rule, NONE if none is left."""
-    return bool(place < end and (rule == NONE or others.found[place, 0] < rules.rows[rule, ORDER]))
+    return bool(row < end and (rule == NONE or others.predictions[row, 0] < rules.rows[rule, ORDER]))
 
 
 @kernel
@@ -449,22 +449,22 @@ def choose_leading(edges: Edges, bodies: CyclicBodies, s: Int, o: Int, distinct:
         first = edges.group_step[group]
         low, high = edges.group_start[group], edges.group_start[group + 1]
         to = edges.groups[o]
-        for place in range(bodies.starts[first], bodies.starts[first + 1]):
-            back = bodies.bodies[place, 0]
+        for body in range(bodies.starts[first], bodies.starts[first + 1]):
+            back = bodies.bodies[body, 0]
             while to < to_end and edges.group_step[to] < back:
                 to += 1
             if to == to_end:
                 break
             if edges.group_step[to] != back:
                 continue
-            second, third = bodies.bodies[place, 1], bodies.bodies[place, 2]
+            second, third = bodies.bodies[body, 1], bodies.bodies[body, 2]
             if second == NONE:
                 holds = path_exists(edges, s, o, _NONE, first, second, third, distinct, _NONE)
             else:
                 to_low, to_high = edges.group_start[to], edges.group_start[to + 1]
                 holds = joined(edges, low, high, to_low, to_high, s, o, _NONE, first, second, third, distinct, _NONE)
             if holds:
-                for number in range(bodies.rule_starts[place], bodies.rule_starts[place + 1]):
+                for number in range(bodies.rule_starts[body], bodies.rule_starts[body + 1]):
                     chosen[size] = bodies.rules[number]
                     size += 1
     return size
@@ -506,7 +506,7 @@ def score_triples(
     scores
         float64[n] of zeros.
     chosen
-        int64[m], room for all rules.
+        int64[m], scratch for all rules.
     fired
         int64[f], empty for many triples.
 
@@ -533,7 +533,7 @@ def score_triples(
         while len(fired) > 0 or not is_settled(running, _ONLY):
             rule = chosen[a] if a < size else NONE
             if other_comes_first(others, b, b_end, rules, rule):
-                turn, rank, predicts = others.found[b, 0], others.found[b, 1], True
+                turn, rank, predicts = others.predictions[b, 0], others.predictions[b, 1], True
                 b += 1
             elif rule == NONE:
                 break
@@ -555,14 +555,14 @@ def score_triples(
 
 @kernel
 def _ends(
-    edges: Edges, rules: RuleLists, rule: Int, known: Int, subject_open: bool, distinct: bool, scratch: Ids
+    edges: Edges, rules: RuleLists, rule: Int, known_end: Int, subject_open: bool, distinct: bool, scratch: Ids
 ) -> Int:
     """Find the entities that a rule predicts for the open end; return how many."""
     first, second, third = steps_of(rules, rule)
-    start, other = known, _NONE
+    start, other = known_end, _NONE
     turned = subject_open
     if rules.rows[rule, VARIABLES] != BOTH:
-        start, other = rules.rows[rule, END_CONSTANT], known
+        start, other = rules.rows[rule, END_CONSTANT], known_end
         if start == NONE:
             return path_starts(edges, other, first, second, third, distinct, scratch)
         turned = True
@@ -603,7 +603,7 @@ def answer_ends(
     subject_open
         Whether the subjects are asked for.
     column
-        int32[entities], the place of each entity among the candidates, NONE for the rest.
+        int32[entities], the index of each entity among the candidates, NONE for the rest.
     scores
         float64[n, c] of zeros.
     scratch
@@ -616,12 +616,12 @@ def answer_ends(
     # the known end predicts all that its body yields, as a cyclic one does.
     kind, far, way = (OBJECT, SUBJECT, BACKWARD) if subject_open else (SUBJECT, OBJECT, FORWARD)
     for i in range(len(queries)):
-        r, known = np.int64(queries[i, 0]), np.int64(queries[i, 1])
+        r, known_end = np.int64(queries[i, 0]), np.int64(queries[i, 1])
         size = np.int64(0)
         for near in (way, kind):
             low, high = rules.by_head[near, r], rules.by_head[near, r + 1]
-            size = choose_beginning(edges, rules, low, high, known, chosen, size)
-        low, high = rules_with_constant(rules, far, r, known, entities)
+            size = choose_beginning(edges, rules, low, high, known_end, chosen, size)
+        low, high = rules_with_constant(rules, far, r, known_end, entities)
         chosen[size : size + high - low] = rules.entries[low:high, NUMBER]
         size += high - low
         sort_first(chosen, size)
@@ -630,7 +630,7 @@ def answer_ends(
         while True:
             rule = chosen[a] if a < size else NONE
             if other_comes_first(others, b, b_end, rules, rule):
-                count = add_rule(running, count, others.found[b, 2], others.found[b, 1])
+                count = add_rule(running, count, others.predictions[b, 2], others.predictions[b, 1])
                 b += 1
                 continue
             if rule == NONE:
@@ -642,17 +642,17 @@ def answer_ends(
                 j = np.int64(column[constant])
                 if j == NONE or is_settled(running, j):
                     continue
-                s, o = (constant, known) if subject_open else (known, constant)
+                s, o = (constant, known_end) if subject_open else (known_end, constant)
                 if fires(edges, rules, rule, s, o, distinct):
                     count = add_rule(running, count, j, rank)
             elif rules.rows[rule, FIRST] == NONE:
                 for entity in range(entities):
                     j = np.int64(column[entity])
-                    if j != NONE and not (distinct and entity == known):
+                    if j != NONE and not (distinct and entity == known_end):
                         count = add_rule(running, count, j, rank)
             else:
-                found = _ends(edges, rules, rule, known, subject_open, distinct, scratch)
-                for number in range(found):
+                ends = _ends(edges, rules, rule, known_end, subject_open, distinct, scratch)
+                for number in range(ends):
                     j = np.int64(column[scratch[5, number]])
                     if j != NONE:
                         count = add_rule(running, count, j, rank)
@@ -685,7 +685,7 @@ def answer_relations(
     pairs
         int32[n, 2], subjects and objects.
     column
-        int32[relations], the place of each among the candidates, NONE for the rest.
+        int32[relations], the index of each among the candidates, NONE for the rest.
     scores
         float64[n, c] of zeros.
     chosen
@@ -707,7 +707,7 @@ def answer_relations(
         while True:
             rule = chosen[a] if a < size else NONE
             if other_comes_first(others, b, b_end, rules, rule):
-                count = add_rule(running, count, others.found[b, 2], others.found[b, 1])
+                count = add_rule(running, count, others.predictions[b, 2], others.predictions[b, 1])
                 b += 1
                 continue
             if rule == NONE:

@@ -124,8 +124,8 @@ class ExactMining(Mining):
 
     def rules(self) -> MinedRules:
         """Return the rules found so far, best first."""
-        found = RuleTable.joined(self._found)
-        return MinedRules(found.take(found.best_first))
+        table = RuleTable.joined(self._found)
+        return MinedRules(table.take(table.best_first))
 
     def progress(self) -> tuple[str, int, int | None]:
         """Return which length is being mined, how much of it is done, and how much there is."""
@@ -236,18 +236,18 @@ class CountedBodies:
         """
         directed = self._paths.directed
         backwards = (codes % directed ^ 1) * directed + (codes // directed ^ 1)
-        bodies, which = np.unique(np.minimum(codes, backwards), return_inverse=True)
-        wanted = np.zeros(len(bodies), dtype=np.int64)
-        np.maximum.at(wanted, which, limits)
+        bodies, body_of = np.unique(np.minimum(codes, backwards), return_inverse=True)
+        needed = np.zeros(len(bodies), dtype=np.int64)
+        np.maximum.at(needed, body_of, limits)
         unknown = [
-            place
-            for place, (body, limit) in enumerate(zip(bodies.tolist(), wanted.tolist(), strict=True))
+            i
+            for i, (body, limit) in enumerate(zip(bodies.tolist(), needed.tolist(), strict=True))
             # What was counted to its end is within its limit.
             if body not in self._pairs or (self._pairs[body] > self._limit[body] and limit > self._limit[body])
         ]
-        self._count(bodies[unknown], wanted[unknown])
-        found = np.array([self._pairs[body] for body in bodies.tolist()], dtype=np.int64)
-        return np.asarray(found[which])
+        self._count(bodies[unknown], needed[unknown])
+        pairs = np.array([self._pairs[body] for body in bodies.tolist()], dtype=np.int64)
+        return np.asarray(pairs[body_of])
 
     def _count(self, bodies: Longs, limits: Longs) -> None:
         firsts, seconds = np.divmod(bodies, self._paths.directed)
@@ -271,9 +271,9 @@ class CountedBodies:
 
 def _closed_paths(miner: Exact, paths: PathIndex, head: int, length: int, share: int = 0) -> tuple[Longs, Longs]:
     """Return the bodies between enough pairs of a head, ascending, and for each how many pairs it connects."""
-    chosen = np.uint64(salt(miner.seed, "exact", "paths", head))
-    found = closed_paths(*paths.relations.pairs(head), paths.neighbours, paths.directed, length, share, chosen)
-    codes, counts = counted_bodies(found)
+    path_salt = np.uint64(salt(miner.seed, "exact", "paths", head))
+    bodies = closed_paths(*paths.relations.pairs(head), paths.neighbours, paths.directed, length, share, path_salt)
+    codes, counts = counted_bodies(bodies)
     often = counts >= miner.min_support
     return codes[often], counts[often]
 
@@ -307,15 +307,15 @@ def closed_paths(
     """
     starts, neighbours, steps = graph
     bodies = body_counts(2**10)
-    work, draws, pair = 0, 0, 0
+    steps_made, draws, pair = 0, 0, 0
     first = starts[subjects[0]] if len(subjects) else 0
     while pair < len(subjects):
         if share:
-            if work >= share:
+            if steps_made >= share:
                 break
-            pair = _drawn(salt, 2 * draws, len(subjects))
+            pair = _random_below(salt, 2 * draws, len(subjects))
             x = subjects[pair]
-            first = starts[x] + _drawn(salt, 2 * draws + 1, starts[x + 1] - starts[x])
+            first = starts[x] + _random_below(salt, 2 * draws + 1, starts[x + 1] - starts[x])
             draws += 1
         # The last two steps lead from a to y, not over x, which is a itself where there are no more.
         x, y = subjects[pair], objects[pair]
@@ -330,7 +330,7 @@ def closed_paths(
             j, end = starts[many], starts[many + 1]
             while i < stop and j < end:
                 b = neighbours[i]
-                work += 1
+                steps_made += 1
                 j = gallop(neighbours, j, end, b)
                 if b == x or j == end or neighbours[j] != b:
                     i += 1
@@ -339,7 +339,7 @@ def closed_paths(
                 while beyond < end and neighbours[beyond] == b:
                     beyond += 1
                 while i < stop and neighbours[i] == b:
-                    work += beyond - j
+                    steps_made += beyond - j
                     for k in range(j, beyond):
                         one, two = (steps[k], steps[i]) if turned else (steps[i], steps[k])
                         count_body(bodies, (before * directed + one) * directed + (two ^ 1), pair, share > 0)
@@ -348,7 +348,7 @@ def closed_paths(
                     i += 1
                 j = beyond
         if share:
-            work += 1
+            steps_made += 1
             continue
         first += 1
         if length == 2 or first == starts[x + 1]:
@@ -396,8 +396,8 @@ def count_pairs(
                     stamps[:] = 0
                     mark = 1
                 stamps[x] = mark
-            for place in range(rows[middle], rows[middle + 1]):
-                y = targets[place]
+            for position in range(rows[middle], rows[middle + 1]):
+                y = targets[position]
                 counted += stamps[y] != mark
                 stamps[y] = mark
         counts[body] = counted
@@ -408,7 +408,7 @@ def count_pairs(
 
 
 @inlined
-def _drawn(salt: Any, number: int, below: int) -> Any:
+def _random_below(salt: Any, number: int, below: int) -> Any:
     """Return the number-th random number from 0 up to, not including, `below`."""
     return np.int64((mix64(mix64(np.uint64(number)) ^ salt) >> np.uint64(11)) % np.uint64(below))
 
@@ -419,8 +419,8 @@ def walks_of_three(starts: Longs, neighbours: Ids) -> float:
     total = 0.0
     for entity in range(len(starts) - 1):
         ways = 0
-        for place in range(starts[entity], starts[entity + 1]):
-            ways += starts[neighbours[place] + 1] - starts[neighbours[place]]
+        for i in range(starts[entity], starts[entity + 1]):
+            ways += starts[neighbours[i] + 1] - starts[neighbours[i]]
         total += float(ways) * (starts[entity + 1] - starts[entity])
     return total
 
@@ -432,8 +432,8 @@ def search_costs(subjects: Ids, objects: Ids, starts: Longs, neighbours: Ids) ->
     for pair in range(len(subjects)):
         x, y = subjects[pair], objects[pair]
         size = starts[y + 1] - starts[y]
-        for place in range(starts[x], starts[x + 1]):
-            a = neighbours[place]
+        for i in range(starts[x], starts[x + 1]):
+            a = neighbours[i]
             steps[pair] += 1 + min(size, starts[a + 1] - starts[a])
     return steps
 
@@ -507,8 +507,8 @@ def count_predictions(
             stamps[x] = mark
             for first in range(edge, stop):
                 a = targets[first]
-                for place in range(second[a], second[a + 1]):
-                    b = targets[place]
+                for i in range(second[a], second[a + 1]):
+                    b = targets[i]
                     if b == x:
                         continue
                     for last in range(third[b], third[b + 1]):
@@ -516,10 +516,10 @@ def count_predictions(
                         if y != a:
                             counted += stamps[y] != mark
                             stamps[y] = mark
-            for place in range(starts[body], starts[body + 1]):
-                rows = pointers[heads[place]]
-                for there in range(rows[x], rows[x + 1]):
-                    correct[place] += stamps[targets[there]] == mark
+            for i in range(starts[body], starts[body + 1]):
+                rows = pointers[heads[i]]
+                for j in range(rows[x], rows[x + 1]):
+                    correct[i] += stamps[targets[j]] == mark
             edge = stop
         predictions[body] = counted
     return predictions, correct
@@ -554,13 +554,13 @@ def rules_of_length_3(miner: Exact, paths: PathIndex) -> Iterator[tuple[RuleTabl
     exact = walks_of_three(paths.neighbours.pointers, paths.neighbours.ends) <= miner.budget
     heads = paths.heads
     shares = np.zeros(len(heads), dtype=np.int64) if exact else _shares(miner, paths, heads)
-    found: list[tuple[Longs, Longs, Longs]] = []
+    candidates: list[tuple[Longs, Longs, Longs]] = []
     for number, head in enumerate(heads):
         codes, hits = _closed_paths(miner, paths, head, 3, int(shares[number]))
-        found.append((np.full(len(codes), 2 * head), codes, hits))
+        candidates.append((np.full(len(codes), 2 * head), codes, hits))
         yield RuleTable.empty(), "length 3: looking for bodies", number + 1, len(heads)
-    if found:
-        directed, codes, hits = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    if candidates:
+        directed, codes, hits = (np.concatenate(parts) for parts in zip(*candidates, strict=True))
         yield from _counted(miner, paths, directed, codes, hits, exact)
 
 
@@ -583,8 +583,8 @@ def _shares(miner: Exact, paths: PathIndex, heads: list[int]) -> Longs:
     shares = np.zeros(len(heads), dtype=np.int64)
     left = miner.budget // 2
     order = np.argsort(costs, kind="stable").tolist()
-    for place, head in enumerate(order):
-        part = max(left // (len(heads) - place), 1)
+    for i, head in enumerate(order):
+        part = max(left // (len(heads) - i), 1)
         shares[head] = 0 if costs[head] <= part else part
         left = max(left - min(part, int(costs[head])), 0)
     return shares

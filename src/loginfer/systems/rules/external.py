@@ -247,8 +247,8 @@ class JarRun:
 
     def written(self) -> Path | None:
         """Return the last file of rules that the jar has written; None if there is none."""
-        found = [self._output(second) for second in (self.seconds, *reversed(SNAPSHOTS))]
-        return next((path for path in found if path is not None), None)
+        outputs = [self._output(second) for second in (self.seconds, *reversed(SNAPSHOTS))]
+        return next((path for path in outputs if path is not None), None)
 
     def _output(self, second: int) -> Path | None:
         path = self._folder / f"{OUTPUT}-{second}"
@@ -256,9 +256,9 @@ class JarRun:
 
     def _failure(self, what: str) -> InputError:
         lines = self._listener.said.decode("utf-8", "replace").splitlines()[-KEPT_LINES:]
-        said = "".join(f"\n    {''.join(c if c.isprintable() else ' ' for c in line)}" for line in lines)
+        output = "".join(f"\n    {''.join(c if c.isprintable() else ' ' for c in line)}" for line in lines)
         return InputError(
-            f"the jar `{self._jar}` {what}; it " + (f"said last:{said}" if said else "said nothing"),
+            f"the jar `{self._jar}` {what}; it " + (f"said last:{output}" if output else "said nothing"),
             hint="run it by hand to see more, or give another one",
         )
 
@@ -336,8 +336,8 @@ class ExternalMining(Mining):
 
     def __init__(self, settings: External, graph: KnowledgeGraph) -> None:
         if (settings.rules is None) == (settings.jar is None):
-            given = "both a rule file and a jar" if settings.rules else "neither a rule file nor a jar"
-            raise InputError(f"External was given {given}", hint="give one: --set rules=FILE or --set jar=AnyBURL.jar")
+            inputs = "both a rule file and a jar" if settings.rules else "neither a rule file nor a jar"
+            raise InputError(f"External was given {inputs}", hint="give one: --set rules=FILE or --set jar=AnyBURL.jar")
         if settings.dialect is not None:
             dialect_named(settings.dialect)
         self._settings, self._graph = settings, graph
@@ -404,8 +404,8 @@ class ExternalMining(Mining):
             mined, skipped = mined_from(file, self._graph, distinct=distinct)
             if weighted(file.rules):
                 # Their weights are added up, whatever their shapes.
-                known = tuple(scored for scored in file.rules if _is_known(scored.rule, self._graph))
-                mined = MinedRules(RuleTable.empty(), known, distinct=False)
+                usable = tuple(scored for scored in file.rules if _is_known(scored.rule, self._graph))
+                mined = MinedRules(RuleTable.empty(), usable, distinct=False)
         mined = self._usable(mined, skipped, path)
         return applied(mined) if name == ANYBURL.name else mined
 

@@ -79,7 +79,7 @@ class Listing:
         min_correct: int | None = None,
         sort: SortedBy = "confidence",
     ) -> Longs:
-        """Return the places of some rules, best or shortest first.
+        """Return the indices of some rules, best or shortest first.
 
         Parameters
         ----------
@@ -109,26 +109,26 @@ class Listing:
             fits &= self._with(head, "head", slice(0, 1))
         if relation is not None:
             fits &= self._with(relation, "relation", slice(None))
-        places = np.flatnonzero(fits)
+        indices = np.flatnonzero(fits)
         confidence = np.where(np.isnan(self.confidence), -1.0, self.confidence)
         keys = {"confidence": -confidence, "correct": -self.correct, "length": self.length}
         ordered = (keys["correct"], keys["confidence"], keys[sort])
-        return np.asarray(places[np.lexsort(tuple(key[places] for key in ordered))])
+        return np.asarray(indices[np.lexsort(tuple(key[indices] for key in ordered))])
 
     def _with(self, name: str, kind: str, part: slice) -> npt.NDArray[np.bool_]:
         """Say which rules have a relation in a part of their relations."""
-        known: dict[str, bool] = {}
-        found = np.zeros(len(self), dtype=np.bool_)
-        for place in range(len(self)):
-            for each in self.relations(place)[part]:
-                fits = known.get(each)
+        fits_name: dict[str, bool] = {}
+        has_relation = np.zeros(len(self), dtype=np.bool_)
+        for i in range(len(self)):
+            for relation in self.relations(i)[part]:
+                fits = fits_name.get(relation)
                 if fits is None:
-                    fits = known[each] = name in (each, last_part(each))
+                    fits = fits_name[relation] = name in (relation, last_part(relation))
                 if fits:
-                    found[place] = True
-        if not found.any():
-            raise UnknownNameError(f"{kind} in `{self.path}`", name, known, where=f"--{kind}")
-        return found
+                    has_relation[i] = True
+        if not has_relation.any():
+            raise UnknownNameError(f"{kind} in `{self.path}`", name, fits_name, where=f"--{kind}")
+        return has_relation
 
 
 def list_rules(source: str | Path, on_error: OnError = "fail", dialect: str | None = None) -> Listing:
@@ -152,12 +152,12 @@ def list_rules(source: str | Path, on_error: OnError = "fail", dialect: str | No
     with reading(path):
         plain = path.is_file()
     if plain and (dialect or dialect_of(path)) == ANYBURL.name:
-        found = _list_lines(path, on_error)
+        listing = _list_lines(path, on_error)
     else:
-        found = _list_read(str(source), on_error, dialect)
-    if not len(found):
+        listing = _list_read(str(source), on_error, dialect)
+    if not len(listing):
         raise InputError(f"`{source}` holds no rule")
-    return found
+    return listing
 
 
 # Predictions and correct ones (-1 where nobody says), confidence (NaN), atoms in the body, line.
@@ -198,13 +198,13 @@ def _list_lines(path: Path, on_error: OnError) -> Listing:
             rows.append(_row(rule, number))
         texts.append(line)
 
-    def rule_at(place: int) -> ScoredRule | ZeroRule:
-        return read.get(place) or ANYBURL.read_any(texts[place], f"{path}:{rows[place][4]}", {})
+    def rule_at(index: int) -> ScoredRule | ZeroRule:
+        return read.get(index) or ANYBURL.read_any(texts[index], f"{path}:{rows[index][4]}", {})
 
-    def relations_at(place: int) -> list[str]:
-        if place in read:
-            return _relations(read[place])
-        head, _, body = texts[place].split("\t")[3].partition(" <= ")
+    def relations_at(index: int) -> list[str]:
+        if index in read:
+            return _relations(read[index])
+        head, _, body = texts[index].split("\t")[3].partition(" <= ")
         return [atom.partition("(")[0] for atom in (head, *body.split("), ")) if atom.strip()]
 
     return _listing(str(path), ANYBURL.name, rows, tuple(skipped), relations_at, rule_at)
@@ -219,7 +219,7 @@ def _list_read(source: str, on_error: OnError, dialect: str | None) -> Listing:
         file.dialect,
         [_row(rule, rule.line or 0) for rule in rules],
         file.skipped,
-        lambda place: _relations(rules[place]),
+        lambda index: _relations(rules[index]),
         rules.__getitem__,
     )
 

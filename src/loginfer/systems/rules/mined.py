@@ -98,9 +98,9 @@ class RuleTable:
         """int64[m], atoms in the body."""
         return np.asarray(np.count_nonzero(self.body != NONE, axis=1), dtype=np.int64)
 
-    def take(self, places: npt.NDArray[np.integer] | npt.NDArray[np.bool_]) -> RuleTable:
-        """Return some of the rules, by place or by mask."""
-        return RuleTable(*(getattr(self, field.name)[places] for field in fields(self)))
+    def take(self, selection: npt.NDArray[np.integer] | npt.NDArray[np.bool_]) -> RuleTable:
+        """Return some of the rules, by index or by mask."""
+        return RuleTable(*(getattr(self, field.name)[selection] for field in fields(self)))
 
     @classmethod
     def empty(cls) -> RuleTable:
@@ -126,9 +126,9 @@ class RuleTable:
         """
         size = len(np.asarray(head))
         # Without rows, -1 could stand for any number of columns.
-        given = np.asarray(body, dtype=np.int32).reshape(size, -1 if size else 0)
+        short_bodies = np.asarray(body, dtype=np.int32).reshape(size, -1 if size else 0)
         bodies = np.full((size, LONGEST), NONE, dtype=np.int32)
-        bodies[:, : given.shape[1]] = given
+        bodies[:, : short_bodies.shape[1]] = short_bodies
         columns = (head, variables, head_constant, end_constant, bodies, predictions, correct, confidence)
         return cls(
             *(
@@ -162,10 +162,10 @@ class RuleTable:
         )
         return np.lexsort(keys)
 
-    def row(self, place: int) -> tuple[int, ...]:
+    def row(self, index: int) -> tuple[int, ...]:
         """Return head, variables, head constant, end constant and steps of one rule."""
         columns = (self.head, self.variables, self.head_constant, self.end_constant)
-        return (*(int(column[place]) for column in columns), *self.body[place].tolist())
+        return (*(int(column[index]) for column in columns), *self.body[index].tolist())
 
 
 T = TypeVar("T")
@@ -196,11 +196,11 @@ def path_atoms(
         else:
             object_ = constant(head_constant)
     atoms = [(subject, relation(head), object_)]
-    here = y if variables == OBJECT else x
+    start = y if variables == OBJECT else x
     for number, step in enumerate(steps, 1):
-        there = between[number - 1] if number < len(steps) else last
-        atoms.append((there, relation(step >> 1), here) if step & 1 else (here, relation(step >> 1), there))
-        here = there
+        end = between[number - 1] if number < len(steps) else last
+        atoms.append((end, relation(step >> 1), start) if step & 1 else (start, relation(step >> 1), end))
+        start = end
     return atoms
 
 
@@ -235,12 +235,12 @@ class MinedRules:
 
     @cached_property
     def best_first(self) -> Counts:
-        """int64[m], the places of all rules by confidence, the others counted behind the path rules.
+        """int64[m], the indices of all rules by confidence, the others counted behind the path rules.
 
         Of equal ones path rules come before others, each in the order that they have among themselves.
         """
-        places = np.concatenate([self.paths.best_first, np.arange(len(self.paths), len(self))])
-        return np.asarray(places[np.argsort(-self.confidence[places], kind="stable")])
+        indices = np.concatenate([self.paths.best_first, np.arange(len(self.paths), len(self))])
+        return np.asarray(indices[np.argsort(-self.confidence[indices], kind="stable")])
 
 
 # The measures of the other rules; a rule may lack some, so these stand beside the text of the rules.
@@ -307,12 +307,12 @@ def _others(arrays: Arrays) -> tuple[ScoredRule, ...]:
 
 
 def _array(arrays: Arrays, name: str, kind: type[np.generic], shape: tuple[int, ...] | None = None) -> npt.NDArray[Any]:
-    found = arrays.get(name)
-    if found is None:
+    array = arrays.get(name)
+    if array is None:
         raise InputError(f"the stored rules are damaged: there is no `{name}`", hint=_HINT)
-    if found.dtype != kind or found.ndim != (len(shape) if shape else 1) or (shape and found.shape != shape):
-        raise InputError(f"the stored rules are damaged: `{name}` is {found.dtype}{list(found.shape)}", hint=_HINT)
-    return found
+    if array.dtype != kind or array.ndim != (len(shape) if shape else 1) or (shape and array.shape != shape):
+        raise InputError(f"the stored rules are damaged: `{name}` is {array.dtype}{list(array.shape)}", hint=_HINT)
+    return array
 
 
 def _check(paths: RuleTable) -> None:

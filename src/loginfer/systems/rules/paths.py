@@ -128,9 +128,9 @@ def neighbours_of(graph: KnowledgeGraph, *, loops: bool) -> NeighbourLists:
 def steps_from(edges: Edges, entity: Int, step: Int) -> tuple[Int, Int]:
     """Return where the steps of one kind from an entity begin and end in `edges.ends`."""
     last = edges.groups[entity + 1]
-    place = lower_bound(edges.group_step, edges.groups[entity], last, step)
-    if place < last and edges.group_step[place] == step:
-        return edges.group_start[place], edges.group_start[place + 1]
+    group = lower_bound(edges.group_step, edges.groups[entity], last, step)
+    if group < last and edges.group_step[group] == step:
+        return edges.group_start[group], edges.group_start[group + 1]
     return np.int64(0), np.int64(0)
 
 
@@ -183,9 +183,9 @@ def path_exists(
     if end == NONE:
         return _leads_anywhere(edges, low, high, start, other, second, third, distinct)
     if second == NONE:
-        place = lower_bound(edges.ends, low, high, end)
-        found = place < high and edges.ends[place] == end
-        return bool(found and _hidden_end(start, first, start, end, hidden) != end)
+        position = lower_bound(edges.ends, low, high, end)
+        leads_there = position < high and edges.ends[position] == end
+        return bool(leads_there and _hidden_end(start, first, start, end, hidden) != end)
     to_low, to_high = steps_from(edges, end, (second if third == NONE else third) ^ 1)
     return joined(edges, low, high, to_low, to_high, start, end, other, first, second, third, distinct, hidden)
 
@@ -219,16 +219,16 @@ def joined(
         low, high, to_low, to_high = to_low, to_high, low, high
         near, far = far, near
         middle = second ^ 1
-    for place in range(low, high):
-        here = np.int64(edges.ends[place])
-        if (here == start) | (here == end) | (here == other) if distinct else here == near:
+    for position in range(low, high):
+        entity = np.int64(edges.ends[position])
+        if (entity == start) | (entity == end) | (entity == other) if distinct else entity == near:
             continue
-        next_low, next_high = steps_from(edges, here, middle)
+        next_low, next_high = steps_from(edges, entity, middle)
         if next_low == next_high:
             continue
-        a, b, c, d = start, end, other, here
+        a, b, c, d = start, end, other, entity
         if not distinct:
-            a, b, c, d = _hidden_end(here, middle, start, end, hidden), far, _NONE, _NONE
+            a, b, c, d = _hidden_end(entity, middle, start, end, hidden), far, _NONE, _NONE
         if _meet(edges.ends, next_low, next_high, to_low, to_high, a, b, c, d):
             return True
     return False
@@ -242,23 +242,23 @@ def _leads_anywhere(
     s = o = _NONE
     if distinct:
         s, o = start, other
-    for place in range(low, high):
-        here = np.int64(edges.ends[place])
-        if (here == s) | (here == o):
+    for position in range(low, high):
+        entity = np.int64(edges.ends[position])
+        if (entity == s) | (entity == o):
             continue
         if second == NONE:
             return True
-        h = here if distinct else _NONE
+        h = entity if distinct else _NONE
         if third == NONE:
-            if _any_step(edges, here, second, s, o, h, _NONE):
+            if _any_step(edges, entity, second, s, o, h, _NONE):
                 return True
             continue
-        next_low, next_high = steps_from(edges, here, second)
+        next_low, next_high = steps_from(edges, entity, second)
         for behind in range(next_low, next_high):
-            there = np.int64(edges.ends[behind])
-            if (there == s) | (there == o) | (there == h):
+            second_entity = np.int64(edges.ends[behind])
+            if (second_entity == s) | (second_entity == o) | (second_entity == h):
                 continue
-            if _any_step(edges, there, third, s, o, h, there if distinct else _NONE):
+            if _any_step(edges, second_entity, third, s, o, h, second_entity if distinct else _NONE):
                 return True
     return False
 
@@ -267,8 +267,8 @@ def _leads_anywhere(
 def _any_step(edges: Edges, start: Int, step: Int, a: Int, b: Int, c: Int, d: Int) -> bool:
     """Say whether a step leads to an entity that is none of four."""
     low, high = steps_from(edges, start, step)
-    for place in range(low, high):
-        end = edges.ends[place]
+    for position in range(low, high):
+        end = edges.ends[position]
         if not (end == a) | (end == b) | (end == c) | (end == d):
             return True
     return False
@@ -297,7 +297,7 @@ def path_ends(
     int
         How many there are.
     """
-    marks, found = scratch[0], scratch[5]
+    marks, ends = scratch[0], scratch[5]
     marks[-1] += 1
     mark = marks[-1]
     s = o = _NONE
@@ -308,21 +308,21 @@ def path_ends(
     if third != NONE:
         count = _middles(edges, low, high, s, o, second, distinct, scratch)
         return _behind_middles(edges, count, s, o, third, distinct, scratch)
-    for place in range(low, high):
-        here = np.int64(edges.ends[place])
-        if (here == s) | (here == o):
+    for position in range(low, high):
+        entity = np.int64(edges.ends[position])
+        if (entity == s) | (entity == o):
             continue
         if second == NONE:
-            found[size] = here
+            ends[size] = entity
             size += 1
             continue
-        h = here if distinct else _NONE
-        next_low, next_high = steps_from(edges, here, second)
+        h = entity if distinct else _NONE
+        next_low, next_high = steps_from(edges, entity, second)
         for behind in range(next_low, next_high):
             end = edges.ends[behind]
             if not (marks[end] == mark) | (end == s) | (end == o) | (end == h):
                 marks[end] = mark
-                found[size] = end
+                ends[size] = end
                 size += 1
     return size
 
@@ -338,12 +338,12 @@ def _middles(edges: Edges, low: Int, high: Int, s: Int, o: Int, second: Int, dis
     marks, middles, before, before_too = scratch[1], scratch[2], scratch[3], scratch[4]
     mark = scratch[0, -1]
     count = 0
-    for place in range(low, high):
-        here = np.int64(edges.ends[place])
-        if (here == s) | (here == o):
+    for position in range(low, high):
+        entity = np.int64(edges.ends[position])
+        if (entity == s) | (entity == o):
             continue
-        h = here if distinct else _NONE
-        next_low, next_high = steps_from(edges, here, second)
+        h = entity if distinct else _NONE
+        next_low, next_high = steps_from(edges, entity, second)
         for behind in range(next_low, next_high):
             middle = edges.ends[behind]
             if (middle == s) | (middle == o) | (middle == h):
@@ -352,17 +352,17 @@ def _middles(edges: Edges, low: Int, high: Int, s: Int, o: Int, second: Int, dis
                 marks[middle] = mark
                 middles[count] = middle
                 count += 1
-                before[middle] = here
+                before[middle] = entity
                 before_too[middle] = NONE
             elif before_too[middle] == NONE:
-                before_too[middle] = here
+                before_too[middle] = entity
     return count
 
 
 @kernel
 def _behind_middles(edges: Edges, count: Int, s: Int, o: Int, third: Int, distinct: bool, scratch: Ids) -> Int:
     """Write the ends behind the middle entities; return how many."""
-    marks, middles, before, before_too, found = scratch[0], scratch[2], scratch[3], scratch[4], scratch[5]
+    marks, middles, before, before_too, ends = scratch[0], scratch[2], scratch[3], scratch[4], scratch[5]
     mark = marks[-1]
     size = 0
     for number in range(count):
@@ -372,11 +372,11 @@ def _behind_middles(edges: Edges, count: Int, s: Int, o: Int, third: Int, distin
             m = middle
             only = np.int64(before[middle]) if before_too[middle] == NONE else _NONE
         low, high = steps_from(edges, middle, third)
-        for place in range(low, high):
-            end = edges.ends[place]
+        for position in range(low, high):
+            end = edges.ends[position]
             if not (marks[end] == mark) | (end == s) | (end == o) | (end == m) | (end == only):
                 marks[end] = mark
-                found[size] = end
+                ends[size] = end
                 size += 1
     return size
 
@@ -390,21 +390,21 @@ def path_starts(edges: Edges, other: Int, first: Int, second: Int, third: Int, d
     int
         How many there are.
     """
-    found = scratch[5]
+    starts = scratch[5]
     begin, size = edges.spans[first, 0], 0
-    for place in range(begin, edges.spans[first, 1]):
-        entity = np.int64(edges.sources[place])
-        if (size > 0 and found[size - 1] == entity) or (distinct and entity == other):
+    for position in range(begin, edges.spans[first, 1]):
+        entity = np.int64(edges.sources[position])
+        if (size > 0 and starts[size - 1] == entity) or (distinct and entity == other):
             continue
         if second == NONE:
-            end = edges.targets[place]
+            end = edges.targets[position]
             bears = not (distinct and (end == entity) | (end == other))
         else:
             # The first of its steps asks for all of them.
-            seen = place > begin and edges.sources[place - 1] == entity
+            seen = position > begin and edges.sources[position - 1] == entity
             bears = not seen and path_exists(edges, entity, _NONE, other, first, second, third, distinct, _NONE)
         if bears:
-            found[size] = entity
+            starts[size] = entity
             size += 1
     return size
 

@@ -112,23 +112,23 @@ def _two_steps(
     for out in range(2):
         for back in range(2):
             first, stop = graph.link_first[out, x], graph.link_middle[out, x]
-            place, last = graph.link_first[back, y], graph.link_middle[back, y]
-            turned = stop - first > last - place
+            other_link, last = graph.link_first[back, y], graph.link_middle[back, y]
+            turned = stop - first > last - other_link
             if turned:
-                first, stop, place, last = place, last, first, stop
-            while first < stop and place < last and left[0] > 0:
+                first, stop, other_link, last = other_link, last, first, stop
+            while first < stop and other_link < last and left[0] > 0:
                 left[0] -= 1
                 between = graph.link_end[first]
-                place = lower_bound(graph.link_end, place, last, between)
-                link = place
+                other_link = lower_bound(graph.link_end, other_link, last, between)
+                link = other_link
                 while link < last and graph.link_end[link] == between:
                     left[0] -= 1
-                    here, there = np.int64(graph.link_relation[first]), np.int64(graph.link_relation[link])
+                    first_id, last_id = np.int64(graph.link_relation[first]), np.int64(graph.link_relation[link])
                     if turned:
-                        here, there = there, here
+                        first_id, last_id = last_id, first_id
                     if between != x and between != y and between != apart:
                         # The edge of y leads away from it, the body's last step towards it.
-                        body = (prefix * steps + 2 * here + out) * steps + 2 * there + (1 - back)
+                        body = (prefix * steps + 2 * first_id + out) * steps + 2 * last_id + (1 - back)
                         count_body(bodies, body, pair, False)
                     link += 1
                 first += 1
@@ -142,8 +142,8 @@ def _three_steps(graph: WalkGraph, x: Any, y: Any, pair: Any, left: Longs, rando
         if size == 0:
             continue
         offset = draw(random, size)
-        for place in range(size):
-            link = first + (place + offset) % size
+        for i in range(size):
+            link = first + (i + offset) % size
             between = np.int64(graph.link_end[link])
             if between != y and left[0] > 0:
                 left[0] -= 1
@@ -200,10 +200,10 @@ def count_sides(
             if shuffled and size > 1:
                 offset, stride = draw(random, size), _stride(random, size)
             left = np.int64(_COUNTED)
-            for place in range(size):
+            for i in range(size):
                 if counts[rule, side, 0] >= enough or left <= 0:
                     break
-                row = first + (offset + place * stride) % size
+                row = first + (offset + i * stride) % size
                 stamp += 1
                 start = np.int64(graph.source[graph.row_edge[row]])
                 begin_search(search, start, graph.row_edge[row], graph.row_edge[row + 1])
@@ -307,14 +307,14 @@ class RuleNMining(Mining):
     def rules(self) -> MinedRules:
         """Return the rules of the relations so far; counts are those of the side with more confidence."""
         rows, counts, sides = self._joined()
-        chosen = np.where(sides.tail > sides.head, TAIL_SIDE, HEAD_SIDE)
+        better_side = np.where(sides.tail > sides.head, TAIL_SIDE, HEAD_SIDE)
         table = RuleTable.of(
             head=rows[:, 0],
             variables=rows[:, 1],
             head_constant=rows[:, 2],
             body=rows[:, 3:],
-            predictions=counts[np.arange(len(rows)), chosen, 0],
-            correct=counts[np.arange(len(rows)), chosen, 1],
+            predictions=counts[np.arange(len(rows)), better_side, 0],
+            correct=counts[np.arange(len(rows)), better_side, 1],
             confidence=np.maximum(sides.head, sides.tail),
         )
         return MinedRules(table)
@@ -385,15 +385,15 @@ class RuleNMining(Mining):
             pairs = pairs[generator(self._system.seed, "rulen", "triples", relation).permutation(len(pairs))]
         pairs = np.ascontiguousarray(pairs[: self._system.s1])
         steps = 2 * len(self._graph.relations)
-        found = body_counts(min(_SLOTS, 4 << int(steps**length).bit_length()))
+        explaining = body_counts(min(_SLOTS, 4 << int(steps**length).bit_length()))
         edges = _SEARCHED // max(1, len(pairs))
         random = self._random("paths", relation, length)
-        find_bodies(self._walks, relation, pairs, length, edges, random, found)
-        keys, explained = counted_bodies(found)
+        find_bodies(self._walks, relation, pairs, length, edges, random, explaining)
+        keys, explained = counted_bodies(explaining)
         best = keys[np.lexsort((keys, -explained))[: self._system.s1]]
         bodies = np.full((len(best), LONGEST), NONE, dtype=np.int32)
-        for place in range(length - 1, -1, -1):
-            best, bodies[:, place] = np.divmod(best, steps)
+        for i in range(length - 1, -1, -1):
+            best, bodies[:, i] = np.divmod(best, steps)
         return bodies
 
     def _random(self, *stage: object) -> Random:

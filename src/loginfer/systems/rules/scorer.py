@@ -101,18 +101,18 @@ class RuleScorer:
     def score_candidates(self, triples: Triples, position: Position, candidates: Ids) -> Values:
         """Return float64[n, c]: the scores of each triple with each candidate in that position."""
         rows = np.ascontiguousarray(triples, dtype=np.int32).reshape(-1, 3)
-        wanted, column = np.unique(np.asarray(candidates, dtype=np.int32), return_inverse=True)
-        known = np.delete(rows, POSITIONS.index(position), axis=1)
-        queries, query = np.unique(known, axis=0, return_inverse=True)
+        distinct, column = np.unique(np.asarray(candidates, dtype=np.int32), return_inverse=True)
+        given_ends = np.delete(rows, POSITIONS.index(position), axis=1)
+        queries, query = np.unique(given_ends, axis=0, return_inverse=True)
         if position == "relation":
-            scores = self._relations(queries, wanted)
+            scores = self._relations(queries, distinct)
         else:
             # The relation first.
             queries = np.ascontiguousarray(queries if position == "subject" else queries[:, ::-1])
-            scores = self._ends(queries, position == "subject", wanted)
+            scores = self._ends(queries, position == "subject", distinct)
         if not np.array_equal(query.ravel(), np.arange(len(queries))):
             scores = scores[query.ravel()]
-        if not np.array_equal(column.ravel(), np.arange(len(wanted))):
+        if not np.array_equal(column.ravel(), np.arange(len(distinct))):
             scores = scores[:, column.ravel()]
         return scores
 
@@ -128,22 +128,22 @@ class RuleScorer:
 
     def _reasons(self, orders: Longs) -> Iterator[FiringRule]:
         paths = len(self.rules.paths)
-        for place in self.rules.best_first[orders].tolist():
-            other = place >= paths
-            yield FiringRule(place - paths if other else place, other, float(self.rules.confidence[place]))
+        for index in self.rules.best_first[orders].tolist():
+            other = index >= paths
+            yield FiringRule(index - paths if other else index, other, float(self.rules.confidence[index]))
 
     def _score(self, triples: Triples, scores: Values, fired: Longs) -> int:
         others = self._others.of_triples(triples)
         scores_so_far = running_scores(self._levels, 1)
         distinct = self.rules.distinct
-        chosen = np.empty(len(self.rules), dtype=np.int64)
+        scratch = np.empty(len(self.rules), dtype=np.int64)
         return int(
-            score_triples(self._edges, self._lists, scores_so_far, triples, others, distinct, scores, chosen, fired)
+            score_triples(self._edges, self._lists, scores_so_far, triples, others, distinct, scores, scratch, fired)
         )
 
     def _ends(self, queries: Ids, subject_open: bool, candidates: Ids) -> Values:
         """Score all candidates for one end, given relations and the other ends."""
-        column = _places(candidates, len(self.graph.entities))
+        column = _columns_of(candidates, len(self.graph.entities))
         scores = np.zeros((len(queries), len(candidates)))
         answer_ends(
             self._edges,
@@ -162,7 +162,7 @@ class RuleScorer:
 
     def _relations(self, pairs: Ids, candidates: Ids) -> Values:
         """Score all candidates for the relation between two entities."""
-        column = _places(candidates, len(self.graph.relations))
+        column = _columns_of(candidates, len(self.graph.relations))
         scores = np.zeros((len(pairs), len(candidates)))
         answer_relations(
             self._edges,
@@ -183,8 +183,8 @@ class RuleScorer:
         return cyclic_bodies(self._lists, len(self.graph.relations))
 
 
-def _places(candidates: Ids, size: int) -> Ids:
-    """Return int32[size]: the place of each id among the candidates, NONE for the rest."""
+def _columns_of(candidates: Ids, size: int) -> Ids:
+    """Return int32[size]: the index of each id among the candidates, NONE for the rest."""
     column = np.full(size, NONE, dtype=np.int32)
     column[candidates] = np.arange(len(candidates), dtype=np.int32)
     return column
@@ -230,7 +230,7 @@ class OtherRules:
         used = np.flatnonzero((heads != ABSENT) & (ranks >= 0))
         used = used[np.argsort(orders[used])]
         self._graph = graph
-        self._rules = [rules[place] for place in used.tolist()]
+        self._rules = [rules[index] for index in used.tolist()]
         self._heads, self._orders, self._ranks = heads[used], orders[used], ranks[used].astype(np.int64)
         self._conclusions: dict[tuple[int, bool], tuple[Ids, Ids]] = {}
         self._kept = 0
@@ -243,9 +243,9 @@ class OtherRules:
         """Return which rules predict which triples."""
         if not self._rules:
             return _nothing(len(triples))
-        found = self._engine.derivations(self._rules, triples)
-        columns = np.zeros(len(found.rule), dtype=np.int32)
-        return self._predicted(len(triples), found.triple, found.rule, columns)
+        derivations = self._engine.derivations(self._rules, triples)
+        columns = np.zeros(len(derivations.rule), dtype=np.int32)
+        return self._predicted(len(triples), derivations.triple, derivations.rule, columns)
 
     def of_queries(self, queries: Ids, subject_open: bool, column: Ids) -> EnginePredictions:
         """Return which rules predict which candidates.
@@ -257,26 +257,26 @@ class OtherRules:
         subject_open
             Whether the subjects are asked for.
         column
-            int32[entities], the place of each entity among the candidates, -1 for the rest.
+            int32[entities], the index of each entity among the candidates, -1 for the rest.
         """
-        places: list[Longs] = []
+        rows: list[Longs] = []
         rules: list[Longs] = []
         columns: list[Ids] = []
-        asked = {r: np.flatnonzero(queries[:, 0] == r) for r in np.unique(queries[:, 0]).tolist()}
+        rows_of_head = {r: np.flatnonzero(queries[:, 0] == r) for r in np.unique(queries[:, 0]).tolist()}
         for number, head in enumerate(self._heads.tolist()):
-            mine = asked.get(head)
-            if mine is None:
+            head_rows = rows_of_head.get(head)
+            if head_rows is None:
                 continue
-            query, entity = self._ends(number, queries[mine, 1], subject_open, column)
-            wanted = column[entity] >= 0
-            places.append(mine[query[wanted]])
-            columns.append(column[entity[wanted]])
-            rules.append(np.full(len(places[-1]), number, dtype=np.int64))
-        if not places:
+            query, entity = self._ends(number, queries[head_rows, 1], subject_open, column)
+            is_candidate = column[entity] >= 0
+            rows.append(head_rows[query[is_candidate]])
+            columns.append(column[entity[is_candidate]])
+            rules.append(np.full(len(rows[-1]), number, dtype=np.int64))
+        if not rows:
             return _nothing(len(queries))
-        place, rule = np.concatenate(places), np.concatenate(rules)
-        order = np.lexsort((rule, place))
-        return self._predicted(len(queries), place[order], rule[order], np.concatenate(columns)[order])
+        row, rule = np.concatenate(rows), np.concatenate(rules)
+        order = np.lexsort((rule, row))
+        return self._predicted(len(queries), row[order], rule[order], np.concatenate(columns)[order])
 
     def of_pairs(self, pairs: Ids, column: Ids) -> EnginePredictions:
         """Return which rules predict which relations between two entities.
@@ -286,66 +286,66 @@ class OtherRules:
         pairs
             int32[n, 2], subjects and objects.
         column
-            int32[relations], the place of each among the candidates, -1 for the rest.
+            int32[relations], the index of each among the candidates, -1 for the rest.
         """
         heads = np.unique(self._heads[column[self._heads] >= 0])
         if not len(heads):
             return _nothing(len(pairs))
         triples = np.empty((len(pairs), len(heads), 3), dtype=np.int32)
         triples[:, :, 0], triples[:, :, 1], triples[:, :, 2] = pairs[:, :1], heads, pairs[:, 1:]
-        found = self._engine.derivations(self._rules, triples.reshape(-1, 3))
-        pair, head = np.divmod(found.triple, len(heads))
-        order = np.lexsort((found.rule, pair))
-        return self._predicted(len(pairs), pair[order], found.rule[order], column[heads[head[order]]])
+        derivations = self._engine.derivations(self._rules, triples.reshape(-1, 3))
+        pair, head = np.divmod(derivations.triple, len(heads))
+        order = np.lexsort((derivations.rule, pair))
+        return self._predicted(len(pairs), pair[order], derivations.rule[order], column[heads[head[order]]])
 
-    def _predicted(self, size: int, place: Longs, rule: Longs, columns: Ids) -> EnginePredictions:
+    def _predicted(self, size: int, row: Longs, rule: Longs, columns: Ids) -> EnginePredictions:
         starts = np.zeros(size + 1, dtype=np.int64)
-        np.cumsum(np.bincount(place, minlength=size), out=starts[1:])
+        np.cumsum(np.bincount(row, minlength=size), out=starts[1:])
         return EnginePredictions(starts, np.column_stack([self._orders[rule], self._ranks[rule], columns]))
 
-    def _ends(self, number: int, known: Ids, subject_open: bool, column: Ids) -> tuple[Longs, Ids]:
-        """Return the open ends that a rule predicts for known ends: places in `known`, entities."""
+    def _ends(self, number: int, known_ends: Ids, subject_open: bool, column: Ids) -> tuple[Longs, Ids]:
+        """Return the open ends that a rule predicts for known ends: indices in `known_ends`, entities."""
         try:
-            found = self._engine.projection(self._rules[number])
+            projection = self._engine.projection(self._rules[number])
         except LimitError:
-            return self._one_by_one(number, known, subject_open, column)
-        near, far = (found.right, found.left) if subject_open else (found.left, found.right)
-        if found.product:
-            place = np.flatnonzero(np.isin(known, near))
-            pairs = np.repeat(place, len(far)), np.tile(far, len(place))
-            differ = pairs[1] != known[pairs[0]] if found.unequal else slice(None)
+            return self._one_by_one(number, known_ends, subject_open, column)
+        near, far = (projection.right, projection.left) if subject_open else (projection.left, projection.right)
+        if projection.product:
+            index = np.flatnonzero(np.isin(known_ends, near))
+            pairs = np.repeat(index, len(far)), np.tile(far, len(index))
+            differ = pairs[1] != known_ends[pairs[0]] if projection.unequal else slice(None)
             return pairs[0][differ], pairs[1][differ]
-        near, far = self._sorted(number, subject_open, found)
-        low, high = np.searchsorted(near, known), np.searchsorted(near, known, side="right")
+        near, far = self._sorted(number, subject_open, projection)
+        low, high = np.searchsorted(near, known_ends), np.searchsorted(near, known_ends, side="right")
         sizes = high - low
-        place = np.repeat(np.arange(len(known)), sizes)
-        return place, far[np.arange(len(place)) + np.repeat(low - (np.cumsum(sizes) - sizes), sizes)]
+        index = np.repeat(np.arange(len(known_ends)), sizes)
+        return index, far[np.arange(len(index)) + np.repeat(low - (np.cumsum(sizes) - sizes), sizes)]
 
-    def _sorted(self, number: int, subject_open: bool, found: Projection) -> tuple[Ids, Ids]:
+    def _sorted(self, number: int, subject_open: bool, projection: Projection) -> tuple[Ids, Ids]:
         """Return a rule's conclusions sorted by the known end, and keep them if they are not too many."""
         if not subject_open:
-            return found.left, found.right
+            return projection.left, projection.right
         kept = self._conclusions.get((number, subject_open))
         if kept is None:
-            order = np.argsort(found.right, kind="stable")
-            kept = found.right[order], found.left[order]
+            order = np.argsort(projection.right, kind="stable")
+            kept = projection.right[order], projection.left[order]
             if self._kept + len(order) <= KEPT:
                 self._kept += len(order)
                 self._conclusions[number, subject_open] = kept
         return kept
 
-    def _one_by_one(self, number: int, known: Ids, subject_open: bool, column: Ids) -> tuple[Longs, Ids]:
+    def _one_by_one(self, number: int, known_ends: Ids, subject_open: bool, column: Ids) -> tuple[Longs, Ids]:
         """Ask about each candidate, where a rule has more conclusions than can be listed."""
         entities = np.flatnonzero(column >= 0).astype(np.int32)
-        places: list[Longs] = [np.empty(0, dtype=np.int64)]
-        found: list[Ids] = [np.empty(0, dtype=np.int32)]
-        for place, end in enumerate(known.tolist()):
+        indices: list[Longs] = [np.empty(0, dtype=np.int64)]
+        open_ends: list[Ids] = [np.empty(0, dtype=np.int32)]
+        for index, end in enumerate(known_ends.tolist()):
             triples = np.full((len(entities), 3), self._heads[number], dtype=np.int32)
             triples[:, 0], triples[:, 2] = (entities, end) if subject_open else (end, entities)
             derived = self._engine.derives([self._rules[number]], triples)
-            found.append(entities[derived])
-            places.append(np.full(len(found[-1]), place, dtype=np.int64))
-        return np.concatenate(places), np.concatenate(found)
+            open_ends.append(entities[derived])
+            indices.append(np.full(len(open_ends[-1]), index, dtype=np.int64))
+        return np.concatenate(indices), np.concatenate(open_ends)
 
 
 def _nothing(size: int) -> EnginePredictions:

@@ -41,15 +41,15 @@ def scored_rules(mined: MinedRules, graph: KnowledgeGraph) -> tuple[list[ScoredR
 
     What `distinct` says is not written into the rules.
     """
-    found = [path_rule(mined.paths, place, graph) for place in mined.paths.best_first.tolist()]
-    rules = [rule for rule in found if isinstance(rule, ScoredRule)]
-    return [*rules, *mined.others], [rule for rule in found if isinstance(rule, ZeroRule)]
+    path_rules = [path_rule(mined.paths, index, graph) for index in mined.paths.best_first.tolist()]
+    rules = [rule for rule in path_rules if isinstance(rule, ScoredRule)]
+    return [*rules, *mined.others], [rule for rule in path_rules if isinstance(rule, ZeroRule)]
 
 
-def path_rule(paths: RuleTable, place: int, graph: KnowledgeGraph) -> ScoredRule | ZeroRule:
+def path_rule(paths: RuleTable, index: int, graph: KnowledgeGraph) -> ScoredRule | ZeroRule:
     """Return one path rule of a table by name."""
-    measures = (int(paths.predictions[place]), int(paths.correct[place]), float(paths.confidence[place]))
-    head, *body = named_atoms(paths.row(place), graph)
+    measures = (int(paths.predictions[index]), int(paths.correct[index]), float(paths.confidence[index]))
+    head, *body = named_atoms(paths.row(index), graph)
     return ScoredRule(Rule.known_safe(tuple(body), head), *measures) if body else ZeroRule(head, *measures)
 
 
@@ -82,7 +82,7 @@ def named_atoms(
 # -- the shape of a rule ---------------------------------------------------------------------------
 
 # The places of an atom: the name of a variable each, or None for a constant.
-Places: TypeAlias = tuple[str | None, str | None]
+VariableNames: TypeAlias = tuple[str | None, str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class PathShape:
     end: bool
 
 
-def path_shape(head: Places, body: Sequence[Places]) -> PathShape | None:
+def path_shape(head: VariableNames, body: Sequence[VariableNames]) -> PathShape | None:
     """Return how a rule's atoms make a path, or None if they do not.
 
     Variables may have any names, atoms any order and direction.
@@ -122,22 +122,22 @@ def path_shape(head: Places, body: Sequence[Places]) -> PathShape | None:
 
 
 def _steps_along(
-    start: str | None, goal: str | None, body: Sequence[Places], order: tuple[int, ...]
+    start: str | None, goal: str | None, body: Sequence[VariableNames], order: tuple[int, ...]
 ) -> tuple[tuple[int, int], ...] | None:
     """Go along the atoms in one order; None where they do not hang together, or meet a variable twice."""
-    here, visited, steps = start, {start}, []
-    for number, place in enumerate(order):
-        direction = 0 if body[place][0] == here else 1
-        if body[place][direction] != here:
+    variable, visited, steps = start, {start}, []
+    for number, i in enumerate(order):
+        direction = 0 if body[i][0] == variable else 1
+        if body[i][direction] != variable:
             return None
-        here = body[place][1 - direction]
+        variable = body[i][1 - direction]
         last = number == len(order) - 1
-        if here in visited or (here is None and not (last and goal is None)):
+        if variable in visited or (variable is None and not (last and goal is None)):
             return None
-        if goal is not None and (here == goal) != last:
+        if goal is not None and (variable == goal) != last:
             return None
-        visited.add(here)
-        steps.append((place, direction))
+        visited.add(variable)
+        steps.append((i, direction))
     return tuple(steps)
 
 
@@ -201,10 +201,10 @@ class _RuleCollector:
             return
         shape = None
         if isinstance(scored, ZeroRule) or not (scored.rule.inequalities or scored.rule.negations):
-            shape = path_shape(_places(head), [_places(atom) for atom in atoms])
+            shape = path_shape(_variable_names(head), [_variable_names(atom) for atom in atoms])
         if shape is not None:
             end = self._constant(atoms[shape.steps[-1][0]]) if shape.end else NONE
-            steps = [2 * self._relation(atoms[place]) + side for place, side in shape.steps]
+            steps = [2 * self._relation(atoms[i]) + side for i, side in shape.steps]
             row = (self._relation(head), shape.variables, self._constant(head), end, *steps)
             confidence = 1.0 if scored.confidence is None else scored.confidence
             self.add_path(row, scored.predictions or 0, scored.correct or 0, confidence)
@@ -247,7 +247,7 @@ class _RuleCollector:
         return self.graph.entity_id(names[0]) if names else NONE
 
 
-def _places(atom: Atom) -> Places:
+def _variable_names(atom: Atom) -> VariableNames:
     subject, object_ = (term.name if isinstance(term, Variable) else None for term in atom.terms)
     return subject, object_
 
@@ -310,21 +310,21 @@ def rule_lines(mined: MinedRules, graph: KnowledgeGraph, dialect: str = "anyburl
     """
     if dialect not in _VARIABLES:
         raise UnknownNameError("dialect for mined rules", dialect, MINED_DIALECTS)
-    chosen, paths, arrow = dialect_named(dialect), mined.paths, dialect == "arrow"
+    writer, paths, arrow = dialect_named(dialect), mined.paths, dialect == "arrow"
     x, y, *between = _VARIABLES[dialect]
     relations, constants = _written_names(paths, graph, arrow)
     columns = (paths.head, paths.variables, paths.head_constant, paths.end_constant, *paths.body.T)
     rows = list(zip(*(column.tolist() for column in columns), strict=True))
     measures = [column.tolist() for column in (paths.predictions, paths.correct, paths.confidence)]
-    for place in mined.best_first.tolist():
-        if place >= len(paths):
-            yield _written(chosen, mined.others[place - len(paths)])
+    for index in mined.best_first.tolist():
+        if index >= len(paths):
+            yield _written(writer, mined.others[index - len(paths)])
             continue
-        atoms = path_atoms(rows[place], x, y, between, relations.__getitem__, constants.__getitem__)
+        atoms = path_atoms(rows[index], x, y, between, relations.__getitem__, constants.__getitem__)
         if any(None in atom for atom in atoms):
-            yield _carefully_written(chosen, path_rule(paths, place, graph))
+            yield _carefully_written(writer, path_rule(paths, index, graph))
             continue
-        predictions, correct, confidence = (column[place] for column in measures)
+        predictions, correct, confidence = (column[index] for column in measures)
         text = _arrow_text(atoms) if arrow else _anyburl_text(atoms)
         yield f"{predictions}\t{correct}\t{confidence!r}\t{text}"
 
@@ -505,30 +505,30 @@ class _LineReader:
                 self.collector.skipped.add(unknown[0], f"{self._path}:{number}: `{unknown[1]}`")
                 return True
         end = atoms[1 + shape.steps[-1][0]][1] if shape.end else NONE
-        steps = [2 * atoms[1 + place][0] + side for place, side in shape.steps]
+        steps = [2 * atoms[1 + i][0] + side for i, side in shape.steps]
         row = (atoms[0][0], shape.variables, atoms[0][1], end, *steps)
         self.collector.add_path(row, predictions, correct, confidence)
         return True
 
     def _look_at_atom(self, text: str) -> _AtomIds | None:
         match = PLAIN_ATOM.fullmatch(text)
-        seen: _AtomIds | None = None
+        atom: _AtomIds | None = None
         if match and LOOP not in match.group(2, 3):
             name, *terms = match.groups()
             relation = relation_named(RDF_TYPE if name in TYPE_NAMES else name, self.collector.graph)
             unknown = (UNKNOWN_RELATION, name) if relation == ABSENT else None
-            constant, places = NONE, ""
+            constant, variables = NONE, ""
             for term in terms:
                 if term in _CAPITALS:
-                    places += term
+                    variables += term
                     continue
-                places += " "
+                variables += " "
                 constant = self._entities.get(term, NONE)
                 if constant == NONE and unknown is None:
                     unknown = (UNKNOWN_CONSTANT, term)
-            seen = (relation, constant, places, unknown)
-        self._atoms[text] = seen
-        return seen
+            atom = (relation, constant, variables, unknown)
+        self._atoms[text] = atom
+        return atom
 
     def _look_at_shape(self, key: tuple[str, ...]) -> PathShape | None:
         head, *body = [(None if atom[0] == " " else atom[0], None if atom[1] == " " else atom[1]) for atom in key]

@@ -165,10 +165,10 @@ def draw(random: Random, bound: Any) -> Any:
 def row_of(graph: WalkGraph, constant: Any, step: Any) -> Any:
     """Return the row of a constant's edges for a step; -1 if it has none."""
     stop = graph.group_first[constant + 1]
-    place = lower_bound(graph.group_step, graph.group_first[constant], stop, step)
-    if place == stop or graph.group_step[place] != step:
+    group = lower_bound(graph.group_step, graph.group_first[constant], stop, step)
+    if group == stop or graph.group_step[group] != step:
         return np.int64(-1)
-    return graph.group_row[place]
+    return graph.group_row[group]
 
 
 @inlined
@@ -177,8 +177,8 @@ def row_holds(graph: WalkGraph, row: Any, constant: Any) -> Any:
     if row < 0:
         return False
     stop = graph.row_edge[row + 1]
-    place = lower_bound(graph.end, graph.row_edge[row], stop, constant)
-    return place < stop and graph.end[place] == constant
+    position = lower_bound(graph.end, graph.row_edge[row], stop, constant)
+    return position < stop and graph.end[position] == constant
 
 
 @inlined
@@ -194,10 +194,10 @@ def edges_between(graph: WalkGraph, constant: Any, other: Any, direction: Any) -
 @inlined
 def is_among(constants: Longs, first: Any, stop: Any, constant: Any) -> Any:
     """Say whether a constant is among some others."""
-    found = False
-    for place in range(first, stop):
-        found |= constants[place] == constant
-    return found
+    is_there = False
+    for i in range(first, stop):
+        is_there |= constants[i] == constant
+    return is_there
 
 
 # -- walks ------------------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ def is_among(constants: Longs, first: Any, stop: Any, constant: Any) -> Any:
 # What a walk of up to three steps leaves in an array: the head's relation, whether it was taken from object
 # to subject, the constants in order (those of the head first), and the steps.
 RELATION, TURNED, NODES, STEPS = 0, 1, 2, 7
-PLACES = 10
+WALK_SIZE = 10
 
 
 @inlined
@@ -314,8 +314,8 @@ def new_search() -> Any:
 @inlined
 def read_steps(search: PathSearch, body: Any, first: Any, length: Any, turned: Any) -> None:
     """Take the steps of a path from body[first:first + length]; turned: as they are from its end."""
-    for place in range(length):
-        search.steps[place] = body[first + length - 1 - place] ^ 1 if turned else body[first + place]
+    for i in range(length):
+        search.steps[i] = body[first + length - 1 - i] ^ 1 if turned else body[first + i]
 
 
 @inlined
