@@ -1,7 +1,7 @@
 """Rules as an engine sees them: names become ids of one graph, and bodies fall into independent parts.
 
-Atoms, inequalities and negations hold variables together; a variable whose value is given holds nothing
-together any more. The parts that remain have nothing to do with each other: a witness of the body is a
+Atoms, inequalities and negations hold variables together; a variable whose value is fixed no
+longer does. The parts that remain are independent of each other: a witness of the body is a
 witness of each part, chosen on its own. So the conclusions of a body that falls apart between the head's
 variables are a product, and the smallest witness of a body is made of the smallest witnesses of its parts.
 """
@@ -250,7 +250,7 @@ class BodyPart:
     variables
         Indices of the part's variables, ascending.
     context
-        Those of the given variables that it depends on, in the order in which they were given.
+        Those of the fixed variables that it depends on, in the order in which they were given.
     """
 
     variables: tuple[int, ...]
@@ -262,20 +262,20 @@ class BodyPart:
 Smallest: TypeAlias = Callable[[BodyPart, Ids], Ids]
 
 
-def parts(bound: Bound, given: Sequence[int] = ()) -> list[BodyPart]:
-    """Return the parts of a body in the order of their first variables, without the given variables."""
+def parts(bound: Bound, fixed: Sequence[int] = ()) -> list[BodyPart]:
+    """Return the parts of a body in the order of their first variables, without the `fixed` variables."""
     pairs = [(atom.subject, atom.object) for atom in bound.atoms] + list(bound.inequalities)
     edges = [{term for term in pair if term >= 0} for pair in pairs]
     edges += [set(negation.variables) for negation in bound.negations]
-    rest = [v for v in range(len(bound.variables)) if v not in given]
+    rest = [v for v in range(len(bound.variables)) if v not in fixed]
     separated = []
     while rest:
         reached, grown = set[int](), {rest[0]}
         while grown != reached:
             reached = grown
-            inside = reached.difference(given)
+            inside = reached.difference(fixed)
             grown = reached.union(*(edge for edge in edges if edge & inside))
-        separated.append(BodyPart(tuple(v for v in rest if v in reached), tuple(v for v in given if v in reached)))
+        separated.append(BodyPart(tuple(v for v in rest if v in reached), tuple(v for v in fixed if v in reached)))
         rest = [v for v in rest if v not in reached]
     return separated
 

@@ -164,7 +164,7 @@ def _names(graph: KnowledgeGraph, pattern: Pattern, predicates: npt.NDArray[np.i
 
 def body_texts(table: BodyTable, graph: KnowledgeGraph) -> list[str]:
     """Return the text of each body."""
-    # The text of one body with the templates as names: whatever the names are, they stand in these places.
+    # The text of one body with the templates as names: the real names replace them.
     templates = table.pattern.templates
     marks = [f"\0{i}\0" for i in range(len(templates))]
     pieces = _instance(table.pattern, tuple(marks)).body_text
@@ -308,7 +308,7 @@ def _codes(one: Sequence[Ints], two: Sequence[Ints], first: int, second: int) ->
 
 @dataclass(frozen=True, slots=True)
 class PackedRows:
-    """Rows of several columns as one int64 each, below `span`."""
+    """Rows of several columns packed into one int64 each, below `span`."""
 
     keys: Longs
     span: int

@@ -35,7 +35,7 @@ from loginfer.kg.formats.parquet import COLUMN_NAMES
 from loginfer.logic.dialects.queries import quote_identifier, quote_text
 from loginfer.logic.rule import Atom, Rule
 
-# So many rows come at a time, where not all are fetched at once.
+# How many rows are fetched at a time, where not all are fetched at once.
 STREAMED = 2**20
 
 # Counting before a join is done by our own queries, by sum-product; where DuckDB adds it on its own, the
@@ -143,7 +143,7 @@ class DuckDBSession:
     def stream(self, query: str) -> Iterator[list[npt.NDArray[Any]]]:
         """Yield the columns of a query some rows at a time, in order.
 
-        Nothing else may be asked until it is finished or let go.
+        Run no other query until the stream is exhausted or closed.
         """
         # Without it, blocks of an ordered result come in any order.
         self.rows("SET preserve_insertion_order = true")
@@ -256,7 +256,7 @@ FORMAT = 1
 def ingest(session: DuckDBSession, paths: Sequence[Path], names: ExtraNames) -> None:
     """Read files of names into the tables `entities`, `relations` and `triples` of a new database.
 
-    Ids are places in the order of the names' UTF-8 bytes, which is how DuckDB compares texts: the same
+    Ids are positions in the order of the names' UTF-8 bytes, which is how DuckDB compares texts: the same
     ids that a `KnowledgeGraph` of these triples has.
 
     Parameters
@@ -266,7 +266,7 @@ def ingest(session: DuckDBSession, paths: Sequence[Path], names: ExtraNames) -> 
     paths
         TSV/TXT (also .gz, .zst) or Parquet files; the graph is their union.
     names
-        ExtraNames besides those in the files.
+        Names besides those in the files.
     """
     queries = [_names_query(session, path) for path in paths]
     session.create("names", "\nUNION ALL\n".join(queries) or "SELECT '' AS s, '' AS r, '' AS o LIMIT 0")
@@ -351,7 +351,7 @@ def _parquet_columns(session: DuckDBSession, text: str, path: Path) -> list[str]
 
 
 def bad_line(error: Exception) -> InputError | None:
-    """Return what DuckDB says about a line it cannot read as an error of ours, if it says so."""
+    """Return DuckDB's complaint about an unreadable line as an `InputError`; None for any other error."""
     text = str(error)
     line = re.search(r"CSV Error on Line: (\d+)", text)
     if line is None:
@@ -376,7 +376,7 @@ def _vocabulary(session: DuckDBSession, table: str) -> Vocabulary:
     return vocabulary_of(session.arrow_column(f"SELECT name FROM {table} ORDER BY id"))
 
 
-# What a triple of a slice takes, with the indexes of it that kernels make.
+# Bytes for each triple of a slice, with the indexes that kernels build.
 BYTES = 48
 
 _UNITS = {"k": 1, "m": 2, "g": 3, "t": 4}
@@ -394,7 +394,7 @@ class SlicedEngine(SqlEngine):
     max_conclusions
         As for `SqlEngine`.
     slice_rows
-        How many triples a slice may have; 0 leaves all to SQL. By default what the session has room for.
+        How many triples a slice may have; 0 leaves all to SQL. By default what fits into the session's memory.
     """
 
     _session: DuckDBSession
@@ -428,7 +428,7 @@ class SlicedEngine(SqlEngine):
     def derives(self, rules: Sequence[Rule], triples: Triples) -> npt.NDArray[np.bool_]:
         """Return bool[n]: which of these triples are in T_R(K)."""
         derived = np.zeros(len(triples), dtype=bool)
-        # The slice that is there already comes first.
+        # The slice that is in memory already comes first.
         for group in sorted(self._groups(rules), key=lambda group: not self._is_near(group)):
             open_rows = np.flatnonzero(~derived)
             derived[open_rows[self._derived_by(group, group, triples[open_rows])]] = True
@@ -480,7 +480,7 @@ class SlicedEngine(SqlEngine):
         return dict(zip(relations.tolist(), sizes.tolist(), strict=True))
 
     def _relations(self, rules: Sequence[Rule], heads: bool = False) -> frozenset[int]:
-        """Return the relations of the graph that bodies mention; with those of the heads if so wanted."""
+        """Return the relations of the graph that bodies mention; with `heads`, also those of the heads."""
         atoms = (atom for rule in rules for atom in _atoms(rule, heads))
         return frozenset({relation_named(str(atom.relation), self.graph) for atom in atoms} - {ABSENT})
 
@@ -502,9 +502,9 @@ class SlicedEngine(SqlEngine):
         return self._slice is not None and self._relations(rules) <= self._slice[0]
 
     def _near(self, rules: Sequence[Rule], heads: bool = False) -> NativeEngine | None:
-        """Return an engine in memory over the slice of some rules; None where that has no room.
+        """Return an engine in memory over the slice of some rules; None where that does not fit into memory.
 
-        What follows depends on bodies alone. Only who wants what is new needs `heads`.
+        What follows depends on bodies alone; `heads` is needed to tell which conclusions are new.
         """
         if not self._sizes or not isinstance(self.graph, StoredGraph):
             return None
@@ -512,7 +512,7 @@ class SlicedEngine(SqlEngine):
         if self._rows(relations) > self.slice_rows:
             return None
         if self._slice is None or not relations <= self._slice[0]:
-            self._slice = None  # before there is another one
+            self._slice = None  # free it before the next one is loaded
             triples = self.graph.of_relations(sorted(relations))
             self._slice = (relations, NativeEngine(self.graph.with_triples(triples)))
         return self._slice[1]
@@ -534,7 +534,7 @@ def divided(memory_limit: str) -> tuple[str, int]:
         What both may use together, such as `4GB`, or `50%` of the machine's memory.
     """
     match = re.fullmatch(r"\s*([0-9.]+)\s*(?:([kmgt])(i?)b|%)\s*", memory_limit, re.IGNORECASE)
-    if match is None:  # DuckDB's session says what is wrong with it
+    if match is None:  # the DuckDB session reports what is wrong with it
         return memory_limit, 0
     number, unit, binary = match.groups()
     if unit:
@@ -548,7 +548,7 @@ def divided(memory_limit: str) -> tuple[str, int]:
     return f"{max(half // 1000, 1)}KB", half // BYTES
 
 
-# Of the machine's memory; DuckDB's own choice, too.
+# Share of the machine's memory; the same as DuckDB's own default.
 DEFAULT_MEMORY = "80%"
 
 

@@ -119,9 +119,9 @@ class Derivations:
     Parameters
     ----------
     triple
-        int64[m], places in the list of triples that was asked about.
+        int64[m], indices into the list of triples that was asked about.
     rule
-        int64[m], places in the list of rules.
+        int64[m], indices into the list of rules.
     """
 
     triple: npt.NDArray[np.int64]

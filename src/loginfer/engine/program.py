@@ -95,7 +95,7 @@ def explain(engine: Engine, rules: Sequence[Rule], triple: Sequence[int], *, lim
 
 
 def reason_for(graph: KnowledgeGraph, rule: Rule, place: int, row: npt.NDArray[np.int32]) -> Reason:
-    """Return a rule, by its place, with a witness: int32[n], a value for each variable of the rule."""
+    """Return the reason for one witness, int32[n], of the rule at `place` in the list of rules."""
     premises = []
     for atom in bind(rule, graph).atoms:
         subject, object_ = (int(row[t]) if t >= 0 else ~t for t in (atom.subject, atom.object))

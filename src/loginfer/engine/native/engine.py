@@ -23,7 +23,7 @@ from loginfer.logic.rule import Pattern, Rule
 from loginfer.progress import Progress
 from loginfer.randomness import hash_order, hashes
 
-# About so many conclusions are in memory at a time, where parts are enough.
+# About how many conclusions are in memory at a time, where parts are enough.
 PART = 2**22
 
 # Projections of the last bodies are kept: rules often differ in the head only.
@@ -331,11 +331,11 @@ def first_of_parts(
 
 @kernel
 def _up_to(triples: Any, relations: Any, entities: Any, salt: Any, last: Any, keys: Any) -> int:
-    """Write down the keys of the triples whose hash is at most `last`; return how many they are."""
-    found = 0
+    """Write the keys of the triples whose hash is at most `last`; return how many."""
+    size = 0
     for i in range(len(triples)):
         key = (np.int64(triples[i, 0]) * relations + triples[i, 1]) * entities + triples[i, 2]
         if mix64(mix64(key) ^ salt) <= last:
-            keys[found] = key
-            found += 1
-    return found
+            keys[size] = key
+            size += 1
+    return size

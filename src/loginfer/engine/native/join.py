@@ -90,7 +90,7 @@ class BodySearch:
         return all(kernels.count(root, True, self.arrays) for root in self.plan.free)
 
 
-# Where counting takes so many steps, it pays to look for a better plan.
+# From this many steps on it pays to look for a better plan for a count.
 COSTLY_COUNT = 1e5
 
 
@@ -169,7 +169,7 @@ def _reduced_starts(index: RelationIndex, body: Body, variable: int, starts: Int
     """Return those of the values of a variable that a small atom of the body can be reached from.
 
     A trunk starts at a variable of the head and tries all its values. If an atom elsewhere in the body has few
-    pairs, such as the news of a round or the list of a constant, only those values matter that are connected
+    pairs, such as the delta of a round or the list of a constant, only those values matter that are connected
     with it; they are found by walking from the small atom to the start.
 
     Parameters
@@ -246,7 +246,7 @@ def _step(index: RelationIndex, values: Int32, relation: int, direction: int) ->
     return np.flatnonzero(reached).astype(np.int32)
 
 
-# Where a trunk meets so many values, it pays to count which end is better.
+# From this many values on a trunk it pays to count which end is better.
 COSTLY_PROJECTION = 1e6
 
 
@@ -319,7 +319,7 @@ def _prepare(index: RelationIndex, bound: Bound, variables: tuple[int, ...]) -> 
     return search if search.free_parts_exist() else None
 
 
-# Pairs that a projection can write before it needs fresh memory, which is slow to come by.
+# Pairs that a projection can write before it needs fresh memory, which is slow to allocate.
 KEPT_PAIRS = 2**22
 
 
@@ -356,7 +356,7 @@ def _marks(index: RelationIndex, plan: JoinPlan) -> kernels.Marks:
 
 
 def _run_projection(index: RelationIndex, search: BodySearch, limit: int) -> tuple[Int32, Int32]:
-    """Run the projection kernel, giving it more room as often as it asks for it."""
+    """Run the projection kernel, giving it longer arrays as often as it needs them."""
     marks = _marks(index, search.plan)
     size, done = 0, False
     try:

@@ -264,7 +264,7 @@ def _evaluate(root: Int, exists: Any, join: JoinArrays) -> Int:
 def _all_exist(first: Int, join: JoinArrays) -> bool:
     """Say whether this subtree and its siblings all have a witness."""
     nodes = join.nodes
-    exists = np.bool_(True)  # a literal would be compiled for on its own
+    exists = np.bool_(True)  # a literal would cause one more compilation
     while first >= 0:
         witnesses = _evaluate(first, exists, join)
         if witnesses == 0:
@@ -527,7 +527,7 @@ def transpose(left: Int32, right: Int32, entities: Int, new_left: Int32, new_rig
 
 @kernel
 def assemble(left: Int32, right: Int32, relation: Int, subjects: Int32, objects: Int32, out: Int32) -> Int:
-    """Write sorted pairs as triples, leaving out the (sorted) pairs that are known; return how many."""
+    """Write sorted pairs as triples, leaving out the (sorted) pairs of `subjects` and `objects`; return how many."""
     size = 0
     k = 0
     for i in range(len(left)):

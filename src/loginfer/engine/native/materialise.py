@@ -5,7 +5,7 @@ first in K_i, so each round reads, for each rule, one atom after the other from 
 delta) and the other atoms from all of K_i. A body that is a path is walked; any other goes to the generic join.
 
 With negation there is one such sequence per stratum, each starting from all that the strata before it have
-derived; rounds are counted through.
+derived; rounds are numbered across strata.
 """
 
 from __future__ import annotations
@@ -251,7 +251,7 @@ def _walk(
     return (order, steps) if len(head) < 2 or order[-1] == head[1] else None
 
 
-# No array of pairs is longer.
+# The largest number of pairs in an array.
 MOST = 2**31 - 1
 
 
@@ -332,7 +332,7 @@ def _columns(keys: Keys) -> tuple[Ids, Ids]:
     return (keys >> 32).astype(np.int32), (keys & LOW).astype(np.int32)
 
 
-# So many keys of a frontier are made at a time: what a path passes through may be far more than what it
+# How many keys of a frontier are made at a time: what a path passes through may be far more than what it
 # concludes, and a limit on the number of triples must be noticed in time.
 KEYS_AT_A_TIME = 1 << 21
 
@@ -597,7 +597,7 @@ def _apply(
 
 
 def _new_parts(shape: MaterialisedBody) -> list[int]:
-    """Return the places of a body at which a witness can have its first new triple.
+    """Return the positions in a body at which a witness can have its first new triple.
 
     All triples before the first new one are old; where there are no old ones, it is no later.
     """

@@ -524,8 +524,8 @@ class GrowingGraph:
     """K_i, as far as a program can see it.
 
     A relation whose every atom in the program has a constant object, such as `type` in most programs, is
-    kept as one set of entities per constant; any other relation as pairs. So there is one truth about each
-    triple, whatever mixture of atoms the rules use.
+    kept as one set of entities per constant; any other relation as pairs. So each triple is
+    stored once, whatever mixture of atoms the rules use.
 
     Parameters
     ----------

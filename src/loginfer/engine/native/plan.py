@@ -12,7 +12,7 @@ witnesses do.
 
 Where particular variables are wanted (a head's, or all for an enumeration), they form the *trunk*, a path
 that is searched value by value; the other variables hang below the trunk as subtrees of which only
-existence is asked, each at the earliest place where its context is bound. A trunk variable that is not
+existence is asked, each at the earliest level where its context is bound. A trunk variable that is not
 wanted itself lies between wanted ones. If nothing that follows depends on what lies between it and an
 earlier level, a value already tried under the same earlier values is skipped (*stamped*).
 
@@ -100,7 +100,7 @@ class JoinPlan:
     nodes
         int64[n, NODE_FIELDS], the trunk first.
     constraints
-        int64[m, 2]: a slot (place in `slots`) and the term whose adjacency list is meant, or `NOTHING`.
+        int64[m, 2]: a slot (index into `slots`) and the term whose adjacency list is meant, or `NOTHING`.
     differs
         int64: terms.
     trunk

@@ -303,7 +303,7 @@ def product(parts: Sequence[CountTable], largest: int | None = None) -> tuple[Co
         combined, all_of_it = _pairs(combined, part, largest)
         complete &= all_of_it
     if not complete and largest is not None and largest < len(combined):
-        # Smaller ones may be there without others that are as large.
+        # Of the smaller counts some rows may be missing: keep only those that are complete.
         position = len(combined) - largest
         combined = combined.where(combined.count >= np.partition(combined.count, position)[position])
     return combined, complete
@@ -608,7 +608,7 @@ def rank_bodies(
         Whether to count every body even if only the largest are wanted. By default bodies outside the
         `top` are left uncounted where counting them would take very long; then `nonzero` is None.
     progress
-        Told how far the work has come.
+        Called with the progress of the work.
 
     Raises
     ------

@@ -46,12 +46,12 @@ Longs = npt.NDArray[np.int64]
 BUCKET_SIZE = 1 << 24
 
 
-# Two-paths that are counted at a time, about; in between progress is told, and Ctrl-C heard.
+# Two-paths that are counted at a time, about; in between, progress is reported and Ctrl-C takes effect.
 STEP = 100_000_000
 
 
 def diamond_table(edges: LabelledEdges, progress: Progress | None = None) -> tuple[Ints, Longs]:
-    """Return int32[m, 4], labels (R, S, T, P), and int64[m], their supports. LabelledEdges must have no loops."""
+    """Return int32[m, 4], labels (R, S, T, P), and int64[m], their supports. The graph must have no loops."""
     out, into = lists(busiest_first(edges))
     n = edges.labels
     number_of = np.arange(n * n, dtype=np.int32)
@@ -226,7 +226,7 @@ def _add_products(
                             used += add_count(slots, first * numbers + second, times * amount[j])
                             if 4 * used >= slots.size:
                                 slots = grown_counter(slots)
-                    # Places up to `kept` have been read already and hold numbers from here on.
+                    # Positions up to `kept` have been read already and hold numbers from here on.
                     here[kept] = a
                     amount[kept] = times
                     kept += 1
@@ -361,7 +361,7 @@ def diamond_top(
 ) -> tuple[Ints, Longs]:
     """Return int32[m, 4], labels (R, S, T, P), and int64[m], supports: all that can be among the `top`.
 
-    Whatever has the support of the last one is there, too.
+    Bodies with the same support as the last one are included.
 
     Parameters
     ----------
@@ -372,7 +372,7 @@ def diamond_top(
     mirrors
         Whether a body and its mirror (S, R, P, T) are two bodies; else they count as one.
     progress
-        Told how far the work has come.
+        Called with the progress of the work.
     """
     out, into = lists(busiest_first(edges))
     n = edges.labels
@@ -409,7 +409,7 @@ def _frequent(edges: LabelledEdges) -> Ints:
 
 
 def _numbers(pair_of: Ints, labels: int) -> Ints:
-    """Return int32[labels²], the place of each label pair in a list, or -1."""
+    """Return int32[labels²], the index of each label pair in a list, or -1."""
     number_of = np.full(labels * labels, -1, dtype=np.int32)
     number_of[pair_of] = np.arange(len(pair_of), dtype=np.int32)
     return number_of

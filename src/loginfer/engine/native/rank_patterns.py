@@ -1,7 +1,7 @@
 """Patterns with kernels of their own: which they are, and the kernels for paths, forks and triangles.
 
 Kernels work on the union graph: an edge from s to o with the label R for each triple (s, R, o). Labels are
-0, 1, …: the places of the relations in `graph.rels`. Loop-free triangles are found by forward adjacency
+0, 1, …: the indices of the relations in `graph.rels`. Loop-free triangles are found by forward adjacency
 intersection: vertices are ranked by degree, every pair of adjacent vertices points from the lower rank to the
 higher, and each triangle is met once, at its lowest vertex, in O(n^1.5). Bodies without cycles, and two
 relations over the same pair, get their supports from sums of products of degrees.
@@ -133,7 +133,7 @@ class LabelledLists(NamedTuple):
 
 
 def edges_of(graph: KnowledgeGraph, *, loops: bool = True) -> LabelledEdges:
-    """Return the edges of a graph, those of the type predicate left out; on demand also the loops."""
+    """Return the edges of a graph, without those of the type predicate and, unless `loops`, without loops."""
     source, relation, target = (np.ascontiguousarray(graph.triples[:, i]) for i in range(3))
     keep = np.ones(len(graph), dtype=bool)
     if graph.type_relation is not None:
@@ -167,7 +167,7 @@ def pointers(sorted_values: Ints, size: int) -> Longs:
 def lists(edges: LabelledEdges) -> tuple[LabelledLists, LabelledLists]:
     """Return the outgoing and the incoming lists of every vertex."""
     into_start, into_order = stable_order(edges.target, edges.entities)
-    # LabelledEdges come by (source, label): a stable sort by target gives (target, source, label) …
+    # Edges come by (source, label): a stable sort by target gives (target, source, label) …
     sources, labels = edges.source[into_order], edges.label[into_order]
     # … and one more by source gives (source, target, label).
     out_start, out_order = stable_order(sources, edges.entities)
@@ -177,7 +177,7 @@ def lists(edges: LabelledEdges) -> tuple[LabelledLists, LabelledLists]:
 
 @kernel
 def stable_order(values: Ints, size: int) -> tuple[Longs, Longs]:
-    """Sort small integers by counting: where each value's run begins, and the order of the places."""
+    """Sort small integers by counting: where each value's run begins, and the sorting order."""
     start = np.zeros(size + 1, dtype=np.int64)
     for v in values:
         start[v + 1] += 1
@@ -193,7 +193,7 @@ def stable_order(values: Ints, size: int) -> tuple[Longs, Longs]:
 
 
 def triangle_table(edges: LabelledEdges) -> tuple[Ints, Longs]:
-    """Return int32[m, 3], labels (R, S, T), and int64[m], their supports. LabelledEdges must have no loops."""
+    """Return int32[m, 3], labels (R, S, T), and int64[m], their supports. The graph must have no loops."""
     degree = np.bincount(edges.source, minlength=edges.entities)
     degree += np.bincount(edges.target, minlength=edges.entities)
     rank = np.empty(edges.entities, dtype=np.int32)

@@ -7,7 +7,7 @@ A graph that Spark works on is a folder of Parquet files:
     relations/        id and name
     triples/r=7/      subject and object of the triples with relation 7
 
-Ids are places in the order of the names' UTF-8 bytes, as in a graph in memory. Neither names nor triples pass
+Ids are positions in the order of the names' UTF-8 bytes, as in a graph in memory. Neither names nor triples pass
 through the machine that drives Spark while files become a store.
 """
 
@@ -174,7 +174,7 @@ def write_store(database: SparkDatabase, paths: Sequence[Path], folder: Path, na
     folder
         An empty folder that all workers see.
     names
-        ExtraNames besides those in the files.
+        Names besides those in the files.
     """
     read_names(database, paths, "names")
     names = names.settled(database.arrow("SELECT DISTINCT r FROM names").column(0).to_pylist())

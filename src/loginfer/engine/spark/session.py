@@ -90,7 +90,7 @@ class WorkerWatch:
     def _watch(self, done: threading.Event) -> None:
         seen = time.monotonic()
         while not done.wait(INTERVAL):
-            with contextlib.suppress(Exception):  # the end of Spark is told by what runs on it
+            with contextlib.suppress(Exception):  # whatever runs on Spark reports its end
                 if self._workers():
                     seen = time.monotonic()
                 elif time.monotonic() - seen > self.patience:
@@ -205,14 +205,14 @@ def first_line(error: BaseException) -> str:
     return re.sub(r"^(?:(?:Caused by)?: )?(?:(?:[a-z]\w*\.)+(?=[A-Z]))?", "", telling[0])[:300]
 
 
-# Arrays of up to so many rows travel with the queries; longer ones are written to files first, a part at
+# Arrays of up to this many rows travel with the queries; longer ones are written to files first, a part at
 # a time, since Spark sends nothing larger than 128 MB.
 SENT_ALONG, AT_A_TIME = 250_000, 1_000_000
 
-# So many rows come at a time, where not all are fetched at once.
+# How many rows are fetched at a time, where not all are fetched at once.
 STREAMED = 2**20
 
-# Rows of one partition have consecutive places from here on (monotonically_increasing_id).
+# Rows of one partition have consecutive numbers from here on (monotonically_increasing_id).
 PARTITION_BITS = 33
 
 SETTINGS = {
@@ -435,16 +435,16 @@ class SparkDatabase:
             self.drop(name)
 
 
-# How long a master has to answer the first knock, in seconds.
+# How long a master has to answer the first connection, in seconds.
 LAUNCHING_PATIENCE = 10.0
 
 # The address that only this machine reaches, and the variable that makes Spark listen to an address.
 LOOPBACK, LISTEN = "127.0.0.1", "SPARK_LOCAL_IP"
 
-# How the name begins that Spark gives to an application that no master gave one.
+# How Spark begins the name of an application that no master named.
 UNNUMBERED = "spark-application-"
 
-# What lines have that say why Java did not start, most telling first.
+# Marks of the lines that say why Java did not start, the most telling ones first.
 SIGNS = ("No space left", "UnsupportedClassVersionError", "Invalid ", "Exception", "Error", "rror:")
 
 
@@ -456,7 +456,7 @@ def is_local(master: str) -> bool:
 def is_here(master: str) -> bool:
     """Say whether all of Spark is on this machine: a local one, or a master that only this machine reaches.
 
-    What a master is called is what its workers call it, too.
+    Workers use the same address as we do.
     """
     if is_local(master):
         return True
@@ -559,7 +559,7 @@ def launch(master: str, settings: dict[str, str], log: Path) -> tuple[Any, Any]:
         raise _not_started(master, reason_in(log) or first_line(error)) from error
     try:
         context: Any = SparkContext(conf=conf, gateway=gateway)
-        # A master gives a number to who may use it; Spark makes one up, and stops, for who may not.
+        # A master numbers the applications it accepts; for others Spark makes a number up, and stops.
         if master.startswith("spark://") and str(context.applicationId).startswith(UNNUMBERED):
             raise _silent(master)
         return gateway, context
@@ -789,7 +789,7 @@ class Application:
         directory: str | Path | None = None,
         spark: Any = None,
     ) -> Application:
-        """Return the running application, or start one; every use wants a `leave`.
+        """Return the running application, or start one; call `leave` after each use.
 
         Parameters
         ----------

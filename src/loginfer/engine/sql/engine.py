@@ -106,9 +106,9 @@ def derived_queries(
     table: str,
     project_rule: ProjectRule,
 ) -> Iterator[str]:
-    """Give queries for all pairs of a triple of a table and a rule that derives it: s, r, o and rule.
+    """Yield queries for all pairs of a triple of a table and a rule that derives it: s, r, o and rule.
 
-    Each is to be run before the next one is asked for.
+    Run each query before taking the next one.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ def shape_of(rule: Rule, graph: KnowledgeGraph) -> RuleShape | None:
 
 
 def _close(rule: Rule, head_variables: Sequence[Variable]) -> bool:
-    """Say whether the atoms of every other variable hold the known ones, and no second other variable."""
+    """Say whether the atoms of every other variable hold all head variables, and no second other variable."""
     for variable in rule.variables:
         if variable in head_variables:
             continue
@@ -252,7 +252,7 @@ def derived_together(
     session: Session,
     table: str,
 ) -> Iterator[str]:
-    """Give a query for the triples of a table that rules of one shape derive, as `derived_by` gives for one.
+    """Provide a query for the triples of a table that rules of one shape derive, like `derived_by` for one rule.
 
     Parameters
     ----------
@@ -261,7 +261,7 @@ def derived_together(
     graph, layout
         The graph K.
     session
-        The database, in which a table of rules is there for a while.
+        The database, which holds a temporary table of the rules.
     table
         A table of distinct triples s, r, o.
     """
@@ -537,7 +537,7 @@ class SqlEngine:
         rows = np.full((len(triples), len(rule.variables)), -1, dtype=np.int32)
         bound = bind(rule, self.graph)
         asked = np.asarray(triples, dtype=np.int32).reshape(-1, 3)
-        # Where the search for the values tells of itself what has none, that need not be asked before.
+        # Where the search for the values also shows which triples have none, no check is needed before.
         if depend_on_each_other(bound):
             possible = fits_head(bound.head, asked[:, 0], asked[:, 2]) & (asked[:, 1] == bound.head.relation)
         else:
@@ -599,7 +599,7 @@ class SqlEngine:
     def _derived(
         self, rules: Sequence[Rule], triples: Triples
     ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
-        """Give all pairs of a triple and a rule that derives it, as their indices."""
+        """Yield all pairs of a triple and a rule that derives it, as their indices."""
         asked = AskedTriples(triples, self.graph.keys)
         with self._table("asked") as table:
             self._session.load(table, {name: asked.triples[:, i] for i, name in enumerate("sro")})
@@ -728,7 +728,7 @@ def smallest_rows(
     project
         Projects a body to some variables, among some rows.
     context, part
-        The variables that have values, and those that want them.
+        The variables that have values, and those that are to get some.
     contexts
         int32[m, context], ascending and distinct: values of the context.
     table
@@ -753,7 +753,7 @@ def smallest_rows(
 
 
 def _among(distinct_rows: Rows, rows: Rows) -> npt.NDArray[np.int64]:
-    """Return the places of rows of at most two columns among others, ascending and distinct."""
+    """Return the positions of rows of at most two columns among `distinct_rows`, which are ascending."""
     keys, row_keys = np.zeros(len(distinct_rows), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
     for i in range(distinct_rows.shape[1]):
         keys, row_keys = keys << 32 | distinct_rows[:, i], row_keys << 32 | rows[:, i]
@@ -763,7 +763,7 @@ def _among(distinct_rows: Rows, rows: Rows) -> npt.NDArray[np.int64]:
 def depend_on_each_other(bound: Bound) -> bool:
     """Say whether every part of the body is about one and the same set of variables besides the head's.
 
-    Then values of these for a conclusion say that the rule derives it, and no values that it does not.
+    Then a rule derives a conclusion just when these variables have values for it.
     """
     ends = tuple(dict.fromkeys(t for t in (bound.head.subject, bound.head.object) if t >= 0))
     apart = parts(bound, ends)
@@ -872,14 +872,14 @@ class DatabaseEngine(SqlEngine, ABC):
     @classmethod
     @abstractmethod
     def _read(cls, place: Path, options: Any) -> tuple[StoredGraph, Session, Callable[[], None]]:
-        """Return the graph that is kept in a place, its database, and what closes that."""
+        """Return the graph that is stored in a place, its database, and what closes that."""
 
     @classmethod
     @abstractmethod
     def _written(
         cls, paths: Sequence[Path], place: Path, names: ExtraNames, force: bool, options: Any
     ) -> AbstractContextManager[None]:
-        """Keep the triples of files in a place; inside, it is opened."""
+        """Store the triples of files in a place; it is opened inside the `with` block."""
 
     # -- closing ----------------------------------------------------------------------------------
 
@@ -903,7 +903,7 @@ class ExtraNames:
     type_predicate
         As for `KnowledgeGraph`.
     entities, relations
-        ExtraNames that the vocabularies shall hold, such as those of the heads of rules.
+        Names that the vocabularies shall hold, such as those of the heads of rules.
     """
 
     type_predicate: str | None

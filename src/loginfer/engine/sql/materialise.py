@@ -128,7 +128,7 @@ class _Rounds:
         return count
 
     def _sources(self, rule: Rule, added: Kinds | None, number: int) -> Iterator[dict[Atom, str] | None]:
-        """Give the tables to take the atoms of a rule from, once for each atom that may match new triples.
+        """Yield the tables to take the atoms of a rule from, once for each atom that may match new triples.
 
         None, for the graph alone, in the very first round; no tables, for all that is known, in the first one
         of another stratum. Nothing for a rule with an atom that no triple matches.

@@ -44,7 +44,7 @@ class FactorScope:
     scope
         Its variables and templates.
     atoms
-        Places of the atoms it was joined from.
+        Indices of the atoms it was joined from.
     original
         Whether it is an atom or another given table, not the result of a step. Such a table joins any step
         that holds all its variables: there it only restricts.
@@ -70,7 +70,7 @@ class EliminationStep:
     Parameters
     ----------
     inputs
-        Places of the factors: given ones first, then results of earlier steps.
+        Indices of the factors: given ones first, then results of earlier steps.
     inequalities
         What to check in the join.
     keep
@@ -94,7 +94,7 @@ class Elimination:
     steps
         The joins, in order.
     rest
-        Places of the factors that remain: they hold kept columns only.
+        Indices of the factors that remain: they hold kept columns only.
     inequalities
         What to check when the rest is joined.
     crossing
@@ -138,7 +138,7 @@ class _Planner:
     sizes: dict[frozenset[int], float] = field(default_factory=dict)
 
     def size(self, atoms: frozenset[int]) -> float:
-        """Return the expected number of rows in the join of some atoms, by their places."""
+        """Return the expected number of rows in the join of some atoms, by their indices."""
         if atoms not in self.sizes:
             self.sizes[atoms] = self.estimate([self.atoms[i] for i in sorted(atoms)])
         return self.sizes[atoms]
@@ -280,7 +280,7 @@ def plan_elimination(
         order,
         counting,
         join_inequalities,
-        # Where there is nothing to choose from, nobody need measure the graph.
+        # Where there is nothing to choose from, the graph need not be measured.
         estimate or _alike if choices > 1 else _alike,
     )
     pending = tuple(e for e in inequalities if e.variables)

@@ -120,7 +120,7 @@ class Writer:
             self.uses[factor.table] = self.uses.get(factor.table, 0) + 1
 
     def run(self, plan: Elimination, sources: Sequence[Factor]) -> list[Factor]:
-        """Write all steps of a plan; return the given factors and the results."""
+        """Write all steps of a plan; return the sources and the results."""
         factors = list(sources)
         for step in plan.steps:
             factors.append(self._step(step, [factors[i] for i in step.inputs]))
@@ -243,7 +243,7 @@ def _columns(atom: Atom) -> tuple[Column, ...]:
 
 
 def column_order(atoms: Iterable[Atom], first: Iterable[Column] = ()) -> dict[Column, int]:
-    """Return the place of each variable and template in the columns of a step."""
+    """Return the position of each variable and template in the columns of a step."""
     atoms = list(atoms)
     columns: list[Column] = [*first]
     columns += [v for a in atoms for v in a.variables]
@@ -364,7 +364,7 @@ def project(
     keep
         The variables whose values are wanted, in the order of the columns; templates may be among them.
     layout, dialect
-        Where triples live and what the database speaks.
+        Where triples are stored and the database's dialect.
     estimate
         The expected size of a join.
     tables
@@ -399,7 +399,7 @@ def project(
 
 
 def _restrictions(writer: Writer, rows: str, columns: Sequence[Column]) -> Iterator[Factor]:
-    """Give a table of wanted rows as a factor, and each of its variables as one more.
+    """Yield a table of allowed rows as a factor, and each of its variables as one more.
 
     The single columns restrict joins that do not hold all of them yet. With templates among the columns no
     join may do without the rows themselves.

@@ -29,7 +29,7 @@ class Session(Protocol):
 
     @property
     def dialect(self) -> SqlDialect:
-        """What the database speaks."""
+        """The database's dialect of SQL."""
         ...
 
     def row(self, query: str) -> tuple[Any, ...]:
@@ -43,7 +43,7 @@ class Session(Protocol):
     def stream(self, query: str) -> Iterator[list[npt.NDArray[Any]]]:
         """Yield the columns of a query some rows at a time, in order.
 
-        Nothing else may be asked until it is finished or let go.
+        Run no other query until the stream is exhausted or closed.
         """
         ...
 
@@ -209,7 +209,7 @@ class StoredGraph(KnowledgeGraph):
         return is_contained
 
     def blocks(self) -> Iterator[Triples]:
-        """Yield all triples in order, some at a time. Finish, or let go, before asking anything else."""
+        """Yield all triples in order, some at a time. Exhaust or close it before any other query."""
         for columns in self.session.stream(f"SELECT s, r, o FROM {self.table} ORDER BY s, r, o"):
             yield stacked(columns)
 
@@ -234,7 +234,7 @@ class StoredGraph(KnowledgeGraph):
 def vocabulary_of(column: Any) -> Vocabulary:
     """Return the vocabulary of an Arrow column of names, sorted by their bytes.
 
-    The bytes are taken over as Arrow has them, without a Python string a name.
+    The bytes are taken from Arrow as they are, without a Python string for each name.
     """
     import pyarrow as pa
 
