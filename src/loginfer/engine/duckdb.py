@@ -272,8 +272,8 @@ def ingest(session: DuckDBSession, paths: Sequence[Path], names: ExtraNames) -> 
     session.create("names", "\nUNION ALL\n".join(queries) or "SELECT '' AS s, '' AS r, '' AS o LIMIT 0")
     (empty,) = session.row("SELECT count(*) FROM names WHERE s IS NULL OR r IS NULL OR o IS NULL")
     if empty:
-        listed = ", ".join(f"`{path}`" for path in paths)
-        raise InputError(f"{empty:,} triples in {listed} have an empty subject, relation or object")
+        file_list = ", ".join(f"`{path}`" for path in paths)
+        raise InputError(f"{empty:,} triples in {file_list} have an empty subject, relation or object")
     type_names = ", ".join(quote_text(name) for name in TYPE_NAMES)
     names = names.settled({name for (name,) in session.rows(f"SELECT DISTINCT r FROM names WHERE r IN ({type_names})")})
     for table, query, more in (
@@ -413,38 +413,38 @@ class SlicedEngine(SqlEngine):
 
     def sample_conclusions(self, rule: Rule, salt: int, count: int) -> tuple[int, npt.NDArray[np.int64]]:
         """Return |T_r(K) ∖ K|, and the keys of the first `count` of these triples in hash order."""
-        near = self._near([rule], heads=True)
-        if near is None:
+        engine = self._slice_engine([rule], heads=True)
+        if engine is None:
             return super().sample_conclusions(rule, salt, count)
-        return near.sample_conclusions(rule, salt, count)
+        return engine.sample_conclusions(rule, salt, count)
 
     def first_witnesses(self, rule: Rule, triples: Triples) -> npt.NDArray[np.int32]:
         """Return the first witness of each triple (see `interface.Engine`)."""
-        near = self._near([rule])
-        if near is None:
+        engine = self._slice_engine([rule])
+        if engine is None:
             return super().first_witnesses(rule, triples)
-        return near.first_witnesses(rule, triples)
+        return engine.first_witnesses(rule, triples)
 
     def derives(self, rules: Sequence[Rule], triples: Triples) -> npt.NDArray[np.bool_]:
         """Return bool[n]: which of these triples are in T_R(K)."""
         derived = np.zeros(len(triples), dtype=bool)
         # The slice that is in memory already comes first.
-        for group in sorted(self._groups(rules), key=lambda group: not self._is_near(group)):
+        for group in sorted(self._groups(rules), key=lambda group: not self._is_loaded(group)):
             open_rows = np.flatnonzero(~derived)
             derived[open_rows[self._derived_by(group, group, triples[open_rows])]] = True
         return derived
 
     def _derived_by(self, group: Sequence[Rule], rules: Sequence[Rule], triples: Triples) -> npt.NDArray[np.bool_]:
         """Return which triples some rules of a group derive."""
-        near = self._near(group)
-        return super().derives(rules, triples) if near is None else near.derives(rules, triples)
+        engine = self._slice_engine(group)
+        return super().derives(rules, triples) if engine is None else engine.derives(rules, triples)
 
     def derivations(self, rules: Sequence[Rule], triples: Triples) -> Derivations:
         """Return every pair of a triple and a rule that derives it in one step."""
         pairs, rule_offset = [], 0
         for group in self._groups(rules):
-            near = self._near(group)
-            derivations = super().derivations(group, triples) if near is None else near.derivations(group, triples)
+            engine = self._slice_engine(group)
+            derivations = super().derivations(group, triples) if engine is None else engine.derivations(group, triples)
             pairs.append((derivations.triple, derivations.rule + rule_offset))
             rule_offset += len(group)
         return Derivations.of(pairs)
@@ -498,10 +498,10 @@ class SlicedEngine(SqlEngine):
         if group:
             yield group
 
-    def _is_near(self, rules: Sequence[Rule]) -> bool:
+    def _is_loaded(self, rules: Sequence[Rule]) -> bool:
         return self._slice is not None and self._relations(rules) <= self._slice[0]
 
-    def _near(self, rules: Sequence[Rule], heads: bool = False) -> NativeEngine | None:
+    def _slice_engine(self, rules: Sequence[Rule], heads: bool = False) -> NativeEngine | None:
         """Return an engine in memory over the slice of some rules; None where that does not fit into memory.
 
         What follows depends on bodies alone; `heads` is needed to tell which conclusions are new.

@@ -84,7 +84,7 @@ class LogInfer(Dataset):
         check_version()
         if path is None:
             raise InputError("LogInfer needs a benchmark's folder", hint='dataset_kwargs={"path": "FOLDER"}')
-        self.given = str(path) if isinstance(path, str | Path) else None
+        self.source_path = str(path) if isinstance(path, str | Path) else None
         self.verify = verify
         self.benchmark = _loaded(path, verify)
         if self.benchmark.context is not None:
@@ -117,14 +117,14 @@ class LogInfer(Dataset):
         """
         from pykeen.constants import PYKEEN_DATASETS
 
-        if self.given is None:
+        if self.source_path is None:
             if PYKEEN_DATASETS not in Path(path).parents:
                 super().to_directory_binary(path)
             return
         folder = Path(path)
         folder.mkdir(parents=True, exist_ok=True)
         with atomic_write(folder / _REFERENCE, force=True) as stream:
-            json.dump({"path": self.given, "verify": self.verify}, stream)
+            json.dump({"path": self.source_path, "verify": self.verify}, stream)
 
     @classmethod
     def from_directory_binary(cls, path: str | Path) -> Dataset:

@@ -220,11 +220,11 @@ class ExplicitNegativeSampler(NegativeSampler):
         negatives = self.known.rows(self._draw(begin, count))
         if self.match == "end":
             negatives = self._sharing_an_end(positives, negatives)
-        bare = count == 0
-        if bare.any() and self.fallback == "any":
-            negatives[bare] = self._any(int(bare.sum()), positives.device)
-        elif bare.any():
-            negatives[bare] = self._corrupted(positives[bare], self.num_explicit)
+        has_none = count == 0
+        if has_none.any() and self.fallback == "any":
+            negatives[has_none] = self._any(int(has_none.sum()), positives.device)
+        elif has_none.any():
+            negatives[has_none] = self._corrupted(positives[has_none], self.num_explicit)
         return negatives
 
     def _sharing_an_end(self, positives: torch.Tensor, otherwise: torch.Tensor) -> torch.Tensor:
@@ -287,10 +287,10 @@ class ExplicitNegativeSampler(NegativeSampler):
             return
         _, count = self.known.of_relation(positives)
         if (count == 0).any():
-            bare = sorted(set(positives[count == 0][:, 1].tolist()))
+            relations = sorted(set(positives[count == 0][:, 1].tolist()))
             raise InputError(
                 f"no negative is known for {int((count == 0).sum())} positives, "
-                f"which have {len(bare)} relations, the first with the id {bare[0]}",
+                f"which have {len(relations)} relations, the first with the id {relations[0]}",
                 hint="fallback='corrupt' or fallback='any'",
             )
 

@@ -104,7 +104,7 @@ def cells_of(ask: Callable[[int], Any]) -> int:
     Parameters
     ----------
     ask
-        Asks the model about so many of them.
+        Asks the model about this many of them.
     """
     counts: list[int] = []
     for count in (2, 3):

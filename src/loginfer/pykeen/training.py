@@ -204,11 +204,11 @@ class Learning(TrainingCallback):
     graph
         P_train.
     sampler
-        Who gives the negatives.
+        Gives the negatives.
     validation
         What epochs are compared by, if there is anything.
     watch
-        Who is told.
+        Gets progress, the learning curve and checkpoints.
     """
 
     def __init__(
@@ -363,7 +363,7 @@ class ExplicitAndRandomLoss(SetwiseLoss):
     Parameters
     ----------
     explicit
-        m: so many of a positive's negatives are explicit, and come first.
+        m: how many of a positive's negatives are explicit; they come first.
     explicit_weight, adversarial, margin
         The weight of the explicit negatives, α, and what is added to scores.
     """

@@ -182,7 +182,7 @@ def choose_method(benchmark: Benchmark, method: str | None) -> str | None:
     """
     methods = tuple(benchmark.negatives)
     if method is not None:
-        # Names may be given in any case; one that is spelt exactly like this comes first.
+        # Names may be given in any case; an exact match comes first.
         spelt = sorted(methods, key=lambda name: name != method)
         match = next((name for name in spelt if name.casefold() == method.casefold()), None)
         if match is None:

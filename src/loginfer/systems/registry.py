@@ -143,7 +143,7 @@ def _plugged_in() -> list[SystemEntry]:
 
 def _of_pykeen(name: str) -> SystemEntry:
     """Return the system of a model of PyKEEN."""
-    # The bridge uses this room, so this room knows it by name only.
+    # The bridge imports this package, so this package knows it by name only.
     model = importlib.import_module("loginfer.pykeen").model_system(name).__name__
     ours = _built_in().get(model.casefold(), SystemEntry("", "", "", ""))
     return SystemEntry(
@@ -160,12 +160,12 @@ def _of_pykeen(name: str) -> SystemEntry:
 def _import(name: str, target: str) -> ModuleType:
     """Import a module, the current folder included, as Python itself would for a script there.
 
-    The folder stays on the path, but in the last place: the module may import others when it is used.
+    The folder stays on the path, but at its end: the module may import others when it is used.
     """
-    here = str(Path.cwd())
-    added = here not in sys.path
+    folder = str(Path.cwd())
+    added = folder not in sys.path
     if added:
-        sys.path.insert(0, here)
+        sys.path.insert(0, folder)
     try:
         return importlib.import_module(name)
     except LogInferError:
@@ -184,8 +184,8 @@ def _import(name: str, target: str) -> ModuleType:
         raise _failed(target, error) from error
     finally:
         if added:
-            sys.path.remove(here)
-            sys.path.append(here)
+            sys.path.remove(folder)
+            sys.path.append(folder)
 
 
 def _failed(target: str, error: Exception) -> InputError:
@@ -213,7 +213,7 @@ def tuned_graphs(entry: SystemEntry) -> dict[str, dict[str, Any]]:
 def known_graph(benchmark: Benchmark) -> str | None:
     """Return the graph that a benchmark was built from, if settings were tuned for it.
 
-    It is recognised by the sum of its triples, so a copy under another name is recognised too.
+    It is recognised by the checksum of its triples, so a copy under another name is recognised too.
     """
     sha256 = (benchmark.manifest.get("kg") or {}).get("sha256")
     return next((name for name, graph_sha256 in _toml("tuned.toml")["graphs"].items() if graph_sha256 == sha256), None)

@@ -69,8 +69,8 @@ class BodySearch:
             domains.append(starts)
         if domains:
             ends = np.cumsum([0, *map(len, domains)])
-            of = plan.nodes[:, DOMAIN]
-            state[:, -4], state[:, -3] = ends[of], ends[of + 1]
+            domain_of = plan.nodes[:, DOMAIN]
+            state[:, -4], state[:, -3] = ends[domain_of], ends[domain_of + 1]
             if starts is not None:
                 state[0, -4:-2] = ends[-2:]
         self.arrays = kernels.JoinArrays(

@@ -92,9 +92,9 @@ def _open(node: Int, join: JoinArrays) -> Int:
     shortest = np.int64(0)
     for j in range(count):
         row = constraints[first + j, 0]
-        of = terms[constraints[first + j, 1]]
-        begin = np.int64(pointers[row, of])
-        end = np.int64(pointers[row, of + 1])
+        value = terms[constraints[first + j, 1]]
+        begin = np.int64(pointers[row, value])
+        end = np.int64(pointers[row, value + 1])
         if j == 0:
             shortest = end - begin
         elif end - begin < shortest:

@@ -435,11 +435,11 @@ def _delta(path: PathBody, part: int, masks: Masks) -> tuple[int, Ids, Keys]:
         return node, members, NO_KEYS
     edge = path.edges[part]
     keys = edge.pairs.delta_keys(edge.inverse)
-    near, far = masks[part], masks[part + 1]
-    if near is not None:
-        keys = keys[near[keys >> 32]]
-    if far is not None:
-        keys = keys[far[keys & LOW]]
+    start_mask, end_mask = masks[part], masks[part + 1]
+    if start_mask is not None:
+        keys = keys[start_mask[keys >> 32]]
+    if end_mask is not None:
+        keys = keys[end_mask[keys & LOW]]
     if not len(keys):
         return part, NO_IDS, keys
     subjects = (keys >> 32).astype(np.int32)
@@ -453,15 +453,15 @@ def _able(path: PathBody, store: GrowingGraph, ahead: Flags | None, node: int) -
     """Return bool[entities]: from where one step of the path leads to an entity that may be ahead."""
     edge = path.edges[node]
     keys = edge.pairs.keys
-    near, far = (keys & LOW, keys >> 32) if edge.inverse else (keys >> 32, keys & LOW)
+    starts, ends = (keys & LOW, keys >> 32) if edge.inverse else (keys >> 32, keys & LOW)
     able = np.zeros(store.entities, dtype=np.bool_)
-    able[near if ahead is None else near[ahead[far]]] = True
+    able[starts if ahead is None else starts[ahead[ends]]] = True
     return able
 
 
-def _go_back(path: PathBody, store: GrowingGraph, masks: Masks, members: Ids, at: int) -> Ids:
+def _go_back(path: PathBody, store: GrowingGraph, masks: Masks, members: Ids, end_node: int) -> Ids:
     """Return the first ends from which a node's `members` can be reached; confine the masks to the way."""
-    for node in range(at - 1, -1, -1):
+    for node in range(end_node - 1, -1, -1):
         if not len(members):
             break
         on_the_way = np.zeros(store.entities, dtype=np.bool_)

@@ -165,7 +165,7 @@ def abstract(bound: Bound) -> tuple[BodyShape, tuple[int, ...], tuple[int, ...],
 def plan_count(shape: BodyShape, scales: Scales) -> JoinPlan:
     """Plan the number of witnesses: one free subtree per component of the body."""
     builder = _Builder(shape, scales)
-    builder.hang_all(sorted(_used(shape)), [], recurring=False)
+    builder.hang_all(sorted({t for s, _, o in shape.atoms for t in (s, o) if t < shape.variables}), [], recurring=False)
     return builder.finish()
 
 
@@ -424,10 +424,10 @@ class _Builder:
         constants = range(self.shape.variables, self.shape.variables + self.shape.constants)
         self.bound = set(constants) | set(bound)
         # A part that does not depend on this level's variable was asked about at an earlier one.
-        near = [p for p in self.components(rest) if bound[-1] in self.neighbours(p)]
-        if near:
+        dependent = [p for p in self.components(rest) if bound[-1] in self.neighbours(p)]
+        if dependent:
             level = len(bound) - 1
-            self.nodes[level][CHILD] = self._subtrees(near, level, set(bound), set(once))[0]
+            self.nodes[level][CHILD] = self._subtrees(dependent, level, set(bound), set(once))[0]
         self.bound = saved
 
     def _subtrees(self, parts: list[set[int]], parent: int, above: set[int], once: set[int]) -> list[int]:
@@ -435,9 +435,9 @@ class _Builder:
         roots = []
         costs = []
         for part in parts:
-            before = self.cost
+            cost_before = self.cost
             roots.append(self._subtree(part, parent, above, once))
-            costs.append(self.cost - before)
+            costs.append(self.cost - cost_before)
         order = sorted(range(len(roots)), key=lambda i: (costs[i], roots[i]))
         roots = [roots[i] for i in order]
         for root, following in pairwise(roots):
@@ -446,17 +446,17 @@ class _Builder:
 
     def _subtree(self, part: set[int], parent: int, above: set[int], once: set[int]) -> int:
         context = (self.neighbours(part) - part) & above
-        before = self.visits[parent]
+        visits_before = self.visits[parent]
         remembered = len(context) == 1 and not context & once
         if remembered:
             # Each value of the context is asked about once: as often as it has values at most.
             (variable,) = context
-            self.visits[parent] = min(before, self.rows(self.domain(variable)))
+            self.visits[parent] = min(visits_before, self.rows(self.domain(variable)))
         added = set(self.bound)
         variable = self.choose(sorted(part))
         node = self._node(variable, parent)
         self.contexts[node] = context
-        self.visits[parent] = before
+        self.visits[parent] = visits_before
         if not context:
             once = once | {variable}
         rest = self.components(part - {variable})
@@ -515,10 +515,6 @@ class _Builder:
             max(widest, 1),
             self.cost,
         )
-
-
-def _used(shape: BodyShape) -> set[int]:
-    return {t for s, _, o in shape.atoms for t in (s, o) if t < shape.variables}
 
 
 def _array(rows: Sequence[Sequence[int]], width: int) -> npt.NDArray[np.int64]:

@@ -459,10 +459,10 @@ def _reduced(factors: Sequence[CountTable], variables: int, sizes: Sizes) -> lis
 
 def _checked(factor: CountTable, pending: frozenset[Different]) -> tuple[CountTable, frozenset[Different]]:
     """Check the inequalities between variables of one factor; return it and the others."""
-    here = [(u, v) for u, v in sorted(pending) if u in factor.columns and v in factor.columns]
-    for u, v in here:
+    checkable = [(u, v) for u, v in sorted(pending) if u in factor.columns and v in factor.columns]
+    for u, v in checkable:
         factor = factor.where(factor.columns[u] != factor.columns[v])
-    return factor, pending.difference(here)
+    return factor, pending.difference(checkable)
 
 
 def _lonely(selected: Sequence[CountTable], factors: Sequence[CountTable], variables: int) -> list[int]:
@@ -471,9 +471,9 @@ def _lonely(selected: Sequence[CountTable], factors: Sequence[CountTable], varia
     return sorted({n for f in selected for n in f.columns if n < variables} - others)
 
 
-def _blocking(lonely: Sequence[int], here: Iterable[int], pending: frozenset[Different]) -> Different | None:
+def _blocking(lonely: Sequence[int], columns: Iterable[int], pending: frozenset[Different]) -> Different | None:
     """Return an inequality that keeps one of these variables from being summed out, if there is one."""
-    at_hand = set(here)
+    at_hand = set(columns)
     for u, v in sorted(pending):
         if (u in lonely or v in lonely) and not (u in at_hand and v in at_hand):
             return (u, v)

@@ -139,7 +139,7 @@ def _add_products(
         used += slots[i] >= 0
     added = 0
     count_of = np.zeros(labels * labels, dtype=np.int32)
-    here = np.empty(labels * labels, dtype=np.int32)
+    pairs = np.empty(labels * labels, dtype=np.int32)
     amount = np.empty(labels * labels, dtype=np.int64)
     # The bucket of w is a linked list of two-paths: last[w], before[last[w]], … until -1.
     last = np.full(entities, -1, dtype=np.int32)
@@ -204,13 +204,13 @@ def _add_products(
                 distinct = 0
                 while node >= 0:
                     if count_of[path[node]] == 0:
-                        here[distinct] = path[node]
+                        pairs[distinct] = path[node]
                         distinct += 1
                     count_of[path[node]] += 1
                     node = before[node]
                 kept = 0
                 for i in range(distinct):
-                    pair = here[i]
+                    pair = pairs[i]
                     times = np.int64(count_of[pair])
                     count_of[pair] = 0
                     diagonal[pair, 0] += times * times
@@ -220,14 +220,14 @@ def _add_products(
                     if a < 0:
                         continue
                     for j in range(kept):
-                        first, second = min(a, here[j]), max(a, here[j])
+                        first, second = min(a, pairs[j]), max(a, pairs[j])
                         if second < limit[first]:
                             added += 1
                             used += add_count(slots, first * numbers + second, times * amount[j])
                             if 4 * used >= slots.size:
                                 slots = grown_counter(slots)
                     # Positions up to `kept` have been read already and hold numbers from here on.
-                    here[kept] = a
+                    pairs[kept] = a
                     amount[kept] = times
                     kept += 1
     return slots, added

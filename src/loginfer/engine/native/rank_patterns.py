@@ -366,12 +366,12 @@ def _fork(
 
 
 @kernel
-def degrees(low: int, high: int, label: Ints, degree: Longs, here: Ints) -> int:
-    """Add up label[low:high] in `degree`, list the distinct ones in `here`, return how many."""
+def degrees(low: int, high: int, label: Ints, degree: Longs, distinct: Ints) -> int:
+    """Add up label[low:high] in `degree`, list the distinct ones in `distinct`, return how many."""
     count = 0
     for i in range(low, high):
         if degree[label[i]] == 0:
-            here[count] = label[i]
+            distinct[count] = label[i]
             count += 1
         degree[label[i]] += 1
     return count

@@ -83,12 +83,12 @@ def read_names(database: SparkDatabase, paths: Sequence[Path], table: str) -> No
     database.create(table, "\nUNION ALL\n".join(queries) or "SELECT '' AS s, '' AS r, '' AS o, '' AS bad LIMIT 0")
     for number in range(len(paths)):
         database.drop(f"file_{number}")
-    wrong = database.arrow(f"SELECT bad FROM {table} WHERE bad IS NOT NULL LIMIT 1").to_pylist()
-    if wrong and lines:
+    bad_rows = database.arrow(f"SELECT bad FROM {table} WHERE bad IS NOT NULL LIMIT 1").to_pylist()
+    if bad_rows and lines:
         raise _first_mistake(lines)
-    if wrong:
-        listed = ", ".join(f"`{path}`" for path in paths)
-        raise InputError(f"triples in {listed} have an empty subject, relation or object")
+    if bad_rows:
+        file_list = ", ".join(f"`{path}`" for path in paths)
+        raise InputError(f"triples in {file_list} have an empty subject, relation or object")
 
 
 def _parquet(database: SparkDatabase, path: Path, name: str) -> str:
@@ -114,9 +114,9 @@ def _lines(database: SparkDatabase, path: Path, name: str) -> str:
     frame.createOrReplaceTempView(name)
     first = _marked_line(path)
     line = "value" if first is None else f"if(value = {quote(first)}, substr(value, 2), value)"
-    bare = f"SELECT {line} AS line FROM {name}"
-    bare = f"SELECT if(endswith(line, '\\r'), left(line, length(line) - 1), line) AS line FROM ({bare}) AS a"
-    split = f"SELECT line, split(line, '\\t', -1) AS parts FROM ({bare}) AS b WHERE trim(line) <> ''"
+    lines = f"SELECT {line} AS line FROM {name}"
+    lines = f"SELECT if(endswith(line, '\\r'), left(line, length(line) - 1), line) AS line FROM ({lines}) AS a"
+    split = f"SELECT line, split(line, '\\t', -1) AS parts FROM ({lines}) AS b WHERE trim(line) <> ''"
     good = "size(parts) = 3 AND NOT array_contains(parts, '') AND is_valid_utf8(line)"
     return (
         "SELECT get(parts, 0) AS s, get(parts, 1) AS r, get(parts, 2) AS o, "

@@ -88,12 +88,12 @@ class WorkerWatch:
             watcher.join(INTERVAL)
 
     def _watch(self, done: threading.Event) -> None:
-        seen = time.monotonic()
+        last_seen = time.monotonic()
         while not done.wait(INTERVAL):
             with contextlib.suppress(Exception):  # whatever runs on Spark reports its end
                 if self._workers():
-                    seen = time.monotonic()
-                elif time.monotonic() - seen > self.patience:
+                    last_seen = time.monotonic()
+                elif time.monotonic() - last_seen > self.patience:
                     self.failure = (
                         f"no worker of the Spark master `{self.context.master}` "
                         f"has been there for {self.patience:.0f} seconds"
@@ -271,10 +271,10 @@ class SparkDatabase:
         self.watch = WorkerWatch(context)
         self.lost = False
         self.name = f"loginfer_{uuid.uuid4().hex}"
-        self._place = f"{folder}/{self.name}"
+        self._location = f"{folder}/{self.name}"
         self._tables: dict[str, str] = {}
         self._rows: dict[str, int] = {}
-        self._made = 0
+        self._table_count = 0
         try:
             self._prepare(triples)
         except BaseException:
@@ -289,7 +289,7 @@ class SparkDatabase:
             if spark.conf.get(SHUFFLES) == SHUFFLED_BY_DEFAULT:
                 cores = 8 if self.context is None else int(self.context.defaultParallelism)
                 spark.conf.set(SHUFFLES, str(max(cores, min(triples // A_PART, MOST_PARTS))))
-            spark.sql(f"CREATE DATABASE {self.name} LOCATION {quote(self._place)}")
+            spark.sql(f"CREATE DATABASE {self.name} LOCATION {quote(self._location)}")
 
     def close(self) -> None:
         """Remove the tables, and let a client of Spark Connect go."""
@@ -308,7 +308,7 @@ class SparkDatabase:
     @property
     def files(self) -> Path | None:
         """Where its files are, if that is in the reach of this machine."""
-        scheme, _, path = self._place.partition("://")
+        scheme, _, path = self._location.partition("://")
         return Path(path) if scheme == "file" else None
 
     @contextlib.contextmanager
@@ -358,8 +358,8 @@ class SparkDatabase:
             for part, size in zip(parts.tolist(), sizes.tolist(), strict=True):
                 first = part << PARTITION_BITS
                 for start in range(first, first + size, STREAMED):
-                    here = f"place >= {start} AND place < {min(start + STREAMED, first + size)}"
-                    yield self.columns(f"SELECT * EXCEPT (place) FROM {table} WHERE {here} ORDER BY place")
+                    in_block = f"place >= {start} AND place < {min(start + STREAMED, first + size)}"
+                    yield self.columns(f"SELECT * EXCEPT (place) FROM {table} WHERE {in_block} ORDER BY place")
 
     def load(self, table: str, columns: Mapping[str, npt.NDArray[np.integer[Any]]]) -> None:
         """Make a table of some arrays."""
@@ -379,10 +379,10 @@ class SparkDatabase:
 
     def create(self, table: str, query: str) -> int:
         """Make a table of a query's result; return the number of its rows."""
-        kept = self._fresh(table)
+        stored_name = self._fresh(table)
         with self.working():
-            self.spark.sql(f"CREATE TABLE {kept} USING parquet AS\n{query}")
-        return self._show(table, kept)
+            self.spark.sql(f"CREATE TABLE {stored_name} USING parquet AS\n{query}")
+        return self._show(table, stored_name)
 
     def view(self, name: str, query: str) -> None:
         """Give a query a name, under which it can be read like a table."""
@@ -391,40 +391,40 @@ class SparkDatabase:
 
     def append(self, table: str, query: str) -> int:
         """Add a query's result to a table; return how many rows came."""
-        kept, before = self._tables[table], self._rows[table]
+        stored_name, rows_before = self._tables[table], self._rows[table]
         with self.working():
-            self.spark.sql(f"INSERT INTO {kept}\n{query}")
-        return self._show(table, kept) - before
+            self.spark.sql(f"INSERT INTO {stored_name}\n{query}")
+        return self._show(table, stored_name) - rows_before
 
     def drop(self, table: str) -> None:
         """Drop a table or view if it exists."""
         with self.working():
             self.spark.catalog.dropTempView(table)
-            kept = self._tables.pop(table, None)
-            if kept is not None:
-                self.spark.sql(f"DROP TABLE IF EXISTS {kept}")
+            stored_name = self._tables.pop(table, None)
+            if stored_name is not None:
+                self.spark.sql(f"DROP TABLE IF EXISTS {stored_name}")
 
     # -- more than that -------------------------------------------------------------------------
 
     def create_partitioned(self, table: str, query: str) -> int:
         """Make a table of triples of ids, one folder a relation; return the number of its rows."""
-        kept = self._fresh(table)
+        stored_name = self._fresh(table)
         with self.working():
-            self.spark.sql(f"CREATE TABLE {kept} (s INT, o INT, r INT) USING parquet PARTITIONED BY (r)")
-            self.spark.sql(f"INSERT INTO {kept}\nSELECT /*+ REBALANCE(r) */ s, o, r FROM (\n{query}\n) AS t")
-        return self._show(table, kept)
+            self.spark.sql(f"CREATE TABLE {stored_name} (s INT, o INT, r INT) USING parquet PARTITIONED BY (r)")
+            self.spark.sql(f"INSERT INTO {stored_name}\nSELECT /*+ REBALANCE(r) */ s, o, r FROM (\n{query}\n) AS t")
+        return self._show(table, stored_name)
 
     def _fresh(self, table: str) -> str:
         """Return a name for the files of a table that none had before, so that nothing stale is read."""
-        self._made += 1
-        self._tables[table] = f"{self.name}.t{self._made}"
+        self._table_count += 1
+        self._tables[table] = f"{self.name}.t{self._table_count}"
         return self._tables[table]
 
-    def _show(self, table: str, kept: str) -> int:
+    def _show(self, table: str, stored_name: str) -> int:
         """Show the files to queries; return how many rows there are, which Parquet knows."""
         with self.working():
-            self.spark.table(kept).createOrReplaceTempView(table)
-        self._rows[table] = int(self.row(f"SELECT count(*) AS n FROM {kept}")[0])
+            self.spark.table(stored_name).createOrReplaceTempView(table)
+        self._rows[table] = int(self.row(f"SELECT count(*) AS n FROM {stored_name}")[0])
         return self._rows[table]
 
     @contextlib.contextmanager
@@ -819,10 +819,10 @@ class Application:
             if active is not None and (ours is None or ours.context is not active):
                 _refuse_other_master(str(active.master), master)
                 return _of_others(_session_of(active), settings_wanted)
-            chosen = master or (ours.master if ours else DEFAULT_MASTER)
+            used_master = master or (ours.master if ours else DEFAULT_MASTER)
             if ours is not None:
-                _refuse_other_master(ours.master, chosen)
-            return _shared(chosen, settings_wanted, lambda: _start(chosen, settings_wanted, directory))
+                _refuse_other_master(ours.master, used_master)
+            return _shared(used_master, settings_wanted, lambda: _start(used_master, settings_wanted, directory))
 
     def leave(self) -> None:
         """Say that an engine does not need it any more; the last one stops it."""

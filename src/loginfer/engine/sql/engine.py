@@ -92,9 +92,9 @@ class AskedTriples:
         """Return where triples of an answer stand: pairs of a row of the answer and a row of the asked triples."""
         packed = self._keys.pack(answer)
         first = np.searchsorted(self._packed, packed, "left")
-        many = np.searchsorted(self._packed, packed, "right") - first
-        within = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
-        return np.repeat(np.arange(len(answer)), many), self._rows[np.repeat(first, many) + within]
+        counts = np.searchsorted(self._packed, packed, "right") - first
+        within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        return np.repeat(np.arange(len(answer)), counts), self._rows[np.repeat(first, counts) + within]
 
 
 def derived_queries(
@@ -123,19 +123,19 @@ def derived_queries(
     project_rule
         Projects a rule's body to some variables, among some rows.
     """
-    alone: list[tuple[int, Rule]] = []
-    alike: dict[RuleShape, list[tuple[int, Rule]]] = {}
+    singles: list[tuple[int, Rule]] = []
+    by_shape: dict[RuleShape, list[tuple[int, Rule]]] = {}
     for number, rule in enumerate(rules):
         if bind(rule, graph).head.relation in heads:
             shape = shape_of(rule, graph) if session.dialect.costly else None
-            (alone if shape is None else alike.setdefault(shape, [])).append((number, rule))
-    for shape, members in alike.items():
+            (singles if shape is None else by_shape.setdefault(shape, [])).append((number, rule))
+    for shape, members in by_shape.items():
         if len(members) == 1:
-            alone += members
+            singles += members
             continue
         with derived_together(shape, members, graph, layout, session, table) as query:
             yield query
-    for number, rule in alone:
+    for number, rule in singles:
         yield derived_by(rule, number, graph, layout, table, project_rule)
 
 
@@ -266,16 +266,16 @@ def derived_together(
         A table of distinct triples s, r, o.
     """
     members = [_member(number, rule, graph) for number, rule in rules]
-    listed = fresh_name("rules")
+    rules_table = fresh_name("rules")
     columns = {"n": [m.number for m in members], "h": [m.relation for m in members]}
     columns["t"] = [m.type for m in members]
     for i in range(len(shape.atoms)):
         columns[f"p{i}"] = [m.predicates[i] for m in members]
-    session.load(listed, {name: np.array(values, dtype=np.int32) for name, values in columns.items()})
+    session.load(rules_table, {name: np.array(values, dtype=np.int32) for name, values in columns.items()})
     try:
-        yield _query(shape, members, layout, session, table, listed)
+        yield _query(shape, members, layout, session, table, rules_table)
     finally:
-        session.drop(listed)
+        session.drop(rules_table)
 
 
 def _member(number: int, rule: Rule, graph: KnowledgeGraph) -> _Member:
@@ -290,7 +290,7 @@ def _member(number: int, rule: Rule, graph: KnowledgeGraph) -> _Member:
 
 
 def _query(
-    shape: RuleShape, members: Sequence[_Member], layout: Layout, session: Session, table: str, listed: str
+    shape: RuleShape, members: Sequence[_Member], layout: Layout, session: Session, table: str, rules_table: str
 ) -> str:
     head = [shape.subject] if shape.object is None else [shape.subject, shape.object]
     templates = [template for atom in shape.atoms for template in atom.templates]
@@ -298,7 +298,7 @@ def _query(
     outputs += [f"b.p{i} AS c{len(head) + i}" for i in range(len(templates))]
     outputs.append(f"b.n AS c{len(outputs)}")
     matched = "a.r = b.h" + (" AND a.o = b.t" if shape.object is None else "")
-    asked_rows = f"SELECT {', '.join(outputs)} FROM {table} AS a, {listed} AS b WHERE {matched}"
+    asked_rows = f"SELECT {', '.join(outputs)} FROM {table} AS a, {rules_table} AS b WHERE {matched}"
     projection = project(
         shape.atoms,
         shape.inequalities,
@@ -311,7 +311,7 @@ def _query(
     object_ = "b.t" if shape.object is None else "q.c1"
     return (
         f"SELECT q.c0 AS s, b.h AS r, {object_} AS o, b.n AS rule "
-        f"FROM (\n{projection.sql}\n) AS q, {listed} AS b\nWHERE q.c{len(head)} = b.n"
+        f"FROM (\n{projection.sql}\n) AS q, {rules_table} AS b\nWHERE q.c{len(head)} = b.n"
     )
 
 
@@ -408,11 +408,11 @@ class SqlEngine:
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
         """Return the predicates and the support of all bodies; see `rank_sql`."""
         width = len(counted_templates(pattern, violated))
-        listed = "".join(f"c{i}, " for i in range(width))
+        columns = "".join(f"c{i}, " for i in range(width))
         # A count beyond 64 bits becomes -1.
         narrow = f"CAST(CASE WHEN n < {2**63} THEN n ELSE -1 END AS BIGINT)"
         *predicates, support = self._session.columns(
-            f"SELECT {listed}{narrow} AS n FROM (\n{self.rank_sql(pattern, violated)}\n) AS counts"
+            f"SELECT {columns}{narrow} AS n FROM (\n{self.rank_sql(pattern, violated)}\n) AS counts"
         )
         if (support < 0).any():
             raise LimitError(f"bodies of `{pattern.name}` have more than 2^63 witnesses on this graph")

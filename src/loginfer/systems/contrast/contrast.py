@@ -46,7 +46,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 Pairs: TypeAlias = npt.NDArray[np.int32]
 
-# Bodies must fire for so many positives of train.
+# For how many positives of train a body must fire.
 FEWEST = 3
 # How many positives of valid the rate among the positives of train counts for.
 SHRINKAGE = 5
@@ -64,7 +64,7 @@ class Search:
     Parameters
     ----------
     bodies, graph, table
-        The graph, and room for counting.
+        The graph, and the table for counting.
     proposers
         How many positives propose bodies: all that they have. Those of P_valid come first, then P_train.
     positives, negatives
@@ -194,8 +194,8 @@ class Search:
     def _ranked(self, numbers: Ints, sizes: Ints) -> Ints:
         """Return the codes of these bodies that are for positives rather than negatives, best first.
 
-        What positives are like, those of valid say: they are conclusions, as those of test are, and most of
-        train are not. Where there are few, train helps out.
+        The positives of valid count most: they are conclusions, as those of test are, and most of train are
+        not. Where there are few, those of train help out.
         """
         codes = self.table.codes[numbers]
         rates = self.table.counts[numbers] / np.maximum(sizes, 1)
@@ -209,12 +209,12 @@ class Search:
     # -- where they fire ----------------------------------------------------------------------------
 
     def _collected(self, codes: Ints, rows: HeadRows, relevant: Mask) -> Design:
-        """Return where these bodies fire: all rows once more, with a table in which there is nothing else."""
+        """Return where these bodies fire: all rows once more, with a table that holds nothing else."""
         needed = np.unique(np.concatenate([codes, self._parts(codes)]))
         table = BodyCounter.holding(needed)
         column_of = np.full(len(needed), -1, dtype=np.int32)
         column_of[np.searchsorted(needed, codes)] = np.arange(len(codes))
-        # Room for every body to fire for every row; what is not used is never touched.
+        # Enough rows for every body to fire for every row; what is not used is never touched.
         out = np.empty((max(len(rows) * len(codes), 1), 2), dtype=np.int32)
         self._list(rows, np.arange(len(rows)), relevant, table.for_kernel(column_of, out))
         return _frequent(Design.of_pairs(codes, out[: table.written()], len(rows)), rows)
@@ -330,7 +330,7 @@ class Contrast(Miner):
         return ContrastScorer.from_arrays(benchmark.seen, arrays)
 
 
-# Into how many parts the positives are cut that are hidden together.
+# Into how many parts the positives are cut; those of a part are hidden together.
 FOLDS = 4
 
 
@@ -492,11 +492,11 @@ class ContrastMining(Mining):
         extra = None if self._given is None else self._given.design(rows)
         design = self._search.small(rows)
         best = self._fitted(design, extra, rows, None)
-        # The largest twice: what the first time explains, the second does not look at.
-        for more in (self._search.triangles, self._search.threes, self._search.threes):
+        # The largest twice: the second time skips what the first one explains.
+        for search in (self._search.triangles, self._search.threes, self._search.threes):
             if rows.head.type != NO_TYPE or best.alone >= self._enough:
                 break
-            design = Design.joined(design, more(rows, best.losses(rows)))
+            design = Design.joined(design, search(rows, best.losses(rows)))
             best = self._fitted(design, extra, rows, best)
         return self._model(pruned(best, rows), rows)
 

@@ -306,7 +306,7 @@ def logistic_l1(
     Feature j is 1 in `rows[pointers[j]:pointers[j + 1]]`; the last weight is b, which costs no penalty. Steps
     are bounded by a trust region for each weight, so that the loss never grows (Genkin, Lewis, Madigan 2007).
     The features with weights are gone through until they settle, then all once more, until no weight moves
-    by more than the tolerance, or after so many rounds.
+    by more than the tolerance, or after `rounds` rounds.
     """
     features, size = len(pointers) - 1, len(signs)
     margins, pulls = signs * weights[features], np.empty(size)
@@ -441,7 +441,7 @@ def fit(design: Design, atoms: Ints, rows: HeadRows, best: Fit | None = None) ->
     negatives, too.
     """
     fires = design.fires()
-    joined, became, first = design.with_equal_rows_joined(rows.signs)
+    joined, joined_row, first = design.with_equal_rows_joined(rows.signs)
     signs = rows.signs[first]
     for trimmed in (False, True):
         used = rows.train & ((rows.signs < 0) | fires)
@@ -449,7 +449,7 @@ def fit(design: Design, atoms: Ints, rows: HeadRows, best: Fit | None = None) ->
             if best.alone == 1:
                 break
             used &= (rows.signs < 0) | (best.margins > 0)
-        costs = np.bincount(became, weights=_balanced(used, rows.signs), minlength=joined.size)
+        costs = np.bincount(joined_row, weights=_balanced(used, rows.signs), minlength=joined.size)
         weights = np.zeros(len(design) + 1)
         for penalty in PENALTIES:
             penalties = penalty * (1 + PER_ATOM * (atoms - 1))
@@ -493,9 +493,9 @@ def pruned(fitted: Fit, rows: HeadRows) -> Fit:
     for j in np.argsort(share, kind="stable"):
         weights = fitted.weights.copy()
         weights[j] = 0
-        less = judged(fitted.design, weights, fitted.intercept, rows)
-        if less.accuracy >= accuracy and less.loss <= allowed and train_loss(less) <= allowed_train:
-            fitted = less
+        shorter = judged(fitted.design, weights, fitted.intercept, rows)
+        if shorter.accuracy >= accuracy and shorter.loss <= allowed and train_loss(shorter) <= allowed_train:
+            fitted = shorter
     kept = np.flatnonzero(fitted.weights)
     return replace(fitted, design=fitted.design.take(kept), weights=fitted.weights[kept])
 

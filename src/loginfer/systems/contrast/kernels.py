@@ -11,7 +11,7 @@ subject. A body is a shape and up to four digits, each a step, a type, a side or
     PATH3      a(x,z), b(z,w), c(w,y)
     EDGE_TYPE  a(x,y) and a type: digits a, side, type
     TYPED      for heads (x,type,C): a type of x, a step b(x,z), a type of z; each may be absent, not all
-    GIVEN      an instance of a pattern that the user gave: its place in a list
+    GIVEN      an instance of a pattern that the user gave: its index in a list
 
 Kernels list the bodies that fire for pairs of constants and count them, or write down where they fire; others say
 whether given bodies fire for pairs, and for which ends they fire from a start.
@@ -89,7 +89,7 @@ class Bodies:
 
     @cached_property
     def base(self) -> int:
-        """How many values a digit has: steps or types, two sides, the places of given rules, and `absent`."""
+        """How many values a digit has: steps or types, two sides, the indices of given rules, and `absent`."""
         return max(self.steps, len(self.graph.types), len(self.given_rules), 2) + 1
 
     @property
@@ -260,7 +260,7 @@ class TypedGraph(NamedTuple):
     edges
         The steps of each constant, by kind.
     type_pointers, types
-        int64[e + 1], int32[k]: the types of x, as places in `graph.types`, ascending.
+        int64[e + 1], int32[k]: the types of x, as indices into `graph.types`, ascending.
     """
 
     pointers: Longs
@@ -286,7 +286,7 @@ GROUPS = 4
 
 
 class Table(NamedTuple):
-    """The arrays of a `BodyCounter`: a hash table from bodies to numbers, and for each number what is known.
+    """The arrays of a `BodyCounter`: a hash table from bodies to numbers, and the counts of each number.
 
     Parameters
     ----------
@@ -360,7 +360,7 @@ class BodyCounter:
 
     @classmethod
     def holding(cls, codes: Longs) -> BodyCounter:
-        """Return a table that holds these bodies, numbered in their order, and has no room for more.
+        """Return a table that holds these bodies, numbered in their order, and takes in no more.
 
         A small table stays in the processor's cache.
         """
@@ -704,10 +704,10 @@ def _fires(graph: TypedGraph, body: Longs, s: Any, o: Any, absent: Any, hide: An
 
 @kernel
 def fired(rows: Ids, bodies: Longs, hide: int, absent: int, graph: TypedGraph, out: Any) -> None:
-    """Set out[r, b] where body b fires for row r; bodies of other shapes than ours are left alone.
+    """Set out[r, b] where body b fires for row r; bodies of other shapes are left alone.
 
     `hide` is the relation whose triple between subject and object does not count (for types: the type's
-    place); -1 for none.
+    index); -1 for none.
     """
     for row in range(len(rows)):
         s, o = np.int64(rows[row, 0]), np.int64(rows[row, 1])

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from loginfer.engine import Engine, open_engine
 from loginfer.errors import InputError
 from loginfer.kg import KnowledgeGraph, Triples
-from loginfer.logic.rule import Constant, Rule, ScoredRule
+from loginfer.logic.rule import Constant, ScoredRule
 from loginfer.logic.rule_files import format_rules, parse_rules
 from loginfer.systems.contrast.fit import NO_TYPE, Head, rows_by_head
 from loginfer.systems.contrast.kernels import Bodies, TypedGraph, add_where_fired, fired, typed_graph
@@ -88,7 +88,7 @@ def head_of(scored: ScoredRule, graph: KnowledgeGraph) -> Head:
 def models_of(
     rules: Sequence[ScoredRule], graph: KnowledgeGraph, intercepts: Mapping[Head, float] | None = None
 ) -> tuple[tuple[HeadModel, ...], Bodies]:
-    """Return the models that weighted rules make up, and the bodies they speak of.
+    """Return the models that weighted rules make up, and the bodies that they use.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def in_order(weighted: Iterable[WeightedBody], bodies: Bodies) -> tuple[Weighted
 Ids: TypeAlias = npt.NDArray[np.int32]
 Values: TypeAlias = npt.NDArray[np.float64]
 
-# The log-odds of a triple whose head has no model: nothing is known that speaks for it.
+# The log-odds of a triple whose head has no model: nothing speaks for it.
 NEVER = -100.0
 # Starts whose ends are scored together, each with a row of all constants.
 BLOCK = 64
@@ -213,7 +213,7 @@ class ContrastScorer:
         fired(pairs, self._codes(model), -1, self.bodies.absent, self._kernel_graph, out)
         columns = [j for j, body in enumerate(model.bodies) if self.bodies.is_given(body.code)]
         if columns:
-            rules = [self._given_rule(model, j) for j in columns]
+            rules = [self.bodies.rule(model.bodies[j].code, model.head.relation, model.head.type) for j in columns]
             derivations = self._engine.derivations(rules, np.ascontiguousarray(triples))
             out[derivations.triple, np.array(columns)[derivations.rule]] = True
         return out
@@ -292,9 +292,6 @@ class ContrastScorer:
 
     def _codes(self, model: HeadModel) -> npt.NDArray[np.int64]:
         return self.bodies.unpack(np.array([body.code for body in model.bodies], dtype=np.int64))
-
-    def _given_rule(self, model: HeadModel, j: int) -> Rule:
-        return self.bodies.rule(model.bodies[j].code, model.head.relation, model.head.type)
 
     def _given_pairs(
         self, model: HeadModel, code: int, turned: bool

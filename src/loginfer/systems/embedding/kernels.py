@@ -115,7 +115,7 @@ class Bucket(NamedTuple):
     data
         The positives, and what their negatives are made of.
     order, pairing
-        The positives in the order of learning, and the explicit negative that goes with each place.
+        The positives in the order of learning, and the explicit negative that goes with each.
     salt
         64 random bits.
     first_step, rates
@@ -217,13 +217,13 @@ class Workspace(NamedTuple):
         )
 
 
-# -- asking for rows before they are needed --------------------------------------------------------
+# -- fetching rows before they are needed ---------------------------------------------------------
 #
 # Rows of random entities lie all over memory, so that most of the time of training would be spent waiting for
 # them. What comes next is known well before, though.
 
-# Numbers of four bytes in a cache line. So many positives, and updates of rows, ahead of their use rows are
-# asked for.
+# Numbers of four bytes in a cache line; how many positives, and updates of rows, ahead of their use rows are
+# prefetched.
 _LINE = 16
 AHEAD = 3
 _ROWS_AHEAD = 6
@@ -231,7 +231,7 @@ _ROWS_AHEAD = 6
 
 @intrinsic
 def _prefetch(context: Any, array: Any, index: Any) -> Any:
-    """Ask for the cache line of an element of an array."""
+    """Prefetch the cache line of an element of an array."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         rows = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -251,7 +251,7 @@ def _prefetch(context: Any, array: Any, index: Any) -> Any:
 
 @fast_inlined
 def prefetch_row(rows: Floats, row: Any, width: int) -> None:
-    """Ask for a row of an array of rows that are so wide."""
+    """Prefetch a row of an array of rows with this width."""
     start = row * width
     for j in range(0, width, _LINE):
         _prefetch(rows, start + j)  # type: ignore[call-arg]
@@ -259,7 +259,7 @@ def prefetch_row(rows: Floats, row: Any, width: int) -> None:
 
 @fast_spliced
 def prefetch_positive(loss: Loss, weights: Weights, data: Data, salt: Any, position: int, positive: int) -> None:
-    """Ask for the rows of a positive and its random negatives."""
+    """Prefetch the rows of a positive and its random negatives."""
     width = weights.entities.shape[1]
     prefetch_row(weights.entities, np.int64(data.positives[positive, 0]), width)
     prefetch_row(weights.entities, np.int64(data.positives[positive, 2]), width)

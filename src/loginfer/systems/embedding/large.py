@@ -1,7 +1,7 @@
 """Training with millions of entities: entities in parts, two of which are learned at a time, and weights in files.
 
 Every triple has its ends in one part or in two, so it can be learned from while some pair of parts is in
-memory. A *row* is an entity's place in the order of the parts: parts hold random entities, since neighbours
+memory. A *row* is an entity's position in the order of the parts: parts hold random entities, since neighbours
 in the order of names are often of one kind. After Lerer and others, PyTorch-BigGraph: A Large-scale Graph
 Embedding System (MLSys 2019), whose buckets are worked on one after the other here.
 """
@@ -50,7 +50,7 @@ def open_store(system: EmbeddingSystem, data: Data, entities: int, watch: Watch)
 
 # -- parts of the entities, and P_train by pairs of them -------------------------------------------
 
-# The parts in memory, in the order of their places there; a single one if there is one part only.
+# The parts in memory, in the order of their slots; a single one if there is one part only.
 Pair = tuple[int, ...]
 
 
@@ -112,7 +112,7 @@ class Partition:
 
 
 def _after(last: Pair | None, one: int, two: int) -> Pair:
-    """Return a pair with the part that it shares with the last one in the same place."""
+    """Return a pair with the part that it shares with the last one in the same slot."""
     return (two, one) if last is not None and (last[0] == two or last[1] == one) else (one, two)
 
 
@@ -129,7 +129,7 @@ class Buckets:
     partition
         How entities are split.
     seed
-        Seed of the chance.
+        Seed of the random choices.
 
     Attributes
     ----------
@@ -179,7 +179,7 @@ class Buckets:
         )
 
     def placed(self, pair: Pair) -> Data:
-        """Return the same, by places of the rows in memory: those of the first part, then of the second."""
+        """Return the same, by rows in memory: those of the first part, then of the second."""
         data, size = self.data(pair), self._partition.size
         if self._partition.parts == 1:
             return data
@@ -217,8 +217,8 @@ class PartitionedStore(MemoryStore):
         As of `MemoryStore`.
     partition
         How entities are split.
-    places
-        How many rows are in memory; all unless said.
+    rows
+        How many rows are in memory; all by default.
     """
 
     def __init__(self, system: EmbeddingSystem, data: Data, partition: Partition, rows: int | None = None) -> None:
@@ -277,7 +277,7 @@ class WeightFiles:
         self.key = ""
 
     def clear(self, needed: int) -> None:
-        """Start without files, with room on the disk for so many bytes.
+        """Start without files, if the disk has space for so many bytes.
 
         Raises
         ------
@@ -330,7 +330,7 @@ class WeightFiles:
         return name
 
     def zeros(self, what: str, part: int, size: int) -> str:
-        """Make a new file of so many zero bytes; on most disks it takes no room yet."""
+        """Make a new file of so many zero bytes; on most disks it takes no space yet."""
         with self._new(what, part) as (name, stream):
             stream.truncate(size)
         return name
@@ -407,7 +407,7 @@ _ENTITIES, _MOMENTS, _RESULT = "entities", "moments", "result"
 # when the rows of the next one are gone.
 _MORE = 3
 
-# Between two checkpoints lies at least so many times what the last one took.
+# Between two checkpoints lies at least this many times what the last one took.
 PATIENCE = 10.0
 
 
@@ -458,7 +458,7 @@ class MappedStore(PartitionedStore):
             name = self._disk.write(_ENTITIES, part, [entities])
             self._files.append((name, self._disk.zeros(_MOMENTS, part, 2 * entities.nbytes)))
         if partition.parts == 1:
-            self._loaded = [0]  # it was drawn in its place
+            self._loaded = [0]  # it was drawn in its slot
 
     def resume(self, arrays: Arrays, mapped: Any) -> None:
         """Take up the files of a checkpoint."""
@@ -557,8 +557,8 @@ class MappedStore(PartitionedStore):
 
     def finite(self) -> bool:
         """Say whether all weights in memory are finite numbers."""
-        here = [self._current(part) for part in self._loaded if part is not None]
-        return all(bool(np.isfinite(rows[block]).all()) for rows in here for block in blocks(len(rows)))
+        loaded_parts = [self._current(part) for part in self._loaded if part is not None]
+        return all(bool(np.isfinite(rows[block]).all()) for rows in loaded_parts for block in blocks(len(rows)))
 
     def _current(self, part: int) -> Floats:
         """Return the weights of a part as they are now, to be read only."""

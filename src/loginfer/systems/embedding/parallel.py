@@ -10,7 +10,7 @@ of turn. A batch is therefore learned from in three steps, and the workers wait 
     update  each worker takes the optimiser's step for its own rows
 
 So every row's gradient is summed up by one worker in the order of `kernels.run_batches`, whoever that is. The
-gradients of a comparison come from the functions that it uses: what falls off besides goes to a spare row.
+gradients of a comparison come from the functions that it uses: what is not needed goes to a spare row.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Workers:
     system
         Its settings.
     weights
-        What has the shape of the weights that they will learn.
+        Weights of the shape that they will learn.
     """
 
     def __init__(self, system: EmbeddingSystem, weights: Weights) -> None:
@@ -81,18 +81,18 @@ class Workers:
         self._barrier.reset()
         with ThreadPoolExecutor(workers) as pool:
             try:
-                shares = [pool.submit(self._work, bucket, weights, first, last, w) for w in range(workers)]
+                shares = [pool.submit(self._run_worker, bucket, weights, first, last, w) for w in range(workers)]
                 wait(shares)
             except BaseException:  # somebody pressed Ctrl-C, or there is no thread for one of them
                 self._barrier.abort()
                 raise
         failed = [error for error in (share.exception() for share in shares) if error is not None]
         if failed:
-            # Whoever waited for the one that failed only says so.
+            # Workers that waited for the one that failed only report that.
             raise next((e for e in failed if not isinstance(e, threading.BrokenBarrierError)), failed[0])
         return float(shares[0].result())
 
-    def _work(self, bucket: Bucket, weights: Weights, first: int, last: int, worker: int) -> float:
+    def _run_worker(self, bucket: Bucket, weights: Weights, first: int, last: int, worker: int) -> float:
         """Do one worker's part."""
         kernels, loss, workers = self._kernels, self._loss, len(self._workspaces)
         batch, spare, workspace = self._batch, self._spares[worker], self._workspaces[worker]
@@ -109,7 +109,7 @@ class Workers:
         return total
 
     def _step(self, kernel: Callable[..., None], *arguments: Any) -> None:
-        """Do one's part of a step, and wait for the others."""
+        """Do this worker's share of a step, and wait for the others."""
         try:
             kernel(*arguments)
         except BaseException:
@@ -119,7 +119,7 @@ class Workers:
 
 
 class Batch(NamedTuple):
-    """What workers tell each other about the positives of a batch.
+    """What workers share about the positives of a batch.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def _positive(batch: Candidates, i: int) -> Candidates:
 
 @inlined
 def _owner(row: Any, workers: int) -> Any:
-    """Return whose a row is: a hash of it, scaled down, as a division would take longer."""
+    """Return the worker that owns a row: a hash of it, scaled down, as a division would take longer."""
     return np.int64(((np.uint64(row) * _SPREAD & _LOW) * np.uint64(workers)) >> np.uint64(32))
 
 

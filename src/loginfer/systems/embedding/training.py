@@ -33,13 +33,13 @@ from loginfer.systems.embedding.scorer import EmbeddingScorer
 from loginfer.systems.fitting import BestEpoch, Validation, explicit_negatives
 from loginfer.systems.interface import Arrays, Checkpoint, Unwatched, Watch
 
-# Weights and moments up to so many bytes are not split, and two parts of larger ones have no more.
+# Weights and moments up to this many bytes are not split; two parts of larger ones have no more.
 MEMORY = 8 * 2**30
 
-# From so many bytes of weights and moments on, the storage `auto` means files.
+# From this many bytes of weights and moments on, the storage `auto` means files.
 MAPPED_FROM = 2 * 2**30
 
-# So many batches are learned from between two signs of life; in epochs of more than `_LONG` they are shown.
+# Batches between two reports of progress, which are shown in epochs of more than `_LONG` batches.
 _BETWEEN = 128
 _LONG = 1024
 

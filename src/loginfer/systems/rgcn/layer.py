@@ -37,7 +37,7 @@ class SparseMatrix:
     columns
         int32[entries].
     edges
-        int64[entries]: the edge whose weight is the value; the place after the last edge for the value 1.
+        int64[entries]: the edge whose weight is the value; the index after the last edge for the value 1.
     """
 
     offsets: torch.Tensor

@@ -68,9 +68,9 @@ class Training:
         nodes, relations = len(graph.entities), len(graph.relations)
         self.graph = MessageGraph(graph.triples, nodes, relations, self.device)
         self.everything = self.graph.weights()
-        held = max(round(settings.holdout * len(self.positives)), 1)
-        self.held = Portions(len(self.positives), held, settings.seed, "held out")
-        self.explicit = Portions(len(self.negatives), held, settings.seed, "explicit")
+        portion_size = max(round(settings.holdout * len(self.positives)), 1)
+        self.held = Portions(len(self.positives), portion_size, settings.seed, "held out")
+        self.explicit = Portions(len(self.negatives), portion_size, settings.seed, "explicit")
         self.ends = RandomEnds(graph)
         self.valid = Validation.of(benchmark, settings.seed)
 
@@ -251,14 +251,14 @@ def encode(
     weights: EdgeWeights,
     random: torch.Generator | None = None,
 ) -> torch.Tensor:
-    """Return float[n, d], the vectors of constants and types after the last layer; with chance, with dropout."""
+    """Return float[n, d], the vectors of constants and types after the last layer; with `random`, with dropout."""
     nodes = parameters["nodes"]
     for layer in range(settings.layers):
         if layer:
             nodes = torch.relu(nodes)
         if settings.dropout and random is not None:
-            kept = torch.empty(nodes.shape).bernoulli_(1 - settings.dropout, generator=random).to(nodes.device)
-            nodes = nodes * kept / (1 - settings.dropout)
+            dropout_mask = torch.empty(nodes.shape).bernoulli_(1 - settings.dropout, generator=random).to(nodes.device)
+            nodes = nodes * dropout_mask / (1 - settings.dropout)
         weight = parameters[f"layer {layer}.weight"]
         if settings.bases:
             weight = relation_weights(weight, parameters[f"layer {layer}.shares"])
@@ -357,7 +357,7 @@ class Portions:
         self._order = torch.empty(0, dtype=torch.int64)
 
     def __getitem__(self, step: int) -> torch.Tensor:
-        """Return int64[size], the places of the elements whose turn it is in this step."""
+        """Return int64[size], the indices of the elements whose turn it is in this step."""
         round_, turn = divmod(step, self._turns)
         if round_ != self._round:
             random = random_generator(self._seed, self._name, round_)
@@ -408,7 +408,7 @@ class RandomEnds:
     def corrupt(self, triples: torch.Tensor, random: torch.Generator) -> torch.Tensor:
         """Return int64[m, 3]: the triples with the subject or the object replaced.
 
-        RandomEnds are not compared with the positives; hardly any is one.
+        Corruptions are not compared with the positives; hardly any is one.
         """
         corrupted = triples.clone()
         if not len(triples):

@@ -1,6 +1,6 @@
 """AnyBURL: rules generalised from random walks, found anytime.
 
-Which class of walk comes next, room for the rules, what has been found; from the kernels' rows to mined rules; and
+Which class of walk comes next, the store of rules, what has been found; from the kernels' rows to mined rules; and
 what AnyBURL's rules are worth when they are applied, which is less than their files say.
 """
 
@@ -170,7 +170,7 @@ def _about_loops(graph: KnowledgeGraph, row: Ids) -> Rule:
 # Edges to look at in a batch, and walks in a row without a new rule that end it before.
 WORK = 2**21
 IDLE = 20_000
-# Seconds between two signs of life.
+# Seconds between two reports of progress.
 _PAUSE = 0.5
 # How many rules fit at first; keys have twice as many slots as can be filled.
 _CAPACITY = 2**12
@@ -233,7 +233,7 @@ class AnyBURLMining(Mining):
         """Return the rules, the keys of all that were looked at, and what the classes have earned."""
         size = int(self._store.counters[kernels.ROWS])
         arrays = {
-            # In ascending order: the places depend on when the set grew.
+            # In ascending order: the slots depend on when the set grew.
             "keys": np.sort(self._store.keys[self._store.keys != 0]),
             "rules": self._store.rules[:size].copy(),
             "counts": self._store.counts[:size].copy(),

@@ -282,7 +282,7 @@ def _count_ac2(graph: WalkGraph, rule: Longs, limits: Limits, scratch: Scratch) 
 
 Keys = npt.NDArray[np.uint64]
 
-# A key that no rule has: an empty place.
+# A key that no rule has: an empty slot.
 _EMPTY = np.uint64(0)
 
 
@@ -292,7 +292,7 @@ def key_of(rule: Longs, entities: Any, relations: Any) -> Any:
 
     The key is a number whose digits are the rule's parts, all of them above 0, so that different rules have
     different keys as long as it does not overflow; three atoms and two constants of a very large vocabulary
-    do. Then it is a hash, and one rule in some 10¹³ may be taken for known.
+    do. Then it is a hash, and one rule in some 10¹³ may be taken for another one.
     """
     steps = np.uint64(2 * relations + 1)
     constants = np.uint64(entities + 2)
@@ -308,7 +308,7 @@ def key_of(rule: Longs, entities: Any, relations: Any) -> Any:
 
 @inlined
 def add_key(keys: Keys, key: Any) -> Any:
-    """Put a key into the set, which must have room; False if it was there."""
+    """Put a key into the set, which must not be full; False if it was there."""
     mask = np.uint64(len(keys) - 1)
     slot = random_bits(key, 0) & mask
     while keys[slot] != _EMPTY:
@@ -330,15 +330,15 @@ def fill(keys: Keys, others: Keys) -> None:
 # Rules that one walk yields, at most.
 MOST_OF_A_WALK = 3
 
-# How a call ends: the batch is done, or `RuleStore` has no room left.
+# How a call ends: the batch is done, or the `RuleStore` is full.
 DONE, FULL = 0, 1
 
-# Longs of `RuleStore.counters`: rules kept, rules looked at, and of this batch: work done, walks, and the last
+# Indices into `RuleStore.counters`: rules kept, rules looked at, and of this batch: edges seen, walks, and the last
 # walk that led to a rule which was kept.
 ROWS, KNOWN, WORK, WALKS, LAST_KEPT = 0, 1, 2, 3, 4
 COUNTERS = 5
 
-# A head costs as much as so many edges: it may be anywhere.
+# Drawing a head costs as much as this many edges: it may be anywhere in memory.
 _DRAWING = 10
 
 
@@ -399,7 +399,7 @@ def run_batch(
     closed, length
         The class of walk.
     edge_budget
-        Edges to look at. A batch so takes about the same time everywhere, and ends at the same walk.
+        Edges to look at. So a batch ends at the same walk everywhere, after about the same time.
     idle
         Walks without a new rule that is kept after which the batch ends.
     salt
@@ -442,7 +442,7 @@ def _consider(
     scratch: Scratch,
     store: RuleStore,
 ) -> None:
-    """Count a rule that is not known yet, and keep it if it is good enough."""
+    """Count a rule that was not looked at before, and keep it if it is good enough."""
     key = key_of(rule, graph.itself, len(graph.sizes))
     if not add_key(store.keys, key):
         return

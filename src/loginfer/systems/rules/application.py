@@ -140,7 +140,7 @@ def add_rule(running: RunningScores, count: Int, j: Int, rank: Int) -> Int:
             running.state[j, GAP] = running.gaps[rank] if code == MAXIMUM else 0
         return count + 1
     if code == MAXIMUM:
-        # As long as there is room: where there is none, a division would only find that out.
+        # Only while floats are left in the gap: without any the division would be in vain.
         if running.state[j, GAP] > running.state[j, LAST] + 1:
             part = running.state[j, GAP] // (running.state[j, LAST] + 2)
             running.bits[j] += part * (rank + 1)
@@ -163,7 +163,7 @@ def is_settled(running: RunningScores, j: Int) -> bool:
 
 @inlined
 def finish(running: RunningScores, count: Int, scores: Floats) -> None:
-    """Write the scores of the touched candidates, and make room for others."""
+    """Write the scores of the touched candidates, and clear them for others."""
     code = running.code[0]
     for number in range(count):
         j = running.state[number, TOUCHED]
@@ -199,7 +199,7 @@ class RuleLists(NamedTuple):
     Parameters
     ----------
     rows
-        int64[m, 9], a rule a row: ORDER (its place among all rules, best first, those of other shapes included;
+        int64[m, 9], a rule a row: ORDER (its rank among all rules, best first, those of other shapes included;
         ascending), RANK (of its confidence), and HEAD to THIRD as in a `RuleTable`.
     entries
         int64[l, 4], the lists one after the other. NUMBER of the rule; its first STEP, NONE for an empty
@@ -231,7 +231,7 @@ def rule_lists(paths: RuleTable, order: Longs, rank: Ids, relations: int, entiti
     paths
         The rules.
     order, rank
-        int64[m], int32[m]: for each its place among all rules and the rank of its confidence, -1 for rules
+        int64[m], int32[m]: for each its rank among all rules and the rank of its confidence, -1 for rules
         to leave out.
     relations, entities
         Sizes of the vocabularies.
@@ -470,7 +470,7 @@ def choose_leading(edges: Edges, bodies: CyclicBodies, s: Int, o: Int, distinct:
     return size
 
 
-# A single triple's place among the scores.
+# A single triple's index among the scores.
 _ONLY = np.int64(0)
 
 
@@ -489,7 +489,7 @@ def score_triples(
     chosen: Longs,
     fired: Longs,
 ) -> Int:
-    """Score triples; with room in `fired`, write there the turns of all rules that predict the only one.
+    """Score triples; if `fired` is not empty, write the turns of all rules that predict the only one there.
 
     Parameters
     ----------

@@ -82,10 +82,10 @@ class PathIndex:
 
     def __init__(self, graph: KnowledgeGraph) -> None:
         triples = graph.triples
-        kept = triples[:, 0] != triples[:, 2]
+        is_step = triples[:, 0] != triples[:, 2]
         if graph.type_relation is not None:
-            kept &= triples[:, 1] != graph.type_relation
-        self.relations = RelationIndex(triples[kept], len(graph.entities), len(graph.relations))
+            is_step &= triples[:, 1] != graph.type_relation
+        self.relations = RelationIndex(triples[is_step], len(graph.entities), len(graph.relations))
         self.directed = 2 * len(graph.relations)
         self.neighbours = neighbours_of(graph, loops=False)
         self.spans, self.sources, self.targets = steps_by_relation(self.relations)
@@ -114,9 +114,9 @@ class ExactMining(Mining):
     def __init__(self, miner: Exact, graph: KnowledgeGraph) -> None:
         self._miner = miner
         self._paths = PathIndex(graph)
-        self._found: list[RuleTable] = []
+        self._tables: list[RuleTable] = []
         self._progress: tuple[str, int, int | None] = ("length 1", 0, 1)
-        self._pieces = self._work()
+        self._pieces = self._mine()
 
     def advance(self) -> bool:
         """Do the next piece of work; False if nothing is left to do."""
@@ -124,22 +124,22 @@ class ExactMining(Mining):
 
     def rules(self) -> MinedRules:
         """Return the rules found so far, best first."""
-        table = RuleTable.joined(self._found)
+        table = RuleTable.joined(self._tables)
         return MinedRules(table.take(table.best_first))
 
     def progress(self) -> tuple[str, int, int | None]:
         """Return which length is being mined, how much of it is done, and how much there is."""
         return self._progress
 
-    def _work(self) -> Iterator[bool]:
-        self._found.append(rules_of_length_1(self._miner, self._paths))
+    def _mine(self) -> Iterator[bool]:
+        self._tables.append(rules_of_length_1(self._miner, self._paths))
         self._progress = ("length 1", 1, 1)
         yield True
         if self._miner.max_length >= 2:
             yield from self._length_2()
         if self._miner.max_length >= 3:
             for table, what, done, total in rules_of_length_3(self._miner, self._paths):
-                self._found.append(table)
+                self._tables.append(table)
                 self._progress = (what, done, total)
                 yield True
 
@@ -148,7 +148,7 @@ class ExactMining(Mining):
         offsets = self._paths.relations.offsets
         done = 0
         for head in self._paths.heads:
-            self._found.append(_rules_of_length_2(self._miner, self._paths, counted, head))
+            self._tables.append(_rules_of_length_2(self._miner, self._paths, counted, head))
             done += int(offsets[head + 1] - offsets[head])
             self._progress = ("length 2", done, self._paths.relations.size)
             yield True
@@ -207,7 +207,7 @@ def _rules_of_length_2(miner: Exact, paths: PathIndex, counted: CountedBodies, h
 
 
 class CountedBodies:
-    """How many pairs each body of two atoms connects, as far as anybody has asked.
+    """How many pairs each body of two atoms connects, as far as it was asked for.
 
     Read backwards, the path (b1, b2) is (b2⁻¹, b1⁻¹) and connects as many pairs: one of the two is counted.
     No more is counted than it takes to know that a body makes no rule confident enough.
@@ -323,7 +323,7 @@ def closed_paths(
         if length == 3:
             a, before = neighbours[first], np.int64(steps[first])
         if a != y:
-            # The shorter list is walked through; in the longer one the next place is sought ahead.
+            # The shorter list is walked through; in the longer one the next position is sought ahead.
             turned = starts[a + 1] - starts[a] > starts[y + 1] - starts[y]
             few, many = (y, a) if turned else (a, y)
             i, stop = starts[few], starts[few + 1]
@@ -536,7 +536,7 @@ def _ways_of_two(sources: Ids, targets: Ids, spans: Longs, second: int, third: I
 
 # Row pointers of all directed relations at once take at most this much.
 POINTER_BYTES = 2**30
-# A body in a sample is worth at least so many walks: with fewer its confidence would be a guess.
+# Walks for a body in a sample, at least: with fewer its confidence would be a guess.
 WALKS_OF_A_BODY = 2000
 # Bodies that are counted in one piece of work.
 BLOCK = 1000

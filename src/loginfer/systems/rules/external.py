@@ -118,7 +118,7 @@ def weighted(rules: Sequence[ScoredRule]) -> bool:
 
 # When rules are written besides at the end, in seconds.
 SNAPSHOTS = (10, 50, 100, 500, 1000, 5000, 10_000)
-# Of what a jar prints, so many bytes are kept for the error message.
+# How many bytes of what a jar prints are kept for the error message.
 KEPT_BYTES = 2000
 KEPT_LINES = 8
 

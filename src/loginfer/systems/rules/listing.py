@@ -48,7 +48,7 @@ class Listing:
     line
         int64[m], where each rule stands.
     skipped
-        What could not be read: place and reason.
+        What could not be read: where and why.
     relations
         Gives the relations of a rule, its head's first.
     rule
@@ -160,7 +160,7 @@ def list_rules(source: str | Path, on_error: OnError = "fail", dialect: str | No
     return listing
 
 
-# Predictions and correct ones (-1 where nobody says), confidence (NaN), atoms in the body, line.
+# Predictions and correct ones (-1 where the file does not say), confidence (NaN), atoms in the body, line.
 _Row: TypeAlias = tuple[int, int, float, int, int]
 
 

@@ -35,7 +35,7 @@ Counts: TypeAlias = npt.NDArray[np.int64]
 LONGEST = 3
 # No constant, no further atom.
 NONE = -1
-# Which places of a path rule's head are variables.
+# Which ends of a path rule's head are variables.
 BOTH, SUBJECT, OBJECT = 0, 1, 2
 
 # The columns of a `RuleTable`: the kind of number, and what stands there if nothing is given.
@@ -146,7 +146,7 @@ class RuleTable:
 
     @cached_property
     def best_first(self) -> Counts:
-        """int64[m], the places of all rules: by confidence, then correct predictions, then by what they are.
+        """int64[m], the indices of all rules: by confidence, then correct predictions, then by what they are.
 
         The order does not depend on the order of the rows, so that files and scores do not either.
         """
@@ -229,7 +229,7 @@ class MinedRules:
 
     @cached_property
     def confidence(self) -> npt.NDArray[np.float64]:
-        """float64[m], of path rules, then of the others; 1 for one of which nobody says how sure it is."""
+        """float64[m], of path rules, then of the others; 1 for rules without a confidence."""
         others = [1.0 if rule.confidence is None else rule.confidence for rule in self.others]
         return np.concatenate([self.paths.confidence, np.array(others, dtype=np.float64)])
 

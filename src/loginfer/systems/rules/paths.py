@@ -25,7 +25,7 @@ Longs = npt.NDArray[np.int64]
 Int: TypeAlias = Any
 
 _NONE = np.int64(NONE)
-# From so many times as long a list on, looking numbers up in it is quicker than going along it.
+# If a list is this many times as long, looking numbers up in it is quicker than going along it.
 _LONGER = 8
 
 
@@ -107,7 +107,7 @@ class NeighbourLists(NamedTuple):
 
 
 def neighbours_of(graph: KnowledgeGraph, *, loops: bool) -> NeighbourLists:
-    """Return who is next to whom, types apart; `loops` says whether (x, R, x) makes x its own neighbour."""
+    """Return the neighbours of each entity, without types; `loops` says whether (x, R, x) makes x its own neighbour."""
     entities, by_entity = len(graph.entities), graph.steps
     starts = np.repeat(np.arange(entities), np.diff(by_entity.pointers))
     kept = by_entity.steps >> 1 != (-1 if graph.type_relation is None else graph.type_relation)
@@ -444,7 +444,7 @@ def body_counts(slots: int) -> BodyCounts:
 
 @inlined
 def count_body(bodies: BodyCounts, body: Int, pair: Int, always: bool) -> None:
-    """Count a body once for a pair, or `always`; one for which there is no room is left out."""
+    """Count a body once for a pair, or `always`; it is left out if the table is full."""
     slot = find_slot(bodies.keys, body)
     if bodies.keys[slot] == EMPTY:
         if 2 * bodies.size[0] >= len(bodies.keys):

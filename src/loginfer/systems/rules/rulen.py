@@ -241,7 +241,7 @@ def _stride(random: Random, size: Any) -> Any:
 
 # -- mining -----------------------------------------------------------------------------------------
 
-# Seconds between two signs of life.
+# Seconds between two reports of progress.
 _PAUSE = 0.5
 # Edges to look at for the bodies of a relation and a length; some ten times what length 2 needs on FB15k-237.
 _SEARCHED = 2**26

@@ -221,7 +221,7 @@ class OtherRules:
     rules
         The rules.
     orders, ranks
-        For each its place among all rules, best first, and the rank of its confidence; -1 for rules to leave out.
+        For each its rank among all rules, best first, and the rank of its confidence; -1 for rules to leave out.
     """
 
     def __init__(self, graph: KnowledgeGraph, rules: Sequence[Rule], orders: Longs, ranks: Ids) -> None:

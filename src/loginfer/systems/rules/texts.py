@@ -81,7 +81,7 @@ def named_atoms(
 
 # -- the shape of a rule ---------------------------------------------------------------------------
 
-# The places of an atom: the name of a variable each, or None for a constant.
+# The names of an atom's variables, subject and object; None for a constant.
 VariableNames: TypeAlias = tuple[str | None, str | None]
 
 
@@ -92,9 +92,9 @@ class PathShape:
     Parameters
     ----------
     variables
-        Which places of the head are variables: BOTH, SUBJECT or OBJECT.
+        Which ends of the head are variables: BOTH, SUBJECT or OBJECT.
     steps
-        The atoms of the body in the order of the path: place in the body, and the direction of the step.
+        The atoms of the body in the order of the path: index in the body, and the direction of the step.
     end
         Whether the path ends in a constant.
     """
@@ -155,7 +155,7 @@ class Skipped:
     examples
         The first of each reason: where it stands, and the name that is not known.
     malformed
-        What could not be read at all: place and reason, one a line of the file.
+        What could not be read at all: where and why, one a line of the file.
     """
 
     counts: dict[str, int] = field(default_factory=dict)
@@ -407,7 +407,7 @@ _DIGITS = re.compile(r"[0-9]{1,18}")
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?")
 _CAPITALS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
-# An atom: its relation, its constant (NONE without one), its places as variables or " ", and the first name
+# An atom: its relation, its constant (NONE without one), its ends as variables or " ", and the first name
 # that the graph does not have with the reason for leaving the rule out.
 _AtomIds: TypeAlias = tuple[int, int, str, tuple[str, str] | None]
 
