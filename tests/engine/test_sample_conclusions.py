@@ -70,7 +70,7 @@ def test_slices_of_any_size_answer_as_the_whole_graph_does(rows, case, salt):
         sliced = SlicedEngine(kept, session, slice_rows=rows)
         if len(whole.graph):
             needed = sliced._rows(sliced._relations(rules[:1]))
-            assert (sliced._near(rules[:1]) is None) == (rows == 0 or needed > rows)
+            assert (sliced._slice_engine(rules[:1]) is None) == (rows == 0 or needed > rows)
         asked = np.vstack([whole.graph.triples, *(whole.conclusions(rule) for rule in rules)])
         assert np.array_equal(sliced.derives(rules, asked), whole.derives(rules, asked))
         found, expected = (engine.derivations(rules, asked) for engine in (sliced, whole))

@@ -390,16 +390,16 @@ def test_processes_of_a_cluster_on_this_machine_listen_to_it_alone(monkeypatch, 
     monkeypatch.delenv("SPARK_LOCAL_IP", raising=False)
     for master in ("local[2]", "local-cluster[2,1,1024]", "spark://127.0.0.1:7077", "spark://localhost:1"):
         assert launching.started_with(master, {}, tmp_path)[host] == "127.0.0.1"
-        with launching._addresses_of(master):
+        with launching._listening_locally(master):
             assert os.environ["SPARK_LOCAL_IP"] == "127.0.0.1"
         assert "SPARK_LOCAL_IP" not in os.environ
     for master in ("spark://far:7077", "spark://127.0.0.1:1,far:2", "yarn", "k8s://https://127.0.0.1"):
         assert host not in launching.started_with(master, {}, tmp_path)
-        with launching._addresses_of(master):
+        with launching._listening_locally(master):
             assert "SPARK_LOCAL_IP" not in os.environ
     assert launching.started_with("local[2]", {host: "there"}, tmp_path)[host] == "there"
     monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.2")
-    with launching._addresses_of("local[2]"):
+    with launching._listening_locally("local[2]"):
         assert os.environ["SPARK_LOCAL_IP"] == "127.0.0.2"
 
 
