@@ -1,4 +1,4 @@
-"""The audit: whether a benchmark is what it says, keeps the paper's promises, and what it gives away."""
+"""The audit: whether a benchmark is what its manifest says and meets the paper's requirements, and its shortcuts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 
 from loginfer._version import __version__
 from loginfer.benchmark.auditing import conclusions, files, negatives, rules, variants
-from loginfer.benchmark.auditing import negatives as coverage
 from loginfer.benchmark.auditing.audited import AuditedBenchmark
 from loginfer.benchmark.auditing.findings import Audit, CannotCheckError, Example, Finding, Severity
 from loginfer.benchmark.benchmark import Benchmark
@@ -35,7 +34,7 @@ class Check:
     needs
         What must be known of a benchmark, in the words of `AuditedBenchmark`: otherwise the check is skipped.
     applies
-        Says which benchmarks it is made on; by default on all.
+        Says which benchmarks the check is for; by default all.
     """
 
     function: Callable[[AuditedBenchmark], Iterator[Finding]]
@@ -74,7 +73,7 @@ CHECKS: dict[str, Check] = {
     "entailed-negatives": Check(negatives.entailed_negatives, ("rules", "negatives")),
     "negative-origins": Check(negatives.origins_agree, ("folder",)),
     "true-origins": Check(negatives.origins_are_true, ("negatives",)),
-    "undesired-rules": Check(coverage.undesired_rules, ("rules",)),
+    "undesired-rules": Check(negatives.undesired_rules, ("rules",)),
     "balanced-heads": Check(negatives.balanced_heads, ("negatives",), negatives.counted_by_heads),
     "inductive": Check(variants.sides_apart, (), variants.is_inductive),
     "noise": Check(variants.recorded_noise, (), variants.is_noisy),
@@ -98,12 +97,12 @@ def audit(
     Parameters
     ----------
     benchmark
-        A folder, with or without a manifest, or a benchmark in memory. What is wrong with a folder is
-        told, not raised.
+        A folder, with or without a manifest, or a benchmark in memory. Problems of a folder become findings,
+        not errors.
     engine
         `native` or `duckdb`.
     closure
-        Also look which negatives are in the materialisation.
+        Also check which negatives are in the materialisation.
     settings
         Settings of a recipe that the benchmark's recipe must agree with.
     max_shortcut
@@ -133,18 +132,18 @@ def audit(
         for done, (name, check) in enumerate(checks.items()):
             if progress:
                 progress(f"checking {name}", done, len(checks))
-            own: list[Finding] = []
+            check_findings: list[Finding] = []
             try:
                 for need in check.needs:
                     getattr(audited, need)
-                own.extend(replace(finding, check=name) for finding in check.function(audited))
+                check_findings.extend(replace(finding, check=name) for finding in check.function(audited))
             except CannotCheckError as reason:
                 skipped[name] = str(reason)
             except LogInferError as error:
                 skipped[name] = error.message
-            # What a check has found stands, even where it could not go on.
-            findings += own
-            if name not in skipped and all(finding.severity == "note" for finding in own):
+            # Findings of a check count even if it could not go on.
+            findings += check_findings
+            if name not in skipped and all(finding.severity == "note" for finding in check_findings):
                 passed.append(name)
         shortcuts = {method: _shortcuts(benchmark, method) for method in benchmark.negatives}
         if max_shortcut is not None:
@@ -158,19 +157,19 @@ def audit(
     return Audit(benchmark.name, tuple(findings), tuple(passed), skipped, shortcuts, oracle)
 
 
-def _shortcuts(given: Benchmark, method: str) -> dict[str, dict[str, Any]]:
+def _shortcuts(benchmark: Benchmark, method: str) -> dict[str, dict[str, Any]]:
     """Return the figures of the shortcuts, each with the rules that it rests on most."""
-    found = shortcut_accuracies(given, method)
-    for name, shares in rule_shares(given, method, shortcut_decisions(given, method)).items():
-        found[name]["rules"] = [share.as_dict() for share in most_important(shares)]
-    return found
+    figures = shortcut_accuracies(benchmark, method)
+    for name, shares in rule_shares(benchmark, method, shortcut_decisions(benchmark, method)).items():
+        figures[name]["rules"] = [share.as_dict() for share in most_important(shares)]
+    return figures
 
 
-def _gate(given: Benchmark, limit: float, strict: bool) -> list[Finding]:
+def _gate(benchmark: Benchmark, limit: float, strict: bool) -> list[Finding]:
     severity: Severity = "error" if strict else "warning"
     return [
-        Finding("max-shortcut", severity, len(found.over) or 1, found.message, tuple(map(Example, found.texts)))
-        for found in gate(given, limit)
+        Finding("max-shortcut", severity, len(excess.over) or 1, excess.message, tuple(map(Example, excess.texts)))
+        for excess in gate(benchmark, limit)
     ]
 
 
@@ -183,31 +182,31 @@ def _oracle(
     except CannotCheckError as reason:
         skipped["oracle"] = str(reason)
         return {}
-    found = {method: oracle_accuracy(oracle, audited.benchmark, method) for method in audited.benchmark.negatives}
-    for method, figures in found.items():
+    by_method = {method: oracle_accuracy(oracle, audited.benchmark, method) for method in audited.benchmark.negatives}
+    for method, figures in by_method.items():
         if audited.protocol == "sound" and figures["accuracy"] not in (None, 1.0):
             message = f"the oracle's accuracy with `{method}` is {figures['accuracy']:.2%}, not 100%"
             # Where rules negate what others conclude, what follows from K need not follow from P_train.
             excused = not figures["false_positive_rate"] and bool(negation_notes(audited.rules))
             findings.append(Finding("oracle", "note" if excused else "error", 1, message))
-    return found
+    return by_method
 
 
 # -- audits that are kept beside the benchmark ------------------------------------------------------
 
 
 def file_sums(folder: str | Path) -> dict[str, str]:
-    """Return the sha256 of every file that an audit of a folder looks at, by name; take them before it."""
+    """Return the sha256 of every file that an audit of a folder reads, by name; call it before the audit."""
     names = [name for name in files_in(Path(folder)) if name != AUDIT and not name.startswith(".")]
     return {name: file_sum(Path(folder) / name) for name in names}
 
 
-def save_audit(found: Audit, folder: str | Path, sums: Mapping[str, str], options: Sequence[str]) -> None:
+def save_audit(outcome: Audit, folder: str | Path, sums: Mapping[str, str], options: Sequence[str]) -> None:
     """Write an audit into the folder it is about.
 
     Parameters
     ----------
-    found
+    outcome
         The audit.
     folder
         The benchmark's folder.
@@ -220,15 +219,15 @@ def save_audit(found: Audit, folder: str | Path, sums: Mapping[str, str], option
     remove_leftovers(path)
     about = {"version": __version__, "options": list(options), "files": dict(sums)}
     with atomic_write(path, force=True) as stream:
-        stream.write(as_json({**found.as_dict(), **about}))
+        stream.write(as_json({**outcome.as_dict(), **about}))
 
 
 def saved_audit(folder: str | Path) -> dict[str, Any] | None:
     """Return the usual audit of a folder as `Audit.as_dict` does, if this version saved it and no file changed."""
     try:
-        found = json.loads((Path(folder) / AUDIT).read_bytes())
-        version, options, files = (found.pop(key) for key in ("version", "options", "files"))
+        record = json.loads((Path(folder) / AUDIT).read_bytes())
+        version, options, files = (record.pop(key) for key in ("version", "options", "files"))
         fits = version == __version__ and options == [] and files == file_sums(folder)
     except (OSError, ValueError, AttributeError, KeyError, TypeError, LogInferError):
         return None
-    return found if fits else None
+    return record if fits else None

@@ -33,7 +33,7 @@ def set_name(split: str, method: str | None = None, *, full: bool = False) -> st
     return f"N_{split} of `{method}`" if full else f"N_{split}"
 
 
-def rule_place(number: int) -> str:
+def rule_location(number: int) -> str:
     """Return where a rule is, counted from 0 as in all files of a benchmark."""
     return f"{RULES}, rule {number}"
 
@@ -79,7 +79,7 @@ class AuditedBenchmark:
     @property
     def folder(self) -> BenchmarkFolder:
         """The folder."""
-        return _known(self.source, "the benchmark is in memory, not in a folder")
+        return _required(self.source, "the benchmark is in memory, not in a folder")
 
     @property
     def graph(self) -> KnowledgeGraph:
@@ -90,39 +90,39 @@ class AuditedBenchmark:
     def rules(self) -> tuple[Rule, ...]:
         """R."""
         if not self.benchmark.rules:
-            there = self.source is not None and any(p.file == RULES for p in self.source.problems)
-            raise CannotCheckError("rules.txt cannot be read" if there else "the rules are not known (no rules.txt)")
+            has_file = self.source is not None and any(p.file == RULES for p in self.source.problems)
+            raise CannotCheckError("rules.txt cannot be read" if has_file else "the rules are not known (no rules.txt)")
         return self.benchmark.program
 
     @property
-    def known_rules(self) -> tuple[BenchmarkRule, ...]:
+    def benchmark_rules(self) -> tuple[BenchmarkRule, ...]:
         """R, with what is told about each rule."""
         return self.benchmark.rules if self.rules else ()
 
     @property
     def kg(self) -> KnowledgeGraph:
         """K."""
-        return _known(self.benchmark.kg, "K is not known (no provenance.parquet)")
+        return _required(self.benchmark.kg, "K is not known (no provenance.parquet)")
 
     @property
     def provenance(self) -> Provenance:
         """Where the conclusions came from."""
-        return _known(self.benchmark.provenance, "there is no provenance.parquet")
+        return _required(self.benchmark.provenance, "there is no provenance.parquet")
 
     @property
     def manifest(self) -> Mapping[str, Any]:
         """The manifest."""
-        return _known(self.benchmark.manifest or None, "there is no manifest.json")
+        return _required(self.benchmark.manifest or None, "there is no manifest.json")
 
     @property
     def recipe(self) -> Recipe:
         """How the benchmark was made."""
-        return _known(self.benchmark.recipe, "the recipe is not known (no manifest.json)")
+        return _required(self.benchmark.recipe, "the recipe is not known (no manifest.json)")
 
     @property
     def negatives(self) -> Mapping[str, NegativeSet]:
         """The negatives by method."""
-        return _known(self.benchmark.negatives or None, "the benchmark has no negatives")
+        return _required(self.benchmark.negatives or None, "the benchmark has no negatives")
 
     @property
     def protocol(self) -> str | None:
@@ -208,13 +208,13 @@ class AuditedBenchmark:
         fitting = (provenance.rule >= 0) & (provenance.rule < len(self.rules))
         rule, triple = provenance.rule[fitting], provenance.conclusion[fitting]
         split = provenance.split[triple]
-        alone = np.bincount(triple, minlength=len(provenance))[triple] == 1
+        is_only = np.bincount(triple, minlength=len(provenance))[triple] == 1
         if certain is not None:
-            alone &= certain[triple]
-        for number, known in enumerate(self.benchmark.rules):
-            own = rule == number
-            every, only = (np.bincount(split[mask], minlength=len(SPLITS)) for mask in (own, own & alone))
-            yield known, every, only
+            is_only &= certain[triple]
+        for number, benchmark_rule in enumerate(self.benchmark.rules):
+            of_rule = rule == number
+            every, only = (np.bincount(split[mask], minlength=len(SPLITS)) for mask in (of_rule, of_rule & is_only))
+            yield benchmark_rule, every, only
 
     # -- files and examples -------------------------------------------------------------------------
 
@@ -257,7 +257,7 @@ class AuditedBenchmark:
             self.progress(what, 0, None)
 
 
-def _known(value: T | None, otherwise: str) -> T:
+def _required(value: T | None, otherwise: str) -> T:
     if value is None:
         raise CannotCheckError(otherwise)
     return value

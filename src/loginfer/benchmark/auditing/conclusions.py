@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.benchmark.auditing.audited import AuditedBenchmark, Keys, rule_place, set_name
+from loginfer.benchmark.auditing.audited import AuditedBenchmark, Keys, rule_location, set_name
 from loginfer.benchmark.auditing.findings import EXAMPLES, Example, Finding, error, errors
 from loginfer.benchmark.auditing.variants import inductive_shares
 from loginfer.benchmark.benchmark import SPLITS, Signature
@@ -19,11 +19,11 @@ Mask = npt.NDArray[np.bool_]
 
 
 def wrong_depths(audited: AuditedBenchmark) -> Iterator[Finding]:
-    """Each conclusion follows in as many steps as is told, and not in fewer."""
+    """Each conclusion follows in the recorded number of steps, and not in fewer."""
     provenance = audited.provenance
     if provenance.deep != (audited.depth > 1):
-        told = "tells" if provenance.deep else "does not tell"
-        yield error(1, f"provenance {told} in how many steps conclusions follow, against the recipe")
+        verb = "tells" if provenance.deep else "does not tell"
+        yield error(1, f"provenance {verb} in how many steps conclusions follow, against the recipe")
         return
     if not provenance.deep:
         return
@@ -39,13 +39,13 @@ def late_premises(audited: AuditedBenchmark, pairs: Keys, keys: Keys) -> npt.NDA
     audited
         A benchmark of several steps.
     pairs
-        int64[n], places in the provenance's list of pairs.
+        int64[n], indices into the provenance's list of pairs.
     keys
-        int64[n], a premise of each; -1 for one with an unknown constant.
+        int64[n], the key of a premise of each pair; -1 for a premise with an unknown constant.
     """
-    provenance, known = audited.provenance, keys >= 0
+    provenance, is_known = audited.provenance, keys >= 0
     depth = np.full(len(keys), -1, dtype=np.int8)
-    depth[known] = audited.rounds.depths(audited.graph.keys.unpack(keys[known]))
+    depth[is_known] = audited.rounds.depths(audited.graph.keys.unpack(keys[is_known]))
     return np.asarray((depth < 0) | (depth >= provenance.depth[provenance.conclusion[pairs]]))
 
 
@@ -57,55 +57,54 @@ def new_conclusions(audited: AuditedBenchmark, number: int) -> int:
 
 
 def provenance_covers(audited: AuditedBenchmark) -> Iterator[Finding]:
-    """Provenance tells of exactly the conclusions: P_valid, P_test, and training triples outside K."""
+    """Provenance lists exactly the conclusions: P_valid, P_test, and training triples outside K."""
     provenance = audited.provenance
     keys = audited.graph.keys.pack(provenance.triples)
     for number, split in enumerate(SPLITS):
-        told = keys[provenance.split == number]
-        there = audited.packed[split, None]
-        strange = audited.graph.keys.unpack(np.setdiff1d(told, there, assume_unique=True))
+        recorded = keys[provenance.split == number]
+        split_keys = audited.packed[split, None]
+        strange = audited.graph.keys.unpack(np.setdiff1d(recorded, split_keys, assume_unique=True))
         message = f"provenance tells of {{}} conclusions in {set_name(split)} that are not there"
         yield from audited.about(strange, message)
         if split != "train":
-            missing = audited.graph.keys.unpack(np.setdiff1d(there, told, assume_unique=True))
+            missing = audited.graph.keys.unpack(np.setdiff1d(split_keys, recorded, assume_unique=True))
             yield from audited.about(missing, f"provenance says nothing about {{}} triples of {set_name(split)}", split)
-    silent = np.setdiff1d(np.arange(len(keys)), provenance.conclusion)
-    yield from audited.about(provenance.triples[silent], "provenance names no rule for {} conclusions")
+    without_rule = np.setdiff1d(np.arange(len(keys)), provenance.conclusion)
+    yield from audited.about(provenance.triples[without_rule], "provenance names no rule for {} conclusions")
 
 
 def provenance_lists_all_rules(audited: AuditedBenchmark) -> Iterator[Finding]:
     """Provenance lists every rule that derives a conclusion from K in one step, and no other."""
     yield from wrong_depths(audited)
-    provenance, found = audited.provenance, audited.derivations
+    provenance, derivations = audited.provenance, audited.derivations
     rules = max(len(audited.rules), 1)
-    told = np.unique(provenance.conclusion * rules + provenance.rule)
-    true = found.triple * rules + found.rule
+    recorded = np.unique(provenance.conclusion * rules + provenance.rule)
+    derived = derivations.triple * rules + derivations.rule
     for pairs, message in (
-        (np.setdiff1d(told, true), "provenance names a rule for {} conclusions that it does not derive from K"),
-        (np.setdiff1d(true, told), "provenance leaves out a rule for {} conclusions that it derives from K"),
+        (np.setdiff1d(recorded, derived), "provenance names a rule for {} conclusions that it does not derive from K"),
+        (np.setdiff1d(derived, recorded), "provenance leaves out a rule for {} conclusions that it derives from K"),
     ):
-        places = [(pair // rules, pair % rules) for pair in pairs.tolist()]
-        yield from _about_pairs(audited, places, message)
+        yield from _about_pairs(audited, [divmod(pair, rules) for pair in pairs.tolist()], message)
 
 
 def _about_pairs(audited: AuditedBenchmark, pairs: list[tuple[int, int]], message: str) -> Iterator[Finding]:
-    """Yield an error about pairs of a conclusion and a rule, both as places."""
+    """Yield an error about pairs of a conclusion and a rule, both as numbers."""
     if not pairs:
         return
     examples = []
     shown = pairs[:EXAMPLES]
     triples = audited.provenance.triples[[conclusion for conclusion, _ in shown]]
     for (_, number), plain in zip(shown, audited.examples(triples), strict=True):
-        known = 0 <= number < len(audited.rules)
-        by = f"`{audited.rules[number]}`" if known else f"rule {number}, which does not exist"
+        exists = 0 <= number < len(audited.rules)
+        by = f"`{audited.rules[number]}`" if exists else f"rule {number}, which does not exist"
         examples.append(replace(plain, text=f"{plain.text} by {by}"))
     yield error(len(pairs), message.replace("{}", f"{len(pairs):,}"), examples)
 
 
 def derivable(audited: AuditedBenchmark) -> Iterator[Finding]:
     """Every triple of P_valid and P_test follows from the rules and K (P_train where K is not known)."""
-    known = audited.benchmark.kg is not None
-    engine, name = (audited.over_premises, "K") if known else (audited.over_train, "P_train")
+    has_kg = audited.benchmark.kg is not None
+    engine, name = (audited.over_premises, "K") if has_kg else (audited.over_train, "P_train")
     for split in ("valid", "test"):
         triples = audited.benchmark.positives[split]
         rest = triples[~engine.derives(audited.rules, triples)]
@@ -114,7 +113,7 @@ def derivable(audited: AuditedBenchmark) -> Iterator[Finding]:
 
 
 def witnesses(audited: AuditedBenchmark) -> Iterator[Finding]:
-    """Each recorded witness is one: its premises are in K and P_train, and its conclusion is the triple."""
+    """Check recorded witnesses: their premises are in K and P_train, and their conclusion is the triple."""
     provenance = audited.provenance
     wrong_shape, wrong_head, unequal, denied, late = (np.zeros(len(provenance.rule), dtype=bool) for _ in range(5))
     pieces: list[tuple[Keys, Keys]] = []
@@ -127,11 +126,11 @@ def witnesses(audited: AuditedBenchmark) -> Iterator[Finding]:
         widths = np.diff(provenance.offsets)[pairs]
         fits = widths == len(bound.variables)
         wrong_shape[pairs[~fits]] = True
-        seen = _Witnesses(audited, bound, pairs[fits])
-        wrong_head[seen.pairs] = ~seen.conclude()
-        unequal[seen.pairs] = ~seen.differ()
-        denied[seen.pairs] = seen.denied()
-        pieces += [(seen.pairs, keys) for keys in seen.premises()]
+        recorded = _Witnesses(audited, bound, pairs[fits])
+        wrong_head[recorded.pairs] = ~recorded.conclude()
+        unequal[recorded.pairs] = ~recorded.differ()
+        denied[recorded.pairs] = recorded.denied()
+        pieces += [(recorded.pairs, keys) for keys in recorded.premises()]
     lacking = {"K": np.zeros(len(wrong_head), dtype=bool), "P_train": np.zeros(len(wrong_head), dtype=bool)}
     if pieces:
         pairs, keys = (np.concatenate(part) for part in zip(*pieces, strict=True))
@@ -151,13 +150,13 @@ def witnesses(audited: AuditedBenchmark) -> Iterator[Finding]:
         (late, "{} recorded witnesses have a premise that does not follow in fewer steps"),
     ):
         pairs = np.flatnonzero(wrong)
-        places = list(zip(provenance.conclusion[pairs].tolist(), provenance.rule[pairs].tolist(), strict=True))
-        yield from _about_pairs(audited, places, message)
+        numbers = list(zip(provenance.conclusion[pairs].tolist(), provenance.rule[pairs].tolist(), strict=True))
+        yield from _about_pairs(audited, numbers, message)
 
 
 @dataclass(frozen=True, slots=True)
 class _Witnesses:
-    """The recorded witnesses of one rule: `pairs` are places in the provenance's list of pairs."""
+    """The recorded witnesses of one rule: `pairs` are indices into the provenance's list of pairs."""
 
     audited: AuditedBenchmark
     rule: Bound
@@ -184,38 +183,38 @@ class _Witnesses:
 
     def denied(self) -> Mask:
         """Return bool[n]: where K has a triple that a negation of the rule denies."""
-        found = np.zeros(len(self.pairs), dtype=bool)
+        is_denied = np.zeros(len(self.pairs), dtype=bool)
         triples = self.audited.kg.triples
         for negation in self.rule.negations:
-            own = triples[triples[:, 1] == negation.relation]
+            candidates = triples[triples[:, 1] == negation.relation]
             if negation.loop:
-                own = own[own[:, 0] == own[:, 2]]
+                candidates = candidates[candidates[:, 0] == candidates[:, 2]]
             ends = [(0, negation.subject), (2, negation.object)]
-            given = [(column, self.value(term)) for column, term in ends if term is not None]
-            there, asked = np.zeros(len(own), dtype=np.int64), np.zeros(len(found), dtype=np.int64)
-            for column, values in given:
-                there = there * len(self.audited.graph.entities) + own[:, column]
-                asked = asked * len(self.audited.graph.entities) + values
-            found |= np.isin(asked, there)
-        return found
+            bound_ends = [(column, self.value(term)) for column, term in ends if term is not None]
+            candidate_keys = np.zeros(len(candidates), dtype=np.int64)
+            witness_keys = np.zeros(len(is_denied), dtype=np.int64)
+            for column, values in bound_ends:
+                candidate_keys = candidate_keys * len(self.audited.graph.entities) + candidates[:, column]
+                witness_keys = witness_keys * len(self.audited.graph.entities) + values
+            is_denied |= np.isin(witness_keys, candidate_keys)
+        return is_denied
 
     def premises(self) -> Iterator[Keys]:
-        """Yield for each atom the keys of the premises; -1 for one with an unknown constant."""
+        """Yield for each atom the keys of the premises; -1 for a premise with an unknown constant."""
         for atom in self.rule.atoms:
             relation = np.full(len(self.pairs), atom.relation, dtype=np.int32)
             rows = np.column_stack([self.value(atom.subject), relation, self.value(atom.object)])
             keys = self.audited.graph.keys.pack(rows)
-            known = (rows >= 0).all(axis=1) & (rows[:, ::2] < len(self.audited.graph.entities)).all(axis=1)
-            yield np.where(known, keys, -1)
+            is_known = (rows >= 0).all(axis=1) & (rows[:, ::2] < len(self.audited.graph.entities)).all(axis=1)
+            yield np.where(is_known, keys, -1)
 
 
 def split_shares(audited: AuditedBenchmark) -> Iterator[Finding]:
     """Each rule's sample is split by the ratio.
 
-    A conclusion of several rules may have come from any of them, so what is certain are bounds: of the n that
-    a rule sampled, its shares are among its conclusions in train, in train and valid, and in all three; and
-    what no other rule derives is not more than its share. Conclusions with a name that K has not may have
-    been moved to train.
+    A conclusion of several rules may have been sampled for any of them, so only bounds are certain: a rule has at
+    least its shares in train, in train and valid, and in all three; and the conclusions that no other rule
+    derives are not more than its share. Conclusions with a name that K does not have may have been moved to train.
     """
     provenance, recipe = audited.provenance, audited.recipe
     if audited.benchmark.context is not None:
@@ -223,11 +222,11 @@ def split_shares(audited: AuditedBenchmark) -> Iterator[Finding]:
         return
     moved = ~Signature(audited.kg).covers(provenance.triples) & (provenance.split == 0)
     wrong: list[Example] = []
-    for number, (known, every, only) in enumerate(audited.counts_by_rule(~moved)):
-        first, second = recipe.cuts(known.sampled)
-        shares = np.array([first, second - first, known.sampled - second])
+    for number, (benchmark_rule, every, only) in enumerate(audited.counts_by_rule(~moved)):
+        first, second = recipe.cuts(benchmark_rule.sampled)
+        shares = np.array([first, second - first, benchmark_rule.sampled - second])
         if (np.cumsum(every) < np.cumsum(shares)).any() or (only > shares).any():
-            has, wanted = (" / ".join(f"{n:,}" for n in counts.tolist()) for counts in (every, shares))
-            text = f"`{known.rule}` has {has} in train, valid and test; its shares are {wanted}"
-            wrong.append(Example(text, rule_place(number)))
+            has, expected = (" / ".join(f"{n:,}" for n in counts.tolist()) for counts in (every, shares))
+            text = f"`{benchmark_rule.rule}` has {has} in train, valid and test; its shares are {expected}"
+            wrong.append(Example(text, rule_location(number)))
     yield from errors(wrong, f"the conclusions of {{}} rules are not split by {recipe.ratio}")

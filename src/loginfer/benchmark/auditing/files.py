@@ -41,7 +41,7 @@ def missing_files(audited: AuditedBenchmark) -> Iterator[Finding]:
             name = audited.file(split, method)
             if folder.file(split, method) is not None or name in missing:
                 continue
-            # Others leave it to a system to make negatives for training.
+            # Data sets of others leave it to a system to make negatives for training.
             say = warning if split == "train" and method == GIVEN and not manifest else error
             yield say(1, f"there is no file with {set_name(split, method)}", [Example(f"`{name}`")])
     for split in SPLITS:
@@ -63,7 +63,7 @@ def readable(audited: AuditedBenchmark) -> Iterator[Finding]:
 
 
 def unreadable_lines(audited: AuditedBenchmark) -> Iterator[Finding]:
-    """Every line of a file of triples is one."""
+    """Every line of a file of triples can be read."""
     yield from _problems(audited.folder, "lines")
 
 
@@ -80,17 +80,17 @@ def sizes(audited: AuditedBenchmark) -> Iterator[Finding]:
     manifest, benchmark = audited.manifest, audited.benchmark
     wrong: list[Example] = []
 
-    def compare(what: str, told: Any, found: int, file: str) -> None:
-        if told is not None and told != found:
-            wrong.append(Example(f"{what} has {found:,} triples; the manifest says {told}", file))
+    def compare(what: str, expected: Any, actual: int, file: str) -> None:
+        if expected is not None and expected != actual:
+            wrong.append(Example(f"{what} has {actual:,} triples; the manifest says {expected}", file))
 
     for split, triples in audited.given.positives.items():
         compare(set_name(split), manifest["positives"].get(split), len(triples), audited.file(split))
-    for method, made in benchmark.negatives.items():
+    for method, negative_set in benchmark.negatives.items():
         counts = manifest["negatives"].get(method, {})
-        for split, triples in made.splits.items():
-            told = counts.get(split, {}).get("reached")
-            compare(set_name(split, method, full=True), told, len(triples), audited.file(split, method))
+        for split, triples in negative_set.splits.items():
+            expected = counts.get(split, {}).get("reached")
+            compare(set_name(split, method, full=True), expected, len(triples), audited.file(split, method))
     conclusions: Any = manifest.get("conclusions") or {}
     if benchmark.provenance is not None:
         counts = np.bincount(benchmark.provenance.split, minlength=len(SPLITS)).tolist()
@@ -104,19 +104,19 @@ def sizes(audited: AuditedBenchmark) -> Iterator[Finding]:
 def recipe(audited: AuditedBenchmark) -> Iterator[Finding]:
     """Compare the folder with its recipe, and the recipe with settings that are expected."""
     recipe = audited.recipe
-    told = recipe.as_dict()
+    recorded = recipe.as_dict()
     expected = {key: list(v) if isinstance(v, tuple) else v for key, v in audited.settings.items()}
-    wrong = {key: value for key, value in expected.items() if told.get(key) != value}
-    examples = [Example(f"`{key}` is {told.get(key)!r}, expected {value!r}") for key, value in wrong.items()]
+    wrong = {key: value for key, value in expected.items() if recorded.get(key) != value}
+    examples = [Example(f"`{key}` is {recorded.get(key)!r}, expected {value!r}") for key, value in wrong.items()]
     yield from errors(examples, "{} settings of the recipe are not those expected")
-    there = tuple(audited.benchmark.negatives)
-    if set(there) != set(recipe.negatives):
-        names = ", ".join(there) or "none"
+    methods = tuple(audited.benchmark.negatives)
+    if set(methods) != set(recipe.negatives):
+        names = ", ".join(methods) or "none"
         yield error(1, f"the recipe asks for negatives {', '.join(recipe.negatives)}; there are {names}")
-    for method, made in audited.benchmark.negatives.items():
+    for method, negative_set in audited.benchmark.negatives.items():
         if method_or_unknown(method).size_of == "conclusions":
             continue  # as many as conclusions are asked for: see `balanced_heads`
-        for split, asked in made.asked.items():
+        for split, asked in negative_set.asked.items():
             size = len(audited.benchmark.positives[split])
             if asked != size:
                 name = set_name(split, method, full=True)
@@ -125,16 +125,16 @@ def recipe(audited: AuditedBenchmark) -> Iterator[Finding]:
 
 def kg_sum(audited: AuditedBenchmark) -> Iterator[Finding]:
     """P_train without its conclusions is the graph that the manifest says the benchmark was made from."""
-    told = (audited.manifest.get("kg") or {}).get("sha256")
-    if told is None:
+    expected = (audited.manifest.get("kg") or {}).get("sha256")
+    if expected is None:
         raise CannotCheckError("the manifest does not tell the checksum of K")
-    found = graph_sum(audited.kg)
-    if found != told:
+    actual = graph_sum(audited.kg)
+    if actual != expected:
         yield error(
             1,
             "P_train without its conclusions is not the graph K that the manifest tells of: some triple of "
             "K was removed, added or changed",
-            [Example(f"sha256 {found}, expected {told}", audited.file("train"))],
+            [Example(f"sha256 {actual}, expected {expected}", audited.file("train"))],
         )
 
 
@@ -143,15 +143,15 @@ def candidate_files(audited: AuditedBenchmark) -> Iterator[Finding]:
     graph = audited.given.graph
     ranked = graph if audited.given.context is None else audited.given.context
     names = ((graph.entities, ranked.consts), (graph.relations, graph.rels), (graph.entities, graph.types))
-    there = [(audited.folder.path / name, *names[i]) for i, name in enumerate(CANDIDATES)]
-    there = [known for known in there if known[0].is_file()]
-    if not there:
+    paths = [audited.folder.path / name for name in CANDIDATES]
+    if not any(path.is_file() for path in paths):
         raise CannotCheckError("there are no candidate files")
-    for path, vocabulary, ids in there:
-        yield from _compared(path, vocabulary, ids)
+    for path, (vocabulary, ids) in zip(paths, names, strict=True):
+        if path.is_file():
+            yield from _candidate_differences(path, vocabulary, ids)
 
 
-def _compared(path: Path, vocabulary: Vocabulary, ids: npt.NDArray[np.int32]) -> Iterator[Finding]:
+def _candidate_differences(path: Path, vocabulary: Vocabulary, ids: npt.NDArray[np.int32]) -> Iterator[Finding]:
     name = path.name
     try:
         with reading(path):
@@ -164,9 +164,9 @@ def _compared(path: Path, vocabulary: Vocabulary, ids: npt.NDArray[np.int32]) ->
     names = Vocabulary.of(listed)
     expected = np.zeros(len(vocabulary), dtype=bool)
     expected[ids] = True
-    found = names.positions_in(vocabulary)
-    strange = np.flatnonzero((found < 0) | ~expected[found])
-    expected[found[found >= 0]] = False
+    ids_in_graph = names.positions_in(vocabulary)
+    strange = np.flatnonzero((ids_in_graph < 0) | ~expected[ids_in_graph])
+    expected[ids_in_graph[ids_in_graph >= 0]] = False
     missing = np.flatnonzero(expected)
     examples = [Example(f"`{names[i]}` is not in P_train", name) for i in strange[:5].tolist()]
     examples += [Example(f"`{vocabulary[i]}` is missing", name) for i in missing[:5].tolist()]
@@ -219,32 +219,32 @@ def conclusions_in_kg(audited: AuditedBenchmark) -> Iterator[Finding]:
     """P_valid and P_test hold conclusions that are new: none is in K."""
     for split in ("valid", "test"):
         triples = audited.benchmark.positives[split]
-        known = triples[audited.kg.contains(triples)]
-        yield from audited.about(known, f"{_counted(known)} of {set_name(split)} are in K", split)
+        in_kg = triples[audited.kg.contains(triples)]
+        yield from audited.about(in_kg, f"{_counted(in_kg)} of {set_name(split)} are in K", split)
 
 
 def signature(audited: AuditedBenchmark) -> Iterator[Finding]:
     """Sig(P_valid) and Sig(P_test) are included in Sig(P_train)."""
-    known = Signature(audited.benchmark.seen)
+    train_signature = Signature(audited.benchmark.seen)
     for split in ("valid", "test"):
         triples = audited.benchmark.positives[split]
-        strange = triples[~known.covers(triples)]
+        strange = triples[~train_signature.covers(triples)]
         message = f"{_counted(strange)} of {set_name(split)} have a name that P_train has not"
         yield from audited.about(strange, message, split)
 
 
 def names_of_negatives(audited: AuditedBenchmark) -> Iterator[Finding]:
-    """Whether the negatives use names that P_train has not: they can be told apart by that alone."""
-    known = Signature(audited.benchmark.seen)
+    """Negatives use only names of P_train: otherwise the names alone tell them apart."""
+    train_signature = Signature(audited.benchmark.seen)
     for method, negatives in audited.negatives.items():
-        strange = {split: triples[~known.covers(triples)] for split, triples in negatives.splits.items()}
+        strange = {split: triples[~train_signature.covers(triples)] for split, triples in negatives.splits.items()}
         count = sum(map(len, strange.values()))
         if count:
-            listed = ", ".join(f"{len(found):,} in {split}" for split, found in strange.items())
+            listed = ", ".join(f"{len(rows):,} in {split}" for split, rows in strange.items())
             message = f"{count:,} negatives of `{method}` have a name that P_train has not ({listed})"
-            # Heads of rules that conclude nothing are names that only negatives have: the text wants them.
+            # By the text of the paper, heads of rules that conclude nothing are names that only negatives have.
             say = note if audited.protocol is not None else warning
-            yield say(count, message, [e for s, found in strange.items() for e in audited.examples(found, s, method)])
+            yield say(count, message, [e for s, rows in strange.items() for e in audited.examples(rows, s, method)])
 
 
 def balance(audited: AuditedBenchmark) -> Iterator[Finding]:
@@ -253,17 +253,17 @@ def balance(audited: AuditedBenchmark) -> Iterator[Finding]:
         if method_or_unknown(method).size_of == "conclusions":
             continue  # as many as conclusions: see `balanced_heads`
         for split, triples in negatives.splits.items():
-            wanted, found = len(audited.benchmark.positives[split]), len(triples)
-            if wanted == found:
+            expected, actual = len(audited.benchmark.positives[split]), len(triples)
+            if expected == actual:
                 continue
             if audited.source is not None and audited.lines(split, method) is None:
-                continue  # a file that is not there is told elsewhere
+                continue  # `missing_files` reports it
             name = set_name(split, method, full=True)
-            message = f"{set_name(split)} has {wanted:,} triples, {name} {found:,}"
+            message = f"{set_name(split)} has {expected:,} triples, {name} {actual:,}"
             # The builder says so when it runs out of candidates.
-            admitted = bool(negatives.notes) and negatives.asked.get(split) == wanted and found < wanted
+            admitted = bool(negatives.notes) and negatives.asked.get(split) == expected and actual < expected
             say = warning if admitted else error
-            yield say(abs(wanted - found), message + (": candidates ran out" if admitted else ""))
+            yield say(abs(expected - actual), message + (": candidates ran out" if admitted else ""))
 
 
 def _counted(triples: npt.NDArray[np.generic]) -> str:

@@ -32,13 +32,13 @@ class Example:
     triple: tuple[str, str, str] | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what is known as plain values."""
-        known: dict[str, Any] = {"text": self.text}
+        """Return the example as plain values."""
+        fields: dict[str, Any] = {"text": self.text}
         if self.where is not None:
-            known["where"] = self.where
+            fields["where"] = self.where
         if self.triple is not None:
-            known["triple"] = list(self.triple)
-        return known
+            fields["triple"] = list(self.triple)
+        return fields
 
     def __str__(self) -> str:
         return f"{self.where}: {self.text}" if self.where else self.text
@@ -46,7 +46,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a check has to say.
+    """One outcome of a check.
 
     Parameters
     ----------
@@ -124,8 +124,8 @@ class Audit:
 
     def accuracies(self) -> dict[str, list[float | None]]:
         """Return the accuracy on test of each shortcut, and of the oracle, for one method after the other."""
-        found = dict.fromkeys(name for figures in self.shortcuts.values() for name in figures)
-        rows = {name: [figures.get(name, {}).get("accuracy") for figures in self.shortcuts.values()] for name in found}
+        names = dict.fromkeys(name for figures in self.shortcuts.values() for name in figures)
+        rows = {name: [figures.get(name, {}).get("accuracy") for figures in self.shortcuts.values()] for name in names}
         if self.oracle:
             rows["oracle"] = [self.oracle.get(method, {}).get("accuracy") for method in self.shortcuts]
         return rows
@@ -144,8 +144,8 @@ class Audit:
 
     def __repr__(self) -> str:
         verdict = "ok" if self.ok else "not ok"
-        found = [f"{finding.severity} {finding.check}" for finding in self.findings]
-        return f"Audit({self.name!r}, {verdict}: {', '.join([f'{len(self.passed)} checks passed', *found])})"
+        problems = [f"{finding.severity} {finding.check}" for finding in self.findings]
+        return f"Audit({self.name!r}, {verdict}: {', '.join([f'{len(self.passed)} checks passed', *problems])})"
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
@@ -159,17 +159,17 @@ class CannotCheckError(Exception):
 
 
 def error(count: int, message: str, examples: Iterable[Example] = ()) -> Finding:
-    """Return what makes the benchmark wrong."""
+    """Return a finding that makes the benchmark wrong."""
     return Finding("", "error", count, message, tuple(islice(examples, EXAMPLES)))
 
 
 def warning(count: int, message: str, examples: Iterable[Example] = ()) -> Finding:
-    """Return what deserves attention."""
+    """Return a finding that deserves attention."""
     return Finding("", "warning", count, message, tuple(islice(examples, EXAMPLES)))
 
 
 def note(count: int, message: str, examples: Iterable[Example] = ()) -> Finding:
-    """Return something to know."""
+    """Return a finding that is good to know."""
     return Finding("", "note", count, message, tuple(islice(examples, EXAMPLES)))
 
 

@@ -1,9 +1,8 @@
-"""Checks of the negatives: none is true after all, each came from where it is said to (section 3.3), and Requirement 2.
+"""Checks of the negatives: none is true, each has the origin that is recorded (section 3.3), and Requirement 2.
 
-Requirement 2 asks which rules that should not be learned have a witness among the negatives.
-
-The undesired rules are R⁻: what is left of a rule of R when parts of its body are forgotten. One has a witness in
-N_train if it concludes a triple of it from K; without one, nothing in training contradicts it.
+Requirement 2 asks which undesired rules have a witness among the negatives. The undesired rules, R⁻, are the rules of
+R without some parts of their bodies. One has a witness in N_train if it concludes a triple of N_train from K; without
+a witness, nothing in training contradicts it.
 """
 
 from __future__ import annotations
@@ -35,12 +34,12 @@ from loginfer.logic.subrules import EDITS, Edit, edits_of, near_miss
 
 Mask = npt.NDArray[np.bool_]
 
-# A benchmark that does not promise sound negatives is warned about from this share on.
+# From this share on, derivable negatives are a warning, even if the benchmark does not promise sound ones.
 NOTABLE = 0.01
-# So many negatives that follow in several steps deserve attention whatever was promised.
+# The same for negatives that follow in several steps.
 MANY = 0.1
 
-# The materialisation is given up when it becomes so many times larger than P_all, or so much larger.
+# The materialisation is given up beyond so many times the size of P_all, but never below `_ALWAYS` triples.
 _GROWTH = 10
 _ALWAYS = 1_000_000
 
@@ -48,18 +47,19 @@ _ALWAYS = 1_000_000
 def derivable_negatives(audited: AuditedBenchmark) -> Iterator[Finding]:
     """No negative follows from the rules and P_all in one step; only `sound` promises that.
 
-    With negation, what follows from K or P_train need not follow from P_all; it is looked for as well.
+    With negation, what follows from K or P_train need not follow from P_all; such negatives are found as well.
     """
     rules = audited.rules
-    for method, made in audited.negatives.items():
-        true = {split: audited.over_everything.derives(rules, triples) for split, triples in made.splits.items()}
-        for engine in _before(audited):
-            for split, triples in made.splits.items():
-                true[split] |= engine.derives(rules, triples)
-        yield from _told(audited, method, true, "in one step")
+    for method, negative_set in audited.negatives.items():
+        splits = negative_set.splits
+        derivable = {split: audited.over_everything.derives(rules, triples) for split, triples in splits.items()}
+        for engine in _smaller_engines(audited):
+            for split, triples in splits.items():
+                derivable[split] |= engine.derives(rules, triples)
+        yield from _about_derived(audited, method, derivable, "in one step")
 
 
-def _before(audited: AuditedBenchmark) -> list[Engine]:
+def _smaller_engines(audited: AuditedBenchmark) -> list[Engine]:
     """Return engines over less than P_all, from which more may follow if there are negations."""
     if not has_negations(audited.rules):
         return []
@@ -84,19 +84,19 @@ def entailed_negatives(audited: AuditedBenchmark) -> Iterator[Finding]:
         closure = audited.over_everything.materialise(rules, max_triples=limit, progress=audited.progress)
     except LimitError:
         raise CannotCheckError(f"the materialisation has more than {limit:,} triples beyond P_all") from None
-    true = everything.with_triples(closure.triples)
-    for method, made in negatives.items():
-        found = {split: true.contains(triples) for split, triples in made.splits.items()}
-        yield from _told(audited, method, found, "in any number of steps")
+    materialised = everything.with_triples(closure.triples)
+    for method, negative_set in negatives.items():
+        entailed = {split: materialised.contains(triples) for split, triples in negative_set.splits.items()}
+        yield from _about_derived(audited, method, entailed, "in any number of steps")
 
 
-def _told(
-    audited: AuditedBenchmark, method: str, true: Mapping[Split, npt.NDArray[np.bool_]], how: str
+def _about_derived(
+    audited: AuditedBenchmark, method: str, derived: Mapping[Split, Mask], how: str
 ) -> Iterator[Finding]:
-    counts = {split: int(found.sum()) for split, found in true.items()}
+    counts = {split: int(mask.sum()) for split, mask in derived.items()}
     if not any(counts.values()):
         return
-    shares = {split: count / max(len(true[split]), 1) for split, count in counts.items()}
+    shares = {split: count / max(len(derived[split]), 1) for split, count in counts.items()}
     recipe = audited.benchmark.recipe
     say = note
     promised = recipe is not None and (how == "in one step" or recipe.materialised or recipe.depth > 1)
@@ -104,13 +104,13 @@ def _told(
         say = error
     elif max(shares.values()) >= (NOTABLE if how == "in one step" else MANY):
         say = warning
-    listed = ", ".join(f"{shares[split]:.1%} in {split}" for split in true)
+    listed = ", ".join(f"{shares[split]:.1%} in {split}" for split in derived)
     count = sum(counts.values())
     message = f"{count:,} negatives of `{method}` follow from the rules and P_all {how} ({listed})"
     if say is warning and how != "in one step":
         message += "; a recipe with `materialised` keeps them out"
     splits = audited.benchmark.negatives[method].splits
-    examples = [e for split, found in true.items() for e in audited.examples(splits[split][found], split, method)]
+    examples = [e for split, mask in derived.items() for e in audited.examples(splits[split][mask], split, method)]
     yield say(count, message, examples)
 
 
@@ -118,91 +118,91 @@ def _told(
 
 
 def near_misses_hold(audited: AuditedBenchmark, triples: Triples, origins: Origins) -> Mask:
-    """Return bool[n]: which triples the near misses that are told conclude from K."""
+    """Return bool[n]: which triples their recorded near misses conclude from K."""
     fine = np.zeros(len(triples), dtype=bool)
     columns = (origins.rule, origins.edit, origins.part, origins.predicate)
-    for told, places in grouped(*(column.astype(np.int64) for column in columns)):
-        edited = told_near_miss(audited.graph, audited.rules, told)
+    for numbers, rows in grouped(*(column.astype(np.int64) for column in columns)):
+        edited = told_near_miss(audited.graph, audited.rules, numbers)
         if edited is not None:
-            fine[places] = audited.over_premises.derives([edited], triples[places])
+            fine[rows] = audited.over_premises.derives([edited], triples[rows])
     return fine
 
 
-def told_near_miss(graph: KnowledgeGraph, rules: tuple[Rule, ...], told: tuple[int, ...]) -> Rule | None:
-    """Return the edited rule that the numbers rule, edit, part and predicate stand for; None if none does."""
-    number, kind, part, predicate = told
-    if not (0 <= number < len(rules) and 0 < kind < len(EDITS)):
+def told_near_miss(graph: KnowledgeGraph, rules: tuple[Rule, ...], numbers: tuple[int, ...]) -> Rule | None:
+    """Return the edited rule with these numbers of rule, edit, part and predicate; None if there is none."""
+    rule, kind, part, predicate = numbers
+    if not (0 <= rule < len(rules) and 0 < kind < len(EDITS)):
         return None
     edit = Edit(EDITS[kind], part)
-    if edit not in edits_of(rules[number]):
+    if edit not in edits_of(rules[rule]):
         return None
     if edit.kind != "replace":
-        return near_miss(rules[number], edit)
-    names = graph.entities if is_type_part(rules, number, part) else graph.relations
+        return near_miss(rules[rule], edit)
+    names = graph.entities if is_type_part(rules, rule, part) else graph.relations
     if not 0 <= predicate < len(names):
         return None
     name = names[predicate]
-    edited = near_miss(rules[number], edit, name)
-    return None if edited == rules[number] else edited
+    edited = near_miss(rules[rule], edit, name)
+    return None if edited == rules[rule] else edited
 
 
 def counted_by_heads(audited: AuditedBenchmark) -> bool:
-    """Say whether a benchmark has negatives that are as many as conclusions, head by head."""
+    """Say whether a benchmark has negatives whose number per head is that of the conclusions."""
     return any(method_or_unknown(name).size_of == "conclusions" for name in audited.benchmark.negatives)
 
 
 def balanced_heads(audited: AuditedBenchmark) -> Iterator[Finding]:
-    """Near misses: each split has as many negatives with a head as conclusions with it."""
-    for method, made in audited.negatives.items():
+    """Near misses: for each head predicate, a split has as many negatives as conclusions."""
+    for method, negative_set in audited.negatives.items():
         if method_or_unknown(method).size_of != "conclusions":
             continue
-        for split, triples in made.splits.items():
+        for split, triples in negative_set.splits.items():
             positives = audited.benchmark.positives[split]
             conclusions = positives[audited.over_premises.derives(audited.rules, positives)]
             heads = np.concatenate([heads_of(audited.graph, t) for t in (conclusions, triples)])
-            _, place = np.unique(heads, return_inverse=True)
-            sides = np.split(place.ravel(), [len(conclusions)])
-            counts = [np.bincount(side, minlength=int(place.max(initial=-1)) + 1) for side in sides]
+            _, head_codes = np.unique(heads, return_inverse=True)
+            sides = np.split(head_codes.ravel(), [len(conclusions)])
+            counts = [np.bincount(side, minlength=int(head_codes.max(initial=-1)) + 1) for side in sides]
             missing, spare = (int(np.maximum(a - b, 0).sum()) for a, b in (counts, counts[::-1]))
             name = set_name(split, method, full=True)
             if spare:
                 yield error(spare, f"{name} has {spare:,} triples more with some head than conclusions")
             if missing:
-                say = warning if len(triples) < made.asked.get(split, 0) else error
+                say = warning if len(triples) < negative_set.asked.get(split, 0) else error
                 yield say(missing, f"{name} lacks {missing:,} triples with the head of conclusions")
 
 
 def origins_agree(audited: AuditedBenchmark) -> Iterator[Finding]:
-    """`negatives.parquet` tells of exactly the negatives in the text files."""
+    """`negatives.parquet` lists exactly the negatives in the text files."""
     table, keys = audited.folder.origins, audited.graph.keys
     if table is None:
         raise CannotCheckError("there is no negatives.parquet that can be read")
-    rest = len(table)
-    for method, made in audited.negatives.items():
-        for split, triples in made.splits.items():
+    unmatched = len(table)
+    for method, negative_set in audited.negatives.items():
+        for split, triples in negative_set.splits.items():
             rows = table.rows(method, split)
-            rest -= len(rows)
-            told = distinct_keys(keys.pack(table.triples[rows]))
-            differ = np.setxor1d(told, keys.pack(triples), assume_unique=True)
-            count = max(len(differ), len(rows) - len(told))
+            unmatched -= len(rows)
+            recorded = distinct_keys(keys.pack(table.triples[rows]))
+            differ = np.setxor1d(recorded, keys.pack(triples), assume_unique=True)
+            count = max(len(differ), len(rows) - len(recorded))
             if count:
                 yield error(
                     count,
                     f"`{NEGATIVES}` and `{audited.file(split, method)}` differ in {count:,} triples",
                     audited.examples(keys.unpack(differ), split, method),
                 )
-    if rest:
-        yield error(rest, f"`{NEGATIVES}` tells of {rest:,} triples of methods that the folder does not have")
+    if unmatched:
+        yield error(unmatched, f"`{NEGATIVES}` tells of {unmatched:,} triples of methods that the folder does not have")
 
 
 def origins_are_true(audited: AuditedBenchmark) -> Iterator[Finding]:
-    """Each negative satisfies the condition of the method that is said to have made it."""
-    if not any(made.origins for made in audited.negatives.values()):
+    """Each negative satisfies the condition of its recorded source."""
+    if not any(negative_set.origins for negative_set in audited.negatives.values()):
         raise CannotCheckError("where the negatives came from is not known (no negatives.parquet)")
     conditions = _Conditions(audited)
-    for method, made in audited.negatives.items():
-        for split, origins in made.origins.items():
-            triples = made.splits[split]
+    for method, negative_set in audited.negatives.items():
+        for split, origins in negative_set.origins.items():
+            triples = negative_set.splits[split]
             fitting = [SOURCES.index(source) for source in method_or_unknown(method).sources]
             wrong = ~np.isin(origins.source, fitting)
             message = (
@@ -210,12 +210,12 @@ def origins_are_true(audited: AuditedBenchmark) -> Iterator[Finding]:
             )
             yield from audited.about(triples[wrong], message, split, method)
             for source in np.unique(origins.source[~wrong]).tolist():
-                places = np.flatnonzero((origins.source == source) & ~wrong)
-                yield from conditions.told(SOURCES[source], method, split, places)
+                rows = np.flatnonzero((origins.source == source) & ~wrong)
+                yield from conditions.violations(SOURCES[source], method, split, rows)
 
 
 class _Conditions:
-    """The conditions that the sources put on their triples; what several sets need is computed once.
+    """The conditions that sources put on their triples; what several sets need is computed once.
 
     Each returns bool[n], which triples are wrong, and what is wrong with them.
     """
@@ -231,17 +231,17 @@ class _Conditions:
             "near-miss": self._near_miss,
         }
 
-    def told(self, source: str, method: str, split: str, places: npt.NDArray[np.int64]) -> Iterator[Finding]:
-        """Yield what is wrong with the triples of one source at these places."""
-        made = self._audited.negatives[method]
-        triples, origins = made.splits[split][places], made.origins[split][places]
-        own = method_or_unknown(method).conditions.get(source)
+    def violations(self, source: str, method: str, split: str, rows: npt.NDArray[np.int64]) -> Iterator[Finding]:
+        """Yield what is wrong with the triples of one source in these rows."""
+        negative_set = self._audited.negatives[method]
+        triples, origins = negative_set.splits[split][rows], negative_set.origins[split][rows]
+        condition = method_or_unknown(method).conditions.get(source)
         if source == "sub-rule":
-            wrong, what = (self._sub_rule(method)[split][places], "are not concluded by the sub-rule that is told")
-        elif own is None:
+            wrong, what = (self._sub_rule(method)[split][rows], "are not concluded by the sub-rule that is told")
+        elif condition is None:
             wrong, what = self._by_source[source](split, triples, origins)
         else:
-            wrong, what = own(self._audited, split, triples, origins)
+            wrong, what = condition(self._audited, split, triples, origins)
         message = f"{{}} triples of {set_name(split, method, full=True)} {what}"
         yield from self._audited.about(triples[wrong], message, split, method)
 
@@ -260,37 +260,37 @@ class _Conditions:
     def _position(self, split: str, triples: Triples, origins: Origins) -> tuple[Mask, str]:
         if split not in self._positions:
             self._positions[split] = _Positions(self._audited, split)
-        told = self._positions[split].of(triples)
-        return told != origins.position, "do not differ from a conclusion in the position that is told"
+        positions = self._positions[split].of(triples)
+        return positions != origins.position, "do not differ from a conclusion in the position that is told"
 
     def _near_miss(self, _: str, triples: Triples, origins: Origins) -> tuple[Mask, str]:
         return ~near_misses_hold(self._audited, triples, origins), "are not concluded by the near miss that is told"
 
     def _object(self, split: str, triples: Triples, _: Origins) -> tuple[Mask, str]:
-        known, asked = (
-            some[:, 0].astype(np.int64) * len(self._audited.graph.relations) + some[:, 1]
-            for some in (self._audited.benchmark.positives[split], triples)
+        positive_keys, negative_keys = (
+            rows[:, 0].astype(np.int64) * len(self._audited.graph.relations) + rows[:, 1]
+            for rows in (self._audited.benchmark.positives[split], triples)
         )
         return (
-            ~member(distinct_keys(known), asked),
+            ~member(distinct_keys(positive_keys), negative_keys),
             "do not differ from a positive of their split in the object alone",
         )
 
     def _sub_rule(self, method: str) -> dict[str, Mask]:
-        """Return for each split which negatives their sub-rule does not conclude; all are asked at once."""
+        """Return for each split which negatives their sub-rule does not conclude; all splits are checked at once."""
         if method not in self._sub_rules:
-            made = self._audited.negatives[method]
-            known = [split for split in made.splits.sizes if split in made.origins]
-            triples = np.concatenate([made.splits[split] for split in known])
+            negative_set = self._audited.negatives[method]
+            splits = [split for split in negative_set.splits.sizes if split in negative_set.origins]
+            triples = np.concatenate([negative_set.splits[split] for split in splits])
             rule, kept, source = (
-                np.concatenate([getattr(made.origins[split], name) for split in known])
+                np.concatenate([getattr(negative_set.origins[split], name) for split in splits])
                 for name in ("rule", "kept", "source")
             )
             wrong = np.zeros(len(triples), dtype=bool)
-            asked = np.flatnonzero(source == SOURCES.index("sub-rule"))
-            wrong[asked] = _not_concluded(self._audited, triples[asked], rule[asked], kept[asked])
-            ends = np.cumsum([len(made.splits[split]) for split in known])
-            self._sub_rules[method] = dict(zip(known, np.split(wrong, ends[:-1]), strict=True))
+            rows = np.flatnonzero(source == SOURCES.index("sub-rule"))
+            wrong[rows] = _not_concluded(self._audited, triples[rows], rule[rows], kept[rows])
+            ends = np.cumsum([len(negative_set.splits[split]) for split in splits])
+            self._sub_rules[method] = dict(zip(splits, np.split(wrong, ends[:-1]), strict=True))
         return self._sub_rules[method]
 
 
@@ -300,18 +300,18 @@ class _Conditions:
 def support_constants(audited: AuditedBenchmark) -> Mask:
     """Return bool[entities]: Const_sup, the constants of K in the support of some rule."""
     graph, engine = audited.graph, audited.over_premises
-    found = np.zeros(len(graph.entities), dtype=bool)
+    in_support = np.zeros(len(graph.entities), dtype=bool)
     any_relation = graph.relations[int(graph.rels[0])] if len(graph.rels) else ""
     for body in dict.fromkeys(rule.body for rule in audited.rules):
         atoms = [part for part in body if isinstance(part, Atom)]
         terms = dict.fromkeys(t for atom in atoms for t in ((atom.subject,) if atom.is_type else atom.terms))
         for variable in (t for t in terms if isinstance(t, Variable)):
-            found[engine.projection(Rule(body, Atom(variable, any_relation, variable))).left] = True
+            in_support[engine.projection(Rule(body, Atom(variable, any_relation, variable))).left] = True
         named = [graph.entities.get(t.name) for t in terms if isinstance(t, Constant)]
         ids = [i for i in named if i is not None]
         if ids and engine.support(Rule(body, Atom(Constant("_"), any_relation, Constant("_")))):
-            found[ids] = True
-    return found
+            in_support[ids] = True
+    return in_support
 
 
 def _head_predicates(graph: KnowledgeGraph, rules: tuple[Rule, ...]) -> tuple[Mask, Mask]:
@@ -321,9 +321,9 @@ def _head_predicates(graph: KnowledgeGraph, rules: tuple[Rule, ...]) -> tuple[Ma
     for rule in rules:
         relation = relation_named(str(rule.head.relation), graph)
         if relation == graph.type_relation and isinstance(rule.head.object, Constant):
-            place = graph.entities.get(rule.head.object.name)
-            if place is not None:
-                types[place] = True
+            type_id = graph.entities.get(rule.head.object.name)
+            if type_id is not None:
+                types[type_id] = True
         elif relation >= 0:
             relations[relation] = True
     return relations, types
@@ -351,13 +351,13 @@ class _Positions:
         return np.asarray(triples[:, column].astype(np.int64) * len(self._graph.relations) + triples[:, 1])
 
     def of(self, triples: Triples) -> npt.NDArray[np.int8]:
-        """Return int8[n], places in `POSITIONS`: what could have been replaced; 0 for neither."""
+        """Return int8[n], indices into `POSITIONS`: what could have been replaced; 0 for neither."""
         subjects, objects = self._keys(triples, 0), self._keys(triples, 2)
         subject = member(self._seen[0], subjects) & member(self._concluded[1], objects)
         object_ = member(self._seen[1], objects) & member(self._concluded[0], subjects)
         object_ &= triples[:, 1] != self._graph.type_relation
-        places = np.array([POSITIONS.index(name) for name in ("", "subject", "object", "either")], dtype=np.int8)
-        return np.asarray(places[subject + 2 * object_])
+        codes = np.array([POSITIONS.index(name) for name in ("", "subject", "object", "either")], dtype=np.int8)
+        return np.asarray(codes[subject + 2 * object_])
 
 
 # -- query-guided ------------------------------------------------------------------------------------
@@ -366,26 +366,26 @@ class _Positions:
 def _not_concluded(
     audited: AuditedBenchmark, triples: Triples, rule_of: npt.NDArray[np.int32], kept_by: npt.NDArray[np.int32]
 ) -> Mask:
-    """Return bool[n]: which triples the sub-rules that are told do not conclude from K.
+    """Return bool[n]: which triples their recorded sub-rules do not conclude from K.
 
-    The sub-rules of one rule that keep the same atoms are asked about together.
+    Sub-rules of one rule that keep the same atoms are checked together.
     """
     wrong = np.ones(len(triples), dtype=bool)
     undesired = kept_masks(audited.rules)
-    for (number,), places in grouped(rule_of.astype(np.int64)):
+    for (number,), rows in grouped(rule_of.astype(np.int64)):
         if not 0 <= number < len(audited.rules):
             continue
         rule = audited.rules[number]
-        kept = kept_by[places]
-        known = set(undesired[number])
-        masks = [m for m in np.unique(kept).tolist() if m in known or _is_sub_rule(rule, m)]
+        kept = kept_by[rows]
+        undesired_masks = set(undesired[number])
+        masks = [m for m in np.unique(kept).tolist() if m in undesired_masks or _is_sub_rule(rule, m)]
         for group in groups_of(number, rule, masks):
             columns = {mask: column for column, mask in enumerate(group.masks)}
-            mine = np.flatnonzero(np.isin(kept, group.masks))
-            owners = np.array([columns[mask] for mask in kept[mine].tolist()], dtype=np.int64)
-            asked = places[mine]
-            (found,) = members(audited.over_premises, [group], triples[asked])
-            wrong[asked] = ~found.of(owners)
+            in_group = np.flatnonzero(np.isin(kept, group.masks))
+            owners = np.array([columns[mask] for mask in kept[in_group].tolist()], dtype=np.int64)
+            group_rows = rows[in_group]
+            (membership,) = members(audited.over_premises, [group], triples[group_rows])
+            wrong[group_rows] = ~membership.of(owners)
     return wrong
 
 
@@ -396,17 +396,17 @@ def _is_sub_rule(rule: Rule, mask: int) -> bool:
     kept = sub_rule(rule, mask)
     bound = {variable for atom in kept.atoms for variable in atom.variables}
     parts: tuple[BodyAtom, ...] = (kept.head, *kept.inequalities)
-    # A negation must say the same as in the rule: what the rule binds there stays bound.
+    # A negation must mean the same as in the rule: variables that the rule binds stay bound.
     negated = ({*part.variables}.intersection(rule.variables) for part in kept.negations)
     return all(bound.issuperset(part.variables) for part in parts) and all(bound >= v for v in negated)
 
 
-# Negatives are looked at in batches, since one witness is enough.
+# Negatives are checked in growing batches, since one witness is enough.
 _FIRST = 64
 _BATCH = 32
 
-# An undesired rule without a witness deserves a warning if it has so many candidates: with fewer, all of
-# them may have gone to valid and test.
+# An undesired rule without a witness is a warning if it has so many candidates: fewer may all have gone to
+# valid and test.
 _MANY = 20
 
 # Candidates are counted for so many undesired rules at most.
@@ -422,7 +422,7 @@ class Coverage:
     pairs
         How many pairs there are of a rule and an undesired sub-rule of it whose atoms have a witness in K.
     missing
-        Those without a witness: places of rules, and masks of the parts that are kept.
+        Those without a witness: the rule's number, and the mask of the parts that are kept.
     """
 
     pairs: int
@@ -436,19 +436,19 @@ def undesired_rules(audited: AuditedBenchmark) -> Iterator[Finding]:
     if not any(masks):
         return
     groups = [groups_of(i, rule, masks[i]) for i, rule in enumerate(rules)]
-    for method, made in audited.negatives.items():
+    for method, negative_set in audited.negatives.items():
         for split in ("train", "test"):
             audited.say(f"looking for witnesses of undesired rules in {split} of {method}")
-            found = coverage(audited, groups, made.splits[split], made.origins.get(split))
-            if not found.missing:
+            split_coverage = coverage(audited, groups, negative_set.splits[split], negative_set.origins.get(split))
+            if not split_coverage.missing:
                 continue
             message = (
-                f"{len(found.missing):,} of {found.pairs:,} undesired rules that conclude anything from K "
-                f"have no witness in N_{split} of `{method}`"
+                f"{len(split_coverage.missing):,} of {split_coverage.pairs:,} undesired rules that conclude "
+                f"anything from K have no witness in N_{split} of `{method}`"
             )
-            yield note(len(found.missing), message, _examples(audited, found.missing))
+            yield note(len(split_coverage.missing), message, _examples(audited, split_coverage.missing))
             if split == "train" and method_or_unknown(method).covers_sub_rules and audited.protocol == "sound":
-                yield from _needless(audited, method, found)
+                yield from _avoidable_gaps(audited, method, split_coverage)
 
 
 def coverage(
@@ -468,23 +468,23 @@ def coverage(
     triples
         Negatives.
     origins
-        Where those came from, if known: a sub-rule that made one need not be looked for.
+        Their origins, if known: a sub-rule that made a negative need not be checked.
     """
     graph = audited.over_premises.graph
     order = np.argsort(triples[:, 1], kind="stable")
     ends = np.searchsorted(triples[order, 1], np.arange(len(graph.relations) + 1))
-    made = _made(origins)
+    recorded = _recorded_masks(origins)
     pairs, missing = 0, []
-    for number, (rule, own) in enumerate(zip(audited.rules, groups, strict=True)):
+    for number, (rule, rule_groups) in enumerate(zip(audited.rules, groups, strict=True)):
         relation = relation_of(rule.head, graph)
-        asked = triples[order[ends[relation] : ends[relation + 1]]]
-        seen = _Seen(own, made.get(number, []))
+        same_relation = triples[order[ends[relation] : ends[relation + 1]]]
+        witnessed = _WitnessedSubRules(rule_groups, recorded.get(number, []))
         start, size = 0, _FIRST
-        while start < len(asked) and not all(marks.all() for marks in seen.marks):
-            seen.look(audited.over_premises, asked[start : start + size])
+        while start < len(same_relation) and not all(marks.all() for marks in witnessed.marks):
+            witnessed.mark_concluding(audited.over_premises, same_relation[start : start + size])
             start, size = start + size, size * _BATCH
-        possible = bool(own) and _has_witness(audited.over_premises, rule)
-        for group, marks in zip(own, seen.marks, strict=True):
+        possible = bool(rule_groups) and _has_witness(audited.over_premises, rule)
+        for group, marks in zip(rule_groups, witnessed.marks, strict=True):
             # A witness of the whole body is one of each part of it.
             if marks.any() or possible or _has_witness(audited.over_premises, group.base):
                 pairs += len(group.masks)
@@ -492,7 +492,7 @@ def coverage(
     return Coverage(pairs, tuple(missing))
 
 
-class _Seen:
+class _WitnessedSubRules:
     """Which sub-rules of a rule have a witness.
 
     Parameters
@@ -500,7 +500,7 @@ class _Seen:
     groups
         The sub-rules by their atoms, fewest first.
     masks
-        Sub-rules that are known to have one.
+        Sub-rules whose witness is already recorded.
     """
 
     def __init__(self, groups: Sequence[SubRuleGroup], masks: Sequence[int]) -> None:
@@ -509,27 +509,27 @@ class _Seen:
         self.marks = [np.zeros(len(group.masks), dtype=bool) for group in groups]
         self._mark(masks)
 
-    def look(self, engine: Engine, triples: Triples) -> None:
+    def mark_concluding(self, engine: Engine, triples: Triples) -> None:
         """Mark the sub-rules that conclude one of these triples; those with most atoms first."""
         inside = self._inside(engine, triples)
         for group, marks in zip(reversed(self.groups), reversed(self.marks), strict=True):
             if not marks.all() and len(inside[group.atoms]):
-                (found,) = members(engine, [group], triples[inside[group.atoms]], within=True)
-                hit = (found.by.any(axis=0) | bool(found.every.any())) & ~marks
+                (membership,) = members(engine, [group], triples[inside[group.atoms]], within=True)
+                hit = (membership.by.any(axis=0) | bool(membership.every.any())) & ~marks
                 self._mark([group.masks[i] for i in np.flatnonzero(hit).tolist()])
 
     def _inside(self, engine: Engine, triples: Triples) -> dict[int, npt.NDArray[np.int64]]:
-        """Return for the atoms of each group the places of the triples that they conclude without more."""
-        found: dict[int, npt.NDArray[np.int64]] = {}
+        """Return for each group's atoms the rows of the triples that they alone conclude."""
+        concluded: dict[int, npt.NDArray[np.int64]] = {}
         for group, marks in zip(self.groups, self.marks, strict=True):
-            places = np.arange(len(triples))
-            for atoms, concluded_by_fewer in found.items():
+            rows = np.arange(len(triples))
+            for atoms, concluded_by_fewer in concluded.items():
                 if atoms & group.atoms == atoms:
-                    places = np.intersect1d(places, concluded_by_fewer, assume_unique=True)
-            if len(places) and not marks.all():
-                places = places[engine.derives([group.base], triples[places])]
-            found[group.atoms] = places
-        return found
+                    rows = np.intersect1d(rows, concluded_by_fewer, assume_unique=True)
+            if len(rows) and not marks.all():
+                rows = rows[engine.derives([group.base], triples[rows])]
+            concluded[group.atoms] = rows
+        return concluded
 
     def _mark(self, masks: Sequence[int]) -> None:
         # What a sub-rule concludes, those that keep less of it conclude as well.
@@ -549,45 +549,45 @@ def _has_witness(engine: Engine, rule: Rule) -> bool:
     return bool(engine.derives([settled], np.array([[subject, relation, subject]], dtype=np.int32))[0])
 
 
-def _made(origins: Origins | None) -> dict[int, list[int]]:
+def _recorded_masks(origins: Origins | None) -> dict[int, list[int]]:
     """Return for each rule the masks of its sub-rules that made a negative."""
     if origins is None:
         return {}
     by_sub_rule = origins.source == SOURCES.index("sub-rule")
     pairs = np.unique(np.column_stack([origins.rule[by_sub_rule], origins.kept[by_sub_rule]]), axis=0)
-    found: dict[int, list[int]] = {}
+    masks: dict[int, list[int]] = {}
     for rule, mask in pairs.tolist():
-        found.setdefault(rule, []).append(mask)
-    return found
+        masks.setdefault(rule, []).append(mask)
+    return masks
 
 
 def _maximal(masks: Sequence[int]) -> list[int]:
     """Return the masks that no other one contains."""
-    found: list[int] = []
+    maximal: list[int] = []
     for mask in sorted(masks, key=int.bit_count, reverse=True):
-        if not any(mask & big == mask for big in found):
-            found.append(mask)
-    return found
+        if not any(mask & big == mask for big in maximal):
+            maximal.append(mask)
+    return maximal
 
 
-def _needless(audited: AuditedBenchmark, method: str, found: Coverage) -> Iterator[Finding]:
-    """Warn about undesired rules that `sound` should have witnessed: there were many candidates."""
-    if found.pairs >= len(audited.negatives[method].splits.train):
+def _avoidable_gaps(audited: AuditedBenchmark, method: str, split_coverage: Coverage) -> Iterator[Finding]:
+    """Warn about undesired rules without a witness although they have many candidates."""
+    if split_coverage.pairs >= len(audited.negatives[method].splits.train):
         return
     few: list[tuple[int, int]] = []
-    able: list[tuple[int, int]] = []
+    many: list[tuple[int, int]] = []
     counted = 0
-    for rule, mask in sorted(found.missing, key=lambda pair: (pair[1].bit_count(), pair)):
+    for rule, mask in sorted(split_coverage.missing, key=lambda pair: (pair[1].bit_count(), pair)):
         # A longer body concludes no more than a shorter one.
         if any(r == rule and mask & small == small for r, small in few):
             continue
         if counted == _COUNTED:
             break
         counted += 1
-        (able if _candidates(audited, method, rule, mask) >= _MANY else few).append((rule, mask))
-    if able:
-        message = f"{len(able):,} undesired rules have no witness in N_train of `{method}` although they could have"
-        yield warning(len(able), message, _examples(audited, tuple(able)))
+        (many if _candidates(audited, method, rule, mask) >= _MANY else few).append((rule, mask))
+    if many:
+        message = f"{len(many):,} undesired rules have no witness in N_train of `{method}` although they could have"
+        yield warning(len(many), message, _examples(audited, tuple(many)))
 
 
 def _candidates(audited: AuditedBenchmark, method: str, rule: int, mask: int) -> int:
@@ -601,8 +601,8 @@ def _candidates(audited: AuditedBenchmark, method: str, rule: int, mask: int) ->
     triples = np.column_stack([left, np.full(len(left), relation, dtype=np.int32), right])
     triples = triples[~everything.contains(triples)]
     keys = audited.graph.keys.pack(triples)
-    taken = [audited.packed[split, method] for split in ("valid", "test")]
-    triples = triples[~np.isin(keys, np.concatenate(taken))]
+    held_out = [audited.packed[split, method] for split in ("valid", "test")]
+    triples = triples[~np.isin(keys, np.concatenate(held_out))]
     return int((~audited.over_everything.derives(audited.rules, triples)).sum())
 
 

@@ -1,8 +1,8 @@
 """Checks of noisy and inductive benchmarks.
 
-Inductive: the constants of test are not those of train, on either label. Noise: exactly what is recorded is wrong.
-All other checks look at the benchmark without its noise. A label that was flipped without being recorded is found by
-them: it makes a conclusion disappear, a negative derivable, or K another graph.
+Inductive: positives and negatives of test have other constants than train. Noise: exactly what is recorded is wrong.
+All other checks look at the benchmark without its noise. They find a label that was flipped without being recorded: it
+makes a conclusion disappear, a negative derivable, or K another graph.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from loginfer.benchmark.auditing.audited import AuditedBenchmark, Keys, rule_place, set_name
+from loginfer.benchmark.auditing.audited import AuditedBenchmark, Keys, rule_location, set_name
 from loginfer.benchmark.auditing.findings import Example, Finding, error, errors, note
 from loginfer.benchmark.benchmark import BenchmarkRule, Signature
 from loginfer.benchmark.construction.inductive import refuse_rules, shares, side_of_test, train_share
@@ -43,12 +43,12 @@ def sides_apart(audited: AuditedBenchmark) -> Iterator[Finding]:
         yield error(1, f"there is a context graph, `{CONTEXT}`, but the recipe is not inductive")
     if not len(context):
         yield error(1, f"`{CONTEXT}` holds no triples")
-    yield from _context(audited, context)
+    yield from _context_problems(audited, context)
     try:
         refuse_rules(benchmark.program)
     except InputError as problem:
         yield error(1, problem.message)
-    is_test, known = side_of_test(context), Signature(audited.graph)
+    is_test, train_signature = side_of_test(context), Signature(audited.graph)
     for split, method, triples in audited.sets():
         name = set_name(split, method, full=True)
         typed = triples[:, 1] == audited.graph.type_relation
@@ -58,12 +58,12 @@ def sides_apart(audited: AuditedBenchmark) -> Iterator[Finding]:
         yield from audited.about(triples[wrong], f"{{}} triples of {name} have a constant {what}", split, method)
         # By the text of the paper, heads of rules that conclude nothing are names that only negatives have.
         if split == "test" and (method is None or audited.protocol == "sound"):
-            strange = triples[~known.covers_predicates(triples)]
+            strange = triples[~train_signature.covers_predicates(triples)]
             message = f"{{}} triples of {name} have a relation or type that P_train has not"
             yield from audited.about(strange, message, "test", method)
 
 
-def _context(audited: AuditedBenchmark, context: KnowledgeGraph) -> Iterator[Finding]:
+def _context_problems(audited: AuditedBenchmark, context: KnowledgeGraph) -> Iterator[Finding]:
     """Check that the context graph has no repeated line and no triple of another set."""
     benchmark = audited.benchmark
     if audited.source is not None and audited.source.context is not None:
@@ -71,14 +71,14 @@ def _context(audited: AuditedBenchmark, context: KnowledgeGraph) -> Iterator[Fin
         if again:
             yield error(again, f"`{CONTEXT}` repeats {again:,} triples")
     for split, method, triples in audited.sets():
-        both, name = triples[context.contains(triples)], set_name(split, method, full=True)
-        yield from audited.about(both, f"the context graph and {name} share {{}} triples", split, method)
-    told = benchmark.manifest.get("inductive") if benchmark.manifest else None
-    if told is not None:
+        shared, name = triples[context.contains(triples)], set_name(split, method, full=True)
+        yield from audited.about(shared, f"the context graph and {name} share {{}} triples", split, method)
+    recorded = benchmark.manifest.get("inductive") if benchmark.manifest else None
+    if recorded is not None:
         constants = {"train": len(benchmark.graph.consts), "test": len(context.consts)}
-        found = {"context": len(context), "constants": constants}
-        if told != found:
-            yield error(1, f"the manifest says {told} of the two sides", [Example(f"there are {found}")])
+        actual = {"context": len(context), "constants": constants}
+        if recorded != actual:
+            yield error(1, f"the manifest says {recorded} of the two sides", [Example(f"there are {actual}")])
 
 
 def inductive_sample_size(audited: AuditedBenchmark, context: KnowledgeGraph, rule: BenchmarkRule, new: Triples) -> int:
@@ -95,22 +95,22 @@ def inductive_sample_size(audited: AuditedBenchmark, context: KnowledgeGraph, ru
 def inductive_shares(audited: AuditedBenchmark) -> Iterator[Finding]:
     """Each rule's sample on the train side is split by the ratio, and none is larger than its share of k2.
 
-    A conclusion of several rules may have come from any of them, so what is certain are bounds: what no other
-    rule derives is not more than its share.
+    A conclusion of several rules may have been sampled for any of them, so only a bound is certain: the conclusions
+    that no other rule derives are not more than its share.
     """
     recipe = audited.recipe
     on_train, on_test = shares(recipe)
     wrong: list[Example] = []
-    for number, (known, every, only) in enumerate(audited.counts_by_rule()):
-        train_side = min(known.sampled, on_train)
-        valid, test = train_side - train_share(recipe, train_side) + 1, min(known.sampled, on_test)
-        if only[2] > test or only[1] > valid or every.sum() < known.sampled - _lost(audited):
+    for number, (benchmark_rule, every, only) in enumerate(audited.counts_by_rule()):
+        train_side = min(benchmark_rule.sampled, on_train)
+        valid, test = train_side - train_share(recipe, train_side) + 1, min(benchmark_rule.sampled, on_test)
+        if only[2] > test or only[1] > valid or every.sum() < benchmark_rule.sampled - _dropped_from_test(audited):
             has = " / ".join(map(str, every.tolist()))
-            wrong.append(Example(f"`{known.rule}` has {has}", rule_place(number)))
+            wrong.append(Example(f"`{benchmark_rule.rule}` has {has}", rule_location(number)))
     yield from errors(wrong, f"the conclusions of {{}} rules are not split by {recipe.ratio}")
 
 
-def _lost(audited: AuditedBenchmark) -> int:
+def _dropped_from_test(audited: AuditedBenchmark) -> int:
     """Return how many conclusions of test the builder says it dropped."""
     for remark in audited.benchmark.manifest.get("notes", ()) or audited.benchmark.notes:
         words = str(remark).split(" conclusions of test have a relation or type")
@@ -130,27 +130,27 @@ def is_noisy(audited: AuditedBenchmark) -> bool:
 
 def recorded_noise(audited: AuditedBenchmark) -> Iterator[Finding]:
     """Check that recorded flips are on the wrong side, missing premises are missing, and counts are right."""
-    given, recipe = audited.given, audited.benchmark.recipe
+    noisy, recipe = audited.given, audited.benchmark.recipe
     asked = recipe is not None and bool(recipe.flipped or recipe.missing)
-    if given.noise is None:
+    if noisy.noise is None:
         if asked:
             yield error(1, f"the recipe asks for noise, but there is no `{NOISE}` that can be read")
         return
     if recipe is not None and not asked:
-        yield error(len(given.noise), f"there is a `{NOISE}`, but the recipe asks for no noise")
-    yield from _misplaced(audited, given.noise)
+        yield error(len(noisy.noise), f"there is a `{NOISE}`, but the recipe asks for no noise")
+    yield from _misplaced(audited, noisy.noise)
     if not audited.rules:
         return
-    yield from _wrong_counts(audited, given.noise)
+    yield from _wrong_counts(audited, noisy.noise)
     audited.say("applying the rules to P_train with its noise")
-    found = reached(audited.benchmark, audited.over_given)
+    derived = reached(audited.benchmark, audited.over_given)
     wrong = [
-        Example(f"{n:,} of {set_name(split)}, not {told}")
-        for split, n in found.items()
-        if (told := given.noise.reached.get(split)) != n
+        Example(f"{n:,} of {set_name(split)}, not {expected}")
+        for split, n in derived.items()
+        if (expected := noisy.noise.reached.get(split)) != n
     ]
     yield from errors(wrong, "the rules derive another number of conclusions from P_train")
-    yield from _summary(audited, given.noise, found["test"])
+    yield from _summary(audited, noisy.noise, derived["test"])
 
 
 def _summary(audited: AuditedBenchmark, noise: Noise, derived: int) -> Iterator[Finding]:
@@ -167,10 +167,10 @@ def _summary(audited: AuditedBenchmark, noise: Noise, derived: int) -> Iterator[
 
 def _misplaced(audited: AuditedBenchmark, noise: Noise) -> Iterator[Finding]:
     """Compare the recorded triples with the files of train, the provenance and the witnesses."""
-    given, keys, provenance = audited.given, audited.graph.keys, audited.provenance
-    (made,) = given.negatives.values()
-    train, negatives = given.graph.packed, keys.pack(made.splits.train)
-    later = np.sort(np.concatenate([keys.pack(made.splits.valid), keys.pack(made.splits.test)]))
+    noisy, keys, provenance = audited.given, audited.graph.keys, audited.provenance
+    (negative_set,) = noisy.negatives.values()
+    train, negatives = noisy.graph.packed, keys.pack(negative_set.splits.train)
+    later = np.sort(np.concatenate([keys.pack(negative_set.splits.valid), keys.pack(negative_set.splits.test)]))
     conclusions = keys.pack(provenance.triples[provenance.split == 0])
     flipped, wrong, missing = (keys.pack(noise.of(kind)) for kind in KINDS)
 
@@ -192,17 +192,17 @@ def _misplaced(audited: AuditedBenchmark, noise: Noise) -> Iterator[Finding]:
 
 def _wrong_counts(audited: AuditedBenchmark, noise: Noise) -> Iterator[Finding]:
     """Compare the counts with the manifest, and the shares with the recipe."""
-    there = noise.as_dict()
-    told = audited.benchmark.manifest.get("noise") if audited.benchmark.manifest else there
-    if not isinstance(told, dict):
+    counts = noise.as_dict()
+    recorded = audited.benchmark.manifest.get("noise") if audited.benchmark.manifest else counts
+    if not isinstance(recorded, dict):
         yield error(1, "the manifest does not tell of the noise")
-        told = there
+        recorded = counts
     wrong = [
-        Example(f"{there[kind]:,} are {kind}, the manifest says {told.get(kind)}")
+        Example(f"{counts[kind]:,} are {kind}, the manifest says {recorded.get(kind)}")
         for kind in KINDS
-        if told.get(kind) != there[kind]
+        if recorded.get(kind) != counts[kind]
     ]
-    if there["flipped-positive"] != there["flipped-negative"]:
+    if counts["flipped-positive"] != counts["flipped-negative"]:
         wrong.append(Example("another number of positives than of negatives is flipped"))
     recipe, conclusions = audited.recipe, int((audited.provenance.split == 0).sum())
     pool = len(premises(audited.benchmark))
@@ -212,7 +212,7 @@ def _wrong_counts(audited: AuditedBenchmark, noise: Noise) -> Iterator[Finding]:
         ("missing", "missing", pool, share_of(recipe.missing, pool)),
     ):
         # A triple whose removal would take a name from P_train stays; the builder says so.
-        if noise.asked.get(key) != share or there[kind] > share:
-            wrong.append(Example(f"`{key}` = {getattr(recipe, key)} of {size:,} is {share:,}, not {there[kind]:,}"))
+        if noise.asked.get(key) != share or counts[kind] > share:
+            wrong.append(Example(f"`{key}` = {getattr(recipe, key)} of {size:,} is {share:,}, not {counts[kind]:,}"))
     if wrong:
         yield error(len(wrong), "the noise is not as much as it should be", wrong)
