@@ -59,9 +59,9 @@ def write(job: Job) -> Written:
 
 def _configurations(job: Job) -> dict[str, dict[str, object]]:
     train = file_of(Role("train"))
-    known = train if job.benchmark.context is None else file_of(Role("test", context=True))
+    facts = train if job.benchmark.context is None else file_of(Role("test", context=True))
     last = SNAPSHOTS[-1]
-    test = {"PATH_TRAINING": known, "PATH_TEST": file_of(Role("test")), "PATH_VALID": file_of(Role("valid"))}
+    test = {"PATH_TRAINING": facts, "PATH_TEST": file_of(Role("test")), "PATH_VALID": file_of(Role("valid"))}
     return {
         LEARN: {
             "PATH_TRAINING": train,

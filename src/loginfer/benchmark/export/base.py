@@ -1,8 +1,8 @@
-"""What formats of exports share: what a format is, files of names, ids and tables, and the README.
+"""What export formats share: the interface of a format, files of names, ids and tables, and the README.
 
-Names that a format cannot hold are made safe so that they can be had back. Where every name of a vocabulary is
-fine, all are written as they are. Where one is not, the vocabulary is percent-encoded: what the format cannot
-hold, and `%` itself. `export.json` says which it is.
+Names that a format cannot hold are encoded, and can be decoded again. If a format can hold every name of a
+vocabulary, all are written as they are. Otherwise all are percent-encoded: the characters that the format cannot
+hold, and `%` itself. `export.json` says which of the two it is.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from urllib.parse import unquote_to_bytes
 import numpy as np
 
 from loginfer.benchmark.benchmark import SPLITS, Benchmark
-from loginfer.benchmark.folder.card import source_entry
+from loginfer.benchmark.folder.card import one_line, source_entry
 from loginfer.benchmark.folder.manifest import CARD, Role
 from loginfer.benchmark.folder.manifest import file_of as text_file
 from loginfer.benchmark.folder.tables import (
@@ -35,7 +35,7 @@ from loginfer.errors import InputError
 from loginfer.files import reading
 from loginfer.kg import KnowledgeGraph, Triples
 
-# The file that tells what an export holds; it is written last.
+# The file that says what an export holds; it is written last.
 EXPORT = "export.json"
 
 NamedTriple: TypeAlias = tuple[str, str, str]
@@ -66,8 +66,8 @@ class Job:
         """Yield every set of triples: positives, negatives by method, the context graph."""
         for split, triples in self.benchmark.positives.items():
             yield Role(split), triples
-        for method, made in self.benchmark.negatives.items():
-            for split, triples in made.splits.items():
+        for method, negative_set in self.benchmark.negatives.items():
+            for split, triples in negative_set.splits.items():
                 yield Role(split, method), triples
         if self.benchmark.context is not None:
             yield Role("test", context=True), self.benchmark.context.triples
@@ -75,7 +75,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a format has to say about what it wrote.
+    """What a format wrote.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ class ExportFormat:
 
 
 def file_with(ending: str) -> Callable[[Role], str]:
-    """Return what names the file of a set: `train.nt`, `train_neg_pa.nt`, `context.nt` with the ending `.nt`."""
+    """Return a function that names the file of a set: `train.nt`, `train_neg_pa.nt`, `context.nt` for `.nt`."""
     return lambda role: text_file(role).removesuffix(".txt") + ending
 
 
@@ -168,7 +168,7 @@ RULES, PROVENANCE, ORIGINS, NOISE = (f"{what}.parquet" for what in ("rules", "pr
 
 
 def triple_writer(job: Job, *, words: bool) -> Callable[[Path, Role, Triples], None]:
-    """Return what writes a set of triples with the columns subject, relation, object and label.
+    """Return a function that writes a set of triples with the columns subject, relation, object and label.
 
     Parameters
     ----------
@@ -184,13 +184,13 @@ def triple_writer(job: Job, *, words: bool) -> Callable[[Path, Role, Triples], N
     schema = pa.schema([*names.fields(), ("label", pa.int64()), *more])
 
     def columns(role: Role, triples: Triples) -> list[Any]:
-        first = np.zeros(len(triples), dtype=np.int8)
-        found = [*names.columns(triples), pa.array(np.full(len(triples), int(role.method is None)))]
+        zeros = np.zeros(len(triples), dtype=np.int8)
+        arrays = [*names.columns(triples), pa.array(np.full(len(triples), int(role.method is None)))]
         if words:
             positive = np.full(len(triples), role.method is None)
-            found.append(coded(first, [role.method or ""], missing=positive))
-            found.append(coded(first + np.int8(SPLITS.index(role.split)), SPLITS))
-        return found
+            arrays.append(coded(zeros, [role.method or ""], missing=positive))
+            arrays.append(coded(zeros + np.int8(SPLITS.index(role.split)), SPLITS))
+        return arrays
 
     def write(path: Path, role: Role, triples: Triples) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -201,7 +201,7 @@ def triple_writer(job: Job, *, words: bool) -> Callable[[Path, Role, Triples], N
     return write
 
 
-def write_more(job: Job) -> list[tuple[str, str]]:
+def write_side_tables(job: Job) -> list[tuple[str, str]]:
     """Write rules, provenance, origins of negatives and noise, as far as they are known.
 
     Returns
@@ -222,7 +222,9 @@ def write_more(job: Job) -> list[tuple[str, str]]:
     if provenance is not None and len(provenance):
         what = "for every conclusion each rule that derives it, with one witness"
         write(PROVENANCE, what, lambda stream: write_provenance(benchmark, provenance, stream))
-    if any(len(origins) for made in benchmark.clean.negatives.values() for origins in made.origins.values()):
+    if any(
+        len(origins) for negative_set in benchmark.clean.negatives.values() for origins in negative_set.origins.values()
+    ):
         before = "" if noise is None else ", before the noise"
         what = f"for every negative where it came from{before}"
         write(ORIGINS, what, lambda stream: write_negatives(benchmark.clean, stream))
@@ -252,8 +254,8 @@ def read_triples(path: Path) -> list[NamedTriple]:
 
     try:
         with reading(path), pq.ParquetFile(path) as file:
-            found = file.read(columns=["subject", "relation", "object"])
-            columns = [found.column(name).to_pylist() for name in ("subject", "relation", "object")]
+            table = file.read(columns=["subject", "relation", "object"])
+            columns = [table.column(name).to_pylist() for name in ("subject", "relation", "object")]
     except (pa.ArrowException, KeyError, OSError, ValueError) as error:
         why = str(error).partition("\n")[0]
         raise InputError(f"no readable Parquet file of triples: {why}", where=str(path)) from error
@@ -283,13 +285,13 @@ class Texts:
 
     @property
     def about(self) -> dict[str, Any]:
-        """What `export.json` tells of them."""
+        """What `export.json` says about them."""
         kinds = ("entities", "relations")
         return {"names": {kind: ENCODED if kind in self.encoded else PLAIN for kind in kinds}}
 
     @property
     def notes(self) -> list[str]:
-        """What a user should know of them."""
+        """What a user should know about them."""
         return [
             f"some names of {kind} cannot be written as they are: all are percent-encoded, and "
             "urllib.parse.unquote has them back"
@@ -319,11 +321,11 @@ def safe_texts(graph: KnowledgeGraph, entities: re.Pattern[str], relations: re.P
 
 def _encoded(name: str, unsafe: re.Pattern[str]) -> str:
     """Encode `%`, and every character that the expression finds."""
-    return unsafe.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), name.replace("%", "%25"))
+    return unsafe.sub(lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode()), name.replace("%", "%25"))
 
 
 def decoder(about: Mapping[str, Any], kind: str) -> Callable[[str], str]:
-    """Return what turns the texts of a vocabulary into names, as `export.json` tells."""
+    """Return the function that turns the texts of a vocabulary into names, as `export.json` says."""
     how = about.get("names")
     return _decoded if isinstance(how, dict) and how.get(kind) == ENCODED else str
 
@@ -420,19 +422,19 @@ def read_lines(path: Path) -> list[str]:
 def read_named_lines(
     about: Mapping[str, Any], unquoted: Callable[[str], str] | None = None
 ) -> Callable[[Path], list[NamedTriple]]:
-    """Return what reads a file of names; `unquoted` undoes what a format does to single texts."""
+    """Return a function that reads a file of names; `unquoted` undoes the quoting of a format."""
     entity, relation = decoder(about, "entities"), decoder(about, "relations")
 
     def read(path: Path) -> list[NamedTriple]:
-        found: list[NamedTriple] = []
+        triples: list[NamedTriple] = []
         for number, line in enumerate(read_lines(path), start=1):
             parts = line.split("\t")
             if len(parts) != 3:
                 where = f"{path}, line {number}"
                 raise InputError(f"expected 3 tab-separated columns, found {len(parts)}", where=where)
             s, r, o = map(unquoted, parts) if unquoted else parts
-            found.append((entity(s), relation(r), entity(o)))
-        return found
+            triples.append((entity(s), relation(r), entity(o)))
+        return triples
 
     return read
 
@@ -488,21 +490,21 @@ def read_ids(
     """
     entities, relations = names
     lines = _read_counted(path) if counted else read_lines(path)
-    subject, relation, object_ = (list(order).index(place) for place in range(3))
-    found: list[NamedTriple] = []
+    subject, relation, object_ = (list(order).index(column) for column in range(3))
+    triples: list[NamedTriple] = []
     for line in lines:
         try:
             ids = [int(number) for number in line.split()]
             if len(ids) != 3 or min(ids) < 0:
                 raise ValueError(line)
-            found.append((entities[ids[subject]], relations[ids[relation]], entities[ids[object_]]))
+            triples.append((entities[ids[subject]], relations[ids[relation]], entities[ids[object_]]))
         except (ValueError, IndexError):
             raise InputError(f"`{line[:60]}` is no triple of known ids", where=str(path)) from None
-    return found
+    return triples
 
 
 def _read_counted(path: Path) -> list[str]:
-    """Return the lines of a file whose first one is the number of the others, without it."""
+    """Return the lines of a file without the first one, which is the number of the others."""
     lines = read_lines(path)
     if not lines or not _NUMBER.fullmatch(lines[0]) or int(lines[0]) != len(lines) - 1:
         raise InputError("the first line is not the number of those that follow", where=str(path))
@@ -510,7 +512,7 @@ def _read_counted(path: Path) -> list[str]:
 
 
 def quoted(text: str) -> str:
-    """Return a text as YAML's double-quoted scalar, which no reader takes for something else."""
+    """Return a text as a double-quoted scalar of YAML, which every reader takes for a text."""
     escaped = (
         c if c.isprintable() and c not in '"\\' else f"\\{c}" if c in '"\\' else f"\\U{ord(c):08X}" for c in text
     )
@@ -563,15 +565,15 @@ def title(benchmark: Benchmark) -> str:
     return "# " + _MARKS.sub(lambda mark: f"\\{mark[0]}", one_line(benchmark.name))
 
 
-def notes(told: Sequence[str]) -> list[str]:
-    """Return what a user should know, as a section; nothing where there is nothing to tell."""
-    return ["## Notes", "", *(f"- {one_line(note)}" for note in told), ""] if told else []
+def notes(remarks: Sequence[str]) -> list[str]:
+    """Return what a user should know, as a section; no lines if there is nothing."""
+    return ["## Notes", "", *(f"- {one_line(note)}" for note in remarks), ""] if remarks else []
 
 
 def figures(benchmark: Benchmark) -> list[str]:
     """Return a table of the sizes of all sets."""
     rows = [("positives", benchmark.positives.sizes)]
-    rows += [(f"negatives {method}", made.splits.sizes) for method, made in benchmark.negatives.items()]
+    rows += [(f"negatives {method}", negative_set.splits.sizes) for method, negative_set in benchmark.negatives.items()]
     context = benchmark.context
     return [
         "## Figures",
@@ -591,8 +593,3 @@ def licence(benchmark: Benchmark) -> list[str]:
         return ["## Licence", "", f"The triples come from the graph{graph}, whose terms apply to them."]
     text = f"The triples come from {entry.name}. {entry.licence}"
     return ["## Licence", "", text, "", f"Please cite: {entry.citation}"]
-
-
-def one_line(text: str) -> str:
-    """Return a text without line ends."""
-    return " ".join(text.split())

@@ -1,4 +1,4 @@
-"""Writing an export, complete or not there at all, and reading one, verified and every set of triples by name."""
+"""Writing an export, complete or not at all, and reading one: verified, with every set of triples by name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from loginfer.benchmark.benchmark import SPLITS, Benchmark
 from loginfer.benchmark.export import NO_FORMATS
 from loginfer.benchmark.export.base import EXPORT, Exported, ExportFormat, Job, NamedTriple, Written, write_readme
 from loginfer.benchmark.folder.manifest import MANIFEST, as_json, file_sum, folder_sums
-from loginfer.benchmark.folder.writing import check_graph
+from loginfer.benchmark.folder.writing import check_graph, refuse_foreign
 from loginfer.errors import InputError, OutputError, UnknownNameError
 from loginfer.files import atomic_folder, check_folder, reading
 
@@ -27,7 +27,7 @@ FORMATS: dict[str, ExportFormat] = {}
 
 
 def register_export(new: ExportFormat) -> ExportFormat:
-    """Let benchmarks be exported in one more format; the files of this folder do, and anybody may."""
+    """Add a format to which benchmarks can be exported; users may add their own."""
     FORMATS[new.name] = new
     return new
 
@@ -45,10 +45,10 @@ def format_named(name: str) -> ExportFormat:
     UnknownNameError
         With the nearest names.
     """
-    known = name.strip().casefold()
-    if known not in FORMATS:
+    key = name.strip().casefold()
+    if key not in FORMATS:
         raise UnknownNameError("format of exports", name, FORMATS)
-    return FORMATS[known]
+    return FORMATS[key]
 
 
 # -- writing ---------------------------------------------------------------------------------------
@@ -112,11 +112,11 @@ def export_benchmark(
     _refuse_inside(out, benchmark.path if isinstance(benchmark, Benchmark) else Path(benchmark))
     if not isinstance(benchmark, Benchmark):
         benchmark = Benchmark.load(benchmark)
-    chosen = _chosen(benchmark, methods)
+    benchmark = _with_methods(benchmark, methods)
     if not format_.any_name:
-        check_graph(chosen.graph)
+        check_graph(benchmark.graph)
     with atomic_folder(out, force=force, may_replace=_may_replace) as folder:
-        job = Job(chosen, folder, Path(out).resolve().name, _notes(chosen))
+        job = Job(benchmark, folder, Path(out).resolve().name, _notes(benchmark))
         written = format_.write(job)
         write_readme(job, format_, written)
         about = _about(job, format_, written)
@@ -125,13 +125,13 @@ def export_benchmark(
 
 
 def _refuse_inside(out: str | Path, source: Path | None) -> None:
-    """Refuse a place in the benchmark's own folder, which is then no longer what its manifest says."""
+    """Refuse an output inside the benchmark's folder, which would no longer match its manifest."""
     if source is not None and source.is_dir() and source.resolve() in Path(out).resolve().parents:
         raise OutputError(f"`{out}` lies in the benchmark's folder `{source}`", hint="choose a folder outside of it")
 
 
-def _chosen(benchmark: Benchmark, methods: Sequence[str] | None) -> Benchmark:
-    """Return the benchmark with the negatives of some methods only."""
+def _with_methods(benchmark: Benchmark, methods: Sequence[str] | None) -> Benchmark:
+    """Return the benchmark with the negatives of these methods only."""
     if methods is None:
         return benchmark
     methods = (methods,) if isinstance(methods, str) else methods
@@ -140,8 +140,8 @@ def _chosen(benchmark: Benchmark, methods: Sequence[str] | None) -> Benchmark:
             if not benchmark.negatives:
                 raise InputError("the benchmark has no negatives", hint="leave --method out")
             raise UnknownNameError("method", method, benchmark.negatives)
-    kept = {method: made for method, made in benchmark.negatives.items() if method in methods}
-    return replace(benchmark, negatives=kept)
+    selected = {method: negative_set for method, negative_set in benchmark.negatives.items() if method in methods}
+    return replace(benchmark, negatives=selected)
 
 
 def _about(job: Job, format_: ExportFormat, written: Written) -> dict[str, Any]:
@@ -160,12 +160,12 @@ def _about(job: Job, format_: ExportFormat, written: Written) -> dict[str, Any]:
         "entities": len(benchmark.graph.entities),
         "relations": len(benchmark.graph.relations),
         "positives": dict(benchmark.positives.sizes),
-        "negatives": {method: dict(made.splits.sizes) for method, made in benchmark.negatives.items()},
+        "negatives": {method: dict(negative_set.splits.sizes) for method, negative_set in benchmark.negatives.items()},
         **({} if benchmark.context is None else {"context": len(benchmark.context)}),
         **({} if benchmark.noise is None else {"noise": benchmark.noise.as_dict()}),
         "notes": [*job.notes, *written.notes],
         "sets": _sets(job, format_),
-        "files": {name: asdict(known) for name, known in folder_sums(job.folder).items()},
+        "files": {name: asdict(sums) for name, sums in folder_sums(job.folder).items()},
     }
 
 
@@ -196,7 +196,7 @@ def _sets(job: Job, format_: ExportFormat) -> list[Mapping[str, Any]]:
 
 
 def _may_replace(folder: Path) -> None:
-    """Refuse to replace a folder that is no export, or holds more than one."""
+    """Refuse to replace a folder that is no export, or also holds other files."""
     try:
         about = read_about(folder)
     except InputError as error:
@@ -204,14 +204,8 @@ def _may_replace(folder: Path) -> None:
             f"`{folder}` is not replaced: it is no export", hint="choose another folder, or remove it yourself"
         ) from error
     ours = {*about["files"], EXPORT}
-    found = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if not p.is_dir())
-    foreign = [name for name in found if name not in ours]
-    if foreign:
-        shown = ", ".join(f"`{name}`" for name in foreign[:3]) + (", …" if len(foreign) > 3 else "")
-        raise OutputError(
-            f"`{folder}` is not replaced: it also holds {shown}",
-            hint="choose another folder, or move your files out of it",
-        )
+    files = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if not p.is_dir())
+    refuse_foreign(folder, [name for name in files if name not in ours])
 
 
 # -- reading ---------------------------------------------------------------------------------------
@@ -301,7 +295,7 @@ def _makes_sense(about: Mapping[str, Any]) -> bool:
 
 
 def _is_file(name: str, entry: Any) -> bool:
-    """Say whether a name leads nowhere but into the folder, and its entry has a size and a checksum."""
+    """Say whether a name stays inside the folder, and its entry has a size and a checksum."""
     path = PurePosixPath(name)
     inside = bool(path.parts) and not path.is_absolute() and ".." not in path.parts
     plain = isinstance(entry, dict) and isinstance(entry.get("bytes"), int) and isinstance(entry.get("sha256"), str)
@@ -328,8 +322,8 @@ def _verify(folder: Path, files: Mapping[str, Any]) -> None:
             size = path.stat().st_size
         if size != entry["bytes"]:
             what = f"{size:,} bytes, expected {entry['bytes']:,}"
-        elif (found := file_sum(path)) != entry["sha256"]:
-            what = f"the sha256 {found}, expected {entry['sha256']}"
+        elif (actual := file_sum(path)) != entry["sha256"]:
+            what = f"the sha256 {actual}, expected {entry['sha256']}"
         else:
             continue
         hint = f"{_AGAIN}; read_export(…, verify=False) reads it as it is"

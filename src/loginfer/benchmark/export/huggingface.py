@@ -1,10 +1,9 @@
-"""Hugging Face: Parquet files, and a README whose front matter says what is what.
+"""Hugging Face: Parquet files, and a README whose front matter lists configs, splits and files.
 
-Each way of making negatives is a config: its splits hold positives and negatives, told apart by the label.
-The positives have a config of their own, as have the rules, the provenance, the origins of negatives and,
-where there are such, the context graph and the noise. `valid` is called `validation`, as is the custom there.
-A split without rows is none to the library: a set without triples has no file. Readers of Croissant find a
-description as well.
+Each method of negatives is a config: its splits hold positives and negatives, told apart by the label. The
+positives, the rules, the provenance, the origins of negatives and, if there are any, the context graph and the
+noise have configs of their own. `valid` is called `validation`, as is usual there. The library does not accept a
+split without rows, so a set without triples has no file. There is also a description in Croissant.
 """
 
 from __future__ import annotations
@@ -21,24 +20,23 @@ from loginfer.benchmark.export.base import (
     figures,
     licence,
     notes,
-    one_line,
     quoted,
     read_triples,
     title,
     triple_writer,
-    write_more,
+    write_side_tables,
     write_text,
 )
-from loginfer.benchmark.folder.card import described, source_entry, table
+from loginfer.benchmark.folder.card import described, one_line, source_entry, table
 from loginfer.benchmark.folder.manifest import CARD, CROISSANT, Role, as_json, folder_sums
 from loginfer.benchmark.negatives.methods import method_or_unknown
 from loginfer.errors import OutputError
 
 POSITIVES, CONTEXT = "positives", "context"
-# The last one is what the library takes if nobody asks for another.
+# The library loads the last one by default.
 OWN_CONFIGS = (POSITIVES, CONTEXT, "rules", "provenance", "origins", "noise", "default")
 _SPLIT_NAMES: dict[Split, str] = {"train": "train", "valid": "validation", "test": "test"}
-# The categories of sizes that the Hub knows, by what they are below.
+# The Hub's size categories, each with its upper bound.
 _SIZES = (
     (10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"),
     (10**7, "1M<n<10M"), (10**8, "10M<n<100M"), (10**9, "100M<n<1B"), (10**10, "1B<n<10B"),
@@ -63,8 +61,8 @@ def write(job: Job) -> Written:
     for role, triples in job.sets():
         if len(triples):
             write_set(job.folder / file_of(role), role, triples)
-    more = write_more(job)
-    text = ["---", *_front_matter(job, more), "---", "", *_body(job, more)]
+    tables = write_side_tables(job)
+    text = ["---", *_front_matter(job, tables), "---", "", *_body(job, tables)]
     write_text(job.folder / CARD, "\n".join(text) + "\n")
     write_text(job.folder / CROISSANT, as_json(_croissant(job)))
     return Written()
@@ -88,7 +86,7 @@ def _croissant(job: Job) -> dict[str, Any]:
 # -- the front matter ------------------------------------------------------------------------------
 
 
-def _front_matter(job: Job, more: Sequence[tuple[str, str]]) -> Iterator[str]:
+def _front_matter(job: Job, tables: Sequence[tuple[str, str]]) -> Iterator[str]:
     size = sum(len(triples) for _, triples in job.sets())
     yield f"pretty_name: {quoted(one_line(job.benchmark.name))}"
     yield f"license: {'unknown' if source_entry(job.benchmark) is None else 'other'}"
@@ -99,7 +97,7 @@ def _front_matter(job: Job, more: Sequence[tuple[str, str]]) -> Iterator[str]:
     yield "configs:"
     for number, (config, splits) in enumerate(configs.items()):
         yield from _config(config, splits, default=not number)
-    for name, _ in more:
+    for name, _ in tables:
         yield from _config(_stem(name), {_stem(name): [name]})
     yield "dataset_info:"
     for config in configs:
@@ -142,7 +140,7 @@ def _features(config: str) -> Iterator[str]:
 # -- for people ------------------------------------------------------------------------------------
 
 
-def _body(job: Job, more: Sequence[tuple[str, str]]) -> Iterator[str]:
+def _body(job: Job, tables: Sequence[tuple[str, str]]) -> Iterator[str]:
     benchmark = job.benchmark
     yield title(benchmark)
     yield ""
@@ -157,7 +155,7 @@ def _body(job: Job, more: Sequence[tuple[str, str]]) -> Iterator[str]:
         yield f"| `{method}` | positives and negatives ({what}), told apart by `label` |"
     if benchmark.context is not None:
         yield f"| `{CONTEXT}` | the context graph: what is known about the constants of test |"
-    yield from (f"| `{_stem(name)}` | {what} |" for name, what in more)
+    yield from (f"| `{_stem(name)}` | {what} |" for name, what in tables)
     config = next(iter(benchmark.negatives), POSITIVES)
     yield from ("", "## Use", "", "```python", "from datasets import load_dataset", "")
     yield f'load_dataset("path/of/this/folder", "{config}")["train"]'

@@ -73,7 +73,7 @@ def _empty_sets(benchmark: Benchmark) -> list[str]:
 
 
 def _types(benchmark: Benchmark) -> Iterator[str]:
-    triples = np.vstack([found for _, found in benchmark.positives.items()])
+    triples = np.vstack([split_triples for _, split_triples in benchmark.positives.items()])
     triples = triples[np.argsort(triples[:, 1], kind="stable")]
     relations = len(benchmark.graph.relations)
     bounds = np.searchsorted(triples[:, 1], np.arange(relations + 1))

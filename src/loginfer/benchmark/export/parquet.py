@@ -12,7 +12,7 @@ from loginfer.benchmark.export.base import (
     file_with,
     read_triples,
     triple_writer,
-    write_more,
+    write_side_tables,
 )
 
 _USAGE = """\
@@ -32,7 +32,7 @@ def write(job: Job) -> Written:
     write_set = triple_writer(job, words=True)
     for role, triples in job.sets():
         write_set(job.folder / FORMAT.file_of(role), role, triples)
-    return Written(write_more(job), _USAGE)
+    return Written(write_side_tables(job), _USAGE)
 
 
 FORMAT = ExportFormat("parquet", write, lambda folder, about: read_triples, file_with(".parquet"), any_name=True)

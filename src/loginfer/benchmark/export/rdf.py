@@ -77,7 +77,7 @@ def reader(folder: Path, about: Mapping[str, Any]) -> Callable[[Path], list[Name
     """Return what reads one file of statements."""
     import pyoxigraph
 
-    kind = about.get("type_predicate") or RDF_TYPE
+    type_predicate = about.get("type_predicate") or RDF_TYPE
 
     def name_of(term: object, path: Path) -> str:
         if not isinstance(term, pyoxigraph.NamedNode):
@@ -87,15 +87,15 @@ def reader(folder: Path, about: Mapping[str, Any]) -> Callable[[Path], list[Name
     def read(path: Path) -> list[NamedTriple]:
         with reading(path):
             content = path.read_bytes()
-        found: list[NamedTriple] = []
+        triples: list[NamedTriple] = []
         try:
             for quad in pyoxigraph.parse(content, format=pyoxigraph.RdfFormat.N_TRIPLES):
                 is_type = quad.predicate.value == RDF_TYPE
-                relation = kind if is_type else name_of(quad.predicate, path)
-                found.append((name_of(quad.subject, path), relation, name_of(quad.object, path)))
+                relation = type_predicate if is_type else name_of(quad.predicate, path)
+                triples.append((name_of(quad.subject, path), relation, name_of(quad.object, path)))
         except (SyntaxError, ValueError) as error:
             raise InputError(f"no N-Triples: {error}", where=str(path)) from error
-        return found
+        return triples
 
     return read
 

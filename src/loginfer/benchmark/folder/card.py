@@ -24,7 +24,7 @@ from loginfer.benchmark.folder.manifest import (
     file_of,
     role_of,
 )
-from loginfer.benchmark.folder.tables import DEPTH_COLUMN, PROVENANCE_COLUMNS, negative_columns
+from loginfer.benchmark.folder.tables import DEPTH_COLUMN, NOISE_COLUMNS, PROVENANCE_COLUMNS, negative_columns
 from loginfer.benchmark.negatives.methods import method_or_unknown
 from loginfer.errors import LogInferError
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from loginfer.kg.catalogue import Entry
 
 
-# So many rules are shown; the others are counted.
+# So many rules are shown; further ones are only counted.
 RULES_SHOWN = 20
 
 _PROTOCOLS = {
@@ -80,8 +80,8 @@ def make_card(benchmark: Benchmark, kg: Mapping[str, Any] | None, files: Sequenc
         The files of the folder so far.
     """
     sections = [
-        [f"# {_line(benchmark.name)}", "", _summary(benchmark)],
-        _made(benchmark, kg),
+        [f"# {one_line(benchmark.name)}", "", _summary(benchmark)],
+        _how_made(benchmark, kg),
         _noise(benchmark),
         _inductive(benchmark),
         _figures(benchmark),
@@ -115,17 +115,17 @@ def _summary(benchmark: Benchmark) -> str:
     )
 
 
-def _made(benchmark: Benchmark, kg: Mapping[str, Any] | None) -> list[str]:
+def _how_made(benchmark: Benchmark, kg: Mapping[str, Any] | None) -> list[str]:
     recipe = benchmark.recipe
     if recipe is None:
         return []
-    graph = f"`{_line(recipe.kg)}`"
+    graph = f"`{one_line(recipe.kg)}`"
     if kg is not None:
         sizes = [counted(kg[f"{what}s"], what) for what in ("triple", "constant", "relation", "type")]
         graph += f" ({', '.join(sizes)}; sha256 of its sorted lines {kg['sha256']})"
     lines = ["## How it was made", "", f"- graph: {graph}"]
     if recipe.patterns:
-        lines.append("- patterns: " + ", ".join(f"`{_line(p)}`" for p in recipe.patterns))
+        lines.append("- patterns: " + ", ".join(f"`{one_line(p)}`" for p in recipe.patterns))
         lines.append(f"- rules: for each pattern {_which(recipe)} (k1)")
     else:
         lines.append("- rules: given")
@@ -204,13 +204,13 @@ def _figures(benchmark: Benchmark) -> list[str]:
     if (provenance := benchmark.provenance) is not None:
         counts = [int((provenance.split == i).sum()) for i in range(len(SPLITS))]
         lines.append("| of these new conclusions | " + " | ".join(f"{n:,}" for n in counts) + " |")
-        for depth, sizes_there in depth_counts(provenance).items() if provenance.deep else ():
-            there = " | ".join(f"{sizes_there[split]:,}" for split in SPLITS)
-            lines.append(f"| of these at depth {depth} | {there} |")
-    for method, made in benchmark.negatives.items():
+        for depth, sizes_at_depth in depth_counts(provenance).items() if provenance.deep else ():
+            cells_at_depth = " | ".join(f"{sizes_at_depth[split]:,}" for split in SPLITS)
+            lines.append(f"| of these at depth {depth} | {cells_at_depth} |")
+    for method, negative_set in benchmark.negatives.items():
         cells = []
-        for split, triples in made.splits.items():
-            asked = made.asked.get(split, len(triples))
+        for split, triples in negative_set.splits.items():
+            asked = negative_set.asked.get(split, len(triples))
             short = f" of {asked:,} asked for" if asked != len(triples) else ""
             cells.append(f"{len(triples):,}{short}")
         lines.append(f"| negatives {method} | " + " | ".join(cells) + " |")
@@ -220,21 +220,24 @@ def _figures(benchmark: Benchmark) -> list[str]:
 def _rules(rules: Sequence[BenchmarkRule]) -> list[str]:
     if not rules:
         return []
-    measured = any(known.confidence is not None for known in rules)
+    measured = any(benchmark_rule.confidence is not None for benchmark_rule in rules)
     lines = ["## Rules", "", "| | rule | support | new conclusions | sampled |", "|---:|---|---:|---:|---:|"]
     if measured:
         lines[2] += " confidence | overlap |"
         lines[3] += "---:|---:|"
     # Rules that contribute conclusions come first.
-    order = sorted(range(len(rules)), key=lambda place: rules[place].sampled == 0)
-    for place in order[:RULES_SHOWN]:
-        known = rules[place]
-        text = _line(str(known.rule)).replace("|", "\\|")
-        counts = " | ".join("unknown" if n < 0 else f"{n:,}" for n in (known.support, known.new, known.sampled))
+    order = sorted(range(len(rules)), key=lambda number: rules[number].sampled == 0)
+    for number in order[:RULES_SHOWN]:
+        benchmark_rule = rules[number]
+        text = one_line(str(benchmark_rule.rule)).replace("|", "\\|")
+        counts = " | ".join(
+            "unknown" if n < 0 else f"{n:,}"
+            for n in (benchmark_rule.support, benchmark_rule.new, benchmark_rule.sampled)
+        )
         if measured:
-            shares = (known.confidence, known.overlap)
+            shares = (benchmark_rule.confidence, benchmark_rule.overlap)
             counts += "".join(" | unknown" if share is None else f" | {share:.3f}" for share in shares)
-        lines.append(f"| {place} | `{text}` | {counts} |")
+        lines.append(f"| {number} | `{text}` | {counts} |")
     if len(rules) > RULES_SHOWN:
         lines += ["", f"And {len(rules) - RULES_SHOWN:,} more: see `{RULES}` and `{MANIFEST}`."]
     return lines
@@ -242,14 +245,16 @@ def _rules(rules: Sequence[BenchmarkRule]) -> list[str]:
 
 def _notes(benchmark: Benchmark) -> list[str]:
     notes = [*benchmark.notes]
-    notes += [f"{method}: {note}" for method, made in benchmark.negatives.items() for note in made.notes]
+    notes += [
+        f"{method}: {note}" for method, negative_set in benchmark.negatives.items() for note in negative_set.notes
+    ]
     if benchmark.passed_over:
-        reasons = Counter(known.reason is None for known in benchmark.passed_over)
+        reasons = Counter(candidate.reason is None for candidate in benchmark.passed_over)
         for little, why in ((True, "concluding too little that is new"), (False, "a negation")):
             if reasons[little]:
-                passed = counted(reasons[little], "candidate")
-                notes.append(f"passed over for {why}: {passed}, see `{MANIFEST}`")
-    return ["## Notes", "", *(f"- {_line(note)}" for note in notes)] if notes else []
+                count = counted(reasons[little], "candidate")
+                notes.append(f"passed over for {why}: {count}, see `{MANIFEST}`")
+    return ["## Notes", "", *(f"- {one_line(note)}" for note in notes)] if notes else []
 
 
 def _file_list(files: Sequence[str]) -> list[str]:
@@ -295,7 +300,8 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def _line(text: str) -> str:
+def one_line(text: str) -> str:
+    """Return a text without line ends."""
     return " ".join(text.split())
 
 
@@ -330,7 +336,7 @@ def make_croissant(benchmark: Benchmark, files: Mapping[str, FileSum]) -> dict[s
     benchmark
         The benchmark.
     files
-        The files to describe; the manifest is none of them, as it holds the sum of the description.
+        The files to describe, without the manifest: it holds the checksum of the description.
     """
     return described(benchmark, files, _record_sets(benchmark, files))
 
@@ -362,7 +368,7 @@ def described(
         about["citeAs"] = entry.citation
     return {
         **about,
-        "distribution": [_file(name, known) for name, known in sorted(files.items())],
+        "distribution": [_file(name, sums) for name, sums in sorted(files.items())],
         "recordSet": list(record_sets),
     }
 
@@ -372,48 +378,46 @@ def _description(benchmark: Benchmark, entry: Entry | None) -> str:
     if (recipe := benchmark.recipe) is not None:
         text += f" Made from the graph {recipe.kg} and {len(benchmark.rules):,} rules;"
         text += f" protocol {recipe.protocol}, seed {recipe.seed}."
-    # What is known about a graph's terms is a sentence; `license` would have to be the address of a licence.
+    # The catalogue has a sentence about a graph's terms; `license` would have to be the address of a licence.
     return text if entry is None else f"{text} On the terms of {entry.name}: {entry.licence}"
 
 
-def _file(name: str, known: FileSum) -> dict[str, Any]:
+def _file(name: str, sums: FileSum) -> dict[str, Any]:
     return {
         "@type": "cr:FileObject",
         "@id": name,
         "name": name,
         "contentUrl": name,
-        "contentSize": f"{known.bytes} B",
+        "contentSize": f"{sums.bytes} B",
         "encodingFormat": _FORMATS["." + name.rsplit(".", 1)[-1]],
-        "sha256": known.sha256,
+        "sha256": sums.sha256,
     }
 
 
 def _record_sets(benchmark: Benchmark, files: Mapping[str, FileSum]) -> list[dict[str, Any]]:
-    found = []
+    record_sets = []
     for split in SPLITS:
         name = file_of(Role(split))
-        # A set without records is none to the readers of Croissant.
+        # Readers of Croissant do not accept a set without records.
         if files[name].bytes:
-            found.append(_lines(split, name, f"The positives of {split}."))
+            record_sets.append(_lines(split, name, f"The positives of {split}."))
     if CONTEXT in files and files[CONTEXT].bytes:
-        found.append(_lines("context", CONTEXT, "The context graph: what is known about test's constants."))
+        record_sets.append(_lines("context", CONTEXT, "The context graph: what is known about test's constants."))
     if PROVENANCE in files:
         about = "Where the conclusions came from: one record for each conclusion and rule that derives it."
         deep = benchmark.provenance is not None and benchmark.provenance.deep
         columns = PROVENANCE_COLUMNS | DEPTH_COLUMN if deep else PROVENANCE_COLUMNS
-        found.append(table("provenance", PROVENANCE, about, columns))
+        record_sets.append(table("provenance", PROVENANCE, about, columns))
     about = "All negatives, and where they came from."
-    found.append(table("negatives", NEGATIVES, about, negative_columns(benchmark)))
+    record_sets.append(table("negatives", NEGATIVES, about, negative_columns(benchmark)))
     if NOISE in files:
-        from loginfer.benchmark.folder.tables import NOISE_COLUMNS
-
         about = "What is wrong with the positives and negatives of train on purpose."
-        found.append(table("noise", NOISE, about, NOISE_COLUMNS))
-    return found
+        record_sets.append(table("noise", NOISE, about, NOISE_COLUMNS))
+    return record_sets
 
 
 def _lines(split: str, file: str, about: str) -> dict[str, Any]:
-    """Describe a file of triples: the columns of a line without a heading are found by expressions."""
+    """Describe a file of triples: it has no heading, so regular expressions find the columns."""
     patterns = {"subject": r"^([^\t]*)\t", "relation": r"^[^\t]*\t([^\t]*)\t", "object": r"^[^\t]*\t[^\t]*\t([^\t]*)$"}
     fields = []
     for column, pattern in patterns.items():

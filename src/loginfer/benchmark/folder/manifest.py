@@ -28,11 +28,11 @@ CONTEXT = "context.txt"
 CARD = "README.md"
 CROISSANT = "croissant.json"
 MANIFEST = "manifest.json"
-# What an audit found, if somebody saved it here; the manifest does not know it.
+# A saved audit, if there is one; the manifest does not list it.
 AUDIT = "audit.json"
 CANDIDATES = ("candidate_entities.txt", "candidate_relations.txt", "candidate_types.txt")
 
-# What negatives are called whose file does not name a method.
+# The method of negatives whose file does not name one.
 GIVEN = "given"
 
 _SPLIT_WORDS: dict[str, Split] = {
@@ -42,7 +42,7 @@ _SPLIT_WORDS: dict[str, Split] = {
 }  # fmt: skip
 _NEGATIVE_WORDS = ("neg", "negs", "negative", "negatives")
 _POSITIVE_WORDS = ("pos", "positive", "positives")
-# What file managers leave in any folder that somebody looks at.
+# What file managers leave in folders.
 _LITTER = (".DS_Store", "Thumbs.db", "desktop.ini")
 _ENDINGS = (".txt", ".tsv")
 _EXACT = re.compile(r"(train|valid|dev|test)_neg_([A-Za-z0-9][A-Za-z0-9_.-]*)")
@@ -86,7 +86,7 @@ def is_method(name: str) -> bool:
 
 
 def is_ours(name: str) -> bool:
-    """Whether a file of this name is one that we write, or one that nobody misses."""
+    """Whether a file of this name is one that we write, or litter of file managers."""
     tables = (PROVENANCE, NEGATIVES, NOISE)
     if name in (RULES, CONTEXT, *tables, CARD, CROISSANT, MANIFEST, AUDIT, *CANDIDATES, *_LITTER):
         return True
@@ -97,8 +97,8 @@ def is_ours(name: str) -> bool:
 def role_of(name: str) -> Role | None:
     """Return what a file of triples holds, judged by its name; None if it is no such file.
 
-    Known are the names of the released LogInfer files (`train.txt`, `train_neg_pa.txt`), of CoDEx
-    (`valid_negatives.txt`), of InferWiki (`test_pos.txt`, `test_neg.txt`), and what is like them: `dev.tsv`,
+    It understands the names of the released LogInfer files (`train.txt`, `train_neg_pa.txt`), of CoDEx
+    (`valid_negatives.txt`), of InferWiki (`test_pos.txt`, `test_neg.txt`), and similar ones: `dev.tsv`,
     `neg_train.txt`, `test-negatives.txt.gz`.
     """
     plain = split_compression(name)[0]
@@ -115,8 +115,8 @@ def role_of(name: str) -> Role | None:
     positive = [word for word in lower if word in _POSITIVE_WORDS]
     if len(splits) != 1 or len(negative) + len(positive) > 1:
         return None
-    known = {*splits, *negative, *positive}
-    rest = [word for word, small in zip(words, lower, strict=True) if small not in known]
+    role_words = {*splits, *negative, *positive}
+    rest = [word for word, small in zip(words, lower, strict=True) if small not in role_words]
     split = _SPLIT_WORDS[splits[0]]
     if negative:
         return Role(split, "_".join(rest) or GIVEN)
@@ -125,12 +125,12 @@ def role_of(name: str) -> Role | None:
 
 def roles(names: Iterable[str]) -> dict[Role, list[str]]:
     """Return the files of a folder by what they hold; more than one for a role is a mistake of the folder."""
-    found: dict[Role, list[str]] = {}
+    files_of: dict[Role, list[str]] = {}
     for name in sorted(names):
         role = role_of(name)
         if role is not None:
-            found.setdefault(role, []).append(name)
-    return {role: found[role] for role in sorted(found, key=_order)}
+            files_of.setdefault(role, []).append(name)
+    return {role: files_of[role] for role in sorted(files_of, key=_order)}
 
 
 def _order(role: Role) -> tuple[bool, str, int]:
@@ -217,8 +217,8 @@ def make_manifest(benchmark: Benchmark, kg: Mapping[str, Any] | None, files: Map
         "recipe": None if benchmark.recipe is None else benchmark.recipe.as_dict(),
         "kg": kg,
         "type_predicate": benchmark.graph.type_predicate or "",
-        "rules": [_rule(known, sampled=known.sampled) for known in benchmark.rules],
-        "passed_over": [_rule(known) for known in benchmark.passed_over],
+        "rules": [_rule_entry(rule, sampled=rule.sampled) for rule in benchmark.rules],
+        "passed_over": [_rule_entry(candidate) for candidate in benchmark.passed_over],
         "notes": list(benchmark.notes),
         "positives": dict(benchmark.positives.sizes),
         "conclusions": conclusions,
@@ -265,32 +265,32 @@ def kg_figures(kg: KnowledgeGraph, sha256: str) -> dict[str, Any]:
     }
 
 
-def _rule(known: BenchmarkRule | PassedOver, **more: int) -> dict[str, Any]:
+def _rule_entry(candidate: BenchmarkRule | PassedOver, **more: int) -> dict[str, Any]:
     return {
-        "rule": str(known.rule),
-        "pattern": known.pattern,
-        "support": known.support,
-        "new": known.new,
+        "rule": str(candidate.rule),
+        "pattern": candidate.pattern,
+        "support": candidate.support,
+        "new": candidate.new,
         **more,
-        **_measures(known),
-        **({"reason": known.reason} if isinstance(known, PassedOver) and known.reason else {}),
+        **_measures(candidate),
+        **({"reason": candidate.reason} if isinstance(candidate, PassedOver) and candidate.reason else {}),
     }
 
 
-def _measures(known: BenchmarkRule | PassedOver) -> dict[str, float | None]:
+def _measures(candidate: BenchmarkRule | PassedOver) -> dict[str, float | None]:
     """Return the measures of a rule that was not chosen by its support."""
-    if not isinstance(known, BenchmarkRule) or known.confidence is None:
+    if not isinstance(candidate, BenchmarkRule) or candidate.confidence is None:
         return {}
-    return {"confidence": known.confidence, "overlap": known.overlap}
+    return {"confidence": candidate.confidence, "overlap": candidate.overlap}
 
 
 def _negatives(benchmark: Benchmark, method: str) -> dict[str, Any]:
-    made = benchmark.negatives[method]
+    negative_set = benchmark.negatives[method]
     counts: dict[str, Any] = {
-        split: {"asked": int(made.asked.get(split, len(triples))), "reached": len(triples)}
-        for split, triples in made.splits.items()
+        split: {"asked": int(negative_set.asked.get(split, len(triples))), "reached": len(triples)}
+        for split, triples in negative_set.splits.items()
     }
-    return {**counts, "notes": list(made.notes)}
+    return {**counts, "notes": list(negative_set.notes)}
 
 
 def _inductive(benchmark: Benchmark, context: KnowledgeGraph) -> dict[str, Any]:
@@ -308,15 +308,14 @@ def read_manifest(folder: Path, problems: list[Problem]) -> dict[str, Any] | Non
         with reading(path):
             text = path.read_bytes()
         try:
-            manifest = json.loads(text)
+            manifest: dict[str, Any] = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise InputError(f"the manifest is no JSON: {error}", hint="build the benchmark again") from error
         _check_manifest(manifest)
     except LogInferError as error:
         problems.append(Problem("manifest", MANIFEST, error.message, where=str(path), hint=error.hint))
         return None
-    found: dict[str, Any] = manifest
-    return found
+    return manifest
 
 
 def _check_manifest(manifest: Any) -> None:
@@ -391,18 +390,18 @@ def verify_files(
     manifest
         Its manifest.
     problems
-        Grows by what is wrong.
+        What is wrong is appended here.
     sums
         Also compare sizes and checksums.
     """
-    there = []
+    present = []
     for name, entry in manifest["files"].items():
         path = folder / name
         if name not in names:
             hint = "get the folder again, or build it again"
             problems.append(Problem("missing", name, f"`{name}` is missing", where=str(path), hint=hint))
             continue
-        there.append(name)
+        present.append(name)
         if not sums:
             continue
         with reading(path):
@@ -410,10 +409,10 @@ def verify_files(
         if size != entry["bytes"]:
             message = f"`{name}` was changed: it has {size:,} bytes, expected {entry['bytes']:,}"
             problems.append(Problem("bytes", name, message, where=str(path), hint=_CHANGED))
-        elif (found := file_sum(path)) != (expected := entry.get("sha256")):
-            message = f"`{name}` was changed: its sha256 is {found}, expected {expected}"
+        elif (actual := file_sum(path)) != (expected := entry.get("sha256")):
+            message = f"`{name}` was changed: its sha256 is {actual}, expected {expected}"
             problems.append(Problem("sha256", name, message, where=str(path), hint=_CHANGED))
-    return there
+    return present
 
 
 _CHANGED = "get the file again or build the benchmark again; load_benchmark(…, verify=False) reads it as it is"
@@ -433,19 +432,19 @@ def folder_sums(folder: Path) -> dict[str, FileSum]:
 
 
 def manifest_rules(manifest: Mapping[str, Any], rules: Sequence[Rule]) -> tuple[BenchmarkRule, ...]:
-    """Return the rules of the rules file with what the manifest knows about them."""
+    """Return the rules of the rules file with their figures from the manifest."""
     entries = manifest["rules"]
     if len(entries) != len(rules):
         raise InputError(f"there are {len(rules):,} rules, but {len(entries):,} in the manifest")
-    found = []
-    for place, (rule, entry) in enumerate(zip(rules, entries, strict=True)):
-        told = _entry(entry, "sampled")
-        if told["rule"] != str(rule):
-            raise InputError(f"rule {place} is `{rule}`, but `{told['rule']}` in the manifest")
-        counts = (told["support"], told["new"], told["sampled"])
+    benchmark_rules = []
+    for number, (rule, entry) in enumerate(zip(rules, entries, strict=True)):
+        checked = _checked_entry(entry, "sampled")
+        if checked["rule"] != str(rule):
+            raise InputError(f"rule {number} is `{rule}`, but `{checked['rule']}` in the manifest")
+        counts = (checked["support"], checked["new"], checked["sampled"])
         measures = (_share(entry, "confidence"), _share(entry, "overlap"))
-        found.append(BenchmarkRule(rule, told["pattern"], *counts, *measures))
-    return tuple(found)
+        benchmark_rules.append(BenchmarkRule(rule, checked["pattern"], *counts, *measures))
+    return tuple(benchmark_rules)
 
 
 def _share(entry: Mapping[str, Any], key: str) -> float | None:
@@ -458,20 +457,19 @@ def _share(entry: Mapping[str, Any], key: str) -> float | None:
 
 def passed_over(manifest: Mapping[str, Any]) -> tuple[PassedOver, ...]:
     """Return the candidates that the manifest says were passed over."""
-    told = [_entry(entry) for entry in manifest["passed_over"]]
+    entries = [_checked_entry(entry) for entry in manifest["passed_over"]]
     try:
         return tuple(
-            PassedOver(parse_rule(t["rule"]), t["pattern"], t["support"], t["new"], t.get("reason")) for t in told
+            PassedOver(parse_rule(e["rule"]), e["pattern"], e["support"], e["new"], e.get("reason")) for e in entries
         )
     except InputError as error:
         raise InputError("the manifest's rules make no sense", hint="build the benchmark again") from error
 
 
-def _entry(entry: Any, *more: str) -> dict[str, Any]:
+def _checked_entry(entry: Any, *more: str) -> dict[str, Any]:
     """Return the manifest's entry for a rule, checked."""
     fine = isinstance(entry, dict) and isinstance(entry.get("rule"), str)
     fine = fine and all(isinstance(entry.get(key), int) for key in ("support", "new", *more))
     if not fine or not isinstance(entry.get("pattern"), str | None):
         raise InputError("the manifest's rules make no sense", hint="build the benchmark again")
-    found: dict[str, Any] = entry
-    return found
+    return dict(entry)

@@ -1,7 +1,7 @@
-"""Reading a benchmark's folder: as it lies there, with everything that is wrong with it.
+"""Reading a benchmark's folder as it is, with everything that is wrong with it.
 
-`read_folder` is the one loader. It collects problems instead of failing at the first, keeps repeated lines, and reads
-folders of others as well. `load_benchmark` refuses what has problems; the audit reports them all.
+`read_folder` is the one loader. It collects problems instead of failing at the first, keeps repeated lines, and also
+reads data sets of others. `load_benchmark` refuses a folder with problems; the audit reports them all.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ T = TypeVar("T")
 
 UNKNOWN = -1  # support, new and sampled of a rule without a manifest
 
-# So many problems of a damaged folder are named in an error.
+# An error about a damaged folder names so many problems.
 SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
 class TripleFile:
-    """A file of triples as it lies there.
+    """A file of triples as it is.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class TripleFile:
     def where(self, triple: npt.ArrayLike, occurrence: int = 0) -> str:
         """Return file and line of a triple, by default of its first occurrence.
 
-        Where a line is blank, bad, or of another label, lines cannot be counted: then it is the file alone.
+        A file with lines that are blank, bad or of the other label cannot be counted; then only the file is named.
         """
         same = np.flatnonzero((self.triples == np.asarray(triple)).all(axis=1))
         if len(self.triples) < self.lines or occurrence >= len(same):
@@ -90,7 +90,7 @@ class TripleFile:
 
 @dataclass(frozen=True)
 class BenchmarkFolder:
-    """A benchmark's folder as it lies there.
+    """A benchmark's folder as it is.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class BenchmarkFolder:
         What is wrong with the folder itself: missing or changed files, lines and tables that cannot be read.
         Whether the triples make a good benchmark is the audit's question.
     contradictions
-        Where files that can be read do not go together.
+        Where readable files contradict each other.
     rules_known
         Whether there is a file of rules that can be read.
     origins
@@ -125,8 +125,8 @@ class BenchmarkFolder:
 
     def file(self, split: str, method: str | None = None) -> TripleFile | None:
         """Return the file of a split: its positives, or the negatives of a method; None if there is none."""
-        found = [file for file in self.files if file.role == Role(split, method)]  # type: ignore[arg-type]
-        return found[-1] if found else None
+        matching = [file for file in self.files if file.role == Role(split, method)]  # type: ignore[arg-type]
+        return matching[-1] if matching else None
 
     @property
     def context(self) -> TripleFile | None:
@@ -162,7 +162,7 @@ def load_benchmark(path: str | Path, *, verify: bool = True) -> Benchmark:
 
 
 def _damaged(folder: BenchmarkFolder) -> InputError:
-    """Return the error that tells what is wrong with a folder."""
+    """Return the error that says what is wrong with a folder."""
 
     def described(problem: Problem) -> str:
         if problem.count == 1 or not problem.examples:
@@ -181,7 +181,7 @@ def _damaged(folder: BenchmarkFolder) -> InputError:
 
 
 def read_folder(path: str | Path, *, verify: bool = True) -> BenchmarkFolder:
-    """Read a benchmark's folder as it lies there.
+    """Read a benchmark's folder as it is.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def read_folder(path: str | Path, *, verify: bool = True) -> BenchmarkFolder:
 
 
 class _Reader:
-    """Reads one folder; what is wrong is kept in `problems`."""
+    """Reads one folder and collects its problems."""
 
     def __init__(self, folder: Path, verify: bool) -> None:
         self.folder = folder
@@ -206,15 +206,15 @@ class _Reader:
         self.problems: list[Problem] = []
         self.contradictions: list[InputError] = []
         self.manifest = read_manifest(folder, self.problems) if MANIFEST in self.names else None
-        self.told: Mapping[str, Any] = self.manifest or {}
-        # The files to read: those that the manifest lists, if there is one.
-        self.there = list(self.names)
+        self.recorded: Mapping[str, Any] = self.manifest or {}
+        # With a manifest, only files that it lists are read.
+        self.to_read = list(self.names)
         if self.manifest is not None:
-            self.there = verify_files(folder, self.names, self.manifest, self.problems, sums=verify)
+            self.to_read = verify_files(folder, self.names, self.manifest, self.problems, sums=verify)
         self.recipe: Recipe | None = None
-        if (values := self.told.get("recipe")) is not None:
-            made = partial(Recipe.from_dict, values, where=f"{folder / MANIFEST}, recipe")
-            self.recipe = self._attempt(MANIFEST, made, "manifest")
+        if (values := self.recorded.get("recipe")) is not None:
+            parse_recipe = partial(Recipe.from_dict, values, where=f"{folder / MANIFEST}, recipe")
+            self.recipe = self._attempt(MANIFEST, parse_recipe, "manifest")
 
     def read(self) -> BenchmarkFolder:
         """Read all files: names first get provisional ids, and final ones when all of them are known."""
@@ -222,43 +222,47 @@ class _Reader:
         for name, role in self._triple_files():
             read = partial(collector.read, self.folder / name, role, strict=self.manifest is not None)
             self._attempt(name, read)
-        rules = self._attempt(RULES, self._read_rules) if RULES in self.there else None
-        program = None if rules is None else [known.rule for known in rules]
+        rules = self._attempt(RULES, self._read_rules) if RULES in self.to_read else None
+        program = None if rules is None else [benchmark_rule.rule for benchmark_rule in rules]
         readers: dict[str, Callable[..., Any]] = {
             PROVENANCE: read_provenance, NEGATIVES: read_negatives, NOISE: read_noise,
         }  # fmt: skip
         finishers = {
             name: self._attempt(name, partial(readers[name], self.folder / name, collector))
             for name in readers
-            if self.manifest is not None and name in self.there
+            if self.manifest is not None and name in self.to_read
         }
         type_predicate = self._type_predicate()
         constants = [name for rule in program or () for name in rule.constants]
-        e, r, files = collector.finish_files(constants, _relation_names(collector, program or (), type_predicate))
+        entities, relations, files = collector.finish_files(
+            constants, _relation_names(collector, program or (), type_predicate)
+        )
         self._note_bad_lines(collector)
         tables: dict[str, Any] = {
-            name: self._attempt(name, partial(finish, e.ids, r.ids, program))
+            name: self._attempt(name, partial(finish, entities.ids, relations.ids, program))
             for name, finish in finishers.items()
             if finish is not None
         }
-        empty = KnowledgeGraph(e.vocabulary, r.vocabulary, np.empty((0, 3), np.int32), type_predicate=type_predicate)
+        empty = KnowledgeGraph(
+            entities.vocabulary, relations.vocabulary, np.empty((0, 3), np.int32), type_predicate=type_predicate
+        )
         sets = _Sets(empty, files)
         origins = tables.get(NEGATIVES)
         noise, negatives = self._negatives(sets, origins, tables.get(NOISE))
         context = next((file for file in files if file.role.context), None)
         graph = empty.with_triples(sets.distinct("train"))
-        named, notes = self.told.get("name"), self.told.get("notes", [])
+        recorded_name, notes = self.recorded.get("name"), self.recorded.get("notes", [])
         benchmark = Benchmark(
-            name=named if isinstance(named, str) and named else self.folder.resolve().name,
+            name=recorded_name if isinstance(recorded_name, str) and recorded_name else self.folder.resolve().name,
             graph=graph,
             positives=Splits(graph.triples, sets.distinct("valid"), sets.distinct("test")),
             negatives=negatives,
             rules=rules or (),
             provenance=tables.get(PROVENANCE),
             recipe=self.recipe,
-            passed_over=passed_over(self.told) if self.told else (),
+            passed_over=passed_over(self.recorded) if self.recorded else (),
             notes=tuple(map(str, notes)) if isinstance(notes, list) else (),
-            manifest=self.told,
+            manifest=self.recorded,
             path=self.folder,
             context=None if context is None else empty.with_triples(context.triples),
             noise=noise,
@@ -274,24 +278,24 @@ class _Reader:
             unlisted=self._unlisted(),
         )
 
-    def _attempt(self, file: str, work: Callable[[], T], kind: Kind = "unreadable") -> T | None:
+    def _attempt(self, file: str, action: Callable[[], T], kind: Kind = "unreadable") -> T | None:
         """Do something with a file; an error becomes a problem."""
         try:
-            return work()
+            return action()
         except LogInferError as error:
             self.problems.append(Problem(kind, file, error.message, where=error.where, hint=error.hint))
             return None
 
     def _triple_files(self) -> list[tuple[str, Role]]:
         if self.manifest is not None:
-            wanted = [Role(split) for split in SPLITS]
-            wanted += [Role(split, m) for m in self.manifest["negatives"] for split in SPLITS]
-            wanted += [Role("test", context=True)] if CONTEXT in self.manifest["files"] else []
-            return [(file_of(role), role) for role in wanted if file_of(role) in self.there]
-        found = roles(self.names)
-        if Role("train") not in found:
+            expected_roles = [Role(split) for split in SPLITS]
+            expected_roles += [Role(split, m) for m in self.manifest["negatives"] for split in SPLITS]
+            expected_roles += [Role("test", context=True)] if CONTEXT in self.manifest["files"] else []
+            return [(file_of(role), role) for role in expected_roles if file_of(role) in self.to_read]
+        files_of = roles(self.names)
+        if Role("train") not in files_of:
             raise _no_training(self.folder, self.names)
-        for role, files in found.items():
+        for role, files in files_of.items():
             if len(files) > 1:
                 self.problems.append(
                     Problem(
@@ -301,7 +305,7 @@ class _Reader:
                         hint="keep one of them in the folder",
                     )
                 )
-        return [(files[0], role) for role, files in found.items()]
+        return [(files[0], role) for role, files in files_of.items()]
 
     def _read_rules(self) -> tuple[BenchmarkRule, ...]:
         from loginfer.logic.rule_files import read_rules
@@ -312,8 +316,8 @@ class _Reader:
         return tuple(BenchmarkRule(rule, None, UNKNOWN, UNKNOWN, UNKNOWN) for rule in program)
 
     def _type_predicate(self) -> str | None:
-        if isinstance(told := self.told.get("type_predicate"), str):
-            return told
+        if isinstance(predicate := self.recorded.get("type_predicate"), str):
+            return predicate
         return None if self.recipe is None else self.recipe.type_predicate
 
     def _note_bad_lines(self, collector: _Collector) -> None:
@@ -342,48 +346,51 @@ class _Reader:
     def _negatives(
         self, sets: _Sets, table: NegativeTable | None, noise: NoiseTable | None
     ) -> tuple[Noise | None, dict[str, NegativeSet]]:
-        """Return the noise, and the negatives of all methods as they lie there.
+        """Return the noise, and the negatives of all methods as their files hold them.
 
-        The table tells of negatives without noise, so that those of train with noise have no origins.
+        The table lists the negatives without noise, so noisy negatives of train have no origins.
         """
-        keys, found = sets.empty.keys, dict[str, NegativeSet]()
+        keys, negative_sets = sets.empty.keys, dict[str, NegativeSet]()
         for method in sets.methods:
-            counts = self.told.get("negatives", {}).get(method, {})
+            counts = self.recorded.get("negatives", {}).get(method, {})
             asked: dict[str, int] = {split: counts[split]["asked"] for split in SPLITS if counts}
             splits = Splits(*(sets.distinct(split, method) for split in SPLITS))
-            found[method] = NegativeSet(method, splits, {}, asked, tuple(map(str, counts.get("notes", ()))))
-        if noise is None or len(found) != 1:
+            negative_sets[method] = NegativeSet(method, splits, {}, asked, tuple(map(str, counts.get("notes", ()))))
+        if noise is None or len(negative_sets) != 1:
             if noise is not None:
-                problem = f"a benchmark with noise has the negatives of one method, not of {len(found)}"
+                problem = f"a benchmark with noise has the negatives of one method, not of {len(negative_sets)}"
                 self._contradict(problem, str(self.folder / NOISE))
-            return None, {m: replace(made, origins=self._origins(made, table, keys)) for m, made in found.items()}
-        ((method, made),) = found.items()
+            return None, {
+                m: replace(negative_set, origins=self._origins(negative_set, table, keys))
+                for m, negative_set in negative_sets.items()
+            }
+        ((method, negative_set),) = negative_sets.items()
         packed = keys.pack(noise.triples)
         out, new = (packed[noise.kind == KINDS.index(k)] for k in ("flipped-positive", "flipped-negative"))
-        train = keys.unpack(exchanged(keys.pack(made.splits.train), out, np.sort(new)))
-        clean = replace(made, splits=Splits(train, made.splits.valid, made.splits.test))
+        train = keys.unpack(exchanged(keys.pack(negative_set.splits.train), out, np.sort(new)))
+        clean = replace(negative_set, splits=Splits(train, negative_set.splits.valid, negative_set.splits.test))
         clean = replace(clean, origins=self._origins(clean, table, keys))
         later = {split: origins for split, origins in clean.origins.items() if split != "train"}
-        counts = self.told.get("noise", {})
+        counts = self.recorded.get("noise", {})
         asked, reached = (_sizes(counts, key) for key in ("asked", "reached"))
-        return Noise(noise.triples, noise.kind, clean, asked, reached), {method: replace(made, origins=later)}
+        return Noise(noise.triples, noise.kind, clean, asked, reached), {method: replace(negative_set, origins=later)}
 
-    def _origins(self, made: NegativeSet, table: NegativeTable | None, keys: TripleKeys) -> dict[str, Origins]:
-        """Return where the negatives of each split came from, if the table tells of exactly these."""
-        found: dict[str, Origins] = {}
+    def _origins(self, negative_set: NegativeSet, table: NegativeTable | None, keys: TripleKeys) -> dict[str, Origins]:
+        """Return the origins of the negatives of each split, if the table lists exactly these."""
+        origins_of: dict[str, Origins] = {}
         if table is None:
-            return found
-        for split, triples in made.splits.items():
-            rows = table.rows(made.method, split)
+            return origins_of
+        for split, triples in negative_set.splits.items():
+            rows = table.rows(negative_set.method, split)
             rows = rows[np.argsort(keys.pack(table.triples[rows]), kind="stable")]
             if not np.array_equal(table.triples[rows], triples):
-                text = file_of(Role(split, made.method))
+                text = file_of(Role(split, negative_set.method))
                 self._contradict(f"`{NEGATIVES}` and `{text}` hold different negatives", str(self.folder))
                 continue
             origins = table.origins[rows]
             if (origins.source >= 0).all():
-                found[split] = origins
-        return found
+                origins_of[split] = origins
+        return origins_of
 
     def _contradict(self, message: str, where: str) -> None:
         self.contradictions.append(InputError(message, where=where, hint="build the benchmark again"))
@@ -436,25 +443,25 @@ def _no_training(folder: Path, names: list[str]) -> InputError:
 
 def _relation_names(collector: _Collector, rules: Sequence[Rule], predicate: str | None) -> list[str]:
     """Return the relations that the vocabulary must hold because of the rules and the type predicate."""
-    wanted = [name for rule in rules for name in rule.relations]
+    from_rules = [name for rule in rules for name in rule.relations]
     if predicate:
-        return [predicate, *(name for name in wanted if name != RDF_TYPE)]
-    there = {collector.relations.name(i) for i in range(collector.relations.count)}
-    if any(name.encode() in there for name in TYPE_NAMES):
-        return [name for name in wanted if name != RDF_TYPE]
-    return wanted
+        return [predicate, *(name for name in from_rules if name != RDF_TYPE)]
+    from_files = {collector.relations.name(i) for i in range(collector.relations.count)}
+    if any(name.encode() in from_files for name in TYPE_NAMES):
+        return [name for name in from_rules if name != RDF_TYPE]
+    return from_rules
 
 
 def _sizes(counts: Mapping[str, Any], key: str) -> dict[str, int]:
-    found = counts.get(key) if isinstance(counts, dict) else None
-    if not isinstance(found, dict):
+    sizes = counts.get(key) if isinstance(counts, dict) else None
+    if not isinstance(sizes, dict):
         return {}
-    return {name: number for name, number in found.items() if isinstance(number, int)}
+    return {name: number for name, number in sizes.items() if isinstance(number, int)}
 
 
 # -- lines ----------------------------------------------------------------------------------------
 
-# So many bad lines of a file are described; the others are counted.
+# So many bad lines of a file are described; further ones are only counted.
 EXAMPLES = 5
 
 _TRUE = (b"1", b"+1", b"true", b"1.0")
@@ -471,7 +478,7 @@ class _BadLines:
 
 @dataclass(slots=True)
 class _Span:
-    """The blocks from `first` to `last` are those of a file."""
+    """The blocks of a file: from `first` up to `last`."""
 
     name: str
     role: Role
@@ -481,7 +488,7 @@ class _Span:
 
 
 class _Collector(GraphBuilder):
-    """Reads files of triples one after the other; `finish_files` gives them over common vocabularies."""
+    """Reads files of triples one after the other; `finish_files` returns them over common vocabularies."""
 
     def __init__(self) -> None:
         super().__init__(skip=True)
@@ -500,8 +507,8 @@ class _Collector(GraphBuilder):
         role
             What it holds.
         strict
-            Three columns and nothing else; otherwise further columns are understood as labels, or left
-            out where the file's name says already what its triples are.
+            Three columns and nothing else; otherwise a fourth and last column is a label, unless the file's
+            name already says what its triples are, and all other columns are ignored.
         """
         source = Source.of(path)
         if not strict and (columns := _columns(source)) > 3:
@@ -522,11 +529,11 @@ class _Collector(GraphBuilder):
         """Note a line that cannot be read."""
         file = -1 if line is None else bisect.bisect_right(self._first_lines, line) - 1
         number = None if line is None else line - self._first_lines[file] + 1
-        found = self.bad_lines.setdefault(self.files[file], _BadLines(0, []))
-        found.count += count
+        bad_lines = self.bad_lines.setdefault(self.files[file], _BadLines(0, []))
+        bad_lines.count += count
         self.skipped += count
-        if len(found.examples) < EXAMPLES:
-            found.examples.append((number, message))
+        if len(bad_lines.examples) < EXAMPLES:
+            bad_lines.examples.append((number, message))
 
     def _open(self, name: str, role: Role) -> None:
         self._spans.append(_Span(name, role, len(self._blocks)))
@@ -538,13 +545,13 @@ class _Collector(GraphBuilder):
         self._spans[-1].last, self._spans[-1].lines = len(self._blocks), lines
 
     def _read_labelled(self, source: Source, role: Role, columns: int) -> None:
-        """Read lines of more than three columns; other people's files have some ten thousand of them."""
+        """Read lines of more than three columns; such files are small, some ten thousand lines."""
         with source.open() as (stream, _):
             lines = stream.read().removeprefix(b"\xef\xbb\xbf").split(b"\n")
         if not lines[-1]:
             lines.pop()
         self.begin(source.name)
-        told = role.method is not None or columns != 4
+        ignore_label = role.method is not None or columns != 4
         kinds: dict[Role, list[tuple[bytes, ...]]] = {role: []}
         for number, line in enumerate(lines):
             cells = line.rstrip(b"\r").split(b"\t")
@@ -553,8 +560,8 @@ class _Collector(GraphBuilder):
             if len(cells) < 3 or not all(cells[:3]):
                 self.bad(f"expected {columns} tab-separated columns, found {len(cells)}", self._line + number)
                 continue
-            label = b"" if told else b"\t".join(cells[3:]).strip().lower()
-            if told or label in _TRUE:
+            label = b"" if ignore_label else b"\t".join(cells[3:]).strip().lower()
+            if ignore_label or label in _TRUE:
                 kinds[role].append(tuple(cells[:3]))
             elif label in _FALSE:
                 kinds.setdefault(Role(role.split, GIVEN), []).append(tuple(cells[:3]))
@@ -601,8 +608,8 @@ class _Collector(GraphBuilder):
             if e_bad or r_bad:
                 fine = (triples >= 0).all(axis=1)
                 if not fine.all():
-                    noted = self.bad_lines.setdefault(span.name, _BadLines(0, [(None, "not valid UTF-8")]))
-                    noted.count += int(len(fine) - fine.sum())
+                    bad_lines = self.bad_lines.setdefault(span.name, _BadLines(0, [(None, "not valid UTF-8")]))
+                    bad_lines.count += int(len(fine) - fine.sum())
                     triples = triples[fine]
             triples.setflags(write=False)
             files.append(TripleFile(span.name, span.role, triples, span.lines))
@@ -611,7 +618,7 @@ class _Collector(GraphBuilder):
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """A vocabulary, and int32[n]: the id in it of every provisional one, -1 for what is no UTF-8."""
+    """A vocabulary, and int32[n]: the final id of every provisional one, -1 for a name that is no UTF-8."""
 
     vocabulary: Vocabulary
     ids: npt.NDArray[np.int32]
@@ -619,12 +626,12 @@ class _Names:
 
 def _final_names(builder: GraphBuilder, column: int, more: Sequence[str]) -> tuple[_Names, dict[int, str]]:
     table = builder.relations if column == 1 else builder.entities
-    found, ids, bad = builder._vocabulary(table, (1,) if column == 1 else (0, 2))
-    whole = found.union(more)
-    if whole is not found:
-        kept = ids >= 0
-        ids[kept] = found.positions_in(whole)[ids[kept]]
-    return _Names(whole, ids), bad
+    vocabulary, ids, bad = builder._vocabulary(table, (1,) if column == 1 else (0, 2))
+    extended = vocabulary.union(more)
+    if extended is not vocabulary:
+        is_valid = ids >= 0
+        ids[is_valid] = vocabulary.positions_in(extended)[ids[is_valid]]
+    return _Names(extended, ids), bad
 
 
 def _columns(source: Source) -> int:

@@ -1,9 +1,9 @@
-"""The Parquet files of a benchmark: where its conclusions and negatives came from, and what is wrong on purpose.
+"""The Parquet files of a benchmark: the origins of its conclusions and negatives, and its noise.
 
 Names are dictionary columns over the benchmark's vocabularies: ten million rows are written a row group at a
 time, without a Python object for any of them. The same benchmark always gives the same bytes. Files are read a row
-group at a time, without trusting them. What reads a file returns a function that finishes the work: it wants the
-final ids of the names, and the rules if they are known.
+group at a time, and everything in them is checked. Each reader returns a function that finishes the table, given the
+final ids of the names and the rules if they are known.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ PROVENANCE_COLUMNS = {
 }
 # Only of a benchmark whose conclusions follow in several steps.
 DEPTH_COLUMN = {"depth": "In how many steps the conclusion follows; its premises follow in fewer."}
-# The sources that there were before near misses: a column that needs no more keeps its bytes.
+# Sources older than near misses: the dictionary of a column without newer ones holds only these, so its bytes stay.
 _FIRST_SOURCES = SOURCES[: SOURCES.index("near-miss")]
 
 NEGATIVE_COLUMNS = {
@@ -125,9 +125,9 @@ def write_negatives(benchmark: Benchmark, stream: IO[bytes]) -> None:
     )
 
     def parts() -> Iterator[list[Any]]:
-        for m, made in enumerate(benchmark.negatives.values()):
-            for s, (split, triples) in enumerate(made.splits.items()):
-                origins = made.origins.get(split)
+        for m, negative_set in enumerate(benchmark.negatives.values()):
+            for s, (split, triples) in enumerate(negative_set.splits.items()):
+                origins = negative_set.origins.get(split)
                 for start, stop in row_groups(len(triples)):
                     rows = slice(start, stop)
                     yield [
@@ -159,7 +159,9 @@ def write_noise(benchmark: Benchmark, noise: Noise, stream: IO[bytes]) -> None:
 
 def _sources_of(benchmark: Benchmark) -> list[str]:
     """Return the sources up to the last one that a benchmark uses."""
-    used = [origins.source for made in benchmark.negatives.values() for origins in made.origins.values()]
+    used = [
+        origins.source for negative_set in benchmark.negatives.values() for origins in negative_set.origins.values()
+    ]
     last = max((int(source.max(initial=0)) for source in used), default=0)
     return SOURCES[: max(last + 1, len(_FIRST_SOURCES))]
 
@@ -167,8 +169,10 @@ def _sources_of(benchmark: Benchmark) -> list[str]:
 def has_edits(benchmark: Benchmark) -> bool:
     """Say whether a benchmark has near misses."""
     near_miss = SOURCES.index("near-miss")
-    every = [origins for made in benchmark.negatives.values() for origins in made.origins.values()]
-    return any(bool((origins.source == near_miss).any()) for origins in every)
+    all_origins = [
+        origins for negative_set in benchmark.negatives.values() for origins in negative_set.origins.values()
+    ]
+    return any(bool((origins.source == near_miss).any()) for origins in all_origins)
 
 
 def negative_columns(benchmark: Benchmark) -> dict[str, str]:
@@ -229,7 +233,7 @@ class NameColumns:
         return _encoded(ids, self._entities)
 
     def edit_fields(self) -> list[tuple[str, Any]]:
-        """Return names and types of the columns that tell of near misses."""
+        """Return names and types of the columns about near misses."""
         import pyarrow as pa
 
         relation_type = pa.dictionary(pa.int32(), self._relations.type)
@@ -237,7 +241,7 @@ class NameColumns:
         return list(zip(EDIT_COLUMNS, kinds, strict=True))
 
     def edit_columns(self, origins: Origins | None, rows: slice, count: int) -> list[Any]:
-        """Return the columns that tell of near misses; empty cells where a negative is none."""
+        """Return the columns about near misses; cells of other negatives are empty."""
         import pyarrow as pa
 
         none = np.full(count, -1, dtype=np.int32)
@@ -255,22 +259,22 @@ class NameColumns:
 
 
 def is_type_part(rules: Sequence[Rule], rule: int, part: int) -> bool:
-    """Say whether a part of a rule's body is a type atom; False for what is not there."""
+    """Say whether a part of a rule's body is a type atom; False if there is no such part."""
     if not (0 <= rule < len(rules) and 0 <= part < len(rules[rule].body)):
         return False
-    found = rules[rule].body[part]
-    return isinstance(found, Atom) and found.is_type
+    body_atom = rules[rule].body[part]
+    return isinstance(body_atom, Atom) and body_atom.is_type
 
 
 def type_parts(rules: Sequence[Rule], rule: Ids, part: Ids) -> npt.NDArray[np.bool_]:
     """Return bool[n]: `is_type_part` for many at once."""
-    width = max((len(known.body) for known in rules), default=0)
-    known = [[is_type_part(rules, number, place) for place in range(width)] for number in range(len(rules))]
-    there = (rule >= 0) & (rule < len(rules)) & (part >= 0) & (part < width)
-    found = np.zeros(len(rule), dtype=bool)
-    if there.any():
-        found[there] = np.array(known, dtype=bool)[rule[there], part[there]]
-    return found
+    width = max((len(r.body) for r in rules), default=0)
+    by_rule = [[is_type_part(rules, number, i) for i in range(width)] for number in range(len(rules))]
+    exists = (rule >= 0) & (rule < len(rules)) & (part >= 0) & (part < width)
+    of_type = np.zeros(len(rule), dtype=bool)
+    if exists.any():
+        of_type[exists] = np.array(by_rule, dtype=bool)[rule[exists], part[exists]]
+    return of_type
 
 
 def _encoded(ids: Ids, names: Any) -> Any:
@@ -280,9 +284,9 @@ def _encoded(ids: Ids, names: Any) -> Any:
     used = np.zeros(len(names), dtype=bool)
     missing = ids < 0
     used[ids[~missing] if missing.any() else ids] = True
-    places = np.cumsum(used, dtype=np.int32)
-    places -= 1
-    indices: Any = pa.array(places[ids], mask=missing if missing.any() else None)
+    new_ids = np.cumsum(used, dtype=np.int32)
+    new_ids -= 1
+    indices: Any = pa.array(new_ids[ids], mask=missing if missing.any() else None)
     return pa.DictionaryArray.from_arrays(indices, names.take(pa.array(np.flatnonzero(used))))
 
 
@@ -294,7 +298,7 @@ def word_type() -> Any:
 
 
 def coded(codes: npt.NDArray[np.int8], words: Sequence[str], missing: npt.NDArray[np.bool_] | None = None) -> Any:
-    """Return a column of words, given their places in a list."""
+    """Return a column of words, given their indices in a list."""
     import pyarrow as pa
 
     indices: Any = pa.array(codes, mask=missing)
@@ -318,7 +322,7 @@ def write_parts(stream: IO[bytes], schema: Any, parts: Iterator[list[Any]]) -> N
         compression="zstd",
         use_dictionary=True,
         dictionary_pagesize_limit=DICTIONARY_BYTES,
-        # Nobody asks for a range of names, and finding the least takes longer than all the rest.
+        # Nobody queries ranges of names, and finding the smallest takes longer than all the rest.
         write_statistics=[name for name in schema.names if name in ("split", "method", "rule")],
         store_schema=False,
     ) as writer:
@@ -335,7 +339,7 @@ class NegativeTable:
     triples
         int32[n, 3].
     split, method
-        int8[n], int8[n]: places in `SPLITS` and in `methods`.
+        int8[n], int8[n]: indices into `SPLITS` and `methods`.
     methods
         Names of methods.
     origins
@@ -352,16 +356,16 @@ class NegativeTable:
         return len(self.triples)
 
     def rows(self, method: str, split: str) -> npt.NDArray[np.int64]:
-        """Return the places of the negatives that a method made for a split."""
+        """Return the rows of the negatives that a method made for a split."""
         if method not in self.methods:
             return np.empty(0, dtype=np.int64)
-        wanted = (self.method == self.methods.index(method)) & (self.split == SPLITS.index(split))
-        return np.flatnonzero(wanted)
+        matches = (self.method == self.methods.index(method)) & (self.split == SPLITS.index(split))
+        return np.flatnonzero(matches)
 
 
 @dataclass(frozen=True, slots=True)
 class NoiseTable:
-    """The rows of `noise.parquet`, sorted by triple: int32[n, 3], and int8[n], places in `KINDS`."""
+    """The rows of `noise.parquet`, sorted by triple: int32[n, 3], and int8[n], indices into `KINDS`."""
 
     triples: Triples
     kind: npt.NDArray[np.int8]
@@ -454,17 +458,17 @@ def read_negatives(path: Path, builder: GraphBuilder) -> Finish[NegativeTable]:
             )
         )
     columns_read = (np.concatenate(column) for column in zip(*parts, strict=True))
-    # `relation` and `type_` stand instead of those of the part that is edited; -1 for nothing.
+    # `relation` and `type_` replace those of the edited part; -1 for none.
     triples, split, method, source, position, rule, kept, edit, part, relation, type_ = columns_read
 
     def finish(entity_ids: Ids, relation_ids: Ids, rules: Sequence[Rule] | None) -> NegativeTable:
-        # A type where the rule has a relation, or a relation where it has a type, counts as none.
+        # A type that would replace a relation, or a relation a type, is ignored.
         _check_rules(rule, rules, least=-1)
         is_type = type_parts(rules or (), rule, part)
         predicate = np.full(len(triples), -1, dtype=np.int32)
         for ids, instead, fits in ((relation_ids, relation, ~is_type), (entity_ids, type_, is_type)):
-            there = (instead >= 0) & fits
-            predicate[there] = ids[instead[there]]
+            is_replaced = (instead >= 0) & fits
+            predicate[is_replaced] = ids[instead[is_replaced]]
         origins = Origins(source, position, rule, kept, edit, part, predicate)
         return NegativeTable(_renamed(triples, entity_ids, relation_ids), split, method, tuple(methods), origins)
 
@@ -472,7 +476,7 @@ def read_negatives(path: Path, builder: GraphBuilder) -> Finish[NegativeTable]:
 
 
 def _edits(columns: Mapping[str, Any], builder: GraphBuilder) -> tuple[npt.NDArray[Any], ...]:
-    """Return edits, parts, and what replaces relations and types; of a file without near misses, none."""
+    """Return edits, parts, and replacing relations and types; without near misses all are empty."""
     count = len(columns["rule"])
     if not all(name in columns for name in EDIT_COLUMNS):
         none = np.full(count, -1, dtype=np.int32)
@@ -480,24 +484,24 @@ def _edits(columns: Mapping[str, Any], builder: GraphBuilder) -> tuple[npt.NDArr
     return (
         codes_of(columns["edit"], EDITS, "edit", missing=0),
         _numbers(columns["part"], -1),
-        _named(columns["relation_instead"], builder.relations),
-        _named(columns["type_instead"], builder.entities),
+        _name_ids(columns["relation_instead"], builder.relations),
+        _name_ids(columns["type_instead"], builder.entities),
     )
 
 
-def _named(column: Any, table: Any) -> Ids:
+def _name_ids(column: Any, table: Any) -> Ids:
     """Return provisional ids of a column of names; -1 for an empty cell."""
     from loginfer.kg.formats.parquet import intern_strings
 
-    found = np.full(len(column), -1, dtype=np.int32)
-    there = np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
-    if there.any():
-        found[there] = intern_strings(column.drop_null(), table)
-    return found
+    ids = np.full(len(column), -1, dtype=np.int32)
+    is_filled = np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
+    if is_filled.any():
+        ids[is_filled] = intern_strings(column.drop_null(), table)
+    return ids
 
 
 def read_groups(
-    path: Path, wanted: Mapping[str, str], nullable: tuple[str, ...], optional: Mapping[str, str] | None = None
+    path: Path, expected: Mapping[str, str], nullable: tuple[str, ...], optional: Mapping[str, str] | None = None
 ) -> Iterator[dict[str, Any]]:
     """Yield the columns of each row group, strings as dictionaries; optional ones if they are there."""
     import pyarrow as pa
@@ -505,16 +509,16 @@ def read_groups(
 
     try:
         with reading(path), pq.ParquetFile(path) as file:
-            there = file.schema_arrow.names
-            wanted = {**wanted, **{name: what for name, what in (optional or {}).items() if name in there}}
-            _check_schema(file.schema_arrow, wanted)
-        words = [name for name in wanted if name not in ("rule", "kept", "witness", "depth", "part")]
-        words += ["witness.list.element"] if "witness" in wanted else []
+            names = file.schema_arrow.names
+            expected = {**expected, **{name: what for name, what in (optional or {}).items() if name in names}}
+            _check_schema(file.schema_arrow, expected)
+        words = [name for name in expected if name not in ("rule", "kept", "witness", "depth", "part")]
+        words += ["witness.list.element"] if "witness" in expected else []
         with reading(path), pq.ParquetFile(path, read_dictionary=words) as file:
             for group in range(file.num_row_groups):
-                table = file.read_row_group(group, columns=list(wanted))
+                table = file.read_row_group(group, columns=list(expected))
                 table.validate(full=True)
-                columns = {name: _combined(table.column(name)) for name in wanted}
+                columns = {name: _combined(table.column(name)) for name in expected}
                 for name, column in columns.items():
                     if column.null_count and name not in nullable:
                         raise InputError(f"column `{name}` has an empty cell (null)")
@@ -533,13 +537,13 @@ def _combined(column: Any) -> Any:
     return combined.chunk(0) if isinstance(combined, pa.ChunkedArray) else combined
 
 
-def _check_schema(schema: Any, wanted: Mapping[str, str]) -> None:
+def _check_schema(schema: Any, expected: Mapping[str, str]) -> None:
     import pyarrow.types as pt
 
     def is_text(kind: Any) -> bool:
         return bool(pt.is_string(kind) or pt.is_large_string(kind))
 
-    for name in wanted:
+    for name in expected:
         if name not in schema.names:
             raise InputError(f"there is no column `{name}`")
         kind = schema.field(name).type
@@ -556,7 +560,7 @@ def _check_schema(schema: Any, wanted: Mapping[str, str]) -> None:
 
 
 def triples_of(columns: Mapping[str, Any], builder: GraphBuilder) -> Triples:
-    """Return triples of the columns with their names; what the builder does not know yet is added."""
+    """Return the triples of three columns of names; new names are added to the builder."""
     from loginfer.kg.formats.parquet import intern_strings
 
     tables = (builder.entities, builder.relations, builder.entities)
@@ -565,14 +569,14 @@ def triples_of(columns: Mapping[str, Any], builder: GraphBuilder) -> Triples:
 
 
 def codes_of(column: Any, words: Sequence[str], name: str, missing: int = -1) -> npt.NDArray[np.int8]:
-    """Return the places of a column's words in a list; `missing` where there is none."""
-    places = {word: i for i, word in enumerate(words)}
-    known = [places.get(word) for word in column.dictionary.to_pylist()]
-    for word, place in zip(column.dictionary.to_pylist(), known, strict=True):
-        if place is None:
+    """Return the indices of a column's words in a list; `missing` for empty cells."""
+    code_of = {word: i for i, word in enumerate(words)}
+    codes = [code_of.get(word) for word in column.dictionary.to_pylist()]
+    for word, code in zip(column.dictionary.to_pylist(), codes, strict=True):
+        if code is None:
             raise InputError(f"column `{name}` holds `{word}`, which is none of {', '.join(filter(None, words))}")
-    table = np.array([*known, missing], dtype=np.int8)
-    indices = column.indices.fill_null(len(known)) if column.null_count else column.indices
+    table = np.array([*codes, missing], dtype=np.int8)
+    indices = column.indices.fill_null(len(codes)) if column.null_count else column.indices
     return np.asarray(table[indices.to_numpy(zero_copy_only=False)])
 
 
@@ -588,7 +592,7 @@ def _check_rules(rule: Ids, rules: Sequence[Rule] | None, least: int) -> None:
 
 
 def _renamed(triples: Triples, entity_ids: Ids, relation_ids: Ids) -> Triples:
-    """Return triples with other ids: those at the places of the old ones."""
+    """Return triples with new ids; each array holds the new id at the index of the old one."""
     columns = [ids[triples[:, k]] for k, ids in enumerate((entity_ids, relation_ids, entity_ids))]
     return np.stack(columns, axis=1)
 

@@ -100,12 +100,7 @@ def _may_replace(folder: Path) -> None:
     """Refuse to replace a folder with anything in it that is not a benchmark's."""
     entries = sorted(folder.iterdir())
     foreign = [entry.name for entry in entries if not (entry.is_file() and is_ours(entry.name))]
-    if foreign:
-        shown = ", ".join(f"`{name}`" for name in foreign[:3]) + (", …" if len(foreign) > 3 else "")
-        raise OutputError(
-            f"`{folder}` is not replaced: it also holds {shown}",
-            hint="choose another folder, or move your files out of it",
-        )
+    refuse_foreign(folder, foreign)
     roles = [role_of(entry.name) for entry in entries]
     if not (folder / MANIFEST).exists() and not any(role and role.method for role in roles):
         raise OutputError(
@@ -114,8 +109,18 @@ def _may_replace(folder: Path) -> None:
         )
 
 
+def refuse_foreign(folder: Path, foreign: list[str]) -> None:
+    """Refuse to replace a folder that also holds these files."""
+    if foreign:
+        shown = ", ".join(f"`{name}`" for name in foreign[:3]) + (", …" if len(foreign) > 3 else "")
+        raise OutputError(
+            f"`{folder}` is not replaced: it also holds {shown}",
+            hint="choose another folder, or move your files out of it",
+        )
+
+
 def _texts(benchmark: Benchmark) -> dict[str, str]:
-    """Return the texts of small files; whatever cannot be written is told now."""
+    """Return the texts of small files; complain now about what cannot be written."""
     from loginfer.logic.rule_files import format_rules
 
     check_graph(benchmark.graph)
@@ -167,7 +172,7 @@ class _SummedFile(_Digest):
 
 
 class _Writer:
-    """Writes files into a new folder and takes their sums on the way."""
+    """Writes files into a new folder and computes their checksums on the way."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -188,8 +193,8 @@ def _write_triples(benchmark: Benchmark, writer: _Writer) -> None:
                 _write_graph(benchmark.graph, stream)
             else:
                 _write_lines(benchmark.graph, benchmark.positives[split], stream)
-    for method, made in benchmark.negatives.items():
-        for split, triples in made.splits.items():
+    for method, negative_set in benchmark.negatives.items():
+        for split, triples in negative_set.splits.items():
             with writer.open(file_of(Role(split, method))) as stream:
                 _write_lines(benchmark.graph, triples, stream)
     graph, context = benchmark.graph, benchmark.context
@@ -218,13 +223,13 @@ def _write_lines(graph: KnowledgeGraph, triples: Triples, stream: BinaryIO | io.
 
 
 def _write_names(vocabulary: Vocabulary, ids: Any, stream: io.RawIOBase) -> None:
-    whole = vocabulary.data.tobytes()
+    names = vocabulary.data.tobytes()
     starts, ends = vocabulary.offsets[ids].tolist(), vocabulary.offsets[ids + 1].tolist()
-    stream.write(b"".join(whole[a:b] + b"\n" for a, b in zip(starts, ends, strict=True)))
+    stream.write(b"".join(names[a:b] + b"\n" for a, b in zip(starts, ends, strict=True)))
 
 
 def _write_tables(benchmark: Benchmark, writer: _Writer) -> None:
-    from loginfer.benchmark.folder.tables import write_negatives, write_provenance
+    from loginfer.benchmark.folder.tables import write_negatives, write_noise, write_provenance
 
     if benchmark.provenance is not None:
         with writer.open(PROVENANCE) as stream:
@@ -232,8 +237,6 @@ def _write_tables(benchmark: Benchmark, writer: _Writer) -> None:
     with writer.open(NEGATIVES) as stream:
         write_negatives(benchmark.clean, stream)  # type: ignore[arg-type]
     if benchmark.noise is not None:
-        from loginfer.benchmark.folder.tables import write_noise
-
         with writer.open(NOISE) as stream:
             write_noise(benchmark, benchmark.noise, stream)  # type: ignore[arg-type]
 
