@@ -42,7 +42,7 @@ def zip_of(path, *entries):
 def test_plain_files_of_a_tar_are_read_in_their_order(tmp_path, name, mode):
     path = tar_of(tmp_path / name, special("./", tarfile.DIRTYPE), ("./b", b"1"), ("d/a", b"22"), mode=mode)
     assert read_archive(path) == [Member("b", b"1"), Member("d/a", b"22")]
-    assert read_archive(path, wanted=lambda n: n == "b") == [Member("b", b"1"), Member("d/a", None)]
+    assert read_archive(path, select=lambda n: n == "b") == [Member("b", b"1"), Member("d/a", None)]
 
 
 def test_plain_files_of_a_zip_are_read_in_their_order(tmp_path):
@@ -132,7 +132,7 @@ def test_members_that_are_not_wanted_count_in_a_tar_all_the_same(tmp_path):
     # They must be unpacked to get past them.
     path = tar_of(tmp_path / "a.tgz", ("junk", bytes(5_000_000)), ("train.txt", b"x"), mode="w:gz")
     with pytest.raises(LimitError, match="unpacks to more than"):
-        read_archive(path, wanted=lambda n: n == "train.txt", limits=ArchiveLimits(total_bytes=1_000_000))
+        read_archive(path, select=lambda n: n == "train.txt", limits=ArchiveLimits(total_bytes=1_000_000))
 
 
 def test_a_header_that_claims_gigabytes_is_cut_off(tmp_path):

@@ -1,4 +1,4 @@
-"""Graphs and formats: the knowledge graph as a value, and the doors it comes in and goes out by."""
+"""Knowledge graphs: the graph as a value, and reading and writing it in many formats."""
 
 import lazy_loader
 

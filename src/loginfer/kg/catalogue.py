@@ -1,12 +1,12 @@
 """Graphs that have a name: where they come from, and how they are found on this machine.
 
-What is in the catalogue stands in `catalogue.toml`. A graph is looked for in the folders named by the environment
-variable `LOGINFER_DATA`, then in the user's cache. It is downloaded only by `fetch`, or by `open_graph` after
-somebody said yes; its checksum is verified whenever it is used.
+`catalogue.toml` lists them. A graph is looked for in the folders named by the environment variable
+`LOGINFER_DATA`, then in the user's cache. It is downloaded only by `fetch`, or by `open_graph` after the user
+confirmed; its checksum is verified whenever it is used.
 
-Lines break, so what has arrived of a download lies beside the target under the name `<target>.part`. It survives a
-broken connection and Ctrl-C, and the next attempt asks the server for the rest only. The target itself appears
-complete and verified, or not at all.
+The part of a download that has arrived is kept beside the target as `<target>.part`. It survives a broken connection
+and Ctrl-C, and the next attempt asks the server for the rest only. The target itself appears complete and verified,
+or not at all.
 """
 
 from __future__ import annotations
@@ -110,25 +110,25 @@ def find(name: str) -> Entry:
     UnknownNameError
         With the nearest names.
     """
-    found = _lookup(name)
-    if found is None:
+    entry = _lookup(name)
+    if entry is None:
         raise UnknownNameError("graph", name, _catalogue())
-    return found
+    return entry
 
 
 def _lookup(name: str) -> Entry | None:
-    wanted = name.strip().casefold()
-    found = _catalogue().get(wanted)
-    lubm = _LUBM.fullmatch(wanted)
-    if found is not None or lubm is None:
-        return found
+    key = name.strip().casefold()
+    entry = _catalogue().get(key)
+    lubm = _LUBM.fullmatch(key)
+    if entry is not None or lubm is None:
+        return entry
     universities, seed = int(lubm[1] or lubm[2]), int(lubm[3] or 0)
-    entry = _catalogue()["lubm"]
+    default = _catalogue()["lubm"]
     return replace(
-        entry,
+        default,
         name=f"lubm({universities},{seed})",
         description=f"{universities} synthetic universities, seed {seed}",
-        triples=entry.triples if (universities, seed) == (entry.universities, entry.seed) else None,
+        triples=default.triples if (universities, seed) == (default.universities, default.seed) else None,
         universities=universities,
         seed=seed,
     )
@@ -180,7 +180,7 @@ def fetch(graph: str | Entry, *, force: bool = False, progress: Progress | None 
     Raises
     ------
     DownloadError
-        If it cannot be had, or is not what it should be.
+        If it cannot be downloaded, or is not the expected file.
     """
     entry = find(graph) if isinstance(graph, str) else graph
     if entry.generated:
@@ -189,11 +189,11 @@ def fetch(graph: str | Entry, *, force: bool = False, progress: Progress | None 
             hint="write it to a file with: loginfer kg generate lubm --out lubm.nt",
         )
     target = cache_folder() / entry.file
-    found = None if force else locate(entry)
+    path = None if force else locate(entry)
     # A damaged archive in the cache is ours to replace; one in a folder of the user is not.
-    if found is not None and (found != target or _checksum(found) == entry.sha256):
-        _verify(entry, found)
-        return found
+    if path is not None and (path != target or _checksum(path) == entry.sha256):
+        _verify(entry, path)
+        return path
     download(entry.address, target, size=entry.size, sha256=entry.sha256, progress=progress)
     return target
 
@@ -229,13 +229,13 @@ def open_graph(
             exists = Path(graph).exists()
         if exists:
             return read_graph(graph, options, progress)
-        known = _lookup(str(graph))
-        if known is None:
+        listed = _lookup(str(graph))
+        if listed is None:
             raise _no_such_graph(str(graph))
-        entry = known
+        entry = listed
     if entry.generated:
         return _generate(entry, options, progress)
-    return read_graph(_at_hand(entry, progress, confirm), options, progress)
+    return read_graph(_verified_archive(entry, progress, confirm), options, progress)
 
 
 def load_graph(
@@ -275,11 +275,11 @@ def _generate(entry: Entry, options: ReadOptions, progress: Progress | None) -> 
     return Loaded(graph, ReadReport(files=(), statements=len(graph), triples=len(graph)))
 
 
-def _at_hand(entry: Entry, progress: Progress | None, confirm: Callable[[str], bool] | None) -> Path:
-    found = locate(entry)
-    if found is not None:
-        _verify(entry, found)
-        return found
+def _verified_archive(entry: Entry, progress: Progress | None, confirm: Callable[[str], bool] | None) -> Path:
+    path = locate(entry)
+    if path is not None:
+        _verify(entry, path)
+        return path
     question = f"`{entry.name}` is not on this machine. Download {entry.size / 1e6:.1f} MB from {entry.address}?"
     if confirm is not None and confirm(question):
         return fetch(entry, progress=progress)
@@ -291,10 +291,10 @@ def _at_hand(entry: Entry, progress: Progress | None, confirm: Callable[[str], b
 
 def _no_such_graph(name: str) -> InputError:
     close = nearest(name, _catalogue())
-    meant = "did you mean " + " or ".join(f"`{known}`" for known in close) + "? " if close else ""
+    meant = "did you mean " + " or ".join(f"`{graph}`" for graph in close) + "? " if close else ""
     return InputError(
         f"there is no file or folder `{name}`, and no graph of that name in the catalogue",
-        hint=f"{meant}the catalogue has " + ", ".join(f"`{known}`" for known in _catalogue()),
+        hint=f"{meant}the catalogue has " + ", ".join(f"`{graph}`" for graph in _catalogue()),
     )
 
 
@@ -304,19 +304,19 @@ def _checksum(path: Path) -> str:
 
 
 def _verify(entry: Entry, path: Path) -> None:
-    found = _checksum(path)
-    if found != entry.sha256:
+    actual = _checksum(path)
+    if actual != entry.sha256:
         ours = path.parent == cache_folder()
         raise InputError(
-            f"`{path}` is not the archive of `{entry.name}`: its sha256 is {found}, it should be {entry.sha256}",
+            f"`{path}` is not the archive of `{entry.name}`: its sha256 is {actual}, it should be {entry.sha256}",
             hint=f"run: loginfer kg fetch {entry.name} --force" if ours else "remove or replace the file",
         )
 
 
 CHUNK = 64 * 1024
 SCHEMES = ("http", "https")
-# Answers that say "later": worth another attempt.
-PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
+# Status codes after which another attempt may help.
+TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
 UNREACHABLE = frozenset({errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN})
 
 
@@ -368,7 +368,7 @@ def download(
     Raises
     ------
     DownloadError
-        If the file cannot be had, or is not the expected one.
+        If the file cannot be downloaded, or is not the expected one.
     OutputError
         If it cannot be written.
     """
@@ -377,19 +377,19 @@ def download(
     job = _Download(address, part, size, progress, attempts or Attempts())
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with _alone_in(target.parent):
+        with _locked(target.parent):
             if job.have() > size:
                 part.unlink()
             resumed = job.have() > 0
             job.complete()
             if resumed and sha256_of(part) != sha256:
-                # The old part may be of another version of the file: it deserves one fresh start.
+                # The old part may be of another version of the file: start over once.
                 part.unlink()
                 job.complete()
-            if (found := sha256_of(part)) != sha256:
+            if (actual := sha256_of(part)) != sha256:
                 part.unlink()
                 raise DownloadError(
-                    f"what `{address}` holds is not the expected file: its sha256 is {found}, it should be {sha256}",
+                    f"what `{address}` holds is not the expected file: its sha256 is {actual}, it should be {sha256}",
                     hint="the download was removed; try again later: the file may have been changed at its source",
                 )
             sync(part)
@@ -415,9 +415,9 @@ class _BrokenError(Exception):
     reason
         What went wrong.
     restart
-        Whether the server does not send the rest of what has arrived: the next attempt starts over.
+        Whether the server does not send the rest of the file: the next attempt starts over.
     unreachable
-        Whether there is no way to the server: at the very start, as without a network, that will not pass.
+        Whether the server cannot be reached: if the first attempt fails so, there is no network.
     """
 
     def __init__(self, reason: str, *, restart: bool = False, unreachable: bool = False) -> None:
@@ -428,7 +428,7 @@ class _BrokenError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Download:
-    """One file on its way: what has arrived of `address` lies in `part`."""
+    """A download in progress: the bytes of `address` that have arrived are in `part`."""
 
     address: str
     part: Path
@@ -440,7 +440,7 @@ class _Download:
         return self.part.stat().st_size if self.part.exists() else 0
 
     def complete(self) -> None:
-        """Make the part complete, in as many attempts as are allowed."""
+        """Download the rest of the file, in at most `attempts.limit` attempts."""
         wait = self.attempts.wait
         for attempt in range(1, self.attempts.limit + 1):
             try:
@@ -484,12 +484,13 @@ class _Download:
     def _continues(self, response: http.client.HTTPResponse, have: int) -> bool:
         """Say whether the server sends the bytes from `have` to the end of a file of this size."""
         expected = rf"bytes {have}-{self.size - 1}/(?:{self.size}|\*)"
-        said = response.headers.get("Content-Range", "").strip()
-        return response.status == 206 and re.fullmatch(expected, said, re.IGNORECASE) is not None
+        content_range = response.headers.get("Content-Range", "").strip()
+        return response.status == 206 and re.fullmatch(expected, content_range, re.IGNORECASE) is not None
 
-    def _wrong_size(self, found: str) -> DownloadError:
+    def _wrong_size(self, actual: str) -> DownloadError:
         return DownloadError(
-            f"what `{self.address}` holds is not the expected file: it has {found} bytes, it should have {self.size:,}",
+            f"what `{self.address}` holds is not the expected file: it has {actual} bytes, "
+            f"it should have {self.size:,}",
             hint="try again later; the file may have been changed at its source",
         )
 
@@ -512,18 +513,18 @@ class _Download:
 
 @contextlib.contextmanager
 def _translate(address: str) -> Iterator[None]:
-    """Turn what the network says into `_BrokenError` where another attempt may help, else `DownloadError`."""
+    """Turn errors of the network into `_BrokenError` if another attempt may help, else into `DownloadError`."""
     try:
         yield
     except urllib.error.HTTPError as error:
         error.close()
-        said = f"the server answered {error.code} {error.reason}".rstrip()
+        answer = f"the server answered {error.code} {error.reason}".rstrip()
         if error.code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-            raise _BrokenError(said, restart=True) from error
-        if error.code in PASSING:
-            raise _BrokenError(said) from error
+            raise _BrokenError(answer, restart=True) from error
+        if error.code in TRANSIENT:
+            raise _BrokenError(answer) from error
         raise DownloadError(
-            f"`{address}` could not be downloaded: {said}",
+            f"`{address}` could not be downloaded: {answer}",
             hint="it may have moved; a copy from elsewhere can lie in a folder named by LOGINFER_DATA",
         ) from error
     except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
@@ -533,9 +534,9 @@ def _translate(address: str) -> Iterator[None]:
                 f"`{address}` could not be downloaded: {reason.verify_message}",
                 hint="the server's certificate is not trusted here; check the clock and the certificates",
             ) from error
-        said = describe_os_error(reason) if isinstance(reason, OSError) else str(reason)
-        nowhere = isinstance(reason, socket.gaierror) or getattr(reason, "errno", None) in UNREACHABLE
-        raise _BrokenError(said or type(reason).__name__, unreachable=nowhere) from error
+        answer = describe_os_error(reason) if isinstance(reason, OSError) else str(reason)
+        unreachable = isinstance(reason, socket.gaierror) or getattr(reason, "errno", None) in UNREACHABLE
+        raise _BrokenError(answer or type(reason).__name__, unreachable=unreachable) from error
 
 
 def _check_scheme(address: str) -> None:
@@ -570,8 +571,8 @@ def _opener() -> urllib.request.OpenerDirector:
 
 
 @contextlib.contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """Keep a second program from downloading into the same folder; where locks do not work, go without."""
+def _locked(folder: Path) -> Iterator[None]:
+    """Keep a second program from downloading into the same folder, where locks work."""
     try:
         import fcntl
     except ImportError:

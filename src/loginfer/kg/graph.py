@@ -1,4 +1,4 @@
-"""The knowledge graph as a value: its triples, its signature, and the two views in which others walk it.
+"""The knowledge graph as a value: its triples, its signature, and its adjacency by relation and by entity.
 
 Triples are int32[n, 3], always subject, relation, object; a set of triples is sorted and unique. Packed into one
 number each (`TripleKeys`) they are sorted, merged and looked up. `RelationIndex` is the adjacency of each relation
@@ -103,12 +103,12 @@ def keys_without(keys: npt.NDArray[np.int64], others: npt.NDArray[np.int64]) -> 
     if not len(keys) or not len(others):
         return keys
     few, many = (keys, others) if len(keys) <= len(others) else (others, keys)
-    places = np.searchsorted(many, few)
-    places[places == len(many)] = 0
-    common = many[places] == few
+    positions = np.searchsorted(many, few)
+    positions[positions == len(many)] = 0
+    common = many[positions] == few
     if few is keys:
         return np.asarray(keys[~common])
-    return np.delete(keys, places[common])
+    return np.delete(keys, positions[common])
 
 
 def merged_keys(*parts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -123,7 +123,7 @@ def merged_keys(*parts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 FORWARD: Literal[0] = 0
 INVERSE: Literal[1] = 1
 
-# Dense row pointers kept for reuse take at most this much; beyond it they are made anew.
+# Dense row pointers kept for reuse take at most this much memory; then all are dropped and made again.
 POINTER_BYTES = 512 * 2**20
 
 # Threads may share an index, but make row pointers one at a time. (A lock of the index's own could not be pickled.)
@@ -144,7 +144,7 @@ class RelationIndex:
         R-predecessors of y  = columns[p[y]:p[y + 1]] with p = pointers(R, INVERSE), ascending
 
     Kernels therefore take one array of values and a stack of row pointers, whatever relations a rule has:
-    `rows` gives the stack and which of its rows are meant. Row pointers are made when first asked for.
+    `rows` returns the stack and the rows in it. Row pointers are made when first used.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ class RelationIndex:
         by_subject = np.argsort(triples[:, 1].astype(narrow), kind="stable")
         self.subjects = np.ascontiguousarray(triples[by_subject, 0])
         objects = np.ascontiguousarray(triples[by_subject, 2])
-        # (r, o, s) packed into one number each: sorting numbers is faster than sorting places.
+        # (r, o, s) packed into one number each: sorting numbers is faster than sorting indices.
         key = np.repeat(np.arange(relations, dtype=np.int64), counts)
         key *= entities
         key += objects
@@ -218,7 +218,7 @@ class RelationIndex:
         return int(self.offsets[relation + 1] - self.offsets[relation])
 
     def _sources(self, relation: int, direction: int) -> tuple[Ids, int]:
-        """Return whose list each value of a relation and direction belongs to, and where in `columns` they begin."""
+        """Return the id to whose list each value belongs, and where the values begin in `columns`."""
         begin = int(self.offsets[relation])
         if direction == FORWARD:
             return self.pairs(relation)[0], begin
@@ -226,13 +226,13 @@ class RelationIndex:
 
     def starts(self, relation: int, direction: int) -> Ids:
         """Return the ids whose list is not empty, ascending."""
-        found = self._starts.get((relation, direction))
-        if found is None:
+        starts = self._starts.get((relation, direction))
+        if starts is None:
             sources, _ = self._sources(relation, direction)
             first = np.ones(len(sources), dtype=bool)
             np.not_equal(sources[1:], sources[:-1], out=first[1:])
-            found = self._starts[relation, direction] = sources[first]
-        return found
+            starts = self._starts[relation, direction] = sources[first]
+        return starts
 
     def neighbours(self, relation: int, direction: int, entity: int) -> Ids:
         """Return the list of one id, ascending."""
@@ -243,8 +243,8 @@ class RelationIndex:
     def holds(self, subject: int, relation: int, object_: int) -> bool:
         """Say whether a relation holds of two ids."""
         objects = self.neighbours(relation, FORWARD, subject)
-        place = int(np.searchsorted(objects, object_))
-        return place < len(objects) and int(objects[place]) == object_
+        position = int(np.searchsorted(objects, object_))
+        return position < len(objects) and int(objects[position]) == object_
 
     def pointers(self, relation: int, direction: int) -> npt.NDArray[np.int32]:
         """Return int32[entities + 1]: row pointers of one relation into `columns`."""
@@ -264,7 +264,7 @@ class RelationIndex:
     def _make_pointers(self, missing: Sequence[tuple[int, int]], slots: Sequence[tuple[int, int]]) -> None:
         most = max(POINTER_BYTES // (4 * (self.entities + 1)), len(slots))
         if len(self._rows) + len(missing) > most:
-            # Who has been given rows may use them yet: others come into a new stack.
+            # Callers may still use the rows they have: new ones go into a new stack.
             self._rows, self._stack, missing = {}, self._stack[:0], slots
         needed = len(self._rows) + len(set(missing))
         if needed > len(self._stack):
@@ -281,7 +281,7 @@ class RelationIndex:
 
     @cached_property
     def loops(self) -> npt.NDArray[np.int64]:
-        """int64[m], places in `subjects` and `objects` of the triples (x, R, x)."""
+        """int64[m], indices into `subjects` and `objects` of the triples (x, R, x)."""
         return np.flatnonzero(self.subjects == self.objects)
 
 
@@ -312,10 +312,10 @@ class EntitySteps:
         starts = np.empty(2 * index.size, dtype=np.int32)
         ends = np.empty_like(starts)
         # Each relation's pairs one way, then the other: sorted by step, start, end.
-        places = np.arange(index.size) + np.repeat(index.offsets[:-1], counts)
-        starts[places], ends[places] = index.subjects, index.objects
-        places += np.repeat(counts, counts)
-        starts[places], ends[places] = index.inverse_objects, index.inverse_subjects
+        rows = np.arange(index.size) + np.repeat(index.offsets[:-1], counts)
+        starts[rows], ends[rows] = index.subjects, index.objects
+        rows += np.repeat(counts, counts)
+        starts[rows], ends[rows] = index.inverse_objects, index.inverse_subjects
         steps = np.repeat(np.arange(2 * index.relations, dtype=np.int32), np.repeat(counts, 2))
         order = np.argsort(starts, kind="stable")
         self.steps: Ids = _readonly(steps[order])
@@ -351,7 +351,7 @@ class KnowledgeGraph:
         or `type`); the empty string says that there is none.
     """
 
-    # Whether `triples` is there already; otherwise asking for it loads the whole graph.
+    # Whether `triples` is in memory; otherwise using it loads the whole graph.
     in_memory = True
 
     def __init__(
@@ -387,7 +387,7 @@ class KnowledgeGraph:
     ) -> KnowledgeGraph:
         """Make a graph of packed triples (see `TripleKeys`) in any order, duplicates allowed.
 
-        The quickest way for many triples; `keys` is sorted in place.
+        This is the fastest way for many triples; `keys` is sorted in place.
         """
         packing = TripleKeys(len(entities), len(relations))
         distinct = distinct_keys(keys)
@@ -461,17 +461,17 @@ class KnowledgeGraph:
         ids = np.asarray(triples, dtype=np.int32).reshape(-1, 3)
         if not len(self):
             return np.zeros(len(ids), dtype=bool)
-        wanted = self.keys.pack(ids)
-        order = np.argsort(wanted)  # neighbours are looked up one after the other: far fewer cache misses
-        ascending = wanted[order]
-        places = np.searchsorted(self.packed, ascending)
-        places[places == len(self)] = 0
-        found = np.empty(len(ids), dtype=bool)
-        found[order] = self.packed[places] == ascending
+        keys = self.keys.pack(ids)
+        order = np.argsort(keys)  # neighbours are looked up one after the other: far fewer cache misses
+        ascending = keys[order]
+        positions = np.searchsorted(self.packed, ascending)
+        positions[positions == len(self)] = 0
+        is_contained = np.empty(len(ids), dtype=bool)
+        is_contained[order] = self.packed[positions] == ascending
         # An id outside the vocabularies, such as -1 for an unknown name, could make another triple's key.
         for column, size in enumerate((len(self.entities), len(self.relations), len(self.entities))):
-            found &= (ids[:, column] >= 0) & (ids[:, column] < size)
-        return np.asarray(found)
+            is_contained &= (ids[:, column] >= 0) & (ids[:, column] < size)
+        return np.asarray(is_contained)
 
     def sides(self, relation: int) -> tuple[Ids, Ids]:
         """Return the distinct subjects and the distinct objects of a relation, each sorted."""
@@ -493,20 +493,20 @@ class KnowledgeGraph:
 
         `rdf:type` in any of its forms means the type predicate, whatever this graph calls it.
         """
-        found = self.relations.get(name)
-        if found is None and name in TYPE_NAMES:
-            found = self.type_relation
-        if found is None:
+        relation = self.relations.get(name)
+        if relation is None and name in TYPE_NAMES:
+            relation = self.type_relation
+        if relation is None:
             raise UnknownNameError("relation", name, self.relations)
-        return found
+        return relation
 
     def entity_id(self, name: str) -> int:
         """Return the id of a constant or type; the error names the nearest ones."""
-        found = self.entities.get(name)
-        if found is None:
-            known = self.entities if len(self.entities) <= 200_000 else ()
-            raise UnknownNameError("constant", name, known)
-        return found
+        entity = self.entities.get(name)
+        if entity is None:
+            candidates = self.entities if len(self.entities) <= 200_000 else ()
+            raise UnknownNameError("constant", name, candidates)
+        return entity
 
     def names(self, triples: npt.ArrayLike) -> list[tuple[str, str, str]]:
         """Return triples of ids as triples of names."""
@@ -527,11 +527,11 @@ class KnowledgeGraph:
     def with_names(self, *, entities: Iterable[str] = (), relations: Iterable[str] = ()) -> KnowledgeGraph:
         """Return the same triples over vocabularies that also hold these names; ids may change.
 
-        A graph without a type predicate that is given `rdf:type` as a relation gains it as such.
+        If a graph without a type predicate gets the relation `rdf:type`, that becomes its type predicate.
         """
         new_entities = self.entities.union(entities)
-        wanted = [name for name in relations if not (name in TYPE_NAMES and self.type_relation is not None)]
-        new_relations = self.relations.union(wanted)
+        new_names = [name for name in relations if not (name in TYPE_NAMES and self.type_relation is not None)]
+        new_relations = self.relations.union(new_names)
         if new_entities is self.entities and new_relations is self.relations:
             return self
         entity_map = self.entities.positions_in(new_entities)
@@ -540,7 +540,7 @@ class KnowledgeGraph:
         triples[:, 0] = entity_map[self.triples[:, 0]]
         triples[:, 1] = relation_map[self.triples[:, 1]]
         triples[:, 2] = entity_map[self.triples[:, 2]]
-        type_predicate = self.type_predicate or (RDF_TYPE if RDF_TYPE in wanted else "")
+        type_predicate = self.type_predicate or (RDF_TYPE if RDF_TYPE in new_names else "")
         return KnowledgeGraph(new_entities, new_relations, triples, type_predicate=type_predicate)
 
     def __eq__(self, other: object) -> bool:
@@ -566,16 +566,16 @@ class KnowledgeGraph:
 def _find_type_relation(relations: Vocabulary, type_predicate: str | None) -> int | None:
     if type_predicate is None:
         for name in TYPE_NAMES:
-            found = relations.get(name)
-            if found is not None:
-                return found
+            relation = relations.get(name)
+            if relation is not None:
+                return relation
         return None
     if type_predicate == "":
         return None
-    found = relations.get(type_predicate)
-    if found is None:
+    relation = relations.get(type_predicate)
+    if relation is None:
         raise UnknownNameError("relation", type_predicate, relations, where="type predicate")
-    return found
+    return relation
 
 
 def _runs(ascending: Ids) -> Ids:
@@ -593,22 +593,22 @@ def _readonly(array: T) -> T:
 Keys = npt.NDArray[np.int64]
 
 
-def member(known: Keys, wanted: Keys) -> npt.NDArray[np.bool_]:
-    """Return bool[n]: which of the wanted keys are among the known ones, which are sorted."""
-    return places_of(known, wanted)[0]
+def member(keys: Keys, queries: Keys) -> npt.NDArray[np.bool_]:
+    """Return bool[n]: which queries are among the keys, which are sorted."""
+    return places_of(keys, queries)[0]
 
 
-def places_of(known: Keys, wanted: Keys) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
-    """Return bool[n], int64[n]: which of the wanted keys are among the known ones, and where."""
-    if not len(known):
-        return np.zeros(len(wanted), dtype=bool), np.zeros(len(wanted), dtype=np.int64)
-    places = np.searchsorted(known, wanted)
-    places[places == len(known)] = 0
-    return known[places] == wanted, places
+def places_of(keys: Keys, queries: Keys) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
+    """Return bool[n], int64[n]: which queries are among the sorted keys, and at which index."""
+    if not len(keys):
+        return np.zeros(len(queries), dtype=bool), np.zeros(len(queries), dtype=np.int64)
+    positions = np.searchsorted(keys, queries)
+    positions[positions == len(keys)] = 0
+    return keys[positions] == queries, positions
 
 
 def grouped(*columns: npt.NDArray[np.int64]) -> list[tuple[tuple[int, ...], npt.NDArray[np.int64]]]:
-    """Return the places at which the columns have the same values, by these values, in ascending order."""
+    """Group rows by their values: return each combination of values with its rows, in ascending order."""
     if not len(columns[0]):
         return []
     order = np.lexsort(columns[::-1])

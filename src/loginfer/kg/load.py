@@ -1,6 +1,6 @@
-"""The doors by which graphs come in and go out: `read_graph` and `write_graph`, and the formats they know.
+"""Reading and writing graphs in any format: `read_graph` and `write_graph`.
 
-A graph may lie in one file, or in a folder or an archive with train, valid and test.
+A graph is one file, or a folder or an archive with train, valid and test.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LISTED = 10
 
 def format_by_name(name: str) -> Format:
     """Return a format by its name; the error lists the nearest ones."""
-    names = {known.name: known for known in formats()}
+    names = {format_.name: format_ for format_ in formats()}
     if name.lower() in names:
         return names[name.lower()]
     error = UnknownNameError("format", name, names)
@@ -46,9 +46,9 @@ def format_by_name(name: str) -> Format:
 
 
 def format_by_ending(name: str) -> Format | None:
-    """Return the format that a file's name stands for, compressed or not; the longest ending decides."""
+    """Return the format of a file by its name, compressed or not; the longest ending decides."""
     plain = split_compression(name.lower())[0]
-    endings = {ending: known for known in formats() for ending in known.endings if plain.endswith(ending)}
+    endings = {ending: format_ for format_ in formats() for ending in format_.endings if plain.endswith(ending)}
     return endings[max(endings, key=len)] if endings else None
 
 
@@ -63,13 +63,13 @@ def sniff(source: Source) -> Format:
     text = head.removeprefix(b"\xef\xbb\xbf").decode(errors="replace")
     lines = (line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#"))
     first = next(lines, "")
-    for known in reversed(formats()):
-        if known.looks_like(head, first):
-            return known
+    for format_ in reversed(formats()):
+        if format_.looks_like(head, first):
+            return format_
     raise InputError(
         f"cannot tell the format of `{source.name}`",
         hint="give it (--format), or a name that ends in "
-        + ", ".join(ending for known in formats() for ending in known.endings),
+        + ", ".join(ending for format_ in formats() for ending in format_.endings),
     )
 
 
@@ -85,7 +85,7 @@ def folder_sources(folder: Path) -> tuple[Format, list[Source]]:
 
 def archive_sources(path: Path) -> tuple[Format, list[Source]]:
     """Find the files of a graph in an archive."""
-    members = read_archive(path, wanted=lambda name: _usable(name) and format_by_ending(name) is not None)
+    members = read_archive(path, select=lambda name: _usable(name) and format_by_ending(name) is not None)
     sources = [(m.name, Source(f"{path}:{m.name}", Path(m.name), m.content or b"")) for m in members]
     return _choose(sources, f"archive `{path}`")
 
@@ -95,9 +95,9 @@ def _usable(name: str) -> bool:
     return not any(part.startswith(".") or part == "__MACOSX" for part in PurePosixPath(name).parts)
 
 
-def _choose(found: Sequence[tuple[str, Source]], what: str) -> tuple[Format, list[Source]]:
+def _choose(candidates: Sequence[tuple[str, Source]], what: str) -> tuple[Format, list[Source]]:
     folders: dict[str, dict[str, Source]] = {}
-    for name, source in found:
+    for name, source in candidates:
         path = PurePosixPath(name)
         if _usable(name) and len(path.parts) <= 2 and format_by_ending(name) is not None:
             folders.setdefault(str(path.parent), {})[path.name] = source
@@ -106,25 +106,25 @@ def _choose(found: Sequence[tuple[str, Source]], what: str) -> tuple[Format, lis
         return complete[0]
     single = [source for files in folders.values() for source in files.values()]
     if not complete and len(single) == 1:
-        known = format_by_ending(single[0].path.name)
-        if known is not None and known.files_in is None:
-            return known, single
-    names = [f"`{name}`" for name, _ in found if _usable(name)]
+        format_ = format_by_ending(single[0].path.name)
+        if format_ is not None and format_.files_in is None:
+            return format_, single
+    names = [f"`{name}`" for name, _ in candidates if _usable(name)]
     listed = ", ".join(names[:LISTED]) + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
     trouble = "several sets of train/valid/test" if complete else "no graph"
     raise InputError(
         f"{trouble} in {what}; found " + (listed or "nothing"),
         hint="expected train, valid and test (.txt, .tsv, .nt, .ttl, .parquet; also .gz, .zst), "
-        f"or {', or '.join(known.files for known in formats() if known.files)}, at the top or in one sub-folder",
+        f"or {', or '.join(format_.files for format_ in formats() if format_.files)}, at the top or in one sub-folder",
     )
 
 
 def _parts(files: dict[str, Source], what: str) -> tuple[Format, list[Source]] | None:
     """Return the files of one folder that make up a graph, or None if there is no train file."""
     by_name = {source.file_name: source for source in files.values()}
-    for known in formats():
-        if known.files_in is not None and (complete := known.files_in(by_name)) is not None:
-            return known, complete
+    for format_ in formats():
+        if format_.files_in is not None and (complete := format_.files_in(by_name)) is not None:
+            return format_, complete
     parts: dict[str, Source] = {}
     for _, source in sorted(files.items()):
         part = PARTS.get(PurePosixPath(source.file_name).stem)
@@ -137,14 +137,16 @@ def _parts(files: dict[str, Source], what: str) -> tuple[Format, list[Source]] |
             parts[part] = source
     if "train" not in parts:
         return None
-    chosen = [parts[part] for part in ORDER if part in parts]
-    found = {ending.name: ending for s in chosen if (ending := format_by_ending(s.path.name)) is not None}
-    if len(found) > 1:
+    sources = [parts[part] for part in ORDER if part in parts]
+    formats_by_name = {
+        by_ending.name: by_ending for s in sources if (by_ending := format_by_ending(s.path.name)) is not None
+    }
+    if len(formats_by_name) > 1:
         raise InputError(
-            f"the files in {what} have different formats: " + ", ".join(f"`{s.path.name}`" for s in chosen),
+            f"the files in {what} have different formats: " + ", ".join(f"`{s.path.name}`" for s in sources),
             hint="convert them to one format first",
         )
-    return next(iter(found.values())), chosen
+    return next(iter(formats_by_name.values())), sources
 
 
 def read_graph(path: str | Path, options: ReadOptions | None = None, progress: Progress | None = None) -> Loaded:
@@ -172,16 +174,16 @@ def read_graph(path: str | Path, options: ReadOptions | None = None, progress: P
     options = options or ReadOptions()
     file = Path(path)
     with reading(file):
-        known, sources = _sources(file, options)
-    builder = known.builder(options.on_error == "skip")
-    known.read(sources, builder, options, progress)
+        format_, sources = _sources(file, options)
+    builder = format_.builder(options.on_error == "skip")
+    format_.read(sources, builder, options, progress)
     if builder.statements == 0:
         examples = "".join(f"\n    {example}" for example in builder.examples)
         skipped = f", only {builder.skipped} bad lines:{examples}" if builder.skipped else ""
-        raise InputError(f"`{file}` holds no triples{skipped}", hint=_expected(known))
+        raise InputError(f"`{file}` holds no triples{skipped}", hint=_expected(format_))
     graph = builder.finish(options.type_predicate)
     if len(graph) == 0:
-        raise InputError(f"`{file}` holds no triples that can be read", hint=_expected(known))
+        raise InputError(f"`{file}` holds no triples that can be read", hint=_expected(format_))
     report = ReadReport(
         files=tuple(builder.files),
         statements=builder.statements,
@@ -192,28 +194,28 @@ def read_graph(path: str | Path, options: ReadOptions | None = None, progress: P
     return Loaded(graph, report)
 
 
-def _expected(known: Format) -> str:
-    return f"expected {known.name}: {known.description}"
+def _expected(format_: Format) -> str:
+    return f"expected {format_.name}: {format_.description}"
 
 
 def _sources(path: Path, options: ReadOptions) -> tuple[Format, list[Source]]:
-    given = format_by_name(options.format) if options.format else None
+    requested = format_by_name(options.format) if options.format else None
     if path.is_dir():
         if format_by_ending(path.name) is not None and not any(path.iterdir()):
             raise InputError(f"`{path}` is an empty folder, not a file")
-        known, sources = folder_sources(path)
-        return given or known, sources
+        format_, sources = folder_sources(path)
+        return requested or format_, sources
     if is_archive(path):
-        known, sources = archive_sources(path)
-        return given or known, sources
+        format_, sources = archive_sources(path)
+        return requested or format_, sources
     source = Source.of(path)
-    source.size()  # a missing file is told before anything else
-    known = given or format_by_ending(path.name) or sniff(source)
-    return known, [source] if known.files_with is None else known.files_with(source)
+    source.size()  # complain about a missing file before anything else
+    format_ = requested or format_by_ending(path.name) or sniff(source)
+    return format_, [source] if format_.files_with is None else format_.files_with(source)
 
 
 def write_graph(graph: KnowledgeGraph, path: str | Path, *, format: str | None = None, force: bool = False) -> None:
-    """Write a graph to a file, or to a folder for OpenKE; nobody ever sees half of it.
+    """Write a graph to a file, or to a folder for OpenKE; it is complete or not there at all.
 
     Parameters
     ----------
@@ -232,16 +234,16 @@ def write_graph(graph: KnowledgeGraph, path: str | Path, *, format: str | None =
         If it cannot be written, or exists already.
     """
     target = Path(path)
-    known = check_output(target, format=format, force=force)
-    if known.write_folder is not None:
-        _write_folder(graph, target, known.write_folder, force)
+    format_ = check_output(target, format=format, force=force)
+    if format_.write_folder is not None:
+        _write_folder(graph, target, format_.write_folder, force)
         return
-    if known.write is None:
-        raise OutputError(f"{known.name} can only be read", hint="choose another format")
+    if format_.write is None:
+        raise OutputError(f"{format_.name} can only be read", hint="choose another format")
     with atomic_path(target, force=force) as temporary, temporary.open("wb") as raw:
         stream: BinaryIO
         with compressed(raw, target.name) as stream:
-            known.write(graph, stream)
+            format_.write(graph, stream)
 
 
 def check_output(path: str | Path, *, format: str | None = None, force: bool = False) -> Format:
@@ -254,15 +256,15 @@ def check_output(path: str | Path, *, format: str | None = None, force: bool = F
     """
     target = Path(path)
     refuse_to_overwrite(target, force)
-    known = format_by_name(format) if format else format_by_ending(target.name)
-    if known is None:
+    format_ = format_by_name(format) if format else format_by_ending(target.name)
+    if format_ is None:
         raise OutputError(
             f"`{target}` has no known ending",
             hint="choose one of " + ", ".join(e for f in formats() if f.write for e in f.endings),
         )
-    if known.write_folder is not None and format_by_ending(target.name) is known:
+    if format_.write_folder is not None and format_by_ending(target.name) is format_:
         raise OutputError(f"`{target}` is one file of several", hint=f"give a folder: `{target.parent}`")
-    return known
+    return format_
 
 
 def _write_folder(

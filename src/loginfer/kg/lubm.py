@@ -429,7 +429,7 @@ def _write_sorted(stream: BinaryIO, universities: int, start: int, seed: int, pr
     stream of random numbers each department begins.
     """
     beginnings = sorted(beginning for u in range(start, start + universities) for beginning in _beginnings(u, seed))
-    made = triples = 0
+    generated = triples = 0
     about_universities: set[str] = set()
     for done, (_, state, university, index) in enumerate(beginnings):
         if progress:
@@ -444,12 +444,12 @@ def _write_sorted(stream: BinaryIO, universities: int, start: int, seed: int, pr
                 about_universities.add(line)
         lines.sort()
         stream.write("".join(lines).encode())
-        made += len(department.statements)
+        generated += len(department.statements)
         triples += len(lines)
     stream.write("".join(sorted(about_universities)).encode())
     if progress:
         progress("departments", len(beginnings), len(beginnings))
-    return LubmCounts(universities, len(beginnings), made, triples + len(about_universities))
+    return LubmCounts(universities, len(beginnings), generated, triples + len(about_universities))
 
 
 def _beginnings(university: int, seed: int) -> Iterator[tuple[str, int, int, int]]:

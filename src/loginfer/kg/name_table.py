@@ -1,7 +1,7 @@
-"""Names while a graph is read: a growing table that gives each its id, and sorting them in the end.
+"""Names while a graph is read: a growing table that gives each name its id, and sorting them at the end.
 
-Kernels look at eight bytes at a time and take addresses (`array.ctypes.data` plus a place). Whoever calls them
-keeps the array alive and leaves `PADDING` readable bytes behind the last place.
+Kernels read eight bytes at a time and take addresses (`array.ctypes.data` plus an offset). Callers keep the array
+alive and leave `PADDING` readable bytes behind its end.
 
 This module loads Numba: import it when a file is read.
 """
@@ -159,7 +159,7 @@ class NameTable:
 
     Name i is `data[offsets[i]:offsets[i + 1]]`, first seen on line `lines[i]`, with the hash `hashes[i]`.
     A slot holds the upper half of a hash and, in the lower half, id + 1, or zero if it is free. At most half
-    of the slots are taken. Kernels fill the arrays; `grow` makes room.
+    of the slots are in use. Kernels fill the arrays; `grow` enlarges them.
     """
 
     def __init__(self) -> None:
@@ -172,17 +172,17 @@ class NameTable:
 
     @property
     def arrays(self) -> tuple[npt.NDArray[Any], ...]:
-        """What kernels take for a table."""
+        """The table as kernels take it."""
         return self.slots, self.hashes, self.offsets, self.lines, self.data
 
     def grow(self, names: int, size: int) -> None:
         """Make room for more names with so many bytes together."""
         if self.count + names > len(self.hashes):
-            room = max(2 * len(self.hashes), 1 << (self.count + names).bit_length())
-            self.hashes = _enlarged(self.hashes, room)
-            self.offsets = _enlarged(self.offsets, room + 1)
-            self.lines = _enlarged(self.lines, room)
-            self.slots = np.zeros(2 * room, dtype=np.uint64)
+            capacity = max(2 * len(self.hashes), 1 << (self.count + names).bit_length())
+            self.hashes = _enlarged(self.hashes, capacity)
+            self.offsets = _enlarged(self.offsets, capacity + 1)
+            self.lines = _enlarged(self.lines, capacity)
+            self.slots = np.zeros(2 * capacity, dtype=np.uint64)
             fill_slots(self.slots, self.hashes, self.count)
         needed = int(self.offsets[self.count]) + size + PADDING
         if needed > len(self.data):
@@ -296,7 +296,7 @@ def find(text: Any, length: Any, value: Any, slots: Any, mask: Any, offsets: Any
 
 @inlined
 def addresses(table: Any) -> Any:
-    """Return what `find` takes for a table: handing over its arrays for each name would take longer than finding it."""
+    """Return a table as `find` takes it: passing its arrays for each name would take longer than the search."""
     slots, _, offsets, _, names = table
     return slots.ctypes.data, np.uint64(len(slots) - 1), offsets.ctypes.data, names.ctypes.data
 
@@ -333,11 +333,11 @@ def intern_all(data: Any, bounds: Any, table: Any, count: Any, ids: Any) -> Any:
     for i in range(len(bounds) - 1):
         start, end = bounds[i], bounds[i + 1]
         value = hash_bytes(text + start, text + end)
-        found = find(text + start, end - start, value, *at)
-        if found < 0:
-            found = add(data, start, end, value, found, table, count, 0)
+        name_id = find(text + start, end - start, value, *at)
+        if name_id < 0:
+            name_id = add(data, start, end, value, name_id, table, count, 0)
             count += 1
-        ids[i] = found
+        ids[i] = name_id
     return count
 
 
@@ -358,8 +358,8 @@ def sort_names(data: Any, starts: Any, ends: Any, order: Any, words: Any) -> Any
     """Sort `order` by the bytes of the names: quicksort on words of 8 bytes, three ways.
 
     A range on the stack holds names that agree on their first `depth` bytes. Names equal to the pivot in
-    the next word are sorted further at depth + 8, those that end within it first, by length: they differ
-    by zero bytes at most.
+    the next word are sorted further at depth + 8. Names that end within it come first, by length: they differ
+    only in zero bytes at their end.
     """
     text = data.ctypes.data
     stack = [(0, len(order), 0, True)]

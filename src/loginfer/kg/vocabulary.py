@@ -1,6 +1,6 @@
-"""Names and their ids: a sorted, immutable table of strings; and names as people read them.
+"""Names and their ids: a sorted, immutable table of strings; and short forms of names for people.
 
-People read the last part of an IRI or a path, as long as that is no other name's.
+A short form is the last part of an IRI or a path, if no other name has the same.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import numpy.typing as npt
 
 MANY = 100_000  # names from which compiled code pays off
 
-# Up to this many names a table of Python strings is worth its memory: rules ask for relations often.
+# Up to this many names a dictionary is worth its memory: relations are looked up often.
 FEW = 10_000
 
 
 class Vocabulary(Sequence[str]):
-    """Distinct names in the order of their UTF-8 bytes; the id of a name is its place.
+    """Distinct names in the order of their UTF-8 bytes; the id of a name is its index.
 
     Ids depend on the set of names alone, not on the order in which a file mentions them. The names lie in
     one buffer (as in Arrow): five million of them cost what their bytes cost.
@@ -88,20 +88,20 @@ class Vocabulary(Sequence[str]):
         return self._bytes(i).decode()
 
     def __iter__(self) -> Iterator[str]:
-        whole = self._data.tobytes()
+        data = self._data.tobytes()
         bounds = self._offsets.tolist()
         for start, end in pairwise(bounds):
-            yield whole[start:end].decode()
+            yield data[start:end].decode()
 
     def position(self, name: str) -> int:
         """Return how many names come before this one, whether it is there or not."""
         return self._position(_encoded(name))
 
-    def _position(self, wanted: bytes) -> int:
+    def _position(self, encoded: bytes) -> int:
         low, high = 0, len(self)
         while low < high:
             middle = (low + high) // 2
-            if self._bytes(middle) < wanted:
+            if self._bytes(middle) < encoded:
                 low = middle + 1
             else:
                 high = middle
@@ -111,26 +111,26 @@ class Vocabulary(Sequence[str]):
         """Return the id of a name, or None."""
         if len(self) <= FEW:
             if self._ids is None:
-                self._ids = {known: i for i, known in enumerate(self)}
+                self._ids = {word: i for i, word in enumerate(self)}
             return self._ids.get(name)
-        place = self.position(name)
-        return place if place < len(self) and self._bytes(place) == _encoded(name) else None
+        i = self.position(name)
+        return i if i < len(self) and self._bytes(i) == _encoded(name) else None
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self.get(name) is not None
 
     def index(self, name: str, start: int = 0, stop: int | None = None) -> int:
         """Return the id of a name; `ValueError` if it has none."""
-        found = self.get(name)
-        if found is None or found < start or (stop is not None and found >= stop):
+        i = self.get(name)
+        if i is None or i < start or (stop is not None and i >= stop):
             raise ValueError(f"{name!r} is not in the vocabulary")
-        return found
+        return i
 
     def names(self, ids: npt.ArrayLike) -> list[str]:
         """Return the names of many ids; each distinct id is decoded once."""
-        distinct, places = np.unique(np.asarray(ids, dtype=np.int64), return_inverse=True)
+        distinct, inverse = np.unique(np.asarray(ids, dtype=np.int64), return_inverse=True)
         decoded = [self[i] for i in distinct.tolist()]
-        return [decoded[i] for i in places.ravel().tolist()]
+        return [decoded[i] for i in inverse.ravel().tolist()]
 
     def union(self, names: Iterable[str]) -> Vocabulary:
         """Return this vocabulary with more names; itself if it has them all."""
@@ -138,13 +138,13 @@ class Vocabulary(Sequence[str]):
         if not missing:
             return self
         # The new names go between stretches of the old ones.
-        places = np.array([self._position(name) for name in missing], dtype=np.int64)
-        cuts = [0, *self._offsets[places].tolist()]
+        positions = np.array([self._position(name) for name in missing], dtype=np.int64)
+        cuts = [0, *self._offsets[positions].tolist()]
         pieces: list[bytes] = []
         for k, name in enumerate(missing):
             pieces += [self._data[cuts[k] : cuts[k + 1]].tobytes(), name]
         pieces.append(self._data[cuts[-1] :].tobytes())
-        lengths = np.insert(np.diff(self._offsets), places, [len(name) for name in missing])
+        lengths = np.insert(np.diff(self._offsets), positions, [len(name) for name in missing])
         offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
         np.cumsum(lengths, out=offsets[1:])
         return Vocabulary(np.frombuffer(b"".join(pieces), dtype=np.uint8), offsets)
@@ -158,9 +158,9 @@ class Vocabulary(Sequence[str]):
 
             table = NameTable()
             table.intern(other.data, other.offsets)
-            found = table.intern(self.data, self.offsets)
-            found[found >= len(other)] = -1
-            return found
+            positions = table.intern(self.data, self.offsets)
+            positions[positions >= len(other)] = -1
+            return positions
         ids = {name: i for i, name in enumerate(other)}
         return np.fromiter((ids.get(name, -1) for name in self), dtype=np.int32, count=len(self))
 
@@ -178,14 +178,14 @@ class Vocabulary(Sequence[str]):
 
 
 def _encoded(name: str) -> bytes:
-    # A lone surrogate, which no file can hold, is found nowhere instead of failing.
+    # A lone surrogate, which no file can hold, is an unknown name, not an error.
     return name.encode("utf-8", "surrogatepass")
 
 
 # Longer ones get a gap in the middle.
 LONGEST = 48
 
-# An IRI, or a path as Freebase has them; other names with a slash in them (AC/DC) are what they are.
+# An IRI, or a path as in Freebase; other names with a slash (AC/DC) are not shortened.
 _PATH = re.compile(r"(?:(?:https?|ftp|file)://|urn:|/)[^\s<>\"]+")
 _BEFORE_A_PART = re.compile(r"[/#]+|(?<=urn):")
 _IN_TEXT = {marks: re.compile(rf"<?(https?://[^\s,()<>\"`]*[{marks}][\w.-]+)>?") for marks in ("#/", "#")}
@@ -202,42 +202,42 @@ def short_names(names: Iterable[str], longest: int | None = LONGEST) -> dict[str
         How many characters a form may have before it gets a gap in the middle; None for any number.
     """
     forms = {name: _forms(name, longest) for name in names}
-    chosen = dict.fromkeys(forms, 0)
+    level = dict.fromkeys(forms, 0)
     while True:
-        shown = {name: forms[name][chosen[name]] for name in forms}
-        taken = Counter(shown.values())
-        unclear = [n for n in forms if taken[shown[n]] > 1 and chosen[n] + 1 < len(forms[n])]
-        if not unclear:
-            return shown
-        for name in unclear:
-            chosen[name] += 1
+        form = {name: forms[name][level[name]] for name in forms}
+        uses = Counter(form.values())
+        ambiguous = [n for n in forms if uses[form[n]] > 1 and level[n] + 1 < len(forms[n])]
+        if not ambiguous:
+            return form
+        for name in ambiguous:
+            level[name] += 1
 
 
 def _forms(name: str, longest: int | None) -> list[str]:
-    """Return what may stand for a name: its last part, its last two parts, …, itself; shortest first."""
-    found = []
+    """Return the possible short forms of a name: its last part, its last two parts, …, itself."""
+    parts = []
     if _PATH.fullmatch(name):
         starts = [match.end() for match in _BEFORE_A_PART.finditer(name.rstrip("/#"))]
-        found = [name[start:] for start in reversed(starts)]
-    return list(dict.fromkeys([middle(form, longest or len(form)) for form in [*found, name]] + [name]))
+        parts = [name[start:] for start in reversed(starts)]
+    return list(dict.fromkeys([middle(form, longest or len(form)) for form in [*parts, name]] + [name]))
 
 
 def shortened(text: str, marks: Literal["#/", "#"] = "#/") -> str:
-    """Return a text with short forms of the IRIs in it whose last part stands behind one of these marks.
+    """Return a text with short forms of the IRIs whose last part follows one of these marks.
 
-    Those of different IRIs are different.
+    Different IRIs have different short forms.
     """
     short = short_names(_IN_TEXT[marks].findall(text), longest=None)
-    return _IN_TEXT[marks].sub(lambda found: short[found[1]], text)
+    return _IN_TEXT[marks].sub(lambda match: short[match[1]], text)
 
 
 def last_part(name: str) -> str:
-    """Return what stands behind the last / or # of a name: people look names up by it."""
+    """Return what follows the last / or # of a name: people look names up by it."""
     return name[max(name.rfind("/"), name.rfind("#")) + 1 :]
 
 
 def middle(name: str, length: int) -> str:
-    """Return a name with at most so many characters: of a longer one the beginning and the end."""
+    """Return a name with at most so many characters; a longer one keeps its beginning and end."""
     if len(name) <= length:
         return name
     kept = max(length - 1, 2)

@@ -1,1 +1,1 @@
-"""Formats of graph files, one small file each; `registry.py` lists them."""
+"""Formats of graph files, one small file each; each registers itself."""

@@ -1,7 +1,7 @@
-"""What a format is, and where bytes come from and go to: files and members of archives, compressed or not.
+"""The interface of a format, and the bytes it reads and writes: files and members of archives, compressed or not.
 
-Archives may be packed by strangers. Only plain files are read from them, and never more than we are ready for:
-nothing is unpacked to disk, and sizes in headers are not believed, bytes are counted while they are read.
+Archives are not trusted: only plain files are read from them, nothing is unpacked to disk, and limits are checked
+by counting bytes while reading, not by sizes in headers.
 """
 
 from __future__ import annotations
@@ -26,8 +26,6 @@ from loginfer.files import reading
 from loginfer.progress import Progress
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from loginfer.kg.formats.scan import GraphBuilder
     from loginfer.kg.graph import KnowledgeGraph
 
@@ -93,7 +91,7 @@ class Loaded:
 
 
 def plain_builder(skip: bool) -> GraphBuilder:
-    """Make a builder that takes names as they stand."""
+    """Make a builder that takes names as they are."""
     from loginfer.kg.formats.scan import GraphBuilder
 
     return GraphBuilder(skip=skip)
@@ -149,7 +147,7 @@ _FORMATS: list[Format] = []
 
 
 def register_format(new: Format) -> Format:
-    """Let graphs be read and written in one more format; the files of this folder do, and anybody may."""
+    """Add a format in which graphs can be read and written; users may add their own."""
     _FORMATS.append(new)
     return new
 
@@ -157,7 +155,7 @@ def register_format(new: Format) -> Format:
 def formats() -> list[Format]:
     """Return the known formats: each has a name, endings and a description."""
     _load_formats()
-    return sorted(_FORMATS, key=lambda known: known.rank)
+    return sorted(_FORMATS, key=lambda format_: format_.rank)
 
 
 @cache
@@ -221,7 +219,7 @@ class Source:
         return split_compression(self.path.name)[0].lower()
 
     def size(self) -> int:
-        """Return its size in bytes as it lies there, compressed or not."""
+        """Return its size in bytes as stored, compressed or not."""
         if self.content is not None:
             return len(self.content)
         with reading(self.path):
@@ -229,7 +227,7 @@ class Source:
 
     @contextlib.contextmanager
     def open(self) -> Iterator[tuple[BinaryIO, BinaryIO]]:
-        """Open it: the stream of decompressed bytes, and the raw one below, whose place is the progress."""
+        """Open it: the stream of decompressed bytes, and the raw stream, whose position is the progress."""
         codec = split_compression(self.path.name)[1]
         with contextlib.ExitStack() as stack:
             stack.enter_context(reading(self.path))
@@ -251,7 +249,7 @@ class Source:
 
 @contextlib.contextmanager
 def _explained(name: str) -> Iterator[None]:
-    """Say that a compressed file is damaged where its decoder says something cryptic."""
+    """Turn cryptic errors of decoders into one that says that the file is damaged."""
     try:
         yield
     except EOFError as error:
@@ -279,7 +277,7 @@ def check_text(head: bytes, name: str) -> None:
 
 @contextlib.contextmanager
 def compressed(raw: BinaryIO, name: str) -> Iterator[BinaryIO]:
-    """Give a stream that compresses into `raw` as the file's name asks; the same bytes every time."""
+    """Give a stream that compresses into `raw` according to the file's name; the same bytes every time."""
     codec = split_compression(name)[1]
     if codec == "gzip":
         with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=6) as stream:
@@ -325,7 +323,7 @@ class Member:
     name
         Its path in the archive, with forward slashes.
     content
-        Its bytes, or None if they were not wanted.
+        Its bytes, or None if they were not read.
     """
 
     name: str
@@ -338,7 +336,7 @@ def is_archive(path: Path) -> bool:
 
 
 def read_archive(
-    path: str | Path, *, wanted: Callable[[str], bool] | None = None, limits: ArchiveLimits | None = None
+    path: str | Path, *, select: Callable[[str], bool] | None = None, limits: ArchiveLimits | None = None
 ) -> list[Member]:
     """Return the plain files in an archive, in the order they are packed.
 
@@ -346,8 +344,8 @@ def read_archive(
     ----------
     path
         A file with one of `ARCHIVE_ENDINGS`.
-    wanted
-        Says by its name whether a member's content is wanted; by default all are.
+    select
+        Says by its name whether to read a member's content; by default all are read.
     limits
         What it may unpack to.
 
@@ -361,18 +359,18 @@ def read_archive(
     file = Path(path)
     guard = _Guard(file, limits or ArchiveLimits())
     members = _zip_members if file.name.lower().endswith(".zip") else _tar_members
-    found: list[Member] = []
+    files: list[Member] = []
     with reading(file), _explained_archive(file):
         for name, stream in members(file, guard):
             content = None
-            if wanted is None or wanted(name):
+            if select is None or select(name):
                 content = guard.read(name, stream)
-            found.append(Member(name, content))
-    return found
+            files.append(Member(name, content))
+    return files
 
 
 class _Guard:
-    """Counts entries and bytes, and refuses what no archive of data needs."""
+    """Counts entries and bytes, and refuses suspicious entries."""
 
     def __init__(self, path: Path, limits: ArchiveLimits) -> None:
         self.path = path
@@ -422,7 +420,7 @@ class _Guard:
 
 
 class _Counted:
-    """A stream that counts what is read from it; enough of one for `tarfile` and `zipfile`."""
+    """A stream that counts what is read from it, with all that `tarfile` and `zipfile` need."""
 
     def __init__(self, stream: BinaryIO | IO[bytes], guard: _Guard) -> None:
         self.stream = stream
@@ -492,7 +490,7 @@ def _explained_archive(path: Path) -> Iterator[None]:
         EOFError,
         NotImplementedError,  # a way of compressing that zipfile does not know
         RuntimeError,
-        ValueError,  # numbers and names in headers that are none
+        ValueError,  # invalid numbers and names in headers
         OverflowError,
     ) as error:
         raise InputError(f"`{path}` is damaged: {error}", hint="get the file again") from error

@@ -7,8 +7,8 @@
 | a literal, `"text"@en`, in canonical form | as it stands                 | object             |
 | anything else, `/m/027rn`                 | `<urn:loginfer:/m/027rn>`    | everywhere         |
 
-Behind `urn:loginfer:` stands the name's UTF-8 with percent-encoding. A name that itself begins so is
-encoded too, hence what was written is read back as it was, whatever it is.
+The name follows `urn:loginfer:` as percent-encoded UTF-8. A name that itself begins so is encoded too, so every
+name is read back as it was.
 """
 
 from __future__ import annotations
@@ -36,28 +36,28 @@ PREFIX = "urn:loginfer:"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
-def texts_of_names(names: Sequence[str], place: str = "o") -> list[str]:
+def texts_of_names(names: Sequence[str], position: str = "o") -> list[str]:
     """Return the N-Triples texts of names as subjects (`s`), relations (`r`) or objects (`o`)."""
-    texts = [_candidate(name, place) for name in names]
-    asked = [i for i, text in enumerate(texts) if text is not None]
-    answers = names_of_texts([(texts[i] or "").encode() for i in asked])
-    kept = {i: texts[i] for i, answer in zip(asked, answers, strict=True) if answer == names[i]}
+    texts = [_candidate(name, position) for name in names]
+    doubtful = [i for i, text in enumerate(texts) if text is not None]
+    answers = names_of_texts([(texts[i] or "").encode() for i in doubtful])
+    kept = {i: texts[i] for i, answer in zip(doubtful, answers, strict=True) if answer == names[i]}
     return [kept.get(i) or f"<{PREFIX}{quote(name, safe='/:@')}>" for i, name in enumerate(names)]
 
 
-def _candidate(name: str, place: str) -> str | None:
+def _candidate(name: str, position: str) -> str | None:
     """Return the text that means this name, if it is a term at all."""
     if "\n" in name or "\r" in name or name.startswith(PREFIX):
         return None
     if name.startswith("_:"):
-        return None if place == "r" else name
+        return None if position == "r" else name
     if name.startswith('"'):
-        return name if place == "o" else None
+        return name if position == "o" else None
     return f"<{name}>" if _SCHEME.match(name) else None
 
 
 def names_of_texts(texts: Sequence[bytes]) -> list[str | SyntaxError]:
-    """Return the names that terms in N-Triples mean, or what the parser says against them.
+    """Return the names that terms in N-Triples mean, or the parser's error.
 
     The texts are without line ends.
     """
@@ -67,11 +67,11 @@ def names_of_texts(texts: Sequence[bytes]) -> list[str | SyntaxError]:
         return []
     document = b"".join(b"<s:> <p:> %s .\n" % text for text in texts)
     try:
-        found = [
+        names = [
             name_of_term(quad.object) for quad in pyoxigraph.parse(document, format=pyoxigraph.RdfFormat.N_TRIPLES)
         ]
-        if len(found) == len(texts):
-            return list(found)
+        if len(names) == len(texts):
+            return list(names)
     except (SyntaxError, ValueError):
         pass
     if len(texts) == 1:
@@ -86,7 +86,7 @@ def _explain(text: bytes) -> SyntaxError:
     try:
         list(pyoxigraph.parse(b"<s:> <p:> %s .\n" % text, format=pyoxigraph.RdfFormat.N_TRIPLES))
     except (SyntaxError, ValueError) as error:
-        # Columns would be those of the line made here: what remains is what is wrong.
+        # Columns would be those of the line made here, so only the reason is kept.
         reason = str(error).split(": ", 1)[-1].removesuffix(" (line 1)")
         return SyntaxError(reason)
     return SyntaxError("this is not one term")
@@ -98,7 +98,7 @@ def name_of_term(term: object) -> str:
     Raises
     ------
     ValueError
-        For a triple in the place of a term (RDF-star).
+        For a triple instead of a term (RDF-star).
     """
     import pyoxigraph
 
@@ -141,7 +141,7 @@ def read(sources: Sequence[Source], builder: GraphBuilder, options: ReadOptions,
             def keep(
                 bad: npt.NDArray[np.int64], data: npt.NDArray[np.uint8] = data, others: list[tuple[int, bytes]] = others
             ) -> None:
-                others.extend((line, data[place:end].tobytes()) for line, _, end, place in bad.tolist())
+                others.extend((line, data[start:end].tobytes()) for line, _, end, start in bad.tolist())
 
             builder.scan(scan_ntriples, data, begin, end, keep)
             for start in range(0, len(others), ASK_AT_ONCE):
@@ -161,7 +161,7 @@ def _read_others(lines: Sequence[tuple[int, bytes]], builder: GraphBuilder) -> N
 
 
 def _reason(error: Exception) -> str:
-    """Say what the parser said, without the line: it saw one line only."""
+    """Return the parser's message without the line number: it saw one line only."""
     text = str(error).removesuffix(" (line 1)")
     if "Quads must be followed" in text:
         return "expected a full stop after three terms; named graphs (N-Quads) are not supported"
@@ -171,11 +171,11 @@ def _reason(error: Exception) -> str:
 def _statements(document: bytes) -> list[bytes]:
     import pyoxigraph
 
-    found = []
+    statements = []
     for quad in pyoxigraph.parse(document, format=pyoxigraph.RdfFormat.N_TRIPLES):
         name_of_term(quad.object)  # refuses triples about triples
-        found.append(f"{quad.subject} {quad.predicate} {quad.object} .\n".encode())
-    return found
+        statements.append(f"{quad.subject} {quad.predicate} {quad.object} .\n".encode())
+    return statements
 
 
 def scan_statements(statements: Iterable[bytes], builder: GraphBuilder) -> None:
@@ -195,7 +195,7 @@ def scan_statements(statements: Iterable[bytes], builder: GraphBuilder) -> None:
 
 
 def _meaning(table: NameTable) -> tuple[Spans, dict[int, str]]:
-    """Return the names that the terms in a table mean; the doubtful ones are put to pyoxigraph."""
+    """Return the names that the terms in a table mean; pyoxigraph parses the doubtful ones."""
     from loginfer.kg.formats.scan import ASK, BRACKETED, shown, term_kinds
     from loginfer.kg.name_table import PADDING, Spans
 
@@ -207,19 +207,19 @@ def _meaning(table: NameTable) -> tuple[Spans, dict[int, str]]:
     ours = np.flatnonzero((kinds == BRACKETED) & _begin_with(PREFIX.encode(), data, starts, ends)).tolist()
     others = {i: decoded(table.name(i)[1:-1].decode()).encode() for i in ours}
     problems: dict[int, str] = {}
-    asked = np.flatnonzero(kinds == ASK).tolist()
-    for first in range(0, len(asked), ASK_AT_ONCE):
-        ids = asked[first : first + ASK_AT_ONCE]
+    doubtful = np.flatnonzero(kinds == ASK).tolist()
+    for first in range(0, len(doubtful), ASK_AT_ONCE):
+        ids = doubtful[first : first + ASK_AT_ONCE]
         texts = [table.name(i) for i in ids]
         for i, text, name in zip(ids, texts, names_of_texts(texts), strict=True):
             if isinstance(name, SyntaxError):
                 problems[i] = f"`{shown(text)}` is no RDF term: {name}"
             others[i] = b"" if isinstance(name, SyntaxError) else name.encode()
-    if others:  # they stand behind the others' bytes
+    if others:  # their bytes are appended
         lengths = np.fromiter(map(len, others.values()), dtype=np.int64)
-        places = list(others)
-        ends[places] = len(data) + np.cumsum(lengths)
-        starts[places] = ends[places] - lengths
+        other_ids = list(others)
+        ends[other_ids] = len(data) + np.cumsum(lengths)
+        starts[other_ids] = ends[other_ids] - lengths
         data = np.concatenate([data, np.frombuffer(b"".join(others.values()) + bytes(PADDING), dtype=np.uint8)])
     return Spans(data, starts, ends), problems
 
@@ -234,7 +234,7 @@ def _begin_with(
 
 
 def _replaced(texts: Any, others: dict[int, bytes]) -> Any:
-    """Return an Arrow array with other texts in some places."""
+    """Return an Arrow array with some texts replaced, by index."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -254,7 +254,7 @@ def write(graph: KnowledgeGraph, stream: BinaryIO) -> None:
 
 
 def _ranks(texts: Any) -> npt.NDArray[np.int32]:
-    """Return the place of each text of an Arrow array in the order of their bytes."""
+    """Return the rank of each text of an Arrow array in the order of their bytes."""
     import pyarrow.compute as pc
 
     ranks = np.empty(len(texts), dtype=np.int32)
@@ -262,8 +262,8 @@ def _ranks(texts: Any) -> npt.NDArray[np.int32]:
     return ranks
 
 
-def _texts(vocabulary: Vocabulary, place: str) -> Any:
-    """Return the N-Triples texts of all names in one place of a statement, as an Arrow array."""
+def _texts(vocabulary: Vocabulary, position: str) -> Any:
+    """Return the N-Triples texts of all names in one position of a statement, as an Arrow array."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -274,20 +274,20 @@ def _texts(vocabulary: Vocabulary, place: str) -> Any:
     kinds = np.empty(len(vocabulary), dtype=np.uint8)
     term_kinds(data, vocabulary.offsets.copy(), False, kinds)
     first = data[vocabulary.offsets[:-1]]
-    if place != "o":
+    if position != "o":
         kinds[first == ord('"')] = ASK
-    if place == "r":
+    if position == "r":
         kinds[first == ord("_")] = ASK
-    # Names that begin like ours are encoded: in a sorted vocabulary, one stretch up to the byte after the colon.
+    # Names with our prefix are encoded: in a sorted vocabulary they are one range, up to the byte after the colon.
     kinds[vocabulary.position(PREFIX) : vocabulary.position(PREFIX[:-1] + ";")] = ASK
     less, greater, nothing = (pa.scalar(text, pa.large_binary()) for text in (b"<", b">", b""))
     names = vocabulary.to_arrow()
     bracketed = pc.binary_join_element_wise(less, names, greater, nothing)
-    asked = np.flatnonzero(kinds == ASK).tolist()
+    doubtful = np.flatnonzero(kinds == ASK).tolist()
     others: dict[int, bytes] = {}
-    for start in range(0, len(asked), ASK_AT_ONCE):
-        ids = asked[start : start + ASK_AT_ONCE]
-        texts = texts_of_names([vocabulary[i] for i in ids], place)
+    for start in range(0, len(doubtful), ASK_AT_ONCE):
+        ids = doubtful[start : start + ASK_AT_ONCE]
+        texts = texts_of_names([vocabulary[i] for i in ids], position)
         others.update((i, text.encode()) for i, text in zip(ids, texts, strict=True))
     return _replaced(pc.if_else(pa.array(kinds == BRACKETED), bracketed, names), others)
 

@@ -53,9 +53,9 @@ def files_in(files: Mapping[str, Source]) -> list[Source] | None:
 def read(sources: Sequence[Source], builder: GraphBuilder, options: ReadOptions, progress: Progress | None) -> None:
     """Read files of triples; the files of names must be among the sources."""
     by_name = {source.file_name: source for source in sources}
-    for wanted in (ENTITIES, RELATIONS):
-        if wanted not in by_name:
-            raise InputError(f"no `{wanted}` beside `{sources[0].name}`", hint="OpenKE's files belong together")
+    for name in (ENTITIES, RELATIONS):
+        if name not in by_name:
+            raise InputError(f"no `{name}` beside `{sources[0].name}`", hint="OpenKE's files belong together")
     entities = _read_names(by_name[ENTITIES], builder.entities)
     relations = _read_names(by_name[RELATIONS], builder.relations)
     for source in sources:
@@ -87,10 +87,10 @@ def _read_names(source: Source, table: NameTable) -> npt.NDArray[np.int32]:
         except UnicodeDecodeError as error:
             raise InputError("the name is not valid UTF-8", where=where) from error
         names[i] = parts[0]
-    given = [name for name in names if name is not None]
-    if len(given) != count:
-        raise InputError(f"the first line says {count} names, found {len(given)}", where=source.name)
-    return table.intern_texts(given)
+    listed = [name for name in names if name is not None]
+    if len(listed) != count:
+        raise InputError(f"the first line says {count} names, found {len(listed)}", where=source.name)
+    return table.intern_texts(listed)
 
 
 def _count(line: bytes, name: str) -> int:
@@ -108,31 +108,31 @@ def _read_triples(
     progress: Progress | None,
 ) -> None:
     builder.begin(source.name)
-    line, total, promised = 0, 0, -1
+    line, total, expected = 0, 0, -1
     for data, begin, end in text_chunks(source, progress):
-        place = begin
-        if promised < 0:
+        start = begin
+        if expected < 0:
             head = data[begin : begin + 64].tobytes().split(b"\n", 1)[0]
-            promised = _count(head, source.name)
-            place = begin + len(head) + 1
+            expected = _count(head, source.name)
+            start = begin + len(head) + 1
             line = 1
-        rows, bad = numbers_in_lines(data[place:end].tobytes())
+        rows, bad = numbers_in_lines(data[start:end].tobytes())
         heads, tails, kinds = rows.T
-        known = (heads < len(entities)) & (tails < len(entities)) & (kinds < len(relations))
+        has_names = (heads < len(entities)) & (tails < len(entities)) & (kinds < len(relations))
         for number in bad.tolist():
             builder.bad(f"line {line + number + 1}: expected three numbers: head, tail, relation")
-        line += int(np.count_nonzero(data[place:end] == NEWLINE))
-        for row in np.flatnonzero(~known).tolist():
+        line += int(np.count_nonzero(data[start:end] == NEWLINE))
+        for row in np.flatnonzero(~has_names).tolist():
             h, t, r = rows[row].tolist()
             builder.bad(
                 f"triple {total + row + 1}, `{h} {t} {r}`, has a number without a name in "
                 f"`{ENTITIES}` or `{RELATIONS}`",
                 hint="the order is head, tail, relation",
             )
-        builder.add_ids(entities[heads[known]], relations[kinds[known]], entities[tails[known]])
+        builder.add_ids(entities[heads[has_names]], relations[kinds[has_names]], entities[tails[has_names]])
         total += len(rows) + len(bad)
-    if total != max(promised, 0):
-        builder.bad(f"the first line says {promised} triples, found {total}", count=0)
+    if total != max(expected, 0):
+        builder.bad(f"the first line says {expected} triples, found {total}", count=0)
 
 
 def numbers_in_lines(text: bytes) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:

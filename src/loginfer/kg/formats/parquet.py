@@ -52,8 +52,7 @@ def _read_file(file: Any, name: str, builder: GraphBuilder, progress: Progress |
     columns = _columns(file.schema_arrow, name)
     done = 0
     for batch in file.iter_batches(batch_size=ROW_GROUP, columns=list(columns)):
-        fine = _without_nulls([batch.column(c) for c in columns], done, builder)
-        subjects, relations, objects = fine
+        subjects, relations, objects = _without_nulls([batch.column(c) for c in columns], done, builder)
         builder.add_ids(
             intern_strings(subjects, builder.entities),
             intern_strings(relations, builder.relations),
@@ -67,15 +66,15 @@ def _read_file(file: Any, name: str, builder: GraphBuilder, progress: Progress |
 def _columns(schema: Any, name: str) -> tuple[str, str, str]:
     import pyarrow.types as pt
 
-    found = {column.lower(): column for column in schema.names}
-    for wanted in COLUMN_NAMES:
-        if all(column in found for column in wanted):
-            for column in wanted:
-                kind = schema.field(found[column]).type
+    column_of = {column.lower(): column for column in schema.names}
+    for names in COLUMN_NAMES:
+        if all(column in column_of for column in names):
+            for column in names:
+                kind = schema.field(column_of[column]).type
                 kind = kind.value_type if pt.is_dictionary(kind) else kind
                 if not (pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind)):
-                    raise InputError(f"column `{found[column]}` holds {kind}, expected strings", where=name)
-            return found[wanted[0]], found[wanted[1]], found[wanted[2]]
+                    raise InputError(f"column `{column_of[column]}` holds {kind}, expected strings", where=name)
+            return column_of[names[0]], column_of[names[1]], column_of[names[2]]
     raise InputError(
         "expected columns subject, relation, object, found " + ", ".join(f"`{c}`" for c in schema.names[:10]),
         where=name,
@@ -105,16 +104,16 @@ def intern_strings(column: Any, table: NameTable) -> npt.NDArray[np.int32]:
     content = words.buffers()[2]
     data = np.zeros(0, dtype=np.uint8) if content is None else np.frombuffer(content, dtype=np.uint8)
     used = np.zeros(len(words), dtype=bool)
-    places = encoded.indices.to_numpy(zero_copy_only=False)
-    used[places] = True
-    # A dictionary may hold strings that no row uses; they are no names of the graph.
-    kept = np.flatnonzero(used)
+    indices = encoded.indices.to_numpy(zero_copy_only=False)
+    used[indices] = True
+    # A dictionary may hold strings that no row uses; these are not names of the graph.
+    used_ids = np.flatnonzero(used)
     ids = np.full(len(words), -1, dtype=np.int32)
-    if len(kept) == len(words):
+    if len(used_ids) == len(words):
         ids[:] = table.intern(data, offsets)
     else:
-        ids[kept] = table.intern_texts(data[offsets[i] : offsets[i + 1]].tobytes() for i in kept.tolist())
-    return np.asarray(ids[places])
+        ids[used_ids] = table.intern_texts(data[offsets[i] : offsets[i + 1]].tobytes() for i in used_ids.tolist())
+    return np.asarray(ids[indices])
 
 
 def write(graph: KnowledgeGraph, stream: BinaryIO) -> None:

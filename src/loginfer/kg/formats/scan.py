@@ -5,10 +5,9 @@ name up in a growing `NameTable`, which gives it a provisional id. A `GraphBuild
 provisional ids and the trouble with lines that cannot be read. In the end the distinct names are sorted, and
 provisional ids become those of the vocabulary.
 
-The N-Triples scanner knows the usual shape of a line: three terms, spaces or tabs between them, a full stop.
-It takes terms as they stand, brackets included, and reports every other line for a full parser to read. A term
-of that shape need not be valid: `term_kinds` says which distinct terms are beyond doubt, and the full parser is
-asked about the others.
+The N-Triples scanner reads lines of the usual shape: three terms, spaces or tabs between them, a full stop. It
+keeps terms as they are, brackets included, and reports every other line for a full parser to read. A term of that
+shape need not be valid: `term_kinds` says which distinct terms certainly are, and the full parser checks the others.
 
 This module loads Numba: import it when a file is read.
 """
@@ -48,8 +47,8 @@ _TABS, _NEWLINES, _RETURNS, _GREATERS, _QUOTES = map(eight_times, (b"\t", b"\n",
 DONE, FULL = 0, 1
 # What is wrong with a line: it has `info` columns, or its column `info` is empty.
 COLUMNS, EMPTY = 0, 1
-# The numbers that a scanner keeps between calls: its place, lines before it, and how much is filled.
-PLACE, LINE, ROW, ENTITIES, RELATIONS, WRONG = range(6)
+# The numbers that a scanner keeps between calls: its position, lines before it, and how much is filled.
+POSITION, LINE, ROW, ENTITIES, RELATIONS, WRONG = range(6)
 
 TAB, NEWLINE, RETURN, SPACE = 9, 10, 13, 32
 
@@ -59,13 +58,13 @@ def scan_tsv(data: Any, end: Any, state: Any, columns: Any, rows: Any, bad: Any,
     """Scan whole lines of tab-separated columns up to `end`, where `data` holds a line end.
 
     state
-        int64[6], see `PLACE` and those after it; kept between calls.
+        int64[6], see `POSITION` and those after it; kept between calls.
     columns
         int64[3]: the columns of subject, relation, object.
     rows
         int32[n, 3], filled with provisional ids.
     bad
-        int64[m, 4], filled with line, what is wrong, info, place of the line.
+        int64[m, 4], filled with line, what is wrong, info, position of the line.
     entities, relations
         `NameTable.arrays`.
     """
@@ -76,11 +75,11 @@ def scan_tsv(data: Any, end: Any, state: Any, columns: Any, rows: Any, bad: Any,
     starts = np.empty(3, dtype=np.int64)
     ends = np.empty(3, dtype=np.int64)
     hashes = np.empty(3, dtype=np.uint64)
-    place, line, row, entity_count, relation_count, wrong = state
+    position, line, row, entity_count, relation_count, wrong = state
     status = DONE
-    while place < end:
+    while position < end:
         column = 0
-        start = place
+        start = position
         while True:
             stop, value = find_and_hash(text + start, _TABS, _NEWLINES)
             stop -= text
@@ -97,8 +96,8 @@ def scan_tsv(data: Any, end: Any, state: Any, columns: Any, rows: Any, bad: Any,
             or wrong == len(bad)
             or entity_count + 2 > e_names
             or relation_count + 1 > r_names
-            or e_offsets[entity_count] + stop - place > e_bytes
-            or r_offsets[relation_count] + stop - place > r_bytes
+            or e_offsets[entity_count] + stop - position > e_bytes
+            or r_offsets[relation_count] + stop - position > r_bytes
         ):
             status = FULL
             break
@@ -110,7 +109,7 @@ def scan_tsv(data: Any, end: Any, state: Any, columns: Any, rows: Any, bad: Any,
             for k in range(starts[0], ends[0]):
                 blank &= data[k] == SPACE
             if not blank:
-                bad[wrong, 0], bad[wrong, 1], bad[wrong, 2], bad[wrong, 3] = line, COLUMNS, column, place
+                bad[wrong, 0], bad[wrong, 1], bad[wrong, 2], bad[wrong, 3] = line, COLUMNS, column, position
                 wrong += 1
         elif ends[0] > starts[0] and ends[1] > starts[1] and ends[2] > starts[2]:
             for column in range(3):
@@ -130,11 +129,11 @@ def scan_tsv(data: Any, end: Any, state: Any, columns: Any, rows: Any, bad: Any,
             row += 1
         else:
             empty = 1 if ends[0] == starts[0] else 2 if ends[1] == starts[1] else 3
-            bad[wrong, 0], bad[wrong, 1], bad[wrong, 2], bad[wrong, 3] = line, EMPTY, empty, place
+            bad[wrong, 0], bad[wrong, 1], bad[wrong, 2], bad[wrong, 3] = line, EMPTY, empty, position
             wrong += 1
         line += 1
-        place = stop + 1
-    state[:] = (place, line, row, entity_count, relation_count, wrong)
+        position = stop + 1
+    state[:] = (position, line, row, entity_count, relation_count, wrong)
     return status
 
 
@@ -167,60 +166,60 @@ def _byte_classes() -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
 
 CLASSES = _byte_classes()
 
-# What a term turns out to be: the name stands between the first and the last byte; the whole term is the
-# name; or the full parser must say.
+# What a term turns out to be: the name is between the first and the last byte; the whole term is the
+# name; or the full parser must decide.
 BRACKETED, AS_IT_STANDS, ASK = 0, 1, 2
 
 
 @inlined
-def behind_blanks(data: Any, place: Any) -> Any:
-    """Return the next place without a space or tab."""
-    while data[place] == SPACE or data[place] == TAB:
-        place += 1
-    return place
+def skip_blanks(data: Any, position: Any) -> Any:
+    """Return the next position without a space or tab."""
+    while data[position] == SPACE or data[position] == TAB:
+        position += 1
+    return position
 
 
 @kernel
-def term_end(data: Any, place: Any, text: Any) -> Any:
-    """Return where the term that starts at `place` ends, or -1 if it is not of a plain shape."""
-    first = data[place]
+def term_end(data: Any, position: Any, text: Any) -> Any:
+    """Return where the term that starts at `position` ends, or -1 if it is not of a plain shape."""
+    first = data[position]
     if first == LESS:
-        if data[place + 1] == LESS:
+        if data[position + 1] == LESS:
             return np.int64(-1)
-        stop = find_two(text + place, _GREATERS, _NEWLINES) - text
+        stop = find_two(text + position, _GREATERS, _NEWLINES) - text
         return stop + 1 if data[stop] == GREATER else np.int64(-1)
     if first == UNDERSCORE:
-        if data[place + 1] != COLON:
+        if data[position + 1] != COLON:
             return np.int64(-1)
-        place += 2
-        while not CLASSES[data[place]] & OUTSIDE:
-            place += 1
-        return place if data[place] == SPACE or data[place] == TAB else np.int64(-1)
+        position += 2
+        while not CLASSES[data[position]] & OUTSIDE:
+            position += 1
+        return position if data[position] == SPACE or data[position] == TAB else np.int64(-1)
     if first != QUOTE:
         return np.int64(-1)
-    place += 1
+    position += 1
     while True:
         # A quote behind an odd number of backslashes does not end the literal.
-        stop = find_two(text + place, _QUOTES, _NEWLINES) - text
+        stop = find_two(text + position, _QUOTES, _NEWLINES) - text
         if data[stop] == NEWLINE:
             return np.int64(-1)
         escaped = False
         k = stop - 1
-        while k >= place and data[k] == BACKSLASH:
+        while k >= position and data[k] == BACKSLASH:
             escaped = not escaped
             k -= 1
-        place = stop + 1
+        position = stop + 1
         if not escaped:
             break
-    if data[place] == AT:
-        place += 1
-        while CLASSES[data[place]] & ALNUM or data[place] == MINUS:
-            place += 1
-        return place if data[place] == SPACE or data[place] == TAB else np.int64(-1)
-    if data[place] == CARET and data[place + 1] == CARET and data[place + 2] == LESS:
-        stop = find_two(text + place, _GREATERS, _NEWLINES) - text
+    if data[position] == AT:
+        position += 1
+        while CLASSES[data[position]] & ALNUM or data[position] == MINUS:
+            position += 1
+        return position if data[position] == SPACE or data[position] == TAB else np.int64(-1)
+    if data[position] == CARET and data[position + 1] == CARET and data[position + 2] == LESS:
+        stop = find_two(text + position, _GREATERS, _NEWLINES) - text
         return stop + 1 if data[stop] == GREATER else np.int64(-1)
-    return place
+    return position
 
 
 @kernel
@@ -229,7 +228,7 @@ def scan_ntriples(
 ) -> Any:
     """Scan whole lines up to `end`, where `data` holds a line end; see `scan_tsv` for the arguments.
 
-    Lines of another shape than the plain one go to `bad` as line, 0, end of the line, place of the line.
+    Lines of another shape than the plain one go to `bad` as line, 0, end of the line, position of the line.
     """
     text, e_at, r_at = data.ctypes.data, addresses(entities), addresses(relations)
     e_offsets, r_offsets = entities[2], relations[2]
@@ -237,54 +236,58 @@ def scan_ntriples(
     e_bytes, r_bytes = len(entities[4]) - 8, len(relations[4]) - 8
     starts = np.empty(3, dtype=np.int64)
     ends = np.empty(3, dtype=np.int64)
-    place, line, row, entity_count, relation_count, wrong = state
+    position, line, row, entity_count, relation_count, wrong = state
     status = DONE
-    while place < end:
-        at = place
+    while position < end:
+        cursor = position
         terms = 0
         plain = True
         while terms < 3:
-            before = at
-            at = behind_blanks(data, at)
-            if terms == 0 and data[at] == NEWLINE:
+            before = cursor
+            cursor = skip_blanks(data, cursor)
+            if terms == 0 and data[cursor] == NEWLINE:
                 break
-            if terms == 0 and data[at] == HASH:
-                at = find_two(text + at, _RETURNS, _NEWLINES) - text
+            if terms == 0 and data[cursor] == HASH:
+                cursor = find_two(text + cursor, _RETURNS, _NEWLINES) - text
                 # A comment ends at a line end of the old kind too, and something may follow it.
-                plain = data[at] == NEWLINE or data[at + 1] == NEWLINE
+                plain = data[cursor] == NEWLINE or data[cursor + 1] == NEWLINE
                 break
-            if (terms and at == before) or (terms == 0 and data[at] == QUOTE) or (terms == 1 and data[at] != LESS):
+            if (
+                (terms and cursor == before)
+                or (terms == 0 and data[cursor] == QUOTE)
+                or (terms == 1 and data[cursor] != LESS)
+            ):
                 plain = False
                 break
-            stop = term_end(data, at, text)
+            stop = term_end(data, cursor, text)
             if stop < 0:
                 plain = False
                 break
-            starts[terms] = at
+            starts[terms] = cursor
             ends[terms] = stop
             terms += 1
-            at = stop
+            cursor = stop
         if terms == 3:
-            at = behind_blanks(data, at)
-            plain = data[at] == FULL_STOP
+            cursor = skip_blanks(data, cursor)
+            plain = data[cursor] == FULL_STOP
             if plain:
-                at = behind_blanks(data, at + 1)
-                if data[at] == RETURN:
-                    at += 1
-                plain = data[at] == NEWLINE
-        at = find_two(text + at, _NEWLINES, _NEWLINES) - text
+                cursor = skip_blanks(data, cursor + 1)
+                if data[cursor] == RETURN:
+                    cursor += 1
+                plain = data[cursor] == NEWLINE
+        cursor = find_two(text + cursor, _NEWLINES, _NEWLINES) - text
         if (
             row == len(rows)
             or wrong == len(bad)
             or entity_count + 2 > e_names
             or relation_count + 1 > r_names
-            or e_offsets[entity_count] + at - place > e_bytes
-            or r_offsets[relation_count] + at - place > r_bytes
+            or e_offsets[entity_count] + cursor - position > e_bytes
+            or r_offsets[relation_count] + cursor - position > r_bytes
         ):
             status = FULL
             break
         if not plain:
-            bad[wrong, 0], bad[wrong, 1], bad[wrong, 2], bad[wrong, 3] = line, 0, at, place
+            bad[wrong, 0], bad[wrong, 1], bad[wrong, 2], bad[wrong, 3] = line, 0, cursor, position
             wrong += 1
         elif terms == 3:
             for column in range(3):
@@ -303,8 +306,8 @@ def scan_ntriples(
                 rows[row, column] = i
             row += 1
         line += 1
-        place = at + 1
-    state[:] = (place, line, row, entity_count, relation_count, wrong)
+        position = cursor + 1
+    state[:] = (position, line, row, entity_count, relation_count, wrong)
     return status
 
 
@@ -383,8 +386,8 @@ def is_plain_blank(data: Any, start: Any, end: Any) -> Any:
 def term_kinds(data: Any, offsets: Any, bracketed: Any, kinds: Any) -> Any:
     """Fill `kinds` with what the terms data[offsets[i]:offsets[i + 1]] turn out to be.
 
-    They are terms as N-Triples writes them, with IRIs in angle brackets, or, where `bracketed` is false, names
-    of a graph: then BRACKETED says how a name is written.
+    They are terms as N-Triples writes them, with IRIs in angle brackets, or, if `bracketed` is false, names of a
+    graph: then BRACKETED means that the name is written in brackets.
     """
     for i in range(len(kinds)):
         start, end = offsets[i], offsets[i + 1]
@@ -409,12 +412,12 @@ BLOCK_ROWS = 2**18
 BAD_LINES = 256
 EXAMPLES = 5
 
-# From the names in a table to those of the graph, and what is wrong with some, by id.
+# Takes the names in a table; returns those of the graph, and what is wrong with some of them, by id.
 Meaning: TypeAlias = Callable[[NameTable], tuple[Spans, dict[int, str]]]
 
 
 def plain_names(table: NameTable) -> tuple[Spans, dict[int, str]]:
-    """Take names as they stand; they must be UTF-8."""
+    """Take names as they are; they must be UTF-8."""
     return table.spans, {i: f"`{shown(table.name(i))}` is not valid UTF-8" for i in table.not_utf8()}
 
 
@@ -426,7 +429,7 @@ class GraphBuilder:
     skip
         Count bad lines instead of failing at the first.
     meaning
-        How names in the tables become names of the graph: as they stand by default.
+        How names in the tables become names of the graph; by default they are the same.
     """
 
     def __init__(self, *, skip: bool = False, meaning: Meaning = plain_names) -> None:
@@ -501,7 +504,7 @@ class GraphBuilder:
         columns
             The columns of subject, relation and object.
         counted
-            Whether the lines are lines of the file, or made from some of its lines.
+            Whether the lines are those of the file, not made from some of them.
         """
         bad = np.empty((BAD_LINES, 4), dtype=np.int64)
         order = np.array(columns, dtype=np.int64)
@@ -509,7 +512,7 @@ class GraphBuilder:
         state = np.array([begin, self._line, self._row, e.count, r.count, 0], dtype=np.int64)
         while True:
             status = scanner(data, end, state, order, self._rows, bad, e.arrays, r.arrays)
-            place, line, row, e.count, r.count, wrong = map(int, state)
+            position, line, row, e.count, r.count, wrong = map(int, state)
             self.statements += row - self._row
             self._row = row
             if row == len(self._rows):
@@ -521,7 +524,7 @@ class GraphBuilder:
             if status == DONE:
                 break
             # One more line must fit; growing doubles, so this happens rarely.
-            longest = _line_length(data, place)
+            longest = _line_length(data, position)
             e.grow(2, longest)
             r.grow(1, longest)
             state[ROW], state[WRONG] = self._row, 0
@@ -555,7 +558,7 @@ class GraphBuilder:
     ) -> tuple[Vocabulary, npt.NDArray[np.int32], dict[int, str]]:
         names, problems = self.meaning(table)
         keep = None
-        if bad is not None:  # names that only stand in dropped lines are no names of the graph
+        if bad is not None:  # names that occur only in dropped lines are not names of the graph
             keep = np.zeros(table.count, dtype=bool)
             for block in self._blocks:
                 for column in columns:
@@ -574,9 +577,9 @@ class GraphBuilder:
         r_bad: dict[int, str],
     ) -> None:
         """Fail at the first line with a bad name, or drop the lines with one."""
-        found = [(int(self.entities.lines[i]), text) for i, text in e_bad.items()]
-        found += [(int(self.relations.lines[i]), text) for i, text in r_bad.items()]
-        for line, message in sorted(found):
+        problems = [(int(self.entities.lines[i]), text) for i, text in e_bad.items()]
+        problems += [(int(self.relations.lines[i]), text) for i, text in r_bad.items()]
+        for line, message in sorted(problems):
             self.bad(message, line, count=0)
         for k, block in enumerate(self._blocks):
             fine = (entity_ids[block[:, 0]] >= 0) & (relation_ids[block[:, 1]] >= 0) & (entity_ids[block[:, 2]] >= 0)
@@ -592,8 +595,8 @@ def shown(text: bytes) -> str:
     return decoded if len(decoded) <= 60 else decoded[:59] + "…"
 
 
-def _line_length(data: npt.NDArray[np.uint8], place: int) -> int:
-    rest: Any = data[place:]
+def _line_length(data: npt.NDArray[np.uint8], position: int) -> int:
+    rest: Any = data[position:]
     stop = 1024
     while stop < len(rest) and not (rest[:stop] == 10).any():
         stop *= 4
@@ -605,7 +608,7 @@ LONGEST_LINE = 2**28
 
 
 def line_chunks(stream: BinaryIO, where: str) -> Iterator[tuple[npt.NDArray[np.uint8], int, int]]:
-    """Yield buffers with the places where whole lines begin and end in them.
+    """Yield buffers with the positions where whole lines begin and end in them.
 
     A line end follows the last line even where the stream has none, and a UTF-8 byte order mark at the
     beginning is left out. A buffer is used again for the next chunk.

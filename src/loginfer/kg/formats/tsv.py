@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 BATCH = 2**17  # triples put together at a time
-HEAD = 4096  # bytes that tell text from other things
+HEAD = 4096  # first bytes, by which text is told from binary files
 
 
 def text_chunks(source: Source, progress: Progress | None) -> Iterator[tuple[npt.NDArray[np.uint8], int, int]]:
@@ -111,12 +111,12 @@ def write(graph: KnowledgeGraph, stream: BinaryIO) -> None:
 
 
 def refuse_names(vocabulary: Vocabulary, forbidden: bytes, what: str) -> None:
-    """Raise an `OutputError` for a name that text in columns cannot hold: better none than a wrong file."""
+    """Raise an `OutputError` for a name that text in columns cannot hold: better no file than a wrong one."""
     data, offsets = vocabulary.data, vocabulary.offsets
     starts = offsets[:-1]
     wrong = np.diff(offsets) == 0
-    places = np.flatnonzero(np.isin(data, np.frombuffer(forbidden, dtype=np.uint8)))
-    wrong[np.searchsorted(offsets, places, side="right") - 1] = True
+    positions = np.flatnonzero(np.isin(data, np.frombuffer(forbidden, dtype=np.uint8)))
+    wrong[np.searchsorted(offsets, positions, side="right") - 1] = True
     # A byte order mark at the start of a file is not part of its first name.
     for i in np.flatnonzero(data[starts[starts < len(data)]] == 0xEF).tolist():
         wrong[i] |= vocabulary[i].startswith("\ufeff")

@@ -1,4 +1,4 @@
-"""Turtle: RDF for people to read, parsed and written by pyoxigraph."""
+"""Turtle: readable RDF, parsed and written by pyoxigraph."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LABEL = re.compile(rb"_:([0-9a-f]{8,32})(?![\w.-])")
 
 
 def read(sources: Sequence[Source], builder: GraphBuilder, options: ReadOptions, progress: Progress | None) -> None:
-    """Read Turtle. After an error the rest of a file means nothing sure, so errors are never skipped."""
+    """Read Turtle. After an error the rest of a file has no certain meaning, so errors are never skipped."""
     for number, source in enumerate(sources):
         builder.begin(source.name)
         with source.open() as (stream, _):
