@@ -18,7 +18,7 @@ from loginfer.logic.rule import Atom, BodyAtom, Constant, Inequality, Negation, 
 
 Clause = TypeVar("Clause", Rule, Pattern)
 
-# A variable is its number (≥ 0), any other term the complement ~i of its place among the sorted others.
+# A variable is its number (≥ 0), any other term the complement ~i of its index among the sorted others.
 Code: TypeAlias = int
 # Kind, predicate (-1 for an inequality) and the two terms.
 Part: TypeAlias = tuple[int, int, Code, Code]
@@ -61,13 +61,13 @@ def canonical(rule: Clause) -> Clause:
     parts.add(encode(rule.head, HEAD))
     form = least_form(sorted(parts), len(numbers))
 
-    # The labelling is canonical, so naming by first mention is, too, and reads better.
+    # The labelling is canonical, so names by first mention are canonical too, and easier to read.
     names: dict[Code, Variable] = {}
     for kind, _, first, second in form:
         for code in (first, second):
             if kind == ATOM and code >= 0 and code not in names:
                 names[code] = Variable(_variable_name(len(names)))
-    places = {code: place for place, code in enumerate(names)}
+    order = {code: sort_key for sort_key, code in enumerate(names)}
     fresh = count(len(names))
 
     def term(code: Code) -> Term:
@@ -84,11 +84,11 @@ def canonical(rule: Clause) -> Clause:
         object_ = subject if part[3] == ITSELF else term(part[3])
         return Atom(subject, Template(name) if is_template else name, object_)
 
-    def place(code: Code) -> tuple[int, int]:
-        return (0, places[code]) if code >= 0 else (1, ~code)
+    def sort_key(code: Code) -> tuple[int, int]:
+        return (0, order[code]) if code >= 0 else (1, ~code)
 
-    differ = sorted(sorted((place(p[2]), place(p[3]))) for p in form if p[0] == INEQUALITY)
-    codes = {place(code): code for p in form for code in (p[2], p[3])}
+    differ = sorted(sorted((sort_key(p[2]), sort_key(p[3]))) for p in form if p[0] == INEQUALITY)
+    codes = {sort_key(code): code for p in form for code in (p[2], p[3])}
     body: list[BodyAtom] = [atom(p) for p in form if p[0] == ATOM]
     body += [Inequality(term(codes[left]), term(codes[right])) for left, right in differ]
     body += [Negation(atom(p)) for p in form if p[0] == NEGATION]
@@ -118,10 +118,10 @@ def equivalent(left: Clause, right: Clause, *, rename_templates: bool = False) -
         For patterns: also up to renaming of templates, relation templates among themselves and type
         templates among themselves.
     """
-    wanted = canonical(right)
+    target = canonical(right)
     if not rename_templates or not isinstance(left, Pattern) or not isinstance(right, Pattern):
-        return canonical(left) == wanted
-    return any(canonical(replace_templates(left, names)) == wanted for names in _bijections(left, right))
+        return canonical(left) == target
+    return any(canonical(replace_templates(left, names)) == target for names in _bijections(left, right))
 
 
 def replace_templates(pattern: Pattern, names: dict[Template, Template]) -> Pattern:
@@ -136,7 +136,7 @@ def replace_templates(pattern: Pattern, names: dict[Template, Template]) -> Patt
 
 
 def map_atoms(body: Iterable[BodyAtom], atom: Callable[[Atom], Atom]) -> list[BodyAtom]:
-    """Return a body with something else in the place of each atom, negated or not."""
+    """Return a body with each atom replaced, negated or not."""
 
     def mapped(part: BodyAtom) -> BodyAtom:
         if isinstance(part, Negation):
@@ -149,9 +149,9 @@ def map_atoms(body: Iterable[BodyAtom], atom: Callable[[Atom], Atom]) -> list[Bo
 def _bijections(left: Pattern, right: Pattern) -> Iterable[dict[Template, Template]]:
     sides = []
     for pattern in (left, right):
-        every = tuple(dict.fromkeys(t for atom in pattern for t in atom.templates))
-        types = [t for t in every if pattern.is_type_template(t)]
-        sides.append(([t for t in every if t not in types], types))
+        templates = tuple(dict.fromkeys(t for atom in pattern for t in atom.templates))
+        types = [t for t in templates if pattern.is_type_template(t)]
+        sides.append(([t for t in templates if t not in types], types))
     (left_relations, left_types), (right_relations, right_types) = sides
     if len(left_relations) != len(right_relations) or len(left_types) != len(right_types):
         return
@@ -161,7 +161,7 @@ def _bijections(left: Pattern, right: Pattern) -> Iterable[dict[Template, Templa
 
 
 def least_form(parts: Sequence[Part], variables: int) -> tuple[Part, ...]:
-    """Return the least of the labelled rules that the search tree holds; see the top of this file.
+    """Return the least labelled rule in the search tree; see the top of this file.
 
     Parameters
     ----------
@@ -177,12 +177,12 @@ def _forms(parts: Sequence[Part], colours: list[int]) -> set[tuple[Part, ...]]:
     cell = _first_cell(colours)
     if not cell:
         return {_labelled(parts, colours)}
-    found: set[tuple[Part, ...]] = set()
+    forms: set[tuple[Part, ...]] = set()
     for variable in cell:
         child = _refine(parts, _single_out(colours, cell, variable))
-        if not found or _first_form(parts, child) not in found:
-            found |= _forms(parts, child)
-    return found
+        if not forms or _first_form(parts, child) not in forms:
+            forms |= _forms(parts, child)
+    return forms
 
 
 def _first_form(parts: Sequence[Part], colours: list[int]) -> tuple[Part, ...]:
@@ -207,7 +207,7 @@ def labellings(links: Sequence[Link], limit: int) -> list[dict[int, int]] | None
     present = sorted({end for _, *ends in links for end in ends if end >= 0})
     numbers = {end: i for i, end in enumerate(present)}
     parts = [(kind, 0, numbers.get(first, first), numbers.get(second, second)) for kind, first, second in links]
-    found: list[list[int]] = []
+    discrete: list[list[int]] = []
     waiting = [_refine(parts, [0] * len(present))]
     while waiting:
         colours = waiting.pop()
@@ -215,10 +215,10 @@ def labellings(links: Sequence[Link], limit: int) -> list[dict[int, int]] | None
         if cell:
             waiting += [_refine(parts, _single_out(colours, cell, v)) for v in cell]
         else:
-            found.append(colours)
-        if len(found) + len(waiting) > limit:
+            discrete.append(colours)
+        if len(discrete) + len(waiting) > limit:
             return None
-    return [dict(zip(present, labels, strict=True)) for labels in found]
+    return [dict(zip(present, labels, strict=True)) for labels in discrete]
 
 
 def _first_cell(colours: list[int]) -> list[int]:
@@ -238,8 +238,8 @@ def _refine(parts: Sequence[Part], colours: list[int]) -> list[int]:
     while True:
         meets: list[list[tuple[int, int, int, int]]] = [[] for _ in colours]
         for kind, predicate, first, second in parts:
-            # A negative code is the same in all labellings; colours are moved out of its way by nothing,
-            # being non-negative. A term that meets itself is a position of its own.
+            # A negative code is the same in all labellings, and no colour, since colours are not negative. A
+            # term that meets itself is a position of its own.
             if first == second:
                 if first >= 0:
                     meets[first].append((kind, predicate, 2, 0))

@@ -1,8 +1,8 @@
-"""Does a set of rules M entail a rule r; also for a million path rules.
+"""Whether a set of rules M entails a rule r; also for a million path rules.
 
-M entails r if every graph that is closed under M satisfies r; in other words, if on no graph the
-materialisation of M makes r's body true and leaves its head out. Materialisation on canonical instances decides it:
-r's body as a graph, its variables as constants that nobody has heard of.
+M entails r if every graph that is closed under M satisfies r; in other words, if on no graph the materialisation of M
+makes r's body true but not its head. Materialisation on canonical instances decides it: r's body as a graph, with
+fresh constants for its variables.
 
 **Theorem.** M entails r if and only if, for every substitution σ of r's variables that r's inequalities
 allow, the materialisation of M on σ(body) contains σ(head). *If:* where σ(body) is part of a materialisation
@@ -15,22 +15,21 @@ else can break. So one starts with the σ in which all variables are different a
 and looks again only where such a pair is identified: two variables, or a variable and a constant. Each of
 these is the start of the same search. Without inequalities in M a single instance is enough, whatever
 inequalities r has: those only say which instances count, and if the first one is not allowed (x != x),
-none is and r says nothing.
+none is, and r holds trivially.
 
 **Two provers.** The plain one closes an instance fact by fact, for some hundreds of rules of any shape. The
 compiled one is for very many rules, most of them path rules given as arrays: bit matrices over the few elements of
-an instance. Rules with constants in their heads bring elements into an instance that it did not have, and through them
-everything might follow from everything: thousands of constants, and facts between any two of them. So
-constants are let in only as they are needed:
+an instance. Rules with constants in their heads add elements to an instance, possibly thousands of constants with
+facts between any two of them. So constants are added only as they are needed:
 
 1. Leave out every fact about a constant that the instance does not have. What follows now, follows.
 2. Let one element ★ stand for all other constants. That is a homomorphism, so all that follows has its image
    among what follows now: a goal that does not follow now, does not follow.
-3. Otherwise a derivation of the goal uses ★. Let the constants of its rules in as elements of their own and
-   go back to 1. It uses at least one that was not yet in: without ★ it would have been found in step 1.
+3. Otherwise a derivation of the goal uses ★. Add the constants of its rules as elements of their own and go back
+   to 1. At least one of them is new: without ★ the derivation would have been found in step 1.
 
-So this ends, and with the right answer. But it may take as many rounds as there are constants; with more than
-some tens of them the question is given up as undecided.
+So this ends with the right answer. But it may take as many rounds as there are constants; with more than some tens
+of them the question is left undecided.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ Ids: TypeAlias = npt.NDArray[np.int32]
 
 # No constant, no further atom.
 NONE = -1
-# Which places of the head are variables.
+# Which terms of the head are variables.
 BOTH, SUBJECT, OBJECT = 0, 1, 2
 # Atoms in a body, at most, of rules that are given as rules.
 LONGEST = 3
@@ -69,7 +68,7 @@ def entails(rules: Iterable[Rule], rule: Rule) -> bool:
     Parameters
     ----------
     rules
-        Datalog rules, with inequalities, constants, types and recursion as they come.
+        Datalog rules; inequalities, constants, types and recursion are allowed.
     rule
         The rule in question. One whose body cannot be satisfied is entailed by anything.
 
@@ -120,17 +119,17 @@ class Entailment:
         Parameters
         ----------
         head
-            int[m], the relation of each head, a place in `relations`.
+            int[m], the relation of each head, an index into `relations`.
         body
             int[m, k], directed relations 2·R + d from one end of the path to the other: d = 0 from subject to
-            object, d = 1 from object to subject; -1 behind the last. Rows without a body are passed over.
+            object, d = 1 from object to subject; -1 behind the last. Rows without a body are ignored.
         relations, constants
-            The names; `RDF_TYPE` for the relation of type atoms. A vocabulary will do.
+            The names, as a list or a vocabulary; `RDF_TYPE` for the relation of type atoms.
         variables
             int[m]: 0 for a head h(X,Y), the path leading from X to Y (the default); 1 for h(X,c) and 2 for
             h(c,X), the path starting at X.
         head_constant, end_constant
-            int[m], places in `constants`: c, and the constant at the end of the path; -1 for none.
+            int[m], indices into `constants`: c, and the constant at the end of the path; -1 for none.
         others
             Rules of any shape.
         """
@@ -154,13 +153,13 @@ class Entailment:
             relations,
             constants,
         )
-        made = cls.__new__(cls)
-        rest = list(others)
-        for rule in rest:
+        entailment = cls.__new__(cls)
+        other_rules = list(others)
+        for rule in other_rules:
             _check(rule)
-        made._size = size + len(rest)
-        made._prover = CompiledProver(paths, rest)
-        return made
+        entailment._size = size + len(other_rules)
+        entailment._prover = CompiledProver(paths, other_rules)
+        return entailment
 
     def __len__(self) -> int:
         return self._size
@@ -183,8 +182,8 @@ class Entailment:
     def entails_heads(self, rule: Rule, heads: Sequence[Atom]) -> list[bool | None]:
         """Say for each of several heads whether the rules entail the rule with that head instead of its own.
 
-        Without inequalities in the rules, all heads are looked for in one materialisation. None stands for
-        what `entails` would not decide.
+        Without inequalities in the rules, one materialisation answers for all heads. None means that `entails`
+        would not decide it.
         """
         _check(rule)
         variants = [rule if head is rule.head else Rule(rule.body, head) for head in heads]
@@ -208,9 +207,9 @@ class Entailment:
     def derivation(self, rule: Rule) -> tuple[Step, ...] | None:
         """Return how the head follows from the body, its variables all different; None if it is not entailed.
 
-        There is no step if the head is part of the body or the body cannot be satisfied, and a single one
-        where that is enough. Where variables are identified, the derivation may be another one:
-        `counterexample` has looked at those too.
+        There is no step if the head is part of the body or the body cannot be satisfied, and a single step if
+        one is enough. If variables are identified, the derivation may be a different one; `counterexample`
+        checks these cases too.
         """
         if self._prover.has_inequalities and self.counterexample(rule) is not None:
             return None
@@ -360,7 +359,7 @@ class Instance:
 
 def used_inequalities(steps: tuple[Step, ...]) -> list[tuple[Term, Term]]:
     """Return the pairs of terms that the inequalities of a derivation need to be different."""
-    found: dict[tuple[Term, Term], None] = {}
+    pairs: dict[tuple[Term, Term], None] = {}
     for rule, premises, _ in steps:
         if not rule.inequalities:
             continue
@@ -369,13 +368,13 @@ def used_inequalities(steps: tuple[Step, ...]) -> list[tuple[Term, Term]]:
             names.update(zip(atom.terms, premise.terms, strict=True))
         for part in rule.inequalities:
             left, right = part.rename(names).terms
-            if (right, left) not in found:
-                found[left, right] = None
-    return list(found)
+            if (right, left) not in pairs:
+                pairs[left, right] = None
+    return list(pairs)
 
 
 def undecided(what: Rule | Atom) -> LimitError:
-    """Return what to say where constants that are let in one after the other do not come to an end."""
+    """Return the error for a question that depends on too many constants."""
     return LimitError(
         f"whether `{what}` follows depends on too many constants of the rules to be decided",
         hint="leave out the rules with constants, or those of low confidence",
@@ -403,18 +402,18 @@ class PlainProver:
         self._ground = [rule for rule in self.rules if not rule.atoms]
         self._by_relation: dict[str, list[tuple[Rule, int]]] = defaultdict(list)
         for rule in self.rules:
-            for place, atom in enumerate(rule.atoms):
-                self._by_relation[str(atom.relation)].append((rule, place))
+            for i, atom in enumerate(rule.atoms):
+                self._by_relation[str(atom.relation)].append((rule, i))
 
     def derive(self, facts: Sequence[Atom], goal: Atom) -> tuple[Step, ...] | None:
         """Return the steps that lead to a goal, or None if it does not follow."""
-        known = self._close(facts, {goal})
-        return derivation(known, goal) if goal in known else None
+        reasons = self._close(facts, {goal})
+        return derivation(reasons, goal) if goal in reasons else None
 
     def holds(self, facts: Sequence[Atom], goals: Sequence[Atom]) -> list[bool | None]:
-        """Return which goals follow; None, which this prover never says, stands for undecided."""
-        known = self._close(facts, set(goals))
-        return [goal in known for goal in goals]
+        """Return which goals follow; None, which this prover never returns, means undecided."""
+        reasons = self._close(facts, set(goals))
+        return [goal in reasons for goal in goals]
 
     def one_step(self, facts: Sequence[Atom], goal: Atom) -> Step | None:
         """Return a step that concludes the goal from the facts alone."""
@@ -424,44 +423,44 @@ class PlainProver:
         for rule in self.rules:
             if rule.head.relation != goal.relation:
                 continue
-            names = _matched(rule.head, goal, {})
-            for found in () if names is None else index.joined(rule, names):
-                return _step(rule, found)
+            names = _match(rule.head, goal, {})
+            for match in () if names is None else index.joined(rule, names):
+                return _step(rule, match)
         return None
 
     def _close(self, facts: Iterable[Atom], goals: set[Atom]) -> dict[Atom, Step | None]:
-        """Return what follows until all goals do, with the reason; None for what was given."""
-        known: dict[Atom, Step | None] = dict.fromkeys(facts)
+        """Return what follows until all goals do, each with the step that derives it; None for given facts."""
+        reasons: dict[Atom, Step | None] = dict.fromkeys(facts)
         index = _Index()
-        missing = goals.difference(known)
-        waiting = deque(known)
-        fresh = [_step(rule, {}) for rule in self._ground]
+        missing = goals.difference(reasons)
+        waiting = deque(reasons)
+        steps = [_step(rule, {}) for rule in self._ground]
         while missing:
-            for step in fresh:
-                if step.conclusion not in known:
-                    known[step.conclusion] = step
+            for step in steps:
+                if step.conclusion not in reasons:
+                    reasons[step.conclusion] = step
                     missing.discard(step.conclusion)
                     waiting.append(step.conclusion)
             if not waiting:
                 break
-            if len(known) > MANY_FACTS:
+            if len(reasons) > MANY_FACTS:
                 raise LimitError(
                     f"more than {MANY_FACTS:,} facts follow from the body of the rule",
                     hint="rules with constants in their heads do that; leave out those that are not needed",
                 )
             fact = waiting.popleft()
             index.add(fact)
-            fresh = self._consequences(fact, index)
-        return known
+            steps = self._consequences(fact, index)
+        return reasons
 
     def _consequences(self, fact: Atom, index: _Index) -> list[Step]:
-        """Return the steps that use a fact and others that were looked at before."""
-        found = []
-        for rule, place in self._by_relation.get(str(fact.relation), ()):
-            names = _matched(rule.atoms[place], fact, {})
+        """Return the steps that use a fact and earlier ones."""
+        steps = []
+        for rule, i in self._by_relation.get(str(fact.relation), ()):
+            names = _match(rule.atoms[i], fact, {})
             if names is not None:
-                found += [_step(rule, names) for names in index.joined(rule, names, without=place)]
-        return found
+                steps += [_step(rule, names) for names in index.joined(rule, names, without=i)]
+        return steps
 
 
 class _Index:
@@ -483,24 +482,22 @@ class _Index:
                 break
         return self._facts.get(key, [])
 
-    def joined(
-        self, rule: Rule, names: dict[Term, Term], place: int = 0, without: int = -1
-    ) -> Iterator[dict[Term, Term]]:
+    def joined(self, rule: Rule, names: dict[Term, Term], i: int = 0, without: int = -1) -> Iterator[dict[Term, Term]]:
         """Yield the ways to make a rule's body true that agree with `names`."""
-        if place == len(rule.atoms):
+        if i == len(rule.atoms):
             if all(names.get(p.left, p.left) != names.get(p.right, p.right) for p in rule.inequalities):
                 yield names
-        elif place == without:
-            yield from self.joined(rule, names, place + 1, without)
+        elif i == without:
+            yield from self.joined(rule, names, i + 1, without)
         else:
-            atom = rule.atoms[place]
+            atom = rule.atoms[i]
             for fact in self._candidates(atom, names):
-                more = _matched(atom, fact, names)
-                if more is not None:
-                    yield from self.joined(rule, more, place + 1, without)
+                extended = _match(atom, fact, names)
+                if extended is not None:
+                    yield from self.joined(rule, extended, i + 1, without)
 
 
-def _matched(atom: Atom, fact: Atom, names: dict[Term, Term]) -> dict[Term, Term] | None:
+def _match(atom: Atom, fact: Atom, names: dict[Term, Term]) -> dict[Term, Term] | None:
     """Return the names under which an atom is a fact of its relation."""
     for term, value in zip(atom.terms, fact.terms, strict=True):
         if not isinstance(term, Variable):
@@ -521,13 +518,13 @@ def _satisfiable(rule: Rule) -> bool:
     return all(part.left != part.right for part in rule.inequalities)
 
 
-def derivation(known: dict[Atom, Step | None], goal: Atom) -> tuple[Step, ...]:
-    """Return the steps that lead to a goal, those first that others need.
+def derivation(reasons: dict[Atom, Step | None], goal: Atom) -> tuple[Step, ...]:
+    """Return the steps that lead to a goal, each after those it needs.
 
     Parameters
     ----------
-    known
-        Facts in the order in which they were derived, with the reason for each.
+    reasons
+        Facts in the order in which they were derived, each with its step; None for given facts.
     goal
         One of them.
     """
@@ -535,11 +532,11 @@ def derivation(known: dict[Atom, Step | None], goal: Atom) -> tuple[Step, ...]:
     waiting = [goal]
     while waiting:
         fact = waiting.pop()
-        step = known[fact]
+        step = reasons[fact]
         if step is not None and fact not in needed:
             needed[fact] = step
             waiting += step.premises
-    return tuple(step for fact in known if (step := needed.get(fact)) is not None)
+    return tuple(step for fact in reasons if (step := needed.get(fact)) is not None)
 
 
 # -- path rules as arrays --------------------------------------------------------------------------
@@ -560,7 +557,7 @@ class PathRules:
         int32[m]: c, and the constant at the end of the path of h(X,c) or h(c,X); NONE where there is none.
     body
         int32[m, k], directed relations 2·R + d: with d = 0 a step goes from subject to object, with d = 1
-        from object to subject. NONE behind the last. A row without any is no rule and is passed over.
+        from object to subject. NONE behind the last. A row without any is no rule and is ignored.
     relations, constants
         The names.
     """
@@ -597,53 +594,55 @@ class PathRules:
     def __len__(self) -> int:
         return len(self.head)
 
-    def rule(self, place: int) -> Rule:
+    def rule(self, number: int) -> Rule:
         """Return one of the rules."""
         if self.texts is not None:
-            return self.texts(place)
-        path = [int(code) for code in self.body[place] if code >= 0]
+            return self.texts(number)
+        path = [int(code) for code in self.body[number] if code >= 0]
         inner = [Variable(f"a{i}") for i in range(1, len(path))]
         nodes: list[Term] = [Variable("x"), *inner, Variable("y")]
-        variables = int(self.variables[place])
-        end = int(self.end_constant[place])
+        variables = int(self.variables[number])
+        end = int(self.end_constant[number])
         if variables != BOTH and end >= 0:
             nodes[-1] = Constant(self.constants[end])
         body = []
         for step, code in enumerate(path):
             ends = (nodes[step], nodes[step + 1]) if code % 2 == 0 else (nodes[step + 1], nodes[step])
             body.append(Atom(ends[0], self.relations[code // 2], ends[1]))
-        other: Term = nodes[-1] if variables == BOTH else Constant(self.constants[int(self.head_constant[place])])
+        other: Term = nodes[-1] if variables == BOTH else Constant(self.constants[int(self.head_constant[number])])
         subject, object_ = (other, nodes[0]) if variables == OBJECT else (nodes[0], other)
-        return Rule(body, Atom(subject, self.relations[int(self.head[place])], object_))
+        return Rule(body, Atom(subject, self.relations[int(self.head[number])], object_))
 
     @classmethod
     def of(cls, rules: Iterable[Rule]) -> tuple[PathRules, list[Rule]]:
-        """Return the path rules among some, of up to three atoms, and the others."""
+        """Split rules into path rules of up to three atoms and others."""
         relations: dict[str, int] = {}
         constants: dict[str, int] = {}
         rows: list[list[int]] = []
-        kept: list[Rule] = []
+        originals: list[Rule] = []
         others: list[Rule] = []
 
         def constant(term: Term | None) -> int:
             return NONE if term is None else constants.setdefault(term.name, len(constants))
 
         for rule in rules:
-            found = _as_path(rule)
-            if found is None:
+            path_rule = _as_path(rule)
+            if path_rule is None:
                 others.append(rule)
                 continue
-            variables, path, head_constant, end = found
+            variables, path, head_constant, end = path_rule
             codes = [2 * relations.setdefault(r, len(relations)) + d for r, d in path]
             codes += [NONE] * (LONGEST - len(codes))
             head = relations.setdefault(str(rule.head.relation), len(relations))
             rows.append([head, variables, constant(head_constant), constant(end), *codes])
-            kept.append(rule)
+            originals.append(rule)
         table = np.array(rows, dtype=np.int32).reshape(-1, 4 + LONGEST)
         head_, kinds, heads, ends = (np.ascontiguousarray(column) for column in table[:, :4].T)
         body = np.ascontiguousarray(table[:, 4:])
-        made = cls(head_, kinds.astype(np.int8), heads, ends, body, list(relations), list(constants), kept.__getitem__)
-        return made, others
+        path_rules = cls(
+            head_, kinds.astype(np.int8), heads, ends, body, list(relations), list(constants), originals.__getitem__
+        )
+        return path_rules, others
 
 
 _Path: TypeAlias = tuple[int, list[tuple[str, int]], Term | None, Term | None]
@@ -676,21 +675,21 @@ def _walk(rule: Rule, start: Variable, last: Term | None) -> tuple[list[tuple[st
     """Return the path from a variable through all atoms, and where it ends."""
     remaining = list(rule.atoms)
     path: list[tuple[str, int]] = []
-    here: Term = start
+    node: Term = start
     visited: set[Term] = {start}
     while remaining:
-        fitting = [atom for atom in remaining if here in atom.terms]
-        if len(fitting) != 1 or isinstance(here, Constant) or here == last:
+        fitting = [atom for atom in remaining if node in atom.terms]
+        if len(fitting) != 1 or isinstance(node, Constant) or node == last:
             return None
         (atom,) = fitting
         remaining.remove(atom)
-        direction = 0 if atom.subject == here else 1
-        here = atom.terms[1 - direction]
-        if here in visited:
+        direction = 0 if atom.subject == node else 1
+        node = atom.terms[1 - direction]
+        if node in visited:
             return None
-        visited.add(here)
+        visited.add(node)
         path.append((str(atom.relation), direction))
-    return path, here
+    return path, node
 
 
 # -- the compiled prover ---------------------------------------------------------------------------
@@ -698,9 +697,9 @@ def _walk(rule: Rule, start: Variable, last: Term | None) -> tuple[list[tuple[st
 # A fact: relation, subject, object.
 Fact: TypeAlias = tuple[int, int, int]
 
-# Elements that a bit matrix has room for, ★ included.
-ROOM = 62
-# What ★ is called; it never leaves this file.
+# Elements that a bit matrix can hold, ★ included.
+MAX_ELEMENTS = 62
+# The name of ★; it never leaves this file.
 _STAR = Constant("★")
 
 
@@ -741,7 +740,7 @@ class CompiledProver:
 
     def __init__(self, paths: PathRules, others: Sequence[Rule] = ()) -> None:
         self._paths = paths
-        self._others = [r for r in others if all(part.left != part.right for part in r.inequalities)]
+        self._others = [rule for rule in others if _satisfiable(rule)]
         self.has_inequalities = any(rule.inequalities for rule in self._others)
         self._relations: dict[str, int] = {name: i for i, name in enumerate(paths.relations)}
         self._extra: dict[str, int] = {}
@@ -749,9 +748,9 @@ class CompiledProver:
             for atom in rule:
                 self._relations.setdefault(str(atom.relation), len(self._relations))
             for name in rule.constants:
-                if self._known_constant(name) is None:
+                if self._constant_code(name) is None:
                     self._extra[name] = len(paths.constants) + len(self._extra)
-        # Whether there may be constants that an instance does not have.
+        # Whether rules can add constants to an instance.
         self._introduces = bool((paths.variables != BOTH).any()) or any(
             isinstance(term, Constant) for rule in self._others for term in rule.head.terms
         )
@@ -768,25 +767,25 @@ class CompiledProver:
         """
         if goal in facts:
             return ()
-        if self._has_no_room(facts, [goal]):
+        if self._is_too_large(facts, [goal]):
             return self._plain.derive(facts, goal)
-        (found,) = self._settled(facts, [goal], layered=True)
-        if found is None:
+        (run,) = self._settled(facts, [goal], layered=True)
+        if run is None:
             raise undecided(goal)
-        return self._steps(found, goal) if isinstance(found, _Run) else None
+        return self._steps(run, goal) if isinstance(run, _Run) else None
 
     def holds(self, facts: Sequence[Atom], goals: Sequence[Atom]) -> list[bool | None]:
         """Return which goals follow; None where that cannot be decided."""
-        if self._has_no_room(facts, goals):
+        if self._is_too_large(facts, goals):
             return self._plain.holds(facts, goals)
-        asked = [goal for goal in dict.fromkeys(goals) if goal not in facts]
-        found = dict(zip(asked, self._settled(facts, asked), strict=True))
-        answers = {goal: None if run is None else isinstance(run, _Run) for goal, run in found.items()}
+        open_goals = [goal for goal in dict.fromkeys(goals) if goal not in facts]
+        runs = dict(zip(open_goals, self._settled(facts, open_goals), strict=True))
+        answers = {goal: None if run is None else isinstance(run, _Run) for goal, run in runs.items()}
         return [answers.get(goal, True) for goal in goals]
 
     def one_step(self, facts: Sequence[Atom], goal: Atom) -> Step | None:
         """Return a step that concludes the goal from the facts alone; the goal must not be one of them."""
-        if self._has_no_room(facts, [goal]):
+        if self._is_too_large(facts, [goal]):
             return self._plain.one_step(facts, goal)
         if str(goal.relation) not in self._relations:
             return None
@@ -811,16 +810,16 @@ class CompiledProver:
             open_ = self._reached(self._run(elements, facts, open_, star=True), open_)
             if not open_:
                 break
-            if len(elements) == ROOM - 1:
+            if len(elements) == MAX_ELEMENTS - 1:
                 answers.update(dict.fromkeys(open_, None))
                 break
-            # For a short derivation, few constants need be let in.
+            # A short derivation needs few further constants.
             run = self._run(elements, facts, open_[:1], star=True, layered=True)
-            elements = [*elements, *self._let_in(run, open_[0], elements)][: ROOM - 1]
+            elements = [*elements, *self._needed_constants(run, open_[0], elements)][: MAX_ELEMENTS - 1]
         return [answers[goal] for goal in goals]
 
-    def _let_in(self, run: _Run, goal: Atom, elements: Sequence[Term]) -> list[Term]:
-        """Return the constants outside that the derivation of a goal with ★ uses."""
+    def _needed_constants(self, run: _Run, goal: Atom, elements: Sequence[Term]) -> list[Term]:
+        """Return the constants that the derivation of a goal with ★ uses and that are not elements yet."""
         rules = [step.rule for step in self._steps(run, goal)]
         used = dict.fromkeys(Constant(name) for rule in rules for name in rule.constants)
         return [constant for constant in used if constant not in elements]
@@ -844,11 +843,11 @@ class CompiledProver:
 
         relations = len(self._relations)
         numbers = {term: i for i, term in enumerate(elements)}
-        known = [f for f in facts if str(f.relation) in self._relations]
-        place = self._place
+        relevant = [f for f in facts if str(f.relation) in self._relations]
+        element_of = self._element_of
         inside = [(code, i) for term, i in numbers.items() if (code := self._constant(term)) is not None]
         for code, i in inside:
-            place[code] = i
+            element_of[code] = i
         n = len(elements) + star
         rows = np.zeros((2 * relations, n), dtype=np.int64)
         derived = np.zeros_like(rows) if layered else rows
@@ -864,10 +863,10 @@ class CompiledProver:
             ends,
             general,
             len(self._paths),
-            place,
+            element_of,
             n - 1 if star else -1,
             n,
-            self._coded(known, numbers),
+            self._coded(relevant, numbers),
             self._coded(goals, numbers),
             rows,
             derived,
@@ -879,7 +878,7 @@ class CompiledProver:
             layered,
         )
         for code, _ in inside:
-            place[code] = -1
+            element_of[code] = -1
         return _Run([*elements, _STAR] if star else elements, int(missing), derived, why, when)
 
     def _coded(self, atoms: Sequence[Atom], numbers: dict[Term, int]) -> Ids:
@@ -887,7 +886,7 @@ class CompiledProver:
         return np.array(rows, dtype=np.int32).reshape(-1, 3)
 
     @cached_property
-    def _place(self) -> Ids:
+    def _element_of(self) -> Ids:
         return np.full(len(self._paths.constants) + len(self._extra) + 1, -1, dtype=np.int32)
 
     @cached_property
@@ -908,7 +907,7 @@ class CompiledProver:
     def _starred(self) -> tuple[Any, Any]:
         """Return index and ends of acyclic rules for runs in which ★ is the only constant.
 
-        Rules that differ in their constants only say the same there: one of each kind is enough.
+        Rules that differ only in their constants conclude the same there: one of each kind is enough.
         """
         from loginfer.logic.entailment_kernels import index_paths
 
@@ -917,13 +916,13 @@ class CompiledProver:
         what = paths.head[acyclic].astype(np.int64) * 4 + 2 * (paths.variables[acyclic] - 1)
         what = (what + (paths.end_constant[acyclic] >= 0)) * 2 * len(self._relations)
         first = np.unique(what + paths.body[acyclic, 0], return_index=True)[1]
-        chosen = np.sort(acyclic[first]).astype(np.int32)
-        index = index_paths(paths.head, paths.body, chosen, len(self._relations))
+        representatives = np.sort(acyclic[first]).astype(np.int32)
+        index = index_paths(paths.head, paths.body, representatives, len(self._relations))
         return index, self._ends(index[3])
 
-    def _ends(self, chosen: Ids) -> tuple[Any, Any, Any]:
+    def _ends(self, rules: Ids) -> tuple[Any, Any, Any]:
         paths = self._paths
-        return paths.variables[chosen], paths.head_constant[chosen], paths.end_constant[chosen]
+        return paths.variables[rules], paths.head_constant[rules], paths.end_constant[rules]
 
     @cached_property
     def _one_atom(self) -> bool:
@@ -946,14 +945,14 @@ class CompiledProver:
             for part in rule.body:
                 ends = [code(term) for term in part.terms]
                 if isinstance(part, Inequality) and max(ends) < 0:
-                    continue  # two constants: they differ, or the rule would not be here
+                    continue  # two constants: they differ, since the rule is satisfiable
                 relation = self._relations[str(part.relation)] if isinstance(part, Atom) else -1
                 parts.append((relation, ends[0], ends[1], max(*ends, -1)))
             offsets.append(len(parts))
             head = self._relations[str(rule.head.relation)]
             heads.append((head, code(rule.head.subject), code(rule.head.object), len(codes)))
-            own = {self._relations[str(atom.relation)] for atom in rule.atoms} or {len(self._relations)}
-            for relation in own:
+            body_relations = {self._relations[str(atom.relation)] for atom in rule.atoms} or {len(self._relations)}
+            for relation in body_relations:
                 listed[relation].append(number)
         by_relation = np.cumsum([0, *(len(listed[r]) for r in range(len(self._relations) + 1))])
         rules = [number for r in range(len(self._relations) + 1) for number in listed[r]]
@@ -971,13 +970,13 @@ class CompiledProver:
     def _constants(self) -> dict[str, int]:
         return {name: i for i, name in enumerate(self._paths.constants)}
 
-    def _known_constant(self, name: str) -> int | None:
+    def _constant_code(self, name: str) -> int | None:
         look = getattr(self._paths.constants, "get", None)  # a vocabulary finds names without a dictionary
-        found = look(name) if look is not None else self._constants.get(name)
-        return self._extra.get(name) if found is None else found
+        code = look(name) if look is not None else self._constants.get(name)
+        return self._extra.get(name) if code is None else code
 
     def _constant(self, term: Term) -> int | None:
-        return self._known_constant(term.name) if isinstance(term, Constant) else None
+        return self._constant_code(term.name) if isinstance(term, Constant) else None
 
     def _code(self, term: Term) -> int:
         code = self._constant(term)
@@ -1002,8 +1001,8 @@ class CompiledProver:
     # -- derivations -------------------------------------------------------------------------------
 
     def _steps(self, run: _Run, goal: Atom) -> tuple[Step, ...]:
-        known: dict[Atom, Step | None] = {}
-        found: dict[Fact, Step] = {}
+        reasons: dict[Atom, Step | None] = {}
+        steps: dict[Fact, Step] = {}
         waiting = [self._fact(goal, run.elements)]
         facts: set[Fact] = set()
         while waiting:
@@ -1012,14 +1011,14 @@ class CompiledProver:
                 continue
             facts.add(fact)
             if run.why[fact] >= 0:
-                found[fact] = self._step(run, fact)
-                waiting += [self._fact(premise, run.elements) for premise in found[fact].premises]
+                steps[fact] = self._step(run, fact)
+                waiting += [self._fact(premise, run.elements) for premise in steps[fact].premises]
         for fact in sorted(facts, key=lambda f: (int(run.when[f]), f)):
-            known[self._atom(fact, run.elements)] = found.get(fact)
-        return derivation(known, goal)
+            reasons[self._atom(fact, run.elements)] = steps.get(fact)
+        return derivation(reasons, goal)
 
     def _step(self, run: _Run, fact: Fact) -> Step:
-        """Return how a fact was derived, from facts that were there before."""
+        """Return how a fact was derived from earlier ones."""
         rule = self._rule(int(run.why[fact]))
         numbers = {term: i for i, term in enumerate(run.elements)}
         star = len(run.elements) - 1 if run.elements[-1] is _STAR else -1
@@ -1027,36 +1026,36 @@ class CompiledProver:
         for part in (*rule.body, rule.head):
             for term in part.terms:
                 if isinstance(term, Constant):
-                    # A constant outside takes part in inequalities only: it differs from all elements.
+                    # A constant that is no element occurs in inequalities only: it differs from all elements.
                     values[term] = numbers.get(term, star)
         values.update(zip(rule.head.terms, fact[1:], strict=True))
-        for found in self._witnesses(run, rule, 0, values, int(run.when[fact])):
-            if all(_differ(found[p.left], found[p.right], star) for p in rule.inequalities):
-                names: dict[Term, Term] = {term: run.elements[i] for term, i in found.items() if i >= 0}
+        for witness in self._witnesses(run, rule, 0, values, int(run.when[fact])):
+            if all(_differ(witness[p.left], witness[p.right], star) for p in rule.inequalities):
+                names: dict[Term, Term] = {term: run.elements[i] for term, i in witness.items() if i >= 0}
                 premises = tuple(atom.rename(names) for atom in rule.atoms)
                 return Step(rule, premises, self._atom(fact, run.elements))
         raise RuntimeError(f"no witness of `{rule}` for a fact that it derived")
 
     def _witnesses(
-        self, run: _Run, rule: Rule, place: int, values: dict[Term, int], before: int
+        self, run: _Run, rule: Rule, i: int, values: dict[Term, int], before: int
     ) -> Iterator[dict[Term, int]]:
-        if place == len(rule.atoms):
+        if i == len(rule.atoms):
             yield values
             return
-        atom = rule.atoms[place]
+        atom = rule.atoms[i]
         relation = self._relations[str(atom.relation)]
-        everyone = range(len(run.elements))
-        for subject in (values[atom.subject],) if atom.subject in values else everyone:
-            known = {**values, atom.subject: subject}
-            for object_ in (known[atom.object],) if atom.object in known else everyone:
+        all_elements = range(len(run.elements))
+        for subject in (values[atom.subject],) if atom.subject in values else all_elements:
+            bound = {**values, atom.subject: subject}
+            for object_ in (bound[atom.object],) if atom.object in bound else all_elements:
                 fact = (relation, subject, object_)
                 if run.has(fact) and run.when[fact] < before:
-                    yield from self._witnesses(run, rule, place + 1, {**known, atom.object: object_}, before)
+                    yield from self._witnesses(run, rule, i + 1, {**bound, atom.object: object_}, before)
 
     # -- instances that are too large for a bit matrix ------------------------------------------------
 
-    def _has_no_room(self, facts: Sequence[Atom], goals: Sequence[Atom]) -> bool:
-        return len(_terms(facts, goals)) >= ROOM
+    def _is_too_large(self, facts: Sequence[Atom], goals: Sequence[Atom]) -> bool:
+        return len(_terms(facts, goals)) >= MAX_ELEMENTS
 
     @cached_property
     def _plain(self) -> PlainProver:

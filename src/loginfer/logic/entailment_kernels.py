@@ -48,14 +48,14 @@ def index_paths(
     total = ends[relations]
     rules = np.empty(total, dtype=np.int32)
     bodies = np.empty((total, length), dtype=np.int32)
-    place = ends.copy()
+    cursor = ends.copy()
     for rule in order:
         for i in range(length):
             if body[rule, i] >= 0 and _is_first(body, rule, i):
                 relation = body[rule, i] >> 1
-                rules[place[relation]] = rule
-                bodies[place[relation]] = body[rule]
-                place[relation] += 1
+                rules[cursor[relation]] = rule
+                bodies[cursor[relation]] = body[rule]
+                cursor[relation] += 1
     groups = 0
     for relation in range(relations):
         for e in range(ends[relation], ends[relation + 1]):
@@ -76,16 +76,16 @@ def index_paths(
 
 
 @inlined
-def _is_first(body: Ids, rule: Any, place: int) -> bool:
-    for i in range(place):  # noqa: SIM110  (numba has no generators in `all`)
-        if body[rule, i] >> 1 == body[rule, place] >> 1:
+def _is_first(body: Ids, rule: Any, step: int) -> bool:
+    for i in range(step):  # noqa: SIM110  (numba has no generators in `all`)
+        if body[rule, i] >> 1 == body[rule, step] >> 1:
             return False
     return True
 
 
 @inlined
-def _path(rows: Bits, known: Bits, head: Any, body: Ids, e: int, n: int, found: Bits) -> bool:
-    """Write where the path of a body leads from each element; say whether any of it is new to the head."""
+def _path(rows: Bits, derived: Bits, head: Any, body: Ids, e: int, n: int, conclusions: Bits) -> bool:
+    """Write where the path of a body leads from each element; say whether that gives the head new facts."""
     new = np.int64(0)
     for i in range(n):
         row = rows[body[e, 0], i]
@@ -96,8 +96,8 @@ def _path(rows: Bits, known: Bits, head: Any, body: Ids, e: int, n: int, found: 
             for k in range(n):
                 reached |= rows[body[e, step], k] & -((row >> k) & 1)
             row = reached
-        found[i] = row
-        new |= row & ~known[2 * head, i]
+        conclusions[i] = row
+        new |= row & ~derived[2 * head, i]
     return bool(new != 0)
 
 
@@ -115,22 +115,24 @@ def _starts(rows: Bits, body: Ids, e: int, n: int, ends: Any) -> Any:
 
 
 @inlined
-def _value(term: Any, values: Ids, place: Ids, star: int) -> Any:
+def _value(term: Any, values: Ids, element_of: Ids, star: int) -> Any:
     """Return the element that a term of a general rule stands for; -1 for none."""
     if term >= 0:
         return values[term]
-    found = place[~term]
-    return star if found < 0 else found
+    element = element_of[~term]
+    return star if element < 0 else element
 
 
 @inlined
-def _holds_at(level: int, parts: Ids, begin: int, end: int, rows: Bits, values: Ids, place: Ids, star: int) -> bool:
-    """Say whether the parts of a body hold whose last variable has this number."""
+def _holds_at(
+    level: int, parts: Ids, begin: int, end: int, rows: Bits, values: Ids, element_of: Ids, star: int
+) -> bool:
+    """Say whether those parts of a body hold whose last variable has this number."""
     for p in range(begin, end):
         if parts[p, 3] != level:
             continue
-        left = _value(parts[p, 1], values, place, star)
-        right = _value(parts[p, 2], values, place, star)
+        left = _value(parts[p, 1], values, element_of, star)
+        right = _value(parts[p, 2], values, element_of, star)
         if parts[p, 0] < 0:
             if left == right and left >= 0 and left != star:
                 return False
@@ -141,13 +143,22 @@ def _holds_at(level: int, parts: Ids, begin: int, end: int, rows: Bits, values: 
 
 @kernel
 def _general(
-    rule: int, heads: Ids, offsets: Ids, parts: Ids, rows: Bits, values: Ids, place: Ids, star: int, n: int, found: Bits
+    rule: int,
+    heads: Ids,
+    offsets: Ids,
+    parts: Ids,
+    rows: Bits,
+    values: Ids,
+    element_of: Ids,
+    star: int,
+    n: int,
+    conclusions: Bits,
 ) -> bool:
     """Write what a rule of any shape concludes; say whether it concludes anything."""
-    found[:n] = 0
+    conclusions[:n] = 0
     begin, end, variables = offsets[rule], offsets[rule + 1], heads[rule, 3]
     anything = False
-    if not _holds_at(-1, parts, begin, end, rows, values, place, star):
+    if not _holds_at(-1, parts, begin, end, rows, values, element_of, star):
         return False
     depth = 0
     if variables > 0:
@@ -158,16 +169,16 @@ def _general(
             if values[depth] == n:
                 depth -= 1
                 continue
-            if not _holds_at(depth, parts, begin, end, rows, values, place, star):
+            if not _holds_at(depth, parts, begin, end, rows, values, element_of, star):
                 continue
             if depth < variables - 1:
                 depth += 1
                 values[depth] = -1
                 continue
-        left = _value(heads[rule, 1], values, place, star)
-        right = _value(heads[rule, 2], values, place, star)
+        left = _value(heads[rule, 1], values, element_of, star)
+        right = _value(heads[rule, 2], values, element_of, star)
         if left >= 0 and right >= 0:
-            found[left] |= np.int64(1) << right
+            conclusions[left] |= np.int64(1) << right
             anything = True
         if variables == 0:
             break
@@ -175,11 +186,13 @@ def _general(
 
 
 @kernel
-def _add(head: int, found: Bits, n: int, rule: int, clock: int, rows: Bits, size: Ids, why: Ids, when: Ids) -> bool:
-    """Add the new ones of what was found to a relation; say whether there were any."""
+def _add(
+    head: int, conclusions: Bits, n: int, rule: int, clock: int, rows: Bits, size: Ids, why: Ids, when: Ids
+) -> bool:
+    """Add the new conclusions to a relation; say whether there were any."""
     added = False
     for i in range(n):
-        fresh = found[i] & ~rows[2 * head, i]
+        fresh = conclusions[i] & ~rows[2 * head, i]
         if fresh == 0:
             continue
         added = True
@@ -202,10 +215,10 @@ def _missing(goals: Ids, rows: Bits) -> int:
 
 
 @kernel
-def _is_goal(goals: Ids, found: Bits, rule: int, clock: int, why: Ids, when: Ids) -> bool:
-    """Say whether the first goal was found, and note by which rule."""
+def _is_goal(goals: Ids, conclusions: Bits, rule: int, clock: int, why: Ids, when: Ids) -> bool:
+    """Say whether the first goal is among the conclusions, and note by which rule."""
     relation, i, j = goals[0]
-    if (found[i] >> j) & 1 == 0:
+    if (conclusions[i] >> j) & 1 == 0:
         return False
     why[relation, i, j] = rule
     when[relation, i, j] = clock
@@ -219,7 +232,7 @@ def close(
     ends: tuple[npt.NDArray[np.int8], Ids, Ids],
     general: tuple[Ids, Ids, Ids, Ids, Ids],
     first_general: int,
-    place: Ids,
+    element_of: Ids,
     star: int,
     n: int,
     facts: Ids,
@@ -233,25 +246,25 @@ def close(
     single: bool,
     layered: bool,
 ) -> int:
-    """Apply rules until all goals are there or nothing new follows; return how many goals are missing.
+    """Apply rules until all goals are derived or nothing new follows; return how many goals are missing.
 
     Parameters
     ----------
     cyclic, open_
         What `index_paths` returns for cyclic and for acyclic rules.
     ends
-        Of acyclic rules, in the order of `open_`: which place of the head is a variable, the constant in the
-        other place, and the constant at the end.
+        Of acyclic rules, in the order of `open_`: which term of the head is a variable, the constant that is the
+        other term, and the constant at the end.
     general
         Rules of other shapes: heads (relation, terms, number of variables), offsets of parts, parts (relation
         or -1, terms, number of the last variable), and offsets and rules by relation, those without atoms
         under a last relation of their own.
     first_general
         The number of the first of them.
-    place
-        The element of each constant, -1 for one that is outside.
+    element_of
+        The element of each constant, -1 for one that is no element.
     star
-        The element that stands for all constants outside; -1 if facts about them are left out.
+        The element that stands for all other constants; -1 if facts about them are left out.
     n
         Number of elements.
     facts, goals
@@ -263,32 +276,32 @@ def close(
         Whether acyclic rules can conclude anything.
     starts_only
         Whether acyclic rules have one atom in their bodies and no constant but ★: what they conclude from
-        a relation depends on who has an edge of it, and who has one to ★, and on nothing else.
+        a relation depends only on which elements have an edge of it, and which have one to ★.
     single
-        Look for one application that concludes the only goal from the facts; what is derived is not added.
+        Look for one application that concludes the only goal from the facts; conclusions are not added.
     layered
-        Apply rules layer by layer, so that derivations are not deeper than they need be; otherwise what is
-        derived counts at once.
+        Apply rules layer by layer, so that derivations are not deeper than necessary; otherwise conclusions count
+        at once.
     """
     group_offsets, group_head, offsets, rules, bodies = cyclic
     open_offsets, open_head, open_ends, open_rules, open_bodies = open_
     variables, head_constant, end_constant = ends
     general_heads, part_offsets, parts, by_relation, general_rules = general
     relations = len(group_offsets) - 1
-    whole = n * n
-    everything = (np.int64(1) << n) - 1
+    all_pairs = n * n
+    all_elements = (np.int64(1) << n) - 1
     size = np.zeros(relations, dtype=np.int32)
     seen = np.zeros((relations, 2, 2), dtype=np.int64)
-    found = np.zeros(64, dtype=np.int64)
+    conclusions = np.zeros(64, dtype=np.int64)
     values = np.zeros(64, dtype=np.int32)
     queue = np.empty(2 * relations + 2, dtype=np.int32)
     queued = np.zeros(relations + 1, dtype=np.bool_)
     first, waiting = 0, 0
     for f in range(len(facts)):
         relation = facts[f, 0]
-        found[:n] = 0
-        found[facts[f, 1]] = np.int64(1) << facts[f, 2]
-        _add(relation, found, n, -1, 0, derived, size, why, when)
+        conclusions[:n] = 0
+        conclusions[facts[f, 1]] = np.int64(1) << facts[f, 2]
+        _add(relation, conclusions, n, -1, 0, derived, size, why, when)
         if not queued[relation]:
             queued[relation] = True
             queue[waiting] = relation
@@ -301,7 +314,7 @@ def close(
     left = 0
     while waiting > 0 and missing > 0:
         if layered and left == 0:
-            # What is derived from now on is seen in the next layer, for which relations queue up again.
+            # What is derived from now on counts in the next layer, for which relations are queued again.
             left = waiting
             rows[:] = derived
             queued[:] = False
@@ -314,17 +327,17 @@ def close(
         if relation < relations:
             for g in range(group_offsets[relation], group_offsets[relation + 1]):
                 head = group_head[g]
-                if size[head] == whole or (single and head != goals[0, 0]):
+                if size[head] == all_pairs or (single and head != goals[0, 0]):
                     continue
                 for e in range(offsets[g], offsets[g + 1]):
                     clock += 1
-                    if not _path(rows, derived, head, bodies, e, n, found):
+                    if not _path(rows, derived, head, bodies, e, n, conclusions):
                         continue
                     if single:
-                        if _is_goal(goals, found, rules[e], clock, why, when):
+                        if _is_goal(goals, conclusions, rules[e], clock, why, when):
                             return 0
                         continue
-                    if _add(head, found, n, rules[e], clock, derived, size, why, when):
+                    if _add(head, conclusions, n, rules[e], clock, derived, size, why, when):
                         if not queued[head]:
                             queued[head] = True
                             queue[(first + waiting) % len(queue)] = head
@@ -332,7 +345,7 @@ def close(
                         missing = _missing(goals, derived)
                         if missing == 0:
                             return 0
-                        if size[head] == whole:
+                        if size[head] == all_pairs:
                             break
         has_changed = True
         if starts_only and relation < relations:
@@ -350,23 +363,23 @@ def close(
         if with_open and has_changed and relation < relations:
             for g in range(open_offsets[relation], open_offsets[relation + 1]):
                 head = open_head[g]
-                if size[head] == whole or (single and head != goals[0, 0]):
+                if size[head] == all_pairs or (single and head != goals[0, 0]):
                     continue
                 for e in range(open_ends[g], open_ends[g + 1]):
                     rule = open_rules[e]
-                    constant = place[head_constant[e]]
+                    constant = element_of[head_constant[e]]
                     if constant < 0:
                         constant = star
                     if constant < 0:
                         continue
-                    # What is there already: the column or row of the head's constant.
+                    # What is derived already: the column or row of the head's constant.
                     side = 1 if variables[e] == 1 else 0
-                    known = derived[2 * head + side, constant]
-                    if known == everything:
+                    present = derived[2 * head + side, constant]
+                    if present == all_elements:
                         continue
-                    reached = everything
+                    reached = all_elements
                     if end_constant[e] >= 0:
-                        end = place[end_constant[e]]
+                        end = element_of[end_constant[e]]
                         if end < 0:
                             end = star
                         if end < 0:
@@ -378,18 +391,18 @@ def close(
                         reached = seen[relation, open_bodies[e, 0] & 1, ended]
                     else:
                         reached = _starts(rows, open_bodies, e, n, reached)
-                    if reached & ~known == 0:
+                    if reached & ~present == 0:
                         continue
                     for i in range(n):
                         if side == 1:
-                            found[i] = ((reached >> i) & 1) << constant
+                            conclusions[i] = ((reached >> i) & 1) << constant
                         else:
-                            found[i] = reached if i == constant else 0
+                            conclusions[i] = reached if i == constant else 0
                     if single:
-                        if _is_goal(goals, found, rule, clock, why, when):
+                        if _is_goal(goals, conclusions, rule, clock, why, when):
                             return 0
                         continue
-                    _add(head, found, n, rule, clock, derived, size, why, when)
+                    _add(head, conclusions, n, rule, clock, derived, size, why, when)
                     if not queued[head]:
                         queued[head] = True
                         queue[(first + waiting) % len(queue)] = head
@@ -400,16 +413,16 @@ def close(
         for k in range(by_relation[relation], by_relation[relation + 1]):
             rule = general_rules[k]
             head = general_heads[rule, 0]
-            if size[head] == whole or (single and head != goals[0, 0]):
+            if size[head] == all_pairs or (single and head != goals[0, 0]):
                 continue
             clock += 1
-            if not _general(rule, general_heads, part_offsets, parts, rows, values, place, star, n, found):
+            if not _general(rule, general_heads, part_offsets, parts, rows, values, element_of, star, n, conclusions):
                 continue
             if single:
-                if _is_goal(goals, found, first_general + rule, clock, why, when):
+                if _is_goal(goals, conclusions, first_general + rule, clock, why, when):
                     return 0
                 continue
-            if _add(head, found, n, first_general + rule, clock, derived, size, why, when):
+            if _add(head, conclusions, n, first_general + rule, clock, derived, size, why, when):
                 if not queued[head]:
                     queued[head] = True
                     queue[(first + waiting) % len(queue)] = head

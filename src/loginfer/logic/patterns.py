@@ -1,7 +1,7 @@
 """Inference patterns that have a name, and the instances of a pattern.
 
 The names are those of the seven patterns in the paper's Table 1, and of some of the literature that followed;
-`register_pattern` adds others. An instance is a rule with predicates in the places of a pattern's templates.
+`register_pattern` adds others. An instance is a rule with predicates in place of a pattern's templates.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _TEXTS = {
 _FURTHER = {
     "super-hierarchy": "(x,_R,y), (y,_S,z) -> (x,_P,y)",
     "cup": "(x,_R,y), (y,_S,z), (w,_T,x) -> (x,_P,y)",
-    # Without the inequality the second prong would be no premise wherever _S and _T are one relation.
+    # Without the inequality the second prong would be no further premise if _S and _T are one relation.
     "fork": "(x,_R,y), (y,_S,z), (y,_T,w), z != w -> (x,_P,y)",
     # A hierarchy with exceptions: those whose object leads on by _S.
     "nonmonotonic-hierarchy": "(x,_R,y), not (y,_S,z) -> (x,_T,y)",
@@ -58,7 +58,7 @@ _NAMES = SHORT_NAMES | {"shier": "super-hierarchy", "nmhier": "nonmonotonic-hier
 
 
 def register_pattern(name: str, text: str, *, short: str | None = None) -> Pattern:
-    """Give a pattern a name by which it can be asked for everywhere.
+    """Give a pattern a name, which can be used everywhere.
 
     Parameters
     ----------
@@ -67,14 +67,14 @@ def register_pattern(name: str, text: str, *, short: str | None = None) -> Patte
     text
         The pattern, such as `(x,_R,y), (y,_S,z) -> (x,_T,z)`.
     """
-    found = arrow.parse_pattern(text, name=name)
+    pattern = arrow.parse_pattern(text, name=name)
     for new in filter(None, (name, short)):
         if not re.fullmatch(r"[a-z][a-z0-9-]*", new) or new in _PATTERNS or new in _NAMES:
             raise InputError(f"`{new}` cannot be the name of a new pattern", hint="choose another name")
     _PATTERNS[name] = text
     if short is not None:
         _NAMES[short] = name
-    return found
+    return pattern
 
 
 @cache
@@ -100,11 +100,11 @@ def pattern_named(name: str) -> Pattern:
     UnknownNameError
         With the nearest names.
     """
-    wanted = name.strip().casefold()
-    wanted = _NAMES.get(wanted, wanted)
-    if wanted not in _PATTERNS:
+    key = name.strip().casefold()
+    key = _NAMES.get(key, key)
+    if key not in _PATTERNS:
         raise UnknownNameError("pattern", name.strip(), [*_PATTERNS, *_NAMES])
-    return _named(wanted)
+    return _named(key)
 
 
 def parse_pattern(text_or_name: str, *, where: str | None = None) -> Pattern:
@@ -194,7 +194,7 @@ def _list(templates: Sequence[Template]) -> str:
 
 @lru_cache(maxsize=256)
 def symmetries(pattern: Pattern) -> tuple[tuple[int, ...], ...]:
-    """Return the permutations of template places that give an equivalent pattern, sorted.
+    """Return the permutations of templates that give an equivalent pattern, sorted.
 
     Replacing `pattern.templates[i]` by `pattern.templates[p[i]]` throughout, the head included, yields a
     pattern that is equal up to variable renaming and atom order. Instances whose predicates differ by such
@@ -202,50 +202,50 @@ def symmetries(pattern: Pattern) -> tuple[tuple[int, ...], ...]:
     templates are not mixed. The identity is always there.
     """
     templates = pattern.templates
-    wanted = canonical(pattern)
+    canonical_pattern = canonical(pattern)
     # Only templates that occur equally often, in the same kind of atom, can be exchanged.
     uses = Counter((t, type(part)) for part in dict.fromkeys(pattern.body) for t in part.templates)
     groups: dict[tuple[bool, int, int, bool], list[int]] = {}
-    for place, template in enumerate(templates):
+    for i, template in enumerate(templates):
         counts = uses[template, Atom], uses[template, Negation]
         kind = (pattern.is_type_template(template), *counts, template == pattern.head_template)
-        groups.setdefault(kind, []).append(place)
-    found = []
+        groups.setdefault(kind, []).append(i)
+    symmetric = []
     for choice in product(*(permutations(group) for group in groups.values())):
         target = dict(zip((i for g in groups.values() for i in g), (i for c in choice for i in c), strict=True))
         names = {templates[i]: templates[target[i]] for i in range(len(templates))}
-        if canonical(replace_templates(pattern, names)) == wanted:
-            found.append(tuple(target[i] for i in range(len(templates))))
-    return tuple(sorted(found))
+        if canonical(replace_templates(pattern, names)) == canonical_pattern:
+            symmetric.append(tuple(target[i] for i in range(len(templates))))
+    return tuple(sorted(symmetric))
 
 
 @lru_cache(maxsize=256)
 def collapses(pattern: Pattern) -> tuple[tuple[int, int], ...]:
-    """Return the pairs of template places whose equality makes two atoms of the body one, sorted.
+    """Return the pairs of templates, by index, that make two atoms of the body one if they are equal, sorted.
 
-    Such an instance has a shorter body, that of another pattern; it is not a candidate of this one.
+    Such an instance has the shorter body of another pattern; it is not a candidate of this one.
     """
-    places = {template: i for i, template in enumerate(pattern.templates)}
+    index_of = {template: i for i, template in enumerate(pattern.templates)}
     pairs: set[tuple[int, int]] = set()
     for one, two in combinations(pattern.atoms, 2):
         if one.templates and two.templates and one.templates != two.templates and _can_coincide(one, two):
-            first, second = sorted((places[one.templates[0]], places[two.templates[0]]))
+            first, second = sorted((index_of[one.templates[0]], index_of[two.templates[0]]))
             pairs.add((first, second))
     return tuple(sorted(pairs))
 
 
 @lru_cache(maxsize=256)
 def collapses_onto(pattern: Pattern) -> tuple[tuple[int, str], ...]:
-    """Return the template places, each with a name that makes an atom one with an atom of that name, sorted.
+    """Return the templates, by index, each with a name that makes its atom equal to another, sorted.
 
     In (x,_R,y), (x,p,y) that is `p` for `_R`. Such an instance is no candidate either (see `collapses`).
     """
-    found: set[tuple[int, str]] = set()
+    pairs: set[tuple[int, str]] = set()
     for one, two in permutations(pattern.atoms, 2):
         if one.templates and not two.templates and _can_coincide(one, two):
             name = two.object.name if one.is_type else str(two.relation)
-            found.add((pattern.templates.index(one.templates[0]), name))
-    return tuple(sorted(found))
+            pairs.add((pattern.templates.index(one.templates[0]), name))
+    return tuple(sorted(pairs))
 
 
 def _can_coincide(one: Atom, two: Atom) -> bool:

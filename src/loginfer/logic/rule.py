@@ -1,7 +1,7 @@
 """The rule language of section 2.3, without any data: terms, atoms, rules and patterns.
 
-Also here: a rule with what a miner says about it, and rules and patterns as HTML for notebooks, with variables,
-relations and constants set off and full names where one points at.
+Also here: a rule with the measures of a miner, and rules and patterns as HTML for notebooks, with variables,
+relations and constants highlighted and full names in tooltips.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Constant:
-    """A constant, or a type in the object place of a type atom, by its name in the graph."""
+    """A constant, or a type as the object of a type atom, by its name in the graph."""
 
     name: str
 
@@ -56,7 +56,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Template:
-    """A place in a pattern for any relation (`_R`) or type (`_t`); the underscore is part of the name."""
+    """A placeholder in a pattern for any relation (`_R`) or type (`_t`); the underscore is part of the name."""
 
     name: str
 
@@ -74,7 +74,7 @@ class Template:
 Term: TypeAlias = Variable | Constant | Template
 Predicate: TypeAlias = str | Template
 
-# What our syntax reads as one bare word: everything up to a space, a bracket, a separator, `->` or `!=`.
+# A bare word in our syntax: everything up to a space, a bracket, a separator, `->` or `!=`.
 WORD = re.compile(r"""(?:(?!->|!=)[^\s,()<>\[\]{}"\\&|∧≠→?'#])(?:(?!->|!=)[^\s,()<>\[\]{}"\\&|∧≠→])*""")
 # An RDF literal as N-Triples writes it.
 LITERAL = re.compile(r'"(?:[^"\\\n\r]|\\[^\n\r])*"(?:@[A-Za-z]+(?:-[A-Za-z0-9]+)*|\^\^<[^<>"{}|^`\\\s]*>)?(?!["@^])')
@@ -125,8 +125,8 @@ class _Part:
 class Atom(_Part):
     """(d1, R, d2) or (d, type, t).
 
-    A type atom has `RDF_TYPE` as its relation and the type as a constant (or, in a pattern, a type
-    template) in the object's place, just as the triples it matches.
+    A type atom has `RDF_TYPE` as its relation and the type as its object, a constant (or, in a pattern, a type
+    template), just as the triples it matches.
 
     Parameters
     ----------
@@ -245,9 +245,9 @@ class _Clause:
         for part in parts:
             for variable in part.variables:
                 if variable not in bound:
-                    place = "head" if part is self.head else f"inequality `{part}`"
+                    part_name = "head" if part is self.head else f"inequality `{part}`"
                     raise InputError(
-                        f"variable `{variable}` of the {place} is not bound in `{self}`",
+                        f"variable `{variable}` of the {part_name} is not bound in `{self}`",
                         hint=f"use `{variable}` in an atom of the body (a rule must be safe)",
                     )
         negations = dict.fromkeys(self.negations)
@@ -321,7 +321,7 @@ class Rule(_Clause):
 
     @classmethod
     def known_safe(cls, body: tuple[BodyAtom, ...], head: Atom) -> Rule:
-        """Return a rule that need not be checked, because a caller that makes many knows it is safe."""
+        """Return a rule without checking it, for callers that make many and know that they are safe."""
         rule = cls.__new__(cls)
         object.__setattr__(rule, "body", body)
         object.__setattr__(rule, "head", head)
@@ -415,7 +415,7 @@ class ScoredRule:
     correct
         How many of those are in the training set.
     confidence
-        What the miner makes of the two; for AMIE the standard confidence.
+        The miner's confidence, computed from the two; for AMIE the standard confidence.
     extra
         Further measures by name, as text: those only AMIE has.
     line
@@ -464,7 +464,7 @@ def clause_markup(clause: Rule | Pattern) -> Markup:
     """Return a rule or a pattern; names are short as long as all of them stay different."""
     short = short_names(_names((*clause.body, clause.head)))
     body = [_part(part, short) for part in clause.body]
-    commas = [piece for made in body for piece in (", ", made)][1:]
+    commas = [piece for part in body for piece in (", ", part)][1:]
     head = element("span", "→ ", _part(clause.head, short), kind="atom")
     return element("span", *commas, " ", head, kind="rule")
 
@@ -507,13 +507,13 @@ def text_markup(text: str) -> Markup:
 
 
 def prose(text: str) -> Markup:
-    """Return a sentence: IRIs and the names in atoms shortened, what stands between backticks set off."""
+    """Return a sentence: IRIs and the names in atoms shortened, text between backticks as code."""
     short = _with_short_atoms(shortened(text))
     pieces = short.split("`")
-    if len(pieces) % 2 == 0:  # one backtick is somebody's name
+    if len(pieces) % 2 == 0:  # an unpaired backtick is part of a name
         pieces = [short]
-    made = [element("code", piece) if place % 2 else joined(piece) for place, piece in enumerate(pieces)]
-    return element("span", *made, title=text if short != text else None)
+    spans = [element("code", piece) if i % 2 else joined(piece) for i, piece in enumerate(pieces)]
+    return element("span", *spans, title=text if short != text else None)
 
 
 def _with_short_atoms(text: str) -> str:
@@ -529,9 +529,9 @@ def triple_markup(triple: tuple[str, str, str]) -> Markup:
     """Return a triple of names."""
     subject, relation, object_ = triple
     short = short_names(triple)
-    places = ((subject, "constant"), (relation, "relation"), (object_, "constant"))
-    made = [_name(name, short[name], kind) for name, kind in places]
-    inside = element("span", "(", made[0], ", ", made[1], ", ", made[2], ")", kind="atom")
+    kinds = ((subject, "constant"), (relation, "relation"), (object_, "constant"))
+    spans = [_name(name, short[name], kind) for name, kind in kinds]
+    inside = element("span", "(", spans[0], ", ", spans[1], ", ", spans[2], ")", kind="atom")
     return element("span", inside, kind="rule")
 
 

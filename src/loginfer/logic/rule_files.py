@@ -34,7 +34,7 @@ class RuleFile:
     zero
         AnyBURL's zero rules, which are no Datalog rules.
     skipped
-        What could not be read: place and reason.
+        What could not be read: file, line and reason.
     dialect
         Name of the dialect.
     path
@@ -81,12 +81,12 @@ def read_rules(source: str | Path, dialect: str | None = None, on_error: OnError
     if is_folder:
         raise InputError(f"`{path}` is a folder, not a rule file", hint="give the path of a file with rules")
     if dialect:
-        dialect_named(dialect)  # a typing mistake in it is told for a shipped rule set too
+        dialect_named(dialect)  # complain about an unknown one also for a shipped rule set
     if not exists and str(source) in SHIPPED:
         shipped = resources.files("loginfer.logic") / "data" / f"{source}.rules"
         return parse_rules(shipped.read_text(encoding="utf-8"), "arrow", on_error, path=str(source))
     if not exists:
-        raise UnknownNameError("rule file or rule set", str(source), _neighbours(path))
+        raise UnknownNameError("rule file or rule set", str(source), _possible_names(path))
     return parse_rules(rule_text(path), dialect, on_error, path=str(source))
 
 
@@ -132,38 +132,38 @@ def parse_rules(text: str, dialect: str | None = None, on_error: OnError = "fail
     path
         What error messages call the file.
     """
-    chosen = dialect_named(dialect) if dialect else detect(text, path)
-    if chosen.read_statement is None:
-        raise InputError(f"rules can be written as {chosen.name}, but not read")
+    dialect_ = dialect_named(dialect) if dialect else detect(text, path)
+    if dialect_.read_statement is None:
+        raise InputError(f"rules can be written as {dialect_.name}, but not read")
     prefixes: dict[str, str] = {}
     rules: list[ScoredRule] = []
     zero: list[ZeroRule] = []
     skipped: list[str] = []
     line, counted = 1, 0
-    for start, statement in chosen.statements(text):
+    for start, statement in dialect_.statements(text):
         # Leading blank lines belong to no statement.
         begin = start + len(statement) - len(statement.lstrip())
         line += text.count("\n", counted, begin)
         counted = begin
         statement = statement[begin - start :]
-        if not statement.strip() or (chosen.comments and statement.startswith(chosen.comments)):
+        if not statement.strip() or (dialect_.comments and statement.startswith(dialect_.comments)):
             continue
-        directive = chosen.read_directive(statement)
+        directive = dialect_.read_directive(statement)
         if directive is not None:
             prefixes.update(directive)
             continue
         try:
-            found = _read(chosen, statement, prefixes, path, line)
+            rule = _read(dialect_, statement, prefixes, path, line)
         except InputError as error:
             if on_error == "fail":
                 raise
             skipped.append(str(error).partition("\n")[0])
             continue
-        if isinstance(found, ZeroRule):
-            zero.append(replace(found, line=line))
+        if isinstance(rule, ZeroRule):
+            zero.append(replace(rule, line=line))
         else:
-            rules.append(replace(found, line=line))
-    return RuleFile(tuple(rules), tuple(zero), tuple(skipped), chosen.name, path)
+            rules.append(replace(rule, line=line))
+    return RuleFile(tuple(rules), tuple(zero), tuple(skipped), dialect_.name, path)
 
 
 def _read(dialect: Dialect, statement: str, prefixes: dict[str, str], path: str, line: int) -> ScoredRule | ZeroRule:
@@ -183,17 +183,17 @@ def _read(dialect: Dialect, statement: str, prefixes: dict[str, str], path: str,
         raise ParseError(text, column, error.expected, where=f"{path}:{line + number}", hint=error.hint) from None
 
 
-def _neighbours(path: Path) -> list[str]:
-    known = list(SHIPPED)
+def _possible_names(path: Path) -> list[str]:
+    names = list(SHIPPED)
     try:
         for file in sorted(path.parent.iterdir()):
             if file.is_file() and not file.name.startswith("."):
-                known.append(str(file) if path.parent != Path() else file.name)
-            if len(known) > 2000:
+                names.append(str(file) if path.parent != Path() else file.name)
+            if len(names) > 2000:
                 break
     except OSError:
-        return known
-    return known
+        return names
+    return names
 
 
 def format_rules(rules: Iterable[ScoredRule | Rule], dialect: str = "arrow") -> str:
@@ -204,8 +204,8 @@ def format_rules(rules: Iterable[ScoredRule | Rule], dialect: str = "arrow") -> 
     InputError
         If the dialect cannot express one of them.
     """
-    chosen = dialect_named(dialect)
-    return "".join(f"{chosen.write(rule)}\n" for rule in rules)
+    dialect_ = dialect_named(dialect)
+    return "".join(f"{dialect_.write(rule)}\n" for rule in rules)
 
 
 def write_rules(

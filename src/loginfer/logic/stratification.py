@@ -1,4 +1,4 @@
-"""Strata of a program with negation: what is negated is complete before it is asked about.
+"""Strata of a program with negation: a predicate is complete before a rule negates it.
 
 A predicate is a relation or, in type atoms, a type. A predicate depends on those in the bodies of the rules
 that conclude it. If none depends on its own negation, predicates fall into strata: a rule of one stratum
@@ -20,7 +20,7 @@ Predicate: TypeAlias = tuple[str, str | None]
 
 
 def predicate_of(atom: Atom) -> Predicate:
-    """Return what an atom speaks of; an atom of all types, such as (x,type,y), has `None` for the type."""
+    """Return the predicate of an atom; an atom about all types, such as (x,type,y), has `None` for the type."""
     name = str(atom.relation)
     if name not in TYPE_NAMES:
         return (name, None)
@@ -38,16 +38,16 @@ def stratified(rules: Sequence[Rule]) -> tuple[tuple[Rule, ...], ...]:
     Raises
     ------
     InputError
-        When a predicate depends on its own negation, with the way on which it does.
+        When a predicate depends on its own negation, with the chain of dependencies.
     """
     if not any(rule.negations for rule in rules):
         return (tuple(rules),) if rules else ()
-    # Where a rule speaks of all types, types cannot be told apart.
-    together = any(predicate_of(atom) == (RDF_TYPE, None) for rule in rules for atom in rule)
+    # If a rule is about all types, types cannot be told apart.
+    types_together = any(predicate_of(atom) == (RDF_TYPE, None) for rule in rules for atom in rule)
 
     def key(atom: Atom) -> Predicate:
-        found = predicate_of(atom)
-        return (RDF_TYPE, None) if together and found[0] == RDF_TYPE else found
+        predicate = predicate_of(atom)
+        return (RDF_TYPE, None) if types_together and predicate[0] == RDF_TYPE else predicate
 
     heads = [key(rule.head) for rule in rules]
     # For each predicate that a rule concludes those it depends on, and whether a rule negates them.
@@ -64,7 +64,7 @@ def stratified(rules: Sequence[Rule]) -> tuple[tuple[Rule, ...], ...]:
 
 
 def _levels(needs: dict[Predicate, dict[Predicate, bool]]) -> dict[Predicate, int]:
-    """Return for each predicate how many negations are on the way to it, at most."""
+    """Return for each predicate the largest number of negations on a path to it."""
     levels = dict.fromkeys(needs, 0)
     changed = True
     while changed:
@@ -83,12 +83,12 @@ def _cycle(needs: dict[Predicate, dict[Predicate, bool]]) -> InputError:
     """Return the error for a program in which some predicate depends on its own negation."""
     for head in needs:
         for negated in (p for p, is_negated in needs[head].items() if is_negated):
-            way = _way(needs, negated, head)
-            if way is not None:
-                steps = [f"`{_shown(head)}` needs `not {_shown(negated)}`"]
-                for above, below in pairwise(way):
-                    no = "not " if needs[above][below] else ""
-                    steps.append(f"`{_shown(above)}` needs `{no}{_shown(below)}`")
+            path = _path(needs, negated, head)
+            if path is not None:
+                steps = [f"`{_text(head)}` needs `not {_text(negated)}`"]
+                for above, below in pairwise(path):
+                    prefix = "not " if needs[above][below] else ""
+                    steps.append(f"`{_text(above)}` needs `{prefix}{_text(below)}`")
                 return InputError(
                     f"the rules are not stratified: {', '.join(steps)}",
                     hint="no predicate may depend on its own negation: leave one of these rules out",
@@ -96,22 +96,22 @@ def _cycle(needs: dict[Predicate, dict[Predicate, bool]]) -> InputError:
     raise ValueError("no predicate depends on its own negation")
 
 
-def _way(needs: dict[Predicate, dict[Predicate, bool]], start: Predicate, goal: Predicate) -> list[Predicate] | None:
-    """Return a shortest way from one predicate to another along what they depend on."""
-    ways: dict[Predicate, list[Predicate]] = {start: [start]}
+def _path(needs: dict[Predicate, dict[Predicate, bool]], start: Predicate, goal: Predicate) -> list[Predicate] | None:
+    """Return a shortest path of dependencies from one predicate to another."""
+    paths: dict[Predicate, list[Predicate]] = {start: [start]}
     queue = [start]
     while queue:
-        at = queue.pop(0)
-        if at == goal:
-            return ways[at]
-        for below in needs.get(at, {}):
-            if below not in ways:
-                ways[below] = [*ways[at], below]
+        predicate = queue.pop(0)
+        if predicate == goal:
+            return paths[predicate]
+        for below in needs.get(predicate, {}):
+            if below not in paths:
+                paths[below] = [*paths[predicate], below]
                 queue.append(below)
     return None
 
 
-def _shown(predicate: Predicate) -> str:
+def _text(predicate: Predicate) -> str:
     name, kind = predicate
     if name != RDF_TYPE:
         return name

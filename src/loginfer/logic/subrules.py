@@ -1,14 +1,14 @@
-"""Rules made from a rule: its sub-rules R⁻, which forget atoms, and its near misses, which change one.
+"""Rules made from a rule: its sub-rules R⁻, which leave out atoms, and its near misses, which change one.
 
 Query-guided sampling draws its negatives from what sub-rules wrongly conclude. A sub-rule keeps a proper subset of
 the body, inequalities and negations counting as atoms, such that what remains is safe: a negation stays only with
-the atoms that bind its variables, so that it says the same as in the rule. So the more a sub-rule keeps, the less it
+the atoms that bind its variables, so that it means the same as in the rule. So the more a sub-rule keeps, the less it
 concludes.
 
-Rules of one shape, equal but for their names, have the same safe subsets: those are found once a shape and kept. A
-subset comes with a text for its shape and the orders in which its names may be listed, one for each labelling of its
-variables that the shape allows; the text and the least list of names are the same for equivalent sub-rules and for
-no others, whatever rules they came from.
+Rules of one shape, equal but for their names, have the same safe subsets: those are computed once for a shape and
+kept. A subset comes with a text for its shape and the orders in which its names may be listed, one for each labelling
+of its variables that the shape allows; the text and the least list of names are the same for equivalent sub-rules and
+for no others, whatever rules they came from.
 
 A system that has learned a rule must not believe what its near misses conclude. There are four edits of a body: the
 relation (or type) of one atom is *replaced* by another, one relation atom is *reversed*, one atom is *dropped*, or
@@ -31,7 +31,7 @@ from loginfer.logic.rule import Atom, BodyAtom, Constant, Inequality, Negation, 
 
 # The text of the shape and the least list of names; or the canonical text. Equal for equivalent rules only.
 _Key: TypeAlias = tuple[str, object] | str
-# Places of names, in groups of parts that only their names tell apart: group, part, place.
+# Indices of names, in groups of parts that only their names tell apart: group, part, index.
 _Order: TypeAlias = tuple[tuple[tuple[int, ...], ...], ...]
 
 # With more labellings than this, the canonical text is the cheaper key.
@@ -51,7 +51,7 @@ class SubRule:
     rule
         The sub-rule, with the variables of the first rule it came from.
     origins
-        Places in the program of all rules it came from, ascending.
+        Numbers of all rules of the program it came from, ascending.
     """
 
     rule: Rule
@@ -61,8 +61,8 @@ class SubRule:
 def subrules(rule: Rule) -> tuple[Rule, ...]:
     """Return the safe rules that keep a proper subset of a rule's body, up to equivalence.
 
-    The longest come first; among those of one length, the ones that keep earlier parts of the body. Of
-    equivalent ones the first is there. Repeated parts of the body count once.
+    The longest come first; among those of one length, the ones that keep earlier parts of the body. Only the
+    first of equivalent ones is returned. Repeated parts of the body count once.
 
     Raises
     ------
@@ -71,12 +71,12 @@ def subrules(rule: Rule) -> tuple[Rule, ...]:
     """
     body = _distinct(rule.body)
     shape, names = _shape(body, rule.head)
-    found: dict[_Key, Rule] = {}
+    by_key: dict[_Key, Rule] = {}
     for subset in _subsets(shape):
         key = _key(subset, names, body, rule.head)
-        if key not in found:
-            found[key] = _kept(subset, body, rule.head)
-    return tuple(found.values())
+        if key not in by_key:
+            by_key[key] = _kept(subset, body, rule.head)
+    return tuple(by_key.values())
 
 
 def subrules_of(rules: Sequence[Rule]) -> tuple[SubRule, ...]:
@@ -84,48 +84,48 @@ def subrules_of(rules: Sequence[Rule]) -> tuple[SubRule, ...]:
 
     One per class of equivalent sub-rules, in the order of the rules they first came from.
     """
-    own = {_whole_key(rule) for rule in rules}
-    found: dict[_Key, tuple[Rule, list[int]]] = {}
-    for place, rule in enumerate(rules):
+    program_keys = {_whole_key(rule) for rule in rules}
+    by_key: dict[_Key, tuple[Rule, list[int]]] = {}
+    for number, rule in enumerate(rules):
         body = _distinct(rule.body)
         shape, names = _shape(body, rule.head)
         for subset in _subsets(shape):
             key = _key(subset, names, body, rule.head)
-            known = found.get(key)
-            if known is not None:
-                if known[1][-1] != place:
-                    known[1].append(place)
-            elif key not in own:
-                found[key] = (_kept(subset, body, rule.head), [place])
-    return tuple(SubRule(rule, tuple(origins)) for rule, origins in found.values())
+            entry = by_key.get(key)
+            if entry is not None:
+                if entry[1][-1] != number:
+                    entry[1].append(number)
+            elif key not in program_keys:
+                by_key[key] = (_kept(subset, body, rule.head), [number])
+    return tuple(SubRule(rule, tuple(origins)) for rule, origins in by_key.values())
 
 
 def kept_parts(rules: Sequence[Rule]) -> tuple[tuple[tuple[int, ...], ...], ...]:
-    """Return for each rule which parts of its body its sub-rules in R⁻ keep, as places in `rule.body`.
+    """Return for each rule which parts of its body its sub-rules in R⁻ keep, as indices into `rule.body`.
 
     One per class of equivalent sub-rules of a rule, in the order of `subrules`, without those equivalent to
-    a rule of the program. A sub-rule of several rules is there for each of them.
+    a rule of the program. A sub-rule of several rules is listed for each of them.
     """
-    own = {_whole_key(rule) for rule in rules}
-    own_texts = {key[0] for key in own if isinstance(key, tuple)}
-    found: list[tuple[tuple[int, ...], ...]] = []
+    program_keys = {_whole_key(rule) for rule in rules}
+    program_texts = {key[0] for key in program_keys if isinstance(key, tuple)}
+    kept_by_rule: list[tuple[tuple[int, ...], ...]] = []
     for rule in rules:
         body = _distinct(rule.body)
         shape, names = _shape(body, rule.head)
         first = [rule.body.index(part) for part in body]
         texts = _texts(shape)
-        if max(texts.values(), default=0) <= 1 and "" not in texts and own_texts.isdisjoint(texts):
-            # Whatever the names, no two subsets are equivalent, and none is to a rule.
+        if max(texts.values(), default=0) <= 1 and "" not in texts and program_texts.isdisjoint(texts):
+            # Whatever the names, no two subsets are equivalent, and none is equivalent to a rule.
             kept = tuple(subset.kept for subset in _subsets(shape))
         else:
             keys: dict[_Key, tuple[int, ...]] = {}
             for subset in _subsets(shape):
                 keys.setdefault(_key(subset, names, body, rule.head), subset.kept)
-            kept = tuple(places for key, places in keys.items() if key not in own)
+            kept = tuple(parts for key, parts in keys.items() if key not in program_keys)
         if len(first) < len(rule.body):
-            kept = tuple(tuple(first[i] for i in places) for places in kept)
-        found.append(kept)
-    return tuple(found)
+            kept = tuple(tuple(first[i] for i in parts) for parts in kept)
+        kept_by_rule.append(kept)
+    return tuple(kept_by_rule)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class _Subset:
     Parameters
     ----------
     kept
-        Places of the parts of the body that are kept.
+        Indices of the parts of the body that are kept.
     text
         The shape of what is left, under its least labelling.
     orders
@@ -166,9 +166,9 @@ def _listed(order: _Order, names: Sequence[str]) -> tuple[str, ...]:
     listed: list[str] = []
     for group in order:
         if len(group) == 1:
-            listed += [names[place] for place in group[0]]
+            listed += [names[i] for i in group[0]]
         else:
-            for part in sorted([names[place] for place in part] for part in group):
+            for part in sorted([names[i] for i in part] for part in group):
                 listed += part
     return tuple(listed)
 
@@ -180,8 +180,8 @@ def _whole_key(rule: Rule) -> _Key:
 
 
 def _distinct(body: Sequence[BodyAtom]) -> list[BodyAtom]:
-    """Return the distinct parts; `x != y` and `y != x` are one, and so are negations that say the same."""
-    found: dict[object, BodyAtom] = {}
+    """Return the distinct parts; `x != y` and `y != x` are one, and so are negations with the same meaning."""
+    parts: dict[object, BodyAtom] = {}
     bound = _bound(body)
     for part in body:
         key: object = part
@@ -190,8 +190,8 @@ def _distinct(body: Sequence[BodyAtom]) -> list[BodyAtom]:
         elif isinstance(part, Negation):
             ends = (_hidden(term, part, bound) or term for term in part.terms)
             key = (Negation, part.atom.relation, *ends)
-        found.setdefault(key, part)
-    return list(found.values())
+        parts.setdefault(key, part)
+    return list(parts.values())
 
 
 def _bound(body: Sequence[BodyAtom]) -> set[Term]:
@@ -199,7 +199,7 @@ def _bound(body: Sequence[BodyAtom]) -> set[Term]:
 
 
 def _hidden(term: Term, part: BodyAtom, bound: set[Term]) -> int | None:
-    """Return what stands for a variable that only this negation has; None for other terms."""
+    """Return the code of a variable that only this negation has; None for other terms."""
     if not isinstance(part, Negation) or not isinstance(term, Variable) or term in bound:
         return None
     return _ITSELF if part.terms[0] == part.terms[1] else _ANYTHING
@@ -237,17 +237,17 @@ def _shape(body: Sequence[BodyAtom], head: Atom) -> tuple[tuple[Link, ...], list
 
 @lru_cache(maxsize=1024)
 def _subsets(shape: tuple[Link, ...]) -> tuple[_Subset, ...]:
-    """Return the safe proper subsets of a shape's body, longest first, then by place."""
-    places = range(len(shape) - 1)
-    if len(places) > _LONGEST:
+    """Return the safe proper subsets of a shape's body, longest first, then by index."""
+    indices = range(len(shape) - 1)
+    if len(indices) > _LONGEST:
         raise LimitError(
-            f"a body of {len(places)} parts has 2^{len(places)} subsets, too many to try",
+            f"a body of {len(indices)} parts has 2^{len(indices)} subsets, too many to try",
             hint=f"sub-rules are for bodies of up to {_LONGEST} parts, inequalities and negations included",
         )
     return tuple(
         _subset(shape, kept)
-        for size in range(len(places) - 1, -1, -1)
-        for kept in combinations(places, size)
+        for size in range(len(indices) - 1, -1, -1)
+        for kept in combinations(indices, size)
         if _is_safe([*(shape[i] for i in kept), shape[-1]])
     )
 
@@ -265,30 +265,30 @@ def _is_safe(links: Sequence[Link]) -> bool:
 
 @lru_cache(maxsize=65536)
 def _subset(shape: tuple[Link, ...], kept: tuple[int, ...]) -> _Subset:
-    places = (*kept, len(shape) - 1)
-    found: dict[tuple[Link, ...], list[_Order]] = {}
-    for labels in labellings([shape[i] for i in places], _MANY) or ():
-        entries = sorted(_entry(shape[i], i, labels) for i in places)
+    indices = (*kept, len(shape) - 1)
+    orders_of: dict[tuple[Link, ...], list[_Order]] = {}
+    for labels in labellings([shape[i] for i in indices], _MANY) or ():
+        entries = sorted(_entry(shape[i], i, labels) for i in indices)
         text = tuple(link for link, _ in entries)
         groups = [tuple(part for _, part in group) for _, group in groupby(entries, key=lambda e: e[0])]
-        # Groups without a name say nothing that the text does not say.
-        found.setdefault(text, []).append(tuple(g for g in groups if g[0]))
-    if not found:
+        # Groups without a name add nothing to the text.
+        orders_of.setdefault(text, []).append(tuple(g for g in groups if g[0]))
+    if not orders_of:
         return _Subset(kept, "", ())
-    least = min(found)
-    orders = tuple(dict.fromkeys(found[least]))
+    least = min(orders_of)
+    orders = tuple(dict.fromkeys(orders_of[least]))
     pick = None
-    # By far the most frequent case, and millions of keys are made.
+    # This is by far the most frequent case, and millions of keys are made.
     if len(orders) == 1 and all(len(group) == 1 for group in orders[0]):
-        pick = itemgetter(*(place for (part,) in orders[0] for place in part))
+        pick = itemgetter(*(i for (part,) in orders[0] for i in part))
     return _Subset(kept, str(least), orders, pick)
 
 
-def _entry(link: Link, place: int, labels: dict[int, int]) -> tuple[Link, tuple[int, ...]]:
-    """Return a part under a labelling, and the places of its names, predicate first."""
+def _entry(link: Link, part: int, labels: dict[int, int]) -> tuple[Link, tuple[int, ...]]:
+    """Return a part under a labelling, and the indices of its names, predicate first."""
     kind, first, second = link
-    ends = [(labels.get(first, first), 3 * place + 1), (labels.get(second, second), 3 * place + 2)]
-    predicate = [3 * place]
+    ends = [(labels.get(first, first), 3 * part + 1), (labels.get(second, second), 3 * part + 2)]
+    predicate = [3 * part]
     if kind == INEQUALITY:
         ends.sort()
         predicate = []
@@ -296,7 +296,7 @@ def _entry(link: Link, place: int, labels: dict[int, int]) -> tuple[Link, tuple[
     return (kind, ends[0][0], ends[1][0]), tuple(named)
 
 
-# The kinds of edits; places in this list are stored, 0 for none.
+# The kinds of edits; indices into this list are stored, 0 for none.
 EDITS = ("", "replace", "reverse", "drop", "drop-inequality")
 
 
@@ -309,7 +309,7 @@ class Edit:
     kind
         One of `EDITS`.
     part
-        The place in the body of the part that is edited.
+        The index in the body of the part that is edited.
     """
 
     kind: str
@@ -319,25 +319,25 @@ class Edit:
 def edits_of(rule: Rule) -> tuple[Edit, ...]:
     """Return the edits that make near misses of a rule, in the order of its body.
 
-    What an edit leaves must be safe, and where the body was connected it must stay so. An edit that leaves
-    the same rule, up to the names of variables, is none, such as reversing (x,R,x), nor one that leaves a
-    body with the head in it. A type that is a variable names no type, so it cannot be replaced.
+    The edited rule must be safe, and a connected body must stay connected. Edits that give an equivalent rule, such
+    as reversing (x,R,x), are left out, and so are those that give a body with the head in it. A type that is a
+    variable cannot be replaced.
     """
-    found = []
-    whole = canonical_text(rule)
-    for place, part in enumerate(rule.body):
+    edits = []
+    rule_text = canonical_text(rule)
+    for i, part in enumerate(rule.body):
         for kind in _kinds(part):
-            edit = Edit(kind, place)
+            edit = Edit(kind, i)
             if kind == "replace":
-                if rule.head not in (*rule.body[:place], *rule.body[place + 1 :]):
-                    found.append(edit)
+                if rule.head not in (*rule.body[:i], *rule.body[i + 1 :]):
+                    edits.append(edit)
             elif _stays_whole(rule, edit):
                 edited = near_miss(rule, edit)
-                # Without one of its parts a body is another one, unless that part is repeated.
-                same = (kind == "reverse" or _repeated(part, edited)) and canonical_text(edited) == whole
+                # Dropping a part changes the rule, unless that part is repeated.
+                same = (kind == "reverse" or _repeated(part, edited)) and canonical_text(edited) == rule_text
                 if rule.head not in edited.body and not same:
-                    found.append(edit)
-    return tuple(found)
+                    edits.append(edit)
+    return tuple(edits)
 
 
 def near_miss(rule: Rule, edit: Edit, predicate: str | None = None) -> Rule:
@@ -358,23 +358,22 @@ def near_miss(rule: Rule, edit: Edit, predicate: str | None = None) -> Rule:
 def is_own_complement(rule: Rule) -> bool:
     """Say whether a rule's only near miss is its complement.
 
-    So it is with (x,R,y) -> (y,R,x): "y and x are connected by another relation than R" is the near miss,
-    and it names no relation that the conclusion does not name. Without another atom to tell the two apart,
-    whoever looks for that alone knows nearly as much as who knows the rule.
+    So it is with (x,R,y) -> (y,R,x): the near miss is "x and y are connected by a relation other than R", and
+    no further atom tells the two apart. Looking for such a connection is nearly as good as knowing the rule.
     """
     if len(rule.atoms) != 1 or rule.negations:
         return False
     (part,) = rule.atoms
     if part.is_type or rule.head != Atom(part.object, part.relation, part.subject):
         return False
-    # Whether x and y may be the same makes no difference: (x,R,x) is there already.
+    # Whether x and y may be equal makes no difference: (x,R,x) concludes itself.
     return all({*inequality.terms} == {*part.terms} for inequality in rule.inequalities)
 
 
 def tears_apart(rule: Rule, edit: Edit) -> bool:
     """Say whether an edit drops the only atom that connects both ends of the conclusion."""
     ends = set(rule.head.variables)
-    joining = [place for place, part in enumerate(rule.body) if isinstance(part, Atom) and ends <= {*part.variables}]
+    joining = [i for i, part in enumerate(rule.body) if isinstance(part, Atom) and ends <= {*part.variables}]
     return edit.kind == "drop" and joining == [edit.part]
 
 
@@ -411,24 +410,24 @@ def _edited(rule: Rule, edit: Edit, predicate: str | None = None) -> tuple[BodyA
 
 
 def _stays_whole(rule: Rule, edit: Edit) -> bool:
-    """Say whether what an edit leaves is safe, and as connected as the body was."""
-    left = _edited(rule, edit)
-    atoms = [part for part in left if isinstance(part, Atom)]
+    """Say whether the rule after an edit is safe, and its body as connected as before."""
+    remaining = _edited(rule, edit)
+    atoms = [part for part in remaining if isinstance(part, Atom)]
     bound = {variable for atom in atoms for variable in atom.variables}
-    others: list[BodyAtom] = [rule.head, *(part for part in left if isinstance(part, Inequality))]
+    others: list[BodyAtom] = [rule.head, *(part for part in remaining if isinstance(part, Inequality))]
     if not atoms or not all(bound.issuperset(part.variables) for part in others):
         return False
-    # A negation must say the same as in the rule: what the rule binds there stays bound.
-    if not all(bound.issuperset({*part.variables}.intersection(rule.variables)) for part in left):
+    # A negation must mean the same as in the rule: variables that the rule binds stay bound.
+    if not all(bound.issuperset({*part.variables}.intersection(rule.variables)) for part in remaining):
         return False
     return _pieces(atoms) <= max(_pieces(rule.atoms), 1)
 
 
 def _pieces(atoms: Sequence[Atom]) -> int:
-    """Return into how many parts the atoms fall that share no variable."""
+    """Return the number of connected components of atoms that share variables."""
     groups: list[set[Variable]] = []
     for atom in atoms:
-        mine = set(atom.variables)
-        apart = [group for group in groups if group.isdisjoint(mine)]
-        groups = [*apart, mine.union(*(group for group in groups if not group.isdisjoint(mine)))]
+        variables = set(atom.variables)
+        apart = [group for group in groups if group.isdisjoint(variables)]
+        groups = [*apart, variables.union(*(group for group in groups if not group.isdisjoint(variables)))]
     return len(groups)

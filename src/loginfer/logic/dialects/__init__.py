@@ -22,10 +22,10 @@ def dialect_named(name: str) -> Dialect:
     UnknownNameError
         With the nearest names.
     """
-    known = {dialect.name: dialect for dialect in dialects()}
-    if name.strip().casefold() not in known:
-        raise UnknownNameError("dialect", name, known)
-    return known[name.strip().casefold()]
+    by_name = {dialect.name: dialect for dialect in dialects()}
+    if name.strip().casefold() not in by_name:
+        raise UnknownNameError("dialect", name, by_name)
+    return by_name[name.strip().casefold()]
 
 
 def detect(text: str, file_name: str = "") -> Dialect:
@@ -34,15 +34,15 @@ def detect(text: str, file_name: str = "") -> Dialect:
     The first line that is no comment and no declaration decides. Where it could be several dialects, the
     ending of the file's name does. What looks like none is our own syntax: its parser says what is wrong.
     """
-    known = dialects()
-    endings = [d for d in known if d.endings and file_name.casefold().endswith(d.endings)]
+    candidates = dialects()
+    endings = [d for d in candidates if d.endings and file_name.casefold().endswith(d.endings)]
     for line in text.split("\n"):
         stripped = line.strip()
         if not stripped or stripped.startswith(("#", "%", "@", "//")):
             continue
         if stripped.casefold().startswith(("prefix ", "base ")):
             continue
-        fitting = [d for d in known if d.looks_like(stripped)]
+        fitting = [d for d in candidates if d.looks_like(stripped)]
         if fitting:
             return next((d for d in endings if d in fitting), fitting[0])
-    return endings[0] if endings else known[0]
+    return endings[0] if endings else candidates[0]

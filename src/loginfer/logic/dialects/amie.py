@@ -4,7 +4,7 @@ Behind the rule come tab-separated measures: head coverage, standard confidence,
 examples, body size, PCA body size, functional variable and bounds; from the left, as many as there are. The
 confidence of the `ScoredRule` is the standard one, its predictions the body size, correct are the positive
 examples; the others are kept as text. Lines without `=>`, such as the header and AMIE's messages, are no
-rules and are passed over.
+rules and are ignored.
 
 Angle brackets around a name are quotes, not part of it. `rdf:type` without brackets means type.
 """
@@ -147,8 +147,8 @@ def _cells(scored: ScoredRule) -> list[str]:
         value = getattr(scored, field)
         if value is not None:
             values[field] = repr(value)
-    known = [i for i, measure in enumerate(_MEASURES) if measure in values]
-    return [values.get(measure, "") for measure in _MEASURES[: known[-1] + 1]] if known else []
+    present = [i for i, measure in enumerate(_MEASURES) if measure in values]
+    return [values.get(measure, "") for measure in _MEASURES[: present[-1] + 1]] if present else []
 
 
 def _directive(text: str) -> Directive:

@@ -1,8 +1,8 @@
 """AnyBURL and PyClause lines: `1529⇥470⇥0.307⇥h(X,Y) <= b(X,A), c(A,Y)`; the columns may be missing.
 
 Variables are single capitals, constants have at least two characters. Nothing is quoted, so names with
-commas and brackets are told apart by what can follow them: an atom ends with `)` and has a variable in
-at least one place; brackets inside names should be in pairs, and relations are as short as they can be.
+commas and brackets are told apart by what can follow them: an atom ends with `)` and has a variable as at
+least one argument; brackets inside names should be in pairs, and relations are as short as possible.
 AnyBURL's `r(X,me_myself_i)` stands for the loop r(X,X) and is read as that.
 
 A rule is written only if it is read back as it was. X is read as our variable `x`, A as `a`. A relation with
@@ -20,11 +20,11 @@ from loginfer.logic.dialects.base import Dialect, cannot_express, located, read_
 from loginfer.logic.rule import Atom, Constant, Rule, ScoredRule, Term, Variable, ZeroRule
 
 _TWO_VARIABLES = re.compile(r"(.+)\(([A-Z]),([A-Z])\)", re.DOTALL)
-# Behind the bracket that opens the places.
+# What follows the opening bracket of the arguments.
 _OBJECT_CONSTANT = re.compile(r"([A-Z]),(.+)\)\Z", re.DOTALL)
 _SUBJECT_CONSTANT = re.compile(r"(.+),([A-Z])\)\Z", re.DOTALL)
 _TWO_CONSTANTS = re.compile(r"([^,]+),([^,]+)\)\Z", re.DOTALL)
-_PLACES = (_OBJECT_CONSTANT, _SUBJECT_CONSTANT, _TWO_CONSTANTS)
+_ARGUMENTS = (_OBJECT_CONSTANT, _SUBJECT_CONSTANT, _TWO_CONSTANTS)
 _ITSELF = "me_myself_i"
 _IMPLIED = re.compile(r"\)\s*<=(?:\s|\Z)")
 _ATOM = "an atom like `h(X,Y)`"
@@ -66,10 +66,10 @@ def _body(text: str, start: int, where: str | None) -> list[Atom]:
 def _atom(text: str) -> Atom | None:
     text = text.strip()
     match = _TWO_VARIABLES.fullmatch(text)
-    found = match.groups() if match else _with_constants(text)
-    if found is None:
+    parts = match.groups() if match else _with_constants(text)
+    if parts is None:
         return None
-    relation, subject, object_ = found
+    relation, subject, object_ = parts
     if subject == _ITSELF:
         subject = object_
     elif object_ == _ITSELF:
@@ -78,17 +78,17 @@ def _atom(text: str) -> Atom | None:
 
 
 def _with_constants(text: str) -> tuple[str, str, str] | None:
-    """Find relation and places; a reading in which brackets are in pairs is preferred."""
+    """Find relation and arguments; a reading in which brackets are in pairs is preferred."""
     first: tuple[str, str, str] | None = None
-    for places in _PLACES:
+    for arguments in _ARGUMENTS:
         opening = text.find("(", 1)
         while opening >= 0:
-            match = places.match(text, opening + 1)
+            match = arguments.match(text, opening + 1)
             if match:
-                found = (text[:opening], match.group(1), match.group(2))
-                if all(_in_pairs(part) for part in found):
-                    return found
-                first = first or found
+                parts = (text[:opening], match.group(1), match.group(2))
+                if all(_in_pairs(part) for part in parts):
+                    return parts
+                first = first or parts
             opening = text.find("(", opening + 1)
     return first
 

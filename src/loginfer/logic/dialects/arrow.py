@@ -59,7 +59,7 @@ _ANDS = (",", "&&", "&", "∧")
 _DIFFERS = ("!=", "≠")
 _NEGATION = re.compile(r"(?:not|¬|!)\s*(?=\()")
 _TYPE_WORDS = ("type", "a", "rdf:type")
-# A rule ends with a bracket, which stands in no measure: so this never reaches into a name.
+# A rule ends with a bracket, which no measure contains: so this never matches inside a name.
 _MEASURE = r"[A-Za-z_]\w*=[^\s=()<>,\"#]+"
 _MEASURES = re.compile(rf"\s#\s*({_MEASURE}(?:\s+{_MEASURE})*)\s*\Z", re.ASCII)
 _PART = "an atom like `(x,R,y)`, a negated one like `not (x,R,y)` or an inequality like `x != y`"
@@ -274,10 +274,10 @@ def _read(text: str, prefixes: Mapping[str, str], where: str | None) -> ScoredRu
 
 
 def _read_measures(text: str) -> tuple[tuple[str, str], ...]:
-    found = _MEASURES.search(text)
-    if found is None:
+    match = _MEASURES.search(text)
+    if match is None:
         return ()
-    pairs = (part.partition("=") for part in found.group(1).split())
+    pairs = (part.partition("=") for part in match.group(1).split())
     return tuple((name, value) for name, _, value in pairs)
 
 

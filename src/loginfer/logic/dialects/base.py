@@ -17,7 +17,7 @@ from typing import NoReturn, TypeAlias
 from loginfer.errors import InputError, ParseError
 from loginfer.logic.rule import WORD, Inequality, Rule, ScoredRule, Variable, ZeroRule, is_literal
 
-# From a text to its statements, each with the place where it starts.
+# From a text to its statements, each with the position where it starts.
 Statements: TypeAlias = Callable[[str], Iterator[tuple[int, str]]]
 
 # SPARQL's PREFIX has no full stop: it ends with its line.
@@ -40,7 +40,7 @@ def full_stops(comment: str, quotes: str) -> Statements:
     comment
         The character that starts a comment, up to the end of the line.
     quotes
-        The characters that enclose text in which nothing counts.
+        The characters that enclose quoted text.
     """
     quiet = "|".join([r"<[^<>\s]*>", *(rf"{q}(?:[^{q}\\\n]|\\.)*{q}" for q in quotes)])
     # A comment starts where a word could: names may hold its character.
@@ -69,7 +69,7 @@ def full_stops(comment: str, quotes: str) -> Statements:
     return cut
 
 
-# The prefixes that a statement declares, none for one to pass over; None for one that should be a rule.
+# The prefixes that a statement declares, empty for one to ignore; None for one that should be a rule.
 Directive: TypeAlias = Mapping[str, str] | None
 
 
@@ -97,17 +97,17 @@ class Dialect:
     statements
         Cuts a file into statements.
     read_directive
-        Recognises declarations of prefixes, and statements that are no rules and shall be passed over.
+        Recognises declarations of prefixes, and statements that are no rules and shall be ignored.
     read_statement
-        Statement, prefixes and place in; rule out. None for a dialect that is only written.
+        Takes a statement, prefixes, and file and line; returns a rule. None for a dialect that is only written.
     write_statement
-        Rule in, text out, without an end of line.
+        Takes a rule and returns its text, without an end of line.
     looks_like
         Says whether a statement looks like this dialect.
     keeps_scores
         Whether predictions, correct predictions and confidence are written, too.
     rank
-        Where it stands in lists, and the order in which a statement is tried on them.
+        Its order in lists, and the order in which dialects are tried on a statement.
     """
 
     name: str
@@ -131,10 +131,10 @@ class Dialect:
         InputError
             For a text that is no rule; a `ParseError` says the column.
         """
-        found = self.read_any(text, where, prefixes or {})
-        if isinstance(found, ZeroRule):
+        rule = self.read_any(text, where, prefixes or {})
+        if isinstance(rule, ZeroRule):
             raise InputError(f"`{text.strip()}` has no body to bind its variable: it is no Datalog rule", where=where)
-        return found
+        return rule
 
     def read_any(self, text: str, where: str | None, prefixes: Mapping[str, str]) -> ScoredRule | ZeroRule:
         """Read one rule, or one of AnyBURL's zero rules."""
@@ -157,14 +157,14 @@ _DIALECTS: list[Dialect] = []
 
 
 def register_dialect(new: Dialect) -> Dialect:
-    """Let rules be read and written in one more dialect; the files of this folder do, and anybody may."""
+    """Add a dialect in which rules can be read and written; users may add their own."""
     _DIALECTS.append(new)
     return new
 
 
 def dialects() -> tuple[Dialect, ...]:
-    """Return all dialects, each with an example, in the order in which a statement is tried on them."""
-    return tuple(sorted(_DIALECTS, key=lambda known: known.rank))
+    """Return all dialects, each with an example, in the order in which they are tried on a statement."""
+    return tuple(sorted(_DIALECTS, key=lambda dialect: dialect.rank))
 
 
 _PREFIX = re.compile(r"\s*@?prefix\s+([^\s:<>]*)\s*:\s*<([^<>\s]*)>\s*\.?\s*(?:#.*)?\Z", re.IGNORECASE)
@@ -190,22 +190,22 @@ def spell_variables(rule: Rule, spell: Callable[[str], str], allowed: re.Pattern
     """
     names: dict[Variable, str] = {}
     variables = list(dict.fromkeys([*rule.variables, *(v for n in rule.negations for v in n.variables)]))
-    wanted = {v: spell(v.name) for v in variables}
-    for variable, name in wanted.items():
+    spelled = {v: spell(v.name) for v in variables}
+    for variable, name in spelled.items():
         if allowed.fullmatch(name) and name not in names.values():
             names[variable] = name
-    taken = set(names.values())
+    used = set(names.values())
     number = 0
     for variable in variables:
         while variable not in names:
             number += 1
-            if (name := f"V{number}") not in taken:
+            if (name := f"V{number}") not in used:
                 names[variable] = name
     return {v: names[v] for v in variables}
 
 
 def cannot_express(dialect: str, what: str, rule: Rule | Inequality, hint: str | None = None) -> InputError:
-    """Return the error for something that a dialect has no way to write."""
+    """Return the error for something that a dialect cannot write."""
     return InputError(f"{dialect} cannot express {what}: `{rule}`", hint=hint)
 
 
@@ -308,7 +308,7 @@ def unescape(text: str) -> str:
 
 @contextlib.contextmanager
 def located(where: str | None) -> Iterator[None]:
-    """Add the place to errors that do not know it: values check themselves, files know the line."""
+    """Add file and line to errors of values, which do not know where they were read."""
     try:
         yield
     except InputError as error:
@@ -318,7 +318,7 @@ def located(where: str | None) -> Iterator[None]:
 
 Columns = tuple[int | None, int | None, float | None]
 
-_COUNT = re.compile(r"\d{1,18}", re.ASCII)  # more digits count nothing that anybody has mined
+_COUNT = re.compile(r"\d{1,18}", re.ASCII)  # no real count has more digits
 _CONFIDENCE = re.compile(r"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?", re.ASCII)
 
 
@@ -349,9 +349,9 @@ def read_columns(text: str, where: str | None = None) -> tuple[Columns, int]:
 
 
 def rule_start(text: str) -> int:
-    """Return where a rule starts behind columns, whatever stands in them; 0 without columns.
+    """Return where a rule starts behind columns, whatever they hold; 0 without columns.
 
-    Tabs before the first bracket can only be theirs; those at the very beginning are blanks.
+    Tabs before the first bracket separate columns; those at the very beginning are blanks.
     """
     bracket = re.search(r"[(<]", text)
     start = text.rfind("\t", 0, bracket.start()) + 1 if bracket else 0
@@ -359,7 +359,7 @@ def rule_start(text: str) -> int:
 
 
 def write_columns(scored: ScoredRule) -> str:
-    """Write the columns, or nothing for a rule that nobody has scored.
+    """Write the columns, or nothing for a rule without scores.
 
     Raises
     ------
@@ -380,8 +380,8 @@ def write_columns(scored: ScoredRule) -> str:
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 _XSD = "http://www.w3.org/2001/XMLSchema#"
-# What RDFox and most tools know without being told.
-_KNOWN = {
+# Prefixes that RDFox and most tools know without a declaration.
+_COMMON_PREFIXES = {
     "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
     "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
     "owl": "http://www.w3.org/2002/07/owl#",
@@ -448,7 +448,7 @@ def read_name(scanner: Scanner, prefixes: Mapping[str, str], *, predicate: bool 
 def _expand(word: str, prefixes: Mapping[str, str]) -> str:
     prefix, colon, local = word.partition(":")
     if colon and not local.startswith("//"):
-        iri = prefixes.get(prefix, _KNOWN.get(prefix))
+        iri = prefixes.get(prefix, _COMMON_PREFIXES.get(prefix))
         if iri is not None:
             return iri + local
     return word

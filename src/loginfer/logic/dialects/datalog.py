@@ -1,11 +1,11 @@
 r"""Datalog as Prolog systems and RuDaS write it: `p(X,Y) :- q(X,Z), r(Z,Y), X != Y.` and so on.
 
 Other dialects have clauses `head :- body .` too. What they share is here: `read_clause`, and for those with atoms
-`p(X,Y)` one reader and one writer that a `ClauseSyntax` tells the details.
+`p(X,Y)` one reader and one writer, to which a `ClauseSyntax` gives the details.
 
 Variables start with a capital or an underscore (`_` alone is a new one each time); other names are words
 that start with a small letter, whole numbers, or anything in single quotes. A type atom (x,type,C) is
-`c(X)`; where the type is a variable it is written with the IRI of rdf:type as a predicate with two places.
+`c(X)`; where the type is a variable it is written with the IRI of rdf:type as a predicate with two arguments.
 `x` is written `X` and read back as `x`; longer variable names keep their capital. Negated atoms are written
 `not p(X,_)`; `\+ p(X,_)` and `!p(X,_)` are read as well.
 """
@@ -82,7 +82,7 @@ def read_clause(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClauseSyntax:
-    """How a dialect with atoms `p(X,Y)` and `c(X)` writes what is in a rule.
+    """How a dialect with atoms `p(X,Y)` and `c(X)` writes rules.
 
     Parameters
     ----------
@@ -233,10 +233,10 @@ _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def _read_variable(scanner: Scanner) -> str | None:
-    found = scanner.match(_CAPITAL)
-    if found is None:
+    match = scanner.match(_CAPITAL)
+    if match is None:
         return None
-    return found.group().lower() if _SHORT.match(found.group()) else found.group()
+    return match.group().lower() if _SHORT.match(match.group()) else match.group()
 
 
 def _read_name(scanner: Scanner, prefixes: Mapping[str, str], predicate: bool) -> str | None:
@@ -264,7 +264,7 @@ _SYNTAX = ClauseSyntax(
 def _write(scored: ScoredRule) -> str:
     rule = scored.rule
     names = spell_variables(rule, lambda name: name[:1].upper() + name[1:], _CAPITAL)
-    # A variable that says "no" is written as the one without a name, unless it stands in both places.
+    # A variable that only a negation has is written `_`, unless it is both of its terms.
     hidden = {v for n in rule.negations if n.terms[0] != n.terms[1] for v in rule.existential(n)}
 
     def name(text: str) -> str:

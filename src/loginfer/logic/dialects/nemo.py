@@ -1,10 +1,10 @@
 """Nemo programs: `p(?X, ?Y) :- q(?Y, ?X), ?X != ?Y .` and so on.
 
-A relation is a predicate with two places. A type atom (x,type,C) is `C(?x)`, a predicate with one place per
-type, as fast Nemo programs have it; only where the type is a variable it is `rdf:type(?x, ?t)`, in full.
+A relation is a predicate with two arguments. A type atom (x,type,C) is `C(?x)`, a predicate with one argument for
+each type, as in fast Nemo programs; only where the type is a variable it is `rdf:type(?x, ?t)`, in full.
 Both are read, and `rdf:type(?x, C)` as well. A negated atom has a `~` before it. `_` alone is a new variable
 each time. Names that are no plain words are IRIs in angle brackets.
-Nemo's other statements (`@import`, `@export`, `@output`, `@parameter`, …) are no rules and are passed over.
+Nemo's other statements (`@import`, `@export`, `@output`, `@parameter`, …) are no rules and are ignored.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""SPARQL and SQL, which are only written, and bodies as SQL text for the engines that ask a database.
+"""SPARQL and SQL, which are only written, and bodies as SQL text for the engines that query a database.
 
 SPARQL: a body is a SELECT, a rule a CONSTRUCT. The two sides of an inequality are compared with `sameTerm`: `!=`
 compares values, and fails for datatypes it does not know. Names that are no absolute IRIs are written as relative
@@ -210,11 +210,11 @@ def atom_factor(atom: Atom, layout: Layout, table: str | None = None) -> Factor:
             source = layout.table_of(name)
         else:
             conditions.append((layout.relation, "=", layout.write_relation(name)))
-    for place, term in ((layout.subject, atom.subject), (layout.object, atom.object)):
+    for column, term in ((layout.subject, atom.subject), (layout.object, atom.object)):
         if isinstance(term, Constant):
-            conditions.append((place, "=", layout.write_constant(term.name)))
+            conditions.append((column, "=", layout.write_constant(term.name)))
         else:
-            columns.append((place, term))
+            columns.append((column, term))
     if layout.type_predicate is None and isinstance(atom.object, Template):
         conditions.append((layout.object, "IS", "NULL"))  # there are no types: never true
     return Factor(source, tuple(columns), tuple(conditions))
@@ -280,9 +280,11 @@ class Exclusion:
     def condition(self, expressions: Mapping[Column, str]) -> str:
         """Write what must hold of a row whose columns have these expressions."""
         where = [f"neg.{name} {operator} {literal}" for name, operator, literal in self.factor.conditions]
-        own: dict[Column, str] = {}
+        first_columns: dict[Column, str] = {}
         for name, column in self.factor.columns:
-            other = own.setdefault(column, f"neg.{name}") if column in self.existential else expressions[column]
+            other = (
+                first_columns.setdefault(column, f"neg.{name}") if column in self.existential else expressions[column]
+            )
             if other != f"neg.{name}":
                 where.append(f"neg.{name} = {other}")
         condition = f" WHERE {' AND '.join(where)}" if where else ""

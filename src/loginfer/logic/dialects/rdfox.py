@@ -49,11 +49,11 @@ class _Reader:
         scanner = self.scanner
         if scanner.match(_FILTER):
             scanner.expect("(")
-            found = [self.inequality()]
+            inequalities: list[BodyAtom] = [self.inequality()]
             while scanner.take("&&"):
-                found.append(self.inequality())
+                inequalities.append(self.inequality())
             scanner.expect(")", "`&&` or `)`")
-            return list(found)
+            return inequalities
         scanner.skip()
         start = scanner.position
         if scanner.match(_NOT):
