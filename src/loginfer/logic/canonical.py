@@ -40,11 +40,13 @@ def canonical(rule: Clause) -> Clause:
     of templates.
     """
     numbers: dict[Term, int] = {v: i for i, v in enumerate(rule.variables)}
-    everything: tuple[BodyAtom, ...] = (*rule.body, rule.head)
+    parts_and_head: tuple[BodyAtom, ...] = (*rule.body, rule.head)
     hidden = {v for negation in rule.negations for v in rule.existential(negation)}
-    others = sorted({_term_key(t) for part in everything for t in part.terms if t not in numbers and t not in hidden})
+    other_terms = sorted(
+        {_term_key(t) for part in parts_and_head for t in part.terms if t not in numbers and t not in hidden}
+    )
     predicates = sorted({_predicate_key(atom) for atom in rule})
-    term_codes = {key: ~i for i, key in enumerate(others)}
+    term_codes = {key: ~i for i, key in enumerate(other_terms)}
     predicate_codes = {key: i for i, key in enumerate(predicates)}
 
     def code_of(term: Term, part: BodyAtom) -> Code:
@@ -75,7 +77,7 @@ def canonical(rule: Clause) -> Clause:
             return names[code]
         if code in (ANYTHING, ITSELF):
             return Variable(_variable_name(next(fresh)))
-        is_template, name = others[~code]
+        is_template, name = other_terms[~code]
         return Template(name) if is_template else Constant(name)
 
     def atom(part: Part) -> Atom:

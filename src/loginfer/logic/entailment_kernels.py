@@ -19,7 +19,7 @@ Bits = npt.NDArray[np.int64]
 
 @kernel
 def index_paths(
-    head: Ids, body: Ids, chosen: Ids, relations: int
+    head: Ids, body: Ids, selected: Ids, relations: int
 ) -> tuple[npt.NDArray[np.int64], Ids, npt.NDArray[np.int64], Ids, Ids]:
     """List some rules under every relation of their bodies, by head within a relation.
 
@@ -32,15 +32,15 @@ def index_paths(
     """
     length = body.shape[1]
     by_head = np.zeros(relations + 1, dtype=np.int64)
-    for rule in chosen:
+    for rule in selected:
         by_head[head[rule] + 1] += 1
     by_head = np.cumsum(by_head)
-    order = np.empty(len(chosen), dtype=np.int32)
-    for rule in chosen:
+    order = np.empty(len(selected), dtype=np.int32)
+    for rule in selected:
         order[by_head[head[rule]]] = rule
         by_head[head[rule]] += 1
     sizes = np.zeros(relations + 1, dtype=np.int64)
-    for rule in chosen:
+    for rule in selected:
         for i in range(length):
             if body[rule, i] >= 0 and _is_first(body, rule, i):
                 sizes[(body[rule, i] >> 1) + 1] += 1
@@ -157,7 +157,7 @@ def _general(
     """Write what a rule of any shape concludes; say whether it concludes anything."""
     conclusions[:n] = 0
     begin, end, variables = offsets[rule], offsets[rule + 1], heads[rule, 3]
-    anything = False
+    concludes = False
     if not _holds_at(-1, parts, begin, end, rows, values, element_of, star):
         return False
     depth = 0
@@ -179,10 +179,10 @@ def _general(
         right = _value(heads[rule, 2], values, element_of, star)
         if left >= 0 and right >= 0:
             conclusions[left] |= np.int64(1) << right
-            anything = True
+            concludes = True
         if variables == 0:
             break
-    return anything
+    return concludes
 
 
 @kernel
@@ -296,7 +296,7 @@ def close(
     values = np.zeros(64, dtype=np.int32)
     queue = np.empty(2 * relations + 2, dtype=np.int32)
     queued = np.zeros(relations + 1, dtype=np.bool_)
-    first, waiting = 0, 0
+    first, queue_length = 0, 0
     for f in range(len(facts)):
         relation = facts[f, 0]
         conclusions[:n] = 0
@@ -304,24 +304,24 @@ def close(
         _add(relation, conclusions, n, -1, 0, derived, size, why, when)
         if not queued[relation]:
             queued[relation] = True
-            queue[waiting] = relation
-            waiting += 1
+            queue[queue_length] = relation
+            queue_length += 1
     # The rules without atoms.
-    queue[waiting] = relations
-    waiting += 1
+    queue[queue_length] = relations
+    queue_length += 1
     clock = 0
     missing = _missing(goals, derived)
-    left = 0
-    while waiting > 0 and missing > 0:
-        if layered and left == 0:
+    left_in_layer = 0
+    while queue_length > 0 and missing > 0:
+        if layered and left_in_layer == 0:
             # What is derived from now on counts in the next layer, for which relations are queued again.
-            left = waiting
+            left_in_layer = queue_length
             rows[:] = derived
             queued[:] = False
-        left -= 1
+        left_in_layer -= 1
         relation = queue[first]
         first = (first + 1) % len(queue)
-        waiting -= 1
+        queue_length -= 1
         if not layered:
             queued[relation] = False
         if relation < relations:
@@ -340,8 +340,8 @@ def close(
                     if _add(head, conclusions, n, rules[e], clock, derived, size, why, when):
                         if not queued[head]:
                             queued[head] = True
-                            queue[(first + waiting) % len(queue)] = head
-                            waiting += 1
+                            queue[(first + queue_length) % len(queue)] = head
+                            queue_length += 1
                         missing = _missing(goals, derived)
                         if missing == 0:
                             return 0
@@ -405,8 +405,8 @@ def close(
                     _add(head, conclusions, n, rule, clock, derived, size, why, when)
                     if not queued[head]:
                         queued[head] = True
-                        queue[(first + waiting) % len(queue)] = head
-                        waiting += 1
+                        queue[(first + queue_length) % len(queue)] = head
+                        queue_length += 1
                     missing = _missing(goals, derived)
                     if missing == 0:
                         return 0
@@ -425,7 +425,7 @@ def close(
             if _add(head, conclusions, n, first_general + rule, clock, derived, size, why, when):
                 if not queued[head]:
                     queued[head] = True
-                    queue[(first + waiting) % len(queue)] = head
-                    waiting += 1
+                    queue[(first + queue_length) % len(queue)] = head
+                    queue_length += 1
                 missing = _missing(goals, derived)
     return missing

@@ -173,10 +173,10 @@ def _names_by_template(pattern: Pattern, predicates: Mapping[Template, str] | Se
     templates = pattern.templates
     if isinstance(predicates, Mapping):
         allowed = {*templates, *pattern.head.templates}
-        strange = [t for t in predicates if t not in allowed]
+        unknown = [t for t in predicates if t not in allowed]
         lacking = [t for t in templates if t not in predicates]
-        if strange or lacking:
-            culprit = f"no template `{strange[0]}`" if strange else f"no predicate for `{lacking[0]}`"
+        if unknown or lacking:
+            culprit = f"no template `{unknown[0]}`" if unknown else f"no predicate for `{lacking[0]}`"
             raise InputError(f"{culprit} in `{pattern}`", hint=f"it has {_list(templates)}")
         return dict(predicates)
     if isinstance(predicates, str) or len(predicates) != len(templates):

@@ -47,7 +47,7 @@ class AuditedBenchmark:
 
     Parameters
     ----------
-    given
+    with_noise
         The benchmark as its files hold it, with what could be read of it, noise included.
     source
         The folder as it lies there; None for a benchmark in memory.
@@ -61,7 +61,7 @@ class AuditedBenchmark:
         Called with what is being done, how much is done, and how much there is.
     """
 
-    given: Benchmark
+    with_noise: Benchmark
     source: BenchmarkFolder | None = None
     engine: str = "native"
     closure: bool = True
@@ -74,7 +74,7 @@ class AuditedBenchmark:
     @property
     def benchmark(self) -> Benchmark:
         """The benchmark without its noise."""
-        return self.given.clean
+        return self.with_noise.clean
 
     @property
     def folder(self) -> BenchmarkFolder:
@@ -166,9 +166,9 @@ class AuditedBenchmark:
         return self._engine(self.benchmark.seen)
 
     @cached_property
-    def over_given(self) -> Engine:
+    def over_noisy(self) -> Engine:
         """An engine over P_train as its file holds it, noise included."""
-        return self.over_train if self.given.noise is None else self._engine(self.given.graph)
+        return self.over_train if self.with_noise.noise is None else self._engine(self.with_noise.graph)
 
     @cached_property
     def over_everything(self) -> Engine:
@@ -208,13 +208,15 @@ class AuditedBenchmark:
         fitting = (provenance.rule >= 0) & (provenance.rule < len(self.rules))
         rule, triple = provenance.rule[fitting], provenance.conclusion[fitting]
         split = provenance.split[triple]
-        is_only = np.bincount(triple, minlength=len(provenance))[triple] == 1
+        is_exclusive = np.bincount(triple, minlength=len(provenance))[triple] == 1
         if certain is not None:
-            is_only &= certain[triple]
+            is_exclusive &= certain[triple]
         for number, benchmark_rule in enumerate(self.benchmark.rules):
             of_rule = rule == number
-            every, only = (np.bincount(split[mask], minlength=len(SPLITS)) for mask in (of_rule, of_rule & is_only))
-            yield benchmark_rule, every, only
+            counts, exclusive = (
+                np.bincount(split[mask], minlength=len(SPLITS)) for mask in (of_rule, of_rule & is_exclusive)
+            )
+            yield benchmark_rule, counts, exclusive
 
     # -- files and examples -------------------------------------------------------------------------
 

@@ -63,9 +63,9 @@ def provenance_covers(audited: AuditedBenchmark) -> Iterator[Finding]:
     for number, split in enumerate(SPLITS):
         recorded = keys[provenance.split == number]
         split_keys = audited.packed[split, None]
-        strange = audited.graph.keys.unpack(np.setdiff1d(recorded, split_keys, assume_unique=True))
+        unexpected = audited.graph.keys.unpack(np.setdiff1d(recorded, split_keys, assume_unique=True))
         message = f"provenance tells of {{}} conclusions in {set_name(split)} that are not there"
-        yield from audited.about(strange, message)
+        yield from audited.about(unexpected, message)
         if split != "train":
             missing = audited.graph.keys.unpack(np.setdiff1d(split_keys, recorded, assume_unique=True))
             yield from audited.about(missing, f"provenance says nothing about {{}} triples of {set_name(split)}", split)
@@ -92,9 +92,9 @@ def _about_pairs(audited: AuditedBenchmark, pairs: list[tuple[int, int]], messag
     if not pairs:
         return
     examples = []
-    shown = pairs[:EXAMPLES]
-    triples = audited.provenance.triples[[conclusion for conclusion, _ in shown]]
-    for (_, number), plain in zip(shown, audited.examples(triples), strict=True):
+    first_pairs = pairs[:EXAMPLES]
+    triples = audited.provenance.triples[[conclusion for conclusion, _ in first_pairs]]
+    for (_, number), plain in zip(first_pairs, audited.examples(triples), strict=True):
         exists = 0 <= number < len(audited.rules)
         by = f"`{audited.rules[number]}`" if exists else f"rule {number}, which does not exist"
         examples.append(replace(plain, text=f"{plain.text} by {by}"))
@@ -107,9 +107,9 @@ def derivable(audited: AuditedBenchmark) -> Iterator[Finding]:
     engine, name = (audited.over_premises, "K") if has_kg else (audited.over_train, "P_train")
     for split in ("valid", "test"):
         triples = audited.benchmark.positives[split]
-        rest = triples[~engine.derives(audited.rules, triples)]
+        underived = triples[~engine.derives(audited.rules, triples)]
         message = f"no rule derives {{}} of {len(triples):,} triples of {set_name(split)} from {name}"
-        yield from audited.about(rest, message, split)
+        yield from audited.about(underived, message, split)
 
 
 def witnesses(audited: AuditedBenchmark) -> Iterator[Finding]:
@@ -222,11 +222,11 @@ def split_shares(audited: AuditedBenchmark) -> Iterator[Finding]:
         return
     moved = ~Signature(audited.kg).covers(provenance.triples) & (provenance.split == 0)
     wrong: list[Example] = []
-    for number, (benchmark_rule, every, only) in enumerate(audited.counts_by_rule(~moved)):
+    for number, (benchmark_rule, counts, exclusive) in enumerate(audited.counts_by_rule(~moved)):
         first, second = recipe.cuts(benchmark_rule.sampled)
         shares = np.array([first, second - first, benchmark_rule.sampled - second])
-        if (np.cumsum(every) < np.cumsum(shares)).any() or (only > shares).any():
-            has, expected = (" / ".join(f"{n:,}" for n in counts.tolist()) for counts in (every, shares))
+        if (np.cumsum(counts) < np.cumsum(shares)).any() or (exclusive > shares).any():
+            has, expected = (" / ".join(f"{n:,}" for n in sizes.tolist()) for sizes in (counts, shares))
             text = f"`{benchmark_rule.rule}` has {has} in train, valid and test; its shares are {expected}"
             wrong.append(Example(text, rule_location(number)))
     yield from errors(wrong, f"the conclusions of {{}} rules are not split by {recipe.ratio}")

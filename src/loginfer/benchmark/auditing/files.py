@@ -69,10 +69,10 @@ def unreadable_lines(audited: AuditedBenchmark) -> Iterator[Finding]:
 
 def unlisted_files(audited: AuditedBenchmark) -> Iterator[Finding]:
     """No file that looks like a part of the benchmark is unknown to the manifest."""
-    strange = [name for name in audited.folder.unlisted if is_ours(name) or role_of(name) is not None]
-    if strange:
-        message = f"the manifest does not mention {len(strange):,} files that look like the benchmark's"
-        yield warning(len(strange), message, [Example(f"`{name}`") for name in strange])
+    unlisted = [name for name in audited.folder.unlisted if is_ours(name) or role_of(name) is not None]
+    if unlisted:
+        message = f"the manifest does not mention {len(unlisted):,} files that look like the benchmark's"
+        yield warning(len(unlisted), message, [Example(f"`{name}`") for name in unlisted])
 
 
 def sizes(audited: AuditedBenchmark) -> Iterator[Finding]:
@@ -84,7 +84,7 @@ def sizes(audited: AuditedBenchmark) -> Iterator[Finding]:
         if expected is not None and expected != actual:
             wrong.append(Example(f"{what} has {actual:,} triples; the manifest says {expected}", file))
 
-    for split, triples in audited.given.positives.items():
+    for split, triples in audited.with_noise.positives.items():
         compare(set_name(split), manifest["positives"].get(split), len(triples), audited.file(split))
     for method, negative_set in benchmark.negatives.items():
         counts = manifest["negatives"].get(method, {})
@@ -140,8 +140,8 @@ def kg_sum(audited: AuditedBenchmark) -> Iterator[Finding]:
 
 def candidate_files(audited: AuditedBenchmark) -> Iterator[Finding]:
     """Compare the candidate files with the constants, relations and types of P_train."""
-    graph = audited.given.graph
-    ranked = graph if audited.given.context is None else audited.given.context
+    graph = audited.with_noise.graph
+    ranked = graph if audited.with_noise.context is None else audited.with_noise.context
     names = ((graph.entities, ranked.consts), (graph.relations, graph.rels), (graph.entities, graph.types))
     paths = [audited.folder.path / name for name in CANDIDATES]
     if not any(path.is_file() for path in paths):
@@ -165,12 +165,12 @@ def _candidate_differences(path: Path, vocabulary: Vocabulary, ids: npt.NDArray[
     expected = np.zeros(len(vocabulary), dtype=bool)
     expected[ids] = True
     ids_in_graph = names.positions_in(vocabulary)
-    strange = np.flatnonzero((ids_in_graph < 0) | ~expected[ids_in_graph])
+    unexpected = np.flatnonzero((ids_in_graph < 0) | ~expected[ids_in_graph])
     expected[ids_in_graph[ids_in_graph >= 0]] = False
     missing = np.flatnonzero(expected)
-    examples = [Example(f"`{names[i]}` is not in P_train", name) for i in strange[:5].tolist()]
+    examples = [Example(f"`{names[i]}` is not in P_train", name) for i in unexpected[:5].tolist()]
     examples += [Example(f"`{vocabulary[i]}` is missing", name) for i in missing[:5].tolist()]
-    total = len(strange) + len(missing) + len(listed) - len(names)
+    total = len(unexpected) + len(missing) + len(listed) - len(names)
     if total:
         yield error(total, f"`{name}` differs from the names of P_train in {total:,} places", examples)
 
@@ -187,11 +187,11 @@ def duplicates(audited: AuditedBenchmark) -> Iterator[Finding]:
             continue
         keys = audited.graph.keys.pack(lines.triples)
         order = np.argsort(keys, kind="stable")
-        again = np.sort(order[1:][keys[order][1:] == keys[order][:-1]])
-        if len(again):
+        repeated = np.sort(order[1:][keys[order][1:] == keys[order][:-1]])
+        if len(repeated):
             split, method = lines.role.split, lines.role.method
-            examples = audited.examples(lines.triples[again], split, method, occurrence=1)
-            yield error(len(again), f"`{lines.name}` repeats {_counted(again)}", examples)
+            examples = audited.examples(lines.triples[repeated], split, method, occurrence=1)
+            yield error(len(repeated), f"`{lines.name}` repeats {_counted(repeated)}", examples)
 
 
 def disjoint(audited: AuditedBenchmark) -> Iterator[Finding]:
@@ -207,12 +207,12 @@ def disjoint(audited: AuditedBenchmark) -> Iterator[Finding]:
 def _overlaps(
     audited: AuditedBenchmark, pairs: list[tuple[tuple[str, str | None], tuple[str, str | None]]]
 ) -> Iterator[Finding]:
-    for one, two in pairs:
-        both = np.intersect1d(audited.packed[one], audited.packed[two], assume_unique=True)
-        if len(both):
-            names = f"{set_name(*one)} and {set_name(*two, full=True)}"
-            examples = audited.examples(audited.graph.keys.unpack(both), *two)
-            yield error(len(both), f"{names} share {_counted(both)}", examples)
+    for first, second in pairs:
+        shared = np.intersect1d(audited.packed[first], audited.packed[second], assume_unique=True)
+        if len(shared):
+            names = f"{set_name(*first)} and {set_name(*second, full=True)}"
+            examples = audited.examples(audited.graph.keys.unpack(shared), *second)
+            yield error(len(shared), f"{names} share {_counted(shared)}", examples)
 
 
 def conclusions_in_kg(audited: AuditedBenchmark) -> Iterator[Finding]:
@@ -228,23 +228,23 @@ def signature(audited: AuditedBenchmark) -> Iterator[Finding]:
     train_signature = Signature(audited.benchmark.seen)
     for split in ("valid", "test"):
         triples = audited.benchmark.positives[split]
-        strange = triples[~train_signature.covers(triples)]
-        message = f"{_counted(strange)} of {set_name(split)} have a name that P_train has not"
-        yield from audited.about(strange, message, split)
+        unknown = triples[~train_signature.covers(triples)]
+        message = f"{_counted(unknown)} of {set_name(split)} have a name that P_train has not"
+        yield from audited.about(unknown, message, split)
 
 
 def names_of_negatives(audited: AuditedBenchmark) -> Iterator[Finding]:
     """Negatives use only names of P_train: otherwise the names alone tell them apart."""
     train_signature = Signature(audited.benchmark.seen)
     for method, negatives in audited.negatives.items():
-        strange = {split: triples[~train_signature.covers(triples)] for split, triples in negatives.splits.items()}
-        count = sum(map(len, strange.values()))
+        unknown = {split: triples[~train_signature.covers(triples)] for split, triples in negatives.splits.items()}
+        count = sum(map(len, unknown.values()))
         if count:
-            listed = ", ".join(f"{len(rows):,} in {split}" for split, rows in strange.items())
+            listed = ", ".join(f"{len(rows):,} in {split}" for split, rows in unknown.items())
             message = f"{count:,} negatives of `{method}` have a name that P_train has not ({listed})"
             # By the text of the paper, heads of rules that conclude nothing are names that only negatives have.
             say = note if audited.protocol is not None else warning
-            yield say(count, message, [e for s, rows in strange.items() for e in audited.examples(rows, s, method)])
+            yield say(count, message, [e for s, rows in unknown.items() for e in audited.examples(rows, s, method)])
 
 
 def balance(audited: AuditedBenchmark) -> Iterator[Finding]:

@@ -84,12 +84,12 @@ def _wrong_pattern_counts(audited: AuditedBenchmark) -> Iterator[Finding]:
 def equal_rules(audited: AuditedBenchmark) -> Iterator[Finding]:
     """No two rules are the same up to variable renaming and atom order."""
     first: dict[str, int] = {}
-    again: list[Example] = []
+    repeated: list[Example] = []
     for number, rule in enumerate(audited.rules):
         other = first.setdefault(canonical_text(rule), number)
         if other != number:
-            again.append(Example(f"`{rule}` is the same as rule {other}", rule_location(number)))
-    yield from errors(again, "{} rules are there more than once")
+            repeated.append(Example(f"`{rule}` is the same as rule {other}", rule_location(number)))
+    yield from errors(repeated, "{} rules are there more than once")
 
 
 def rule_counts(audited: AuditedBenchmark) -> Iterator[Finding]:
@@ -168,8 +168,10 @@ def rare_rules(audited: AuditedBenchmark) -> Iterator[Finding]:
     np.add.at(table, (provenance.rule[is_valid], provenance.split[provenance.conclusion[is_valid]]), 1)
     if recipe is not None and recipe.protocol == "sound" and recipe.patterns and not recipe.inductive:
         numbered = enumerate(audited.benchmark.rules)
-        few = [Example(f"`{rule.rule}`", rule_location(i)) for i, rule in numbered if 0 <= rule.new < recipe.min_new]
-        yield from errors(few, f"{{}} rules have fewer than {recipe.min_new} new conclusions, against the recipe")
+        too_few = [
+            Example(f"`{rule.rule}`", rule_location(i)) for i, rule in numbered if 0 <= rule.new < recipe.min_new
+        ]
+        yield from errors(too_few, f"{{}} rules have fewer than {recipe.min_new} new conclusions, against the recipe")
     # Given rules are kept whatever they conclude, and a conclusion that is one rule's share of test may be in
     # train for another.
     say = warning if recipe is None or (recipe.protocol != "sound" and recipe.patterns) else note

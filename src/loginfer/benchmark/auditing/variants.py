@@ -58,18 +58,18 @@ def sides_apart(audited: AuditedBenchmark) -> Iterator[Finding]:
         yield from audited.about(triples[wrong], f"{{}} triples of {name} have a constant {what}", split, method)
         # By the text of the paper, heads of rules that conclude nothing are names that only negatives have.
         if split == "test" and (method is None or audited.protocol == "sound"):
-            strange = triples[~train_signature.covers_predicates(triples)]
+            unknown = triples[~train_signature.covers_predicates(triples)]
             message = f"{{}} triples of {name} have a relation or type that P_train has not"
-            yield from audited.about(strange, message, "test", method)
+            yield from audited.about(unknown, message, "test", method)
 
 
 def _context_problems(audited: AuditedBenchmark, context: KnowledgeGraph) -> Iterator[Finding]:
     """Check that the context graph has no repeated line and no triple of another set."""
     benchmark = audited.benchmark
     if audited.source is not None and audited.source.context is not None:
-        again = len(audited.source.context.triples) - len(context)
-        if again:
-            yield error(again, f"`{CONTEXT}` repeats {again:,} triples")
+        repeated = len(audited.source.context.triples) - len(context)
+        if repeated:
+            yield error(repeated, f"`{CONTEXT}` repeats {repeated:,} triples")
     for split, method, triples in audited.sets():
         shared, name = triples[context.contains(triples)], set_name(split, method, full=True)
         yield from audited.about(shared, f"the context graph and {name} share {{}} triples", split, method)
@@ -101,11 +101,15 @@ def inductive_shares(audited: AuditedBenchmark) -> Iterator[Finding]:
     recipe = audited.recipe
     on_train, on_test = shares(recipe)
     wrong: list[Example] = []
-    for number, (benchmark_rule, every, only) in enumerate(audited.counts_by_rule()):
+    for number, (benchmark_rule, counts, exclusive) in enumerate(audited.counts_by_rule()):
         train_side = min(benchmark_rule.sampled, on_train)
         valid, test = train_side - train_share(recipe, train_side) + 1, min(benchmark_rule.sampled, on_test)
-        if only[2] > test or only[1] > valid or every.sum() < benchmark_rule.sampled - _dropped_from_test(audited):
-            has = " / ".join(map(str, every.tolist()))
+        if (
+            exclusive[2] > test
+            or exclusive[1] > valid
+            or counts.sum() < benchmark_rule.sampled - _dropped_from_test(audited)
+        ):
+            has = " / ".join(map(str, counts.tolist()))
             wrong.append(Example(f"`{benchmark_rule.rule}` has {has}", rule_location(number)))
     yield from errors(wrong, f"the conclusions of {{}} rules are not split by {recipe.ratio}")
 
@@ -125,25 +129,25 @@ def _dropped_from_test(audited: AuditedBenchmark) -> int:
 def is_noisy(audited: AuditedBenchmark) -> bool:
     """Say whether a benchmark has noise, or should have."""
     recipe = audited.benchmark.recipe
-    return audited.given.noise is not None or (recipe is not None and bool(recipe.flipped or recipe.missing))
+    return audited.with_noise.noise is not None or (recipe is not None and bool(recipe.flipped or recipe.missing))
 
 
 def recorded_noise(audited: AuditedBenchmark) -> Iterator[Finding]:
     """Check that recorded flips are on the wrong side, missing premises are missing, and counts are right."""
-    noisy, recipe = audited.given, audited.benchmark.recipe
-    asked = recipe is not None and bool(recipe.flipped or recipe.missing)
+    noisy, recipe = audited.with_noise, audited.benchmark.recipe
+    expects_noise = recipe is not None and bool(recipe.flipped or recipe.missing)
     if noisy.noise is None:
-        if asked:
+        if expects_noise:
             yield error(1, f"the recipe asks for noise, but there is no `{NOISE}` that can be read")
         return
-    if recipe is not None and not asked:
+    if recipe is not None and not expects_noise:
         yield error(len(noisy.noise), f"there is a `{NOISE}`, but the recipe asks for no noise")
     yield from _misplaced(audited, noisy.noise)
     if not audited.rules:
         return
     yield from _wrong_counts(audited, noisy.noise)
     audited.say("applying the rules to P_train with its noise")
-    derived = reached(audited.benchmark, audited.over_given)
+    derived = reached(audited.benchmark, audited.over_noisy)
     wrong = [
         Example(f"{n:,} of {set_name(split)}, not {expected}")
         for split, n in derived.items()
@@ -167,7 +171,7 @@ def _summary(audited: AuditedBenchmark, noise: Noise, derived: int) -> Iterator[
 
 def _misplaced(audited: AuditedBenchmark, noise: Noise) -> Iterator[Finding]:
     """Compare the recorded triples with the files of train, the provenance and the witnesses."""
-    noisy, keys, provenance = audited.given, audited.graph.keys, audited.provenance
+    noisy, keys, provenance = audited.with_noise, audited.graph.keys, audited.provenance
     (negative_set,) = noisy.negatives.values()
     train, negatives = noisy.graph.packed, keys.pack(negative_set.splits.train)
     later = np.sort(np.concatenate([keys.pack(negative_set.splits.valid), keys.pack(negative_set.splits.test)]))
@@ -177,17 +181,17 @@ def _misplaced(audited: AuditedBenchmark, noise: Noise) -> Iterator[Finding]:
     def about(bad: Keys, message: str) -> Iterator[Finding]:
         yield from audited.about(keys.unpack(bad), message)
 
-    strange = flipped[~member(conclusions, flipped)]
-    yield from about(strange, "{} triples are flipped positives but no conclusions of train")
-    strange = flipped[~member(negatives, flipped) | member(train, flipped)]
-    yield from about(strange, "{} flipped positives are not in N_train, or still in P_train")
-    strange = wrong[~member(train, wrong) | member(negatives, wrong)]
-    yield from about(strange, "{} flipped negatives are not in P_train, or still in N_train")
+    misplaced = flipped[~member(conclusions, flipped)]
+    yield from about(misplaced, "{} triples are flipped positives but no conclusions of train")
+    misplaced = flipped[~member(negatives, flipped) | member(train, flipped)]
+    yield from about(misplaced, "{} flipped positives are not in N_train, or still in P_train")
+    misplaced = wrong[~member(train, wrong) | member(negatives, wrong)]
+    yield from about(misplaced, "{} flipped negatives are not in P_train, or still in N_train")
     yield from about(missing[member(train, missing)], "{} missing premises are in P_train")
     yield from about(missing[member(negatives, missing) | member(later, missing)], "{} missing premises are negatives")
     if audited.benchmark.rules:
-        strange = missing[~member(premises(audited.benchmark), missing)]
-        yield from about(strange, "{} missing triples are premises of no recorded witness")
+        misplaced = missing[~member(premises(audited.benchmark), missing)]
+        yield from about(misplaced, "{} missing triples are premises of no recorded witness")
 
 
 def _wrong_counts(audited: AuditedBenchmark, noise: Noise) -> Iterator[Finding]:

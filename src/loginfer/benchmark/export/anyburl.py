@@ -49,12 +49,12 @@ def write(job: Job) -> Written:
     write_named_sets(job, texts)
     for name, settings in _configurations(job).items():
         write_text(job.folder / name, "".join(f"{key} = {value}\n" for key, value in settings.items()))
-    others = [
+    files = [
         (LEARN, "how AnyBURL learns rules from train"),
         (APPLY, "how it applies them to test"),
         (EVALUATE, "how it evaluates the rankings"),
     ]
-    return Written(others, _USAGE, texts.about, texts.notes)
+    return Written(files, _USAGE, texts.about, texts.notes)
 
 
 def _configurations(job: Job) -> dict[str, dict[str, object]]:

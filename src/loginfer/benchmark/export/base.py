@@ -180,8 +180,8 @@ def triple_writer(job: Job, *, words: bool) -> Callable[[Path, Role, Triples], N
     import pyarrow as pa
 
     names = NameColumns(job.benchmark)
-    more = [("method", word_type()), ("split", word_type())] if words else []
-    schema = pa.schema([*names.fields(), ("label", pa.int64()), *more])
+    word_fields = [("method", word_type()), ("split", word_type())] if words else []
+    schema = pa.schema([*names.fields(), ("label", pa.int64()), *word_fields])
 
     def columns(role: Role, triples: Triples) -> list[Any]:
         zeros = np.zeros(len(triples), dtype=np.int8)

@@ -67,7 +67,7 @@ def write(job: Job) -> Written:
     for role, triples in job.sets():
         write_ids(job.folder / file_of(role), triples, SUBJECT_RELATION_OBJECT, b"\t")
     write_text(job.folder / DESCRIPTION, _description(job))
-    others = [
+    files = [
         (ENTITIES, "ids and names of constants and types"),
         (RELATIONS, "ids and names of relations"),
         (DESCRIPTION, "the files and their sizes, for LibKGE"),
@@ -75,7 +75,7 @@ def write(job: Job) -> Written:
     usage = _USAGE.format(name=shlex.quote(job.name))
     for method in list(job.benchmark.negatives)[:1]:
         usage += _NEGATIVES.format(key=key_of(Role("test", method)))
-    return Written(others, usage, notes=_small_sets(job))
+    return Written(files, usage, notes=_small_sets(job))
 
 
 def _small_sets(job: Job) -> list[str]:

@@ -58,12 +58,12 @@ def write(job: Job) -> Written:
         write_ids(job.folder / FORMAT.file_of(role), triples, HEAD_TAIL_RELATION, b" ", b"%d\n" % len(triples))
     with (job.folder / TYPES).open("w", encoding="ascii", newline="\n") as stream:
         stream.writelines(_types(job.benchmark))
-    others = [
+    files = [
         (ENTITIES, "names and ids of constants and types"),
         (RELATIONS, "names and ids of relations"),
         (TYPES, "for each relation the heads, then the tails that it has in train, valid or test"),
     ]
-    return Written(others, _USAGE, texts.about, [*texts.notes, *_empty_sets(job.benchmark)])
+    return Written(files, _USAGE, texts.about, [*texts.notes, *_empty_sets(job.benchmark)])
 
 
 def _empty_sets(benchmark: Benchmark) -> list[str]:

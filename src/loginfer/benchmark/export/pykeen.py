@@ -54,8 +54,8 @@ def write(job: Job) -> Written:
     write_named_sets(job, texts, empty=False)
     for name, words in ((ENTITIES, entities), (RELATIONS, relations)):
         write_text(job.folder / name, _map(words))
-    others = [(ENTITIES, "the id of each constant and type"), (RELATIONS, "the id of each relation")]
-    return Written(others, _USAGE)
+    files = [(ENTITIES, "the id of each constant and type"), (RELATIONS, "the id of each relation")]
+    return Written(files, _USAGE)
 
 
 def _map(names: Sequence[str]) -> str:

@@ -36,8 +36,8 @@ def write(job: Job) -> Written:
     texts = safe_texts(job.benchmark.graph, _STRIPPED, _STRIPPED)
     write_id_names(job, (ENTITIES, RELATIONS), texts)
     write_named_sets(job, texts)
-    others = [(ENTITIES, "ids and names of constants and types"), (RELATIONS, "ids and names of relations")]
-    return Written(others, _USAGE, texts.about, texts.notes)
+    files = [(ENTITIES, "ids and names of constants and types"), (RELATIONS, "ids and names of relations")]
+    return Written(files, _USAGE, texts.about, texts.notes)
 
 
 FORMAT = ExportFormat("rotate", write, lambda folder, about: read_named_lines(about))

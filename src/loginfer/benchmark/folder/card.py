@@ -211,8 +211,8 @@ def _figures(benchmark: Benchmark) -> list[str]:
         cells = []
         for split, triples in negative_set.splits.items():
             asked = negative_set.asked.get(split, len(triples))
-            short = f" of {asked:,} asked for" if asked != len(triples) else ""
-            cells.append(f"{len(triples):,}{short}")
+            shortage = f" of {asked:,} asked for" if asked != len(triples) else ""
+            cells.append(f"{len(triples):,}{shortage}")
         lines.append(f"| negatives {method} | " + " | ".join(cells) + " |")
     return lines
 

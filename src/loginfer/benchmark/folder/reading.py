@@ -172,10 +172,10 @@ def _damaged(folder: BenchmarkFolder) -> InputError:
     first, count = folder.problems[0], len(folder.problems)
     if count == 1:
         return InputError(described(first), where=first.where or str(folder.path / first.file), hint=first.hint)
-    shown = [f"\n    {problem.file}: {described(problem)}" for problem in folder.problems[:SHOWN]]
-    rest = f"\n    and {count - SHOWN:,} more" if count > SHOWN else ""
+    first_lines = [f"\n    {problem.file}: {described(problem)}" for problem in folder.problems[:SHOWN]]
+    last_line = f"\n    and {count - SHOWN:,} more" if count > SHOWN else ""
     return InputError(
-        f"`{folder.path}` has {count:,} problems:{''.join(shown)}{rest}",
+        f"`{folder.path}` has {count:,} problems:{''.join(first_lines)}{last_line}",
         hint=first.hint or "`loginfer audit` lists them all",
     )
 
@@ -322,7 +322,7 @@ class _Reader:
 
     def _note_bad_lines(self, collector: _Collector) -> None:
         for file, bad in collector.bad_lines.items():
-            shown = tuple(f"line {n}: {text}" if n else text for n, text in bad.examples)
+            examples = tuple(f"line {n}: {text}" if n else text for n, text in bad.examples)
             line = bad.examples[0][0]
             self.problems.append(
                 Problem(
@@ -331,7 +331,7 @@ class _Reader:
                     bad.examples[0][1] if bad.count == 1 else f"{bad.count:,} lines cannot be read",
                     where=f"{self.folder / file}:{line}" if line else str(self.folder / file),
                     count=bad.count,
-                    examples=shown,
+                    examples=examples,
                 )
             )
 
@@ -434,10 +434,10 @@ def files_in(folder: Path) -> list[str]:
 
 
 def _no_training(folder: Path, names: list[str]) -> InputError:
-    shown = ", ".join(f"`{name}`" for name in names[:8] if not name.startswith("."))
+    listed = ", ".join(f"`{name}`" for name in names[:8] if not name.startswith("."))
     return InputError(
         f"`{folder}` is no benchmark: it has no file with training triples, such as `train.txt`",
-        hint=f"it holds {shown}{', …' if len(names) > 8 else ''}" if shown else "it holds only folders",
+        hint=f"it holds {listed}{', …' if len(names) > 8 else ''}" if listed else "it holds only folders",
     )
 
 
@@ -624,10 +624,10 @@ class _Names:
     ids: npt.NDArray[np.int32]
 
 
-def _final_names(builder: GraphBuilder, column: int, more: Sequence[str]) -> tuple[_Names, dict[int, str]]:
+def _final_names(builder: GraphBuilder, column: int, required: Sequence[str]) -> tuple[_Names, dict[int, str]]:
     table = builder.relations if column == 1 else builder.entities
     vocabulary, ids, bad = builder._vocabulary(table, (1,) if column == 1 else (0, 2))
-    extended = vocabulary.union(more)
+    extended = vocabulary.union(required)
     if extended is not vocabulary:
         is_valid = ids >= 0
         ids[is_valid] = vocabulary.positions_in(extended)[ids[is_valid]]

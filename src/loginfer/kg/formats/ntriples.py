@@ -41,8 +41,8 @@ def texts_of_names(names: Sequence[str], position: str = "o") -> list[str]:
     texts = [_candidate(name, position) for name in names]
     doubtful = [i for i, text in enumerate(texts) if text is not None]
     answers = names_of_texts([(texts[i] or "").encode() for i in doubtful])
-    kept = {i: texts[i] for i, answer in zip(doubtful, answers, strict=True) if answer == names[i]}
-    return [kept.get(i) or f"<{PREFIX}{quote(name, safe='/:@')}>" for i, name in enumerate(names)]
+    confirmed = {i: texts[i] for i, answer in zip(doubtful, answers, strict=True) if answer == names[i]}
+    return [confirmed.get(i) or f"<{PREFIX}{quote(name, safe='/:@')}>" for i, name in enumerate(names)]
 
 
 def _candidate(name: str, position: str) -> str | None:
@@ -136,16 +136,18 @@ def read(sources: Sequence[Source], builder: GraphBuilder, options: ReadOptions,
     for source in sources:
         builder.begin(source.name)
         for data, begin, end in text_chunks(source, progress):
-            others: list[tuple[int, bytes]] = []
+            other_lines: list[tuple[int, bytes]] = []
 
             def keep(
-                bad: npt.NDArray[np.int64], data: npt.NDArray[np.uint8] = data, others: list[tuple[int, bytes]] = others
+                bad: npt.NDArray[np.int64],
+                data: npt.NDArray[np.uint8] = data,
+                other_lines: list[tuple[int, bytes]] = other_lines,
             ) -> None:
-                others.extend((line, data[start:end].tobytes()) for line, _, end, start in bad.tolist())
+                other_lines.extend((line, data[start:end].tobytes()) for line, _, end, start in bad.tolist())
 
             builder.scan(scan_ntriples, data, begin, end, keep)
-            for start in range(0, len(others), ASK_AT_ONCE):
-                _read_others(others[start : start + ASK_AT_ONCE], builder)
+            for start in range(0, len(other_lines), ASK_AT_ONCE):
+                _read_others(other_lines[start : start + ASK_AT_ONCE], builder)
 
 
 def _read_others(lines: Sequence[tuple[int, bytes]], builder: GraphBuilder) -> None:
@@ -205,7 +207,7 @@ def _meaning(table: NameTable) -> tuple[Spans, dict[int, str]]:
     starts[kinds == BRACKETED] += 1
     ends[kinds == BRACKETED] -= 1
     ours = np.flatnonzero((kinds == BRACKETED) & _begin_with(PREFIX.encode(), data, starts, ends)).tolist()
-    others = {i: decoded(table.name(i)[1:-1].decode()).encode() for i in ours}
+    replacements = {i: decoded(table.name(i)[1:-1].decode()).encode() for i in ours}
     problems: dict[int, str] = {}
     doubtful = np.flatnonzero(kinds == ASK).tolist()
     for first in range(0, len(doubtful), ASK_AT_ONCE):
@@ -214,13 +216,13 @@ def _meaning(table: NameTable) -> tuple[Spans, dict[int, str]]:
         for i, text, name in zip(ids, texts, names_of_texts(texts), strict=True):
             if isinstance(name, SyntaxError):
                 problems[i] = f"`{shown(text)}` is no RDF term: {name}"
-            others[i] = b"" if isinstance(name, SyntaxError) else name.encode()
-    if others:  # their bytes are appended
-        lengths = np.fromiter(map(len, others.values()), dtype=np.int64)
-        other_ids = list(others)
-        ends[other_ids] = len(data) + np.cumsum(lengths)
-        starts[other_ids] = ends[other_ids] - lengths
-        data = np.concatenate([data, np.frombuffer(b"".join(others.values()) + bytes(PADDING), dtype=np.uint8)])
+            replacements[i] = b"" if isinstance(name, SyntaxError) else name.encode()
+    if replacements:  # their bytes are appended
+        lengths = np.fromiter(map(len, replacements.values()), dtype=np.int64)
+        replaced = list(replacements)
+        ends[replaced] = len(data) + np.cumsum(lengths)
+        starts[replaced] = ends[replaced] - lengths
+        data = np.concatenate([data, np.frombuffer(b"".join(replacements.values()) + bytes(PADDING), dtype=np.uint8)])
     return Spans(data, starts, ends), problems
 
 
@@ -233,15 +235,15 @@ def _begin_with(
     return np.asarray(same)
 
 
-def _replaced(texts: Any, others: dict[int, bytes]) -> Any:
+def _replaced(texts: Any, replacements: dict[int, bytes]) -> Any:
     """Return an Arrow array with some texts replaced, by index."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     mask = np.zeros(len(texts), dtype=bool)
-    mask[list(others)] = True
-    values = pa.array([others[i] for i in sorted(others)], pa.large_binary())
-    return pc.replace_with_mask(texts, pa.array(mask), values) if others else texts
+    mask[list(replacements)] = True
+    values = pa.array([replacements[i] for i in sorted(replacements)], pa.large_binary())
+    return pc.replace_with_mask(texts, pa.array(mask), values) if replacements else texts
 
 
 def write(graph: KnowledgeGraph, stream: BinaryIO) -> None:
@@ -284,12 +286,12 @@ def _texts(vocabulary: Vocabulary, position: str) -> Any:
     names = vocabulary.to_arrow()
     bracketed = pc.binary_join_element_wise(less, names, greater, nothing)
     doubtful = np.flatnonzero(kinds == ASK).tolist()
-    others: dict[int, bytes] = {}
+    replacements: dict[int, bytes] = {}
     for start in range(0, len(doubtful), ASK_AT_ONCE):
         ids = doubtful[start : start + ASK_AT_ONCE]
         texts = texts_of_names([vocabulary[i] for i in ids], position)
-        others.update((i, text.encode()) for i, text in zip(ids, texts, strict=True))
-    return _replaced(pc.if_else(pa.array(kinds == BRACKETED), bracketed, names), others)
+        replacements.update((i, text.encode()) for i, text in zip(ids, texts, strict=True))
+    return _replaced(pc.if_else(pa.array(kinds == BRACKETED), bracketed, names), replacements)
 
 
 FORMAT = register_format(

@@ -44,8 +44,8 @@ def body_to_sparql(rule: Rule) -> str:
         If a name cannot be part of an IRI, or a literal stands where none can.
     """
     names = spell_variables(rule, str, VARIABLE)
-    shown = " ".join(f"?{names[v]}" for v in rule.variables) or "*"
-    return f"SELECT {shown} WHERE {_where(rule, names)}"
+    variables = " ".join(f"?{names[v]}" for v in rule.variables) or "*"
+    return f"SELECT {variables} WHERE {_where(rule, names)}"
 
 
 def rule_to_sparql(rule: Rule) -> str:
@@ -327,11 +327,11 @@ def join(factors: Sequence[Factor], checks: Iterable[Check], layout: Layout, fal
         for name, operator, literal in factor.conditions:
             conditions.append(f"{alias}.{name} {operator} {literal}")
         for name, column in factor.columns:
-            here = f"{alias}.{name}"
+            expression = f"{alias}.{name}"
             if column in expressions:
-                conditions.append(f"{here} = {expressions[column]}")
+                conditions.append(f"{expression} = {expressions[column]}")
             else:
-                expressions[column] = here
+                expressions[column] = expression
         if factor.weight is not None:
             weights.append(f"{alias}.{factor.weight}")
 
@@ -363,5 +363,5 @@ def body_to_sql(rule: Rule, layout: Layout | None = None) -> str:
     atoms = dict.fromkeys(rule.atoms)
     checks: tuple[Check, ...] = (*rule.inequalities, *exclusions(rule, layout))
     joined = join([atom_factor(atom, layout) for atom in atoms], checks, layout)
-    shown = [f"{joined.expressions[v]} AS {quote_identifier(v.name)}" for v in rule.variables]
-    return f"SELECT {', '.join(shown) or '1 AS holds'}\n{joined.text}".rstrip()
+    columns = [f"{joined.expressions[v]} AS {quote_identifier(v.name)}" for v in rule.variables]
+    return f"SELECT {', '.join(columns) or '1 AS holds'}\n{joined.text}".rstrip()
