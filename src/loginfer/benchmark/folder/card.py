@@ -230,10 +230,8 @@ def _rules(rules: Sequence[BenchmarkRule]) -> list[str]:
     for number in order[:RULES_SHOWN]:
         benchmark_rule = rules[number]
         text = one_line(str(benchmark_rule.rule)).replace("|", "\\|")
-        counts = " | ".join(
-            "unknown" if n < 0 else f"{n:,}"
-            for n in (benchmark_rule.support, benchmark_rule.new, benchmark_rule.sampled)
-        )
+        sizes = (benchmark_rule.support, benchmark_rule.new, benchmark_rule.sampled)
+        counts = " | ".join("unknown" if n < 0 else f"{n:,}" for n in sizes)
         if measured:
             shares = (benchmark_rule.confidence, benchmark_rule.overlap)
             counts += "".join(" | unknown" if share is None else f" | {share:.3f}" for share in shares)
@@ -245,9 +243,7 @@ def _rules(rules: Sequence[BenchmarkRule]) -> list[str]:
 
 def _notes(benchmark: Benchmark) -> list[str]:
     notes = [*benchmark.notes]
-    notes += [
-        f"{method}: {note}" for method, negative_set in benchmark.negatives.items() for note in negative_set.notes
-    ]
+    notes += [f"{method}: {note}" for method, negatives in benchmark.negatives.items() for note in negatives.notes]
     if benchmark.passed_over:
         reasons = Counter(candidate.reason is None for candidate in benchmark.passed_over)
         for little, why in ((True, "concluding too little that is new"), (False, "a negation")):

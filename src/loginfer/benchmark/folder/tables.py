@@ -157,22 +157,21 @@ def write_noise(benchmark: Benchmark, noise: Noise, stream: IO[bytes]) -> None:
     )
 
 
+def _source_codes(benchmark: Benchmark) -> list[npt.NDArray[np.int8]]:
+    """Return the codes of the sources of all negatives whose origins are known."""
+    return [origins.source for negatives in benchmark.negatives.values() for origins in negatives.origins.values()]
+
+
 def _sources_of(benchmark: Benchmark) -> list[str]:
     """Return the sources up to the last one that a benchmark uses."""
-    used = [
-        origins.source for negative_set in benchmark.negatives.values() for origins in negative_set.origins.values()
-    ]
-    last = max((int(source.max(initial=0)) for source in used), default=0)
+    last = max((int(codes.max(initial=0)) for codes in _source_codes(benchmark)), default=0)
     return SOURCES[: max(last + 1, len(_FIRST_SOURCES))]
 
 
 def has_edits(benchmark: Benchmark) -> bool:
     """Say whether a benchmark has near misses."""
     near_miss = SOURCES.index("near-miss")
-    all_origins = [
-        origins for negative_set in benchmark.negatives.values() for origins in negative_set.origins.values()
-    ]
-    return any(bool((origins.source == near_miss).any()) for origins in all_origins)
+    return any(bool((codes == near_miss).any()) for codes in _source_codes(benchmark))
 
 
 def negative_columns(benchmark: Benchmark) -> dict[str, str]:
