@@ -63,14 +63,14 @@ def breakdown(benchmark: Benchmark, predictions: Predictions, thresholds: Thresh
     relation_ids, relation = np.unique(np.vstack(triples)[:, 1], return_inverse=True)
     by_relation = group_metrics(rows, relation.ravel(), np.arange(len(rows)), len(relation_ids))
     rule, row = rule_triples(benchmark, predictions.method)
-    patterns = [known.pattern or GIVEN for known in benchmark.rules]
+    patterns = [benchmark_rule.pattern or GIVEN for benchmark_rule in benchmark.rules]
     by_rule = group_metrics(rows, rule, row, len(patterns))
     depths = _by_depth(benchmark, rows)
     return {
         "relations": dict(sorted(zip(benchmark.graph.relations.names(relation_ids), by_relation, strict=True))),
         "rules": [
-            {"rule": str(known.rule), "pattern": pattern, **metrics}
-            for known, pattern, metrics in zip(benchmark.rules, patterns, by_rule, strict=True)
+            {"rule": str(benchmark_rule.rule), "pattern": pattern, **metrics}
+            for benchmark_rule, pattern, metrics in zip(benchmark.rules, patterns, by_rule, strict=True)
         ],
         "patterns": _by_pattern(rows, patterns, rule, row),
         "negatives": _by_kind(benchmark, predictions.method, rows),
@@ -100,15 +100,15 @@ def _by_kind(benchmark: Benchmark, method: str | None, rows: LabelledRows) -> di
 
 def _by_depth(benchmark: Benchmark, rows: LabelledRows) -> dict[str, dict[str, Any]]:
     """Return the metrics of the positives of each depth against all negatives; none for a single step."""
-    known = benchmark.provenance
-    if known is None or not known.deep:
+    provenance = benchmark.provenance
+    if provenance is None or not provenance.deep:
         return {}
     keys = benchmark.graph.keys
-    concluded, places = places_of(keys.pack(known.triples), keys.pack(benchmark.positives.test))
-    own = np.flatnonzero(concluded)
-    depths, depth = np.unique(known.depth[places[own]], return_inverse=True)
+    concluded, index = places_of(keys.pack(provenance.triples), keys.pack(benchmark.positives.test))
+    rows_concluded = np.flatnonzero(concluded)
+    depths, depth = np.unique(provenance.depth[index[rows_concluded]], return_inverse=True)
     group = np.concatenate([depth.ravel(), np.repeat(np.arange(len(depths)), rows.negatives)])
-    row = np.concatenate([own, np.tile(np.arange(rows.negatives) + rows.positives, len(depths))])
+    row = np.concatenate([rows_concluded, np.tile(np.arange(rows.negatives) + rows.positives, len(depths))])
     return dict(zip(map(str, depths.tolist()), group_metrics(rows, group, row, len(depths)), strict=True))
 
 
@@ -135,10 +135,10 @@ def _kind(benchmark: Benchmark, source: int, position: int, rule: int, kept: int
         name += f": {EDITS[edit]}"
     if kept and 0 <= rule < len(benchmark.rules):
         body = benchmark.rules[rule].rule.body
-        for kind, before, what in ((Atom, ": ", "atoms"), (Negation, ", ", "negations")):
+        for kind, before, noun in ((Atom, ": ", "atoms"), (Negation, ", ", "negations")):
             parts = [i for i, part in enumerate(body) if isinstance(part, kind)]
             if parts or kind is Atom:
-                name += f"{before}{sum(kept >> i & 1 for i in parts)} of {len(parts)} {what}"
+                name += f"{before}{sum(kept >> i & 1 for i in parts)} of {len(parts)} {noun}"
     return name
 
 
@@ -161,8 +161,8 @@ class LabelledRows:
         self.scores: Scores = np.concatenate([positive, negative])
         self.predicted: Mask = np.concatenate([predicted_positive, predicted_negative])
         self.true: Mask = np.arange(len(self.scores)) < self.positives
-        # Scores by their places among all scores: whole numbers sort faster, and equal ones stay equal.
-        self.places: Counts = np.unique(self.scores, return_inverse=True)[1].ravel().astype(np.int64)
+        # Each score's index among the distinct scores: whole numbers sort faster, and equal ones stay equal.
+        self.score_codes: Counts = np.unique(self.scores, return_inverse=True)[1].ravel().astype(np.int64)
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -188,12 +188,12 @@ def group_metrics(rows: LabelledRows, group: Counts, row: Counts, size: int) -> 
     """
     true, predicted = rows.true[row], rows.predicted[row]
     tp, fp, tn, fn = (
-        np.bincount(group[chosen], minlength=size)
-        for chosen in (true & predicted, ~true & predicted, ~true & ~predicted, true & ~predicted)
+        np.bincount(group[mask], minlength=size)
+        for mask in (true & predicted, ~true & predicted, ~true & ~predicted, true & ~predicted)
     )
     positives, negatives = tp + fn, tn + fp
     recall = _share(tp, positives)
-    roc_auc, average_precision = _curves(group, rows.places[row], true, size)
+    roc_auc, average_precision = _curves(group, rows.score_codes[row], true, size)
     figures = {
         "roc_auc": roc_auc,
         "balanced_accuracy": (recall + _share(tn, negatives)) / 2,
@@ -210,16 +210,16 @@ def group_metrics(rows: LabelledRows, group: Counts, row: Counts, size: int) -> 
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
-def _curves(group: Counts, places: Counts, true: Mask, size: int) -> tuple[Fractions, Fractions]:
+def _curves(group: Counts, scores: Counts, true: Mask, size: int) -> tuple[Fractions, Fractions]:
     """Return ROC AUC and average precision of each group; NaN where they are not defined.
 
     ROC AUC is the share of pairs of a positive and a negative that are in the right order, ties counting half
     (Mann-Whitney); average precision the mean over the positives of the precision at their score.
     """
-    order = np.lexsort((-places, group))
-    group, places, true = group[order], places[order], true[order]
+    order = np.lexsort((-scores, group))
+    group, scores, true = group[order], scores[order], true[order]
     start = np.ones(len(group), dtype=bool)  # of a block: equal scores in one group
-    start[1:] = (group[1:] != group[:-1]) | (places[1:] != places[:-1])
+    start[1:] = (group[1:] != group[:-1]) | (scores[1:] != scores[:-1])
     firsts = np.flatnonzero(start)
     if not len(firsts):
         return np.full(size, np.nan), np.full(size, np.nan)
@@ -242,8 +242,8 @@ def _sum(group: Counts, values: Counts, size: int) -> Counts:
     return sums
 
 
-def _share(part: npt.NDArray[Any], whole: Counts) -> Fractions:
+def _share(part: npt.NDArray[Any], total: Counts) -> Fractions:
     """Return part / whole; NaN where the whole is empty."""
-    shares = np.full(len(whole), np.nan)
-    np.divide(part, whole, out=shares, where=whole > 0)
+    shares = np.full(len(total), np.nan)
+    np.divide(part, total, out=shares, where=total > 0)
     return shares

@@ -3,13 +3,13 @@
 For each rule of R: the recall of its conclusions in P_test, and the false-positive rate on the witnesses of each of
 its shortcuts. A shortcut says true to all conclusions of the rule, and to more; its witnesses are the negatives of
 N_test to which it says true. It does not matter how the negatives were drawn: an engine says which of them a shortcut
-concludes from P_train, from which a system that learned it would do so. Negatives that follow from the rules
-themselves, as they may under the protocol `paper`, are left out.
+concludes from P_train, as a system that learned it would. Negatives that follow from the rules themselves, as they may
+under the protocol `paper`, are left out.
 
-The shortcuts of a rule are its sub-rules in R⁻. To be learned for sure, a rule must be told from the simplest of
-them: those of which no other keeps fewer atoms. Sub-rules that forget inequalities only are looked at, but there need
-not be any witness of those. A rule that has no sub-rule with fewer atoms, such as a symmetry, must be told from its
-head's relation alone, and from the baselines of the audit that say true to its conclusions.
+The shortcuts of a rule are its sub-rules in R⁻. A rule counts as learned only if it was told from the simplest of
+them: those that no other keeps fewer atoms than. Sub-rules that only forget inequalities are reported, but need not
+have witnesses. A rule that has no sub-rule with fewer atoms, such as a symmetry, must be told from its head's relation
+alone, and from the baselines of the audit that say true to its conclusions.
 
 What a verdict needs:
 
@@ -39,7 +39,8 @@ from loginfer.benchmark.benchmark import Benchmark
 from loginfer.benchmark.negatives.query_candidates import SubRuleGroup, groups_of, members
 from loginfer.benchmark.program import kept_masks, sub_rule
 from loginfer.benchmark.shortcut_gate import fits_head, negatives_of, own_conclusions
-from loginfer.benchmark.shortcuts import BINARY, SHORTCUTS, shortcut, shortcut_accuracies
+from loginfer.benchmark.shortcuts import BINARY, SHORTCUTS, shortcut_accuracies
+from loginfer.benchmark.shortcuts import shortcut as shortcut_baseline
 from loginfer.engine import Engine, open_engine_in
 from loginfer.errors import LimitError
 from loginfer.evaluation.predictions import Predictions, Scores
@@ -169,7 +170,7 @@ class RuleDiagnosis:
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON values, without shortcuts that have no witness unless they had to be tested."""
         names = ("rule", "pattern", "verdict", "text", "conclusions", "predicted", "recall", "sub_rules")
-        shortcuts = [known.as_dict() for known in self.shortcuts if known.witnesses or known.needed]
+        shortcuts = [shortcut.as_dict() for shortcut in self.shortcuts if shortcut.witnesses or shortcut.needed]
         return {**{name: getattr(self, name) for name in names}, "shortcuts": shortcuts}
 
 
@@ -177,7 +178,7 @@ def diagnose_rule(
     rule: str, pattern: str | None, conclusions: int, predicted: int, shortcuts: Sequence[Shortcut], sub_rules: int
 ) -> RuleDiagnosis:
     """Judge one rule (see the head of this file); the arguments are those of `RuleDiagnosis`."""
-    ordered = tuple(sorted(shortcuts, key=lambda known: (*known.size, -(known.rate or 0), known.text)))
+    ordered = tuple(sorted(shortcuts, key=lambda shortcut: (*shortcut.size, -(shortcut.rate or 0), shortcut.text)))
     verdict, instead = _judge(conclusions, predicted, ordered)
     return RuleDiagnosis(rule, pattern, conclusions, predicted, ordered, sub_rules, verdict, instead)
 
@@ -190,15 +191,15 @@ def _judge(conclusions: int, predicted: int, shortcuts: tuple[Shortcut, ...]) ->
         return "not learned", None
     if recall < HIGH:
         return "in part", None
-    rates = {known: known.rate or 0 for known in shortcuts if known.tested}
-    for known, rate in rates.items():
+    rates = {shortcut: shortcut.rate or 0 for shortcut in shortcuts if shortcut.tested}
+    for shortcut, rate in rates.items():
         if rate >= HALF:
-            return "shortcut", known
+            return "shortcut", shortcut
     if any(rate > LOW for rate in rates.values()):
         return "in part", None
-    for known in shortcuts:
-        if known.needed and not known.tested:
-            return "untested", known
+    for shortcut in shortcuts:
+        if shortcut.needed and not shortcut.tested:
+            return "untested", shortcut
     return "learned", None
 
 
@@ -226,40 +227,40 @@ class Diagnosis:
     @property
     def verdicts(self) -> dict[Verdict, int]:
         """How many rules have each verdict."""
-        found = Counter(rule.verdict for rule in self.rules)
-        return {verdict: found[verdict] for verdict in VERDICTS}
+        counts = Counter(rule.verdict for rule in self.rules)
+        return {verdict: counts[verdict] for verdict in VERDICTS}
 
     def summary(self) -> list[str]:
         """Return what was found in a few sentences."""
-        found = [self._counted()] if self.rules else []
+        sentences = [self._verdict_sentence()] if self.rules else []
         for verdict in ("shortcut", "untested"):
             alike = [rule for rule in self.rules if rule.verdict == verdict]
             if alike:
-                found.append(_example(min(alike, key=lambda rule: len(rule.rule))))  # names may be long
-        follows = self._followed()
-        found += [follows] if follows else []
+                sentences.append(_example(min(alike, key=lambda rule: len(rule.rule))))  # names may be long
+        baseline = self._baseline_sentence()
+        sentences += [baseline] if baseline else []
         if self.derivable:
-            found.append(
+            sentences.append(
                 f"{self.derivable:,} negative{_s(self.derivable)} of test "
                 f"follow{'' if self.derivable > 1 else 's'} from the rules and "
                 f"{'were' if self.derivable > 1 else 'was'} left out"
             )
-        return [*found, *self.notes]
+        return [*sentences, *self.notes]
 
-    def _counted(self) -> str:
+    def _verdict_sentence(self) -> str:
         parts = [f"{count:,} {_WORDS[verdict][1]}" for verdict, count in self.verdicts.items() if count]
         return f"of {len(self.rules):,} rule{_s(len(self.rules))}: {', '.join(parts)}"
 
-    def _followed(self) -> str | None:
-        known = {name: row["correlation"] for name, row in self.baselines.items()}
-        strong = {name: rho for name, rho in known.items() if rho is not None and abs(rho) >= HALF}
+    def _baseline_sentence(self) -> str | None:
+        correlations = {name: row["correlation"] for name, row in self.baselines.items()}
+        strong = {name: rho for name, rho in correlations.items() if rho is not None and abs(rho) >= HALF}
         if not strong:
             return None
         name = max(strong, key=lambda name: abs(strong[name]))
         accuracy = self.baselines[name]["accuracy"]
         alone = "" if accuracy is None else f"; `{name}` alone is right in {accuracy:.1%} of the test triples"
-        how = "follow" if strong[name] > 0 else "run against"
-        return f"the scores {how} `{name}` (ρ = {strong[name]:.2f}){alone}"
+        verb = "follow" if strong[name] > 0 else "run against"
+        return f"the scores {verb} `{name}` (ρ = {strong[name]:.2f}){alone}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as JSON values."""
@@ -322,33 +323,37 @@ def diagnose(
         masks = ((),) * len(benchmark.rules)
         notes = (f"sub-rules were not looked at: {problem.message}",)
     with ExitStack() as stack:
-        opened = open_engine_in(stack, benchmark.clean.seen) if engine is None else engine
-        true = opened.derives(benchmark.program, negatives)
-        wrong = thresholds.predict(negatives, predictions.test.negative)[~true]
-        baselines = {name: shortcut(name, benchmark, predictions.method or "") for name in BINARY}
+        train_engine = open_engine_in(stack, benchmark.clean.seen) if engine is None else engine
+        derivable = train_engine.derives(benchmark.program, negatives)
+        predicted_negatives = thresholds.predict(negatives, predictions.test.negative)[~derivable]
+        baselines = {name: shortcut_baseline(name, benchmark, predictions.method or "") for name in BINARY}
         on_positives = {name: baseline.score(positives) > 0 for name, baseline in baselines.items()}
-        false = Negatives(negatives[~true], wrong, {n: b.score(negatives[~true]) > 0 for n, b in baselines.items()})
+        negatives = negatives[~derivable]
+        on_negatives = {name: baseline.score(negatives) > 0 for name, baseline in baselines.items()}
+        false = Negatives(negatives, predicted_negatives, on_negatives)
         rules = []
-        for known, kept, rows in zip(benchmark.rules, masks, _conclusions(benchmark, opened), strict=True):
-            fitting = false.take(np.flatnonzero(fits_head(known.rule.head, benchmark.graph, false.triples)))
-            shortcuts = sub_rule_shortcuts(opened, known.rule, kept, fitting)
-            needed = not any(found.needed for found in shortcuts)
-            if needed or not any(found.tested for found in shortcuts):
-                on_conclusions = {name: said[rows] for name, said in on_positives.items()}
-                shortcuts += head_shortcuts(known.rule, fitting, on_conclusions, needed=needed)
-            found = int(predicted[rows].sum())
-            rules.append(diagnose_rule(str(known.rule), known.pattern, len(rows), found, shortcuts, len(kept)))
-    return Diagnosis(tuple(rules), correlations, int(true.sum()), notes)
+        conclusions = _conclusions(benchmark, train_engine)
+        for benchmark_rule, rule_masks, rows in zip(benchmark.rules, masks, conclusions, strict=True):
+            rule, pattern = benchmark_rule.rule, benchmark_rule.pattern
+            fitting = false.take(np.flatnonzero(fits_head(rule.head, benchmark.graph, false.triples)))
+            shortcuts = sub_rule_shortcuts(train_engine, rule, rule_masks, fitting)
+            needed = not any(shortcut.needed for shortcut in shortcuts)
+            if needed or not any(shortcut.tested for shortcut in shortcuts):
+                on_conclusions = {name: says_true[rows] for name, says_true in on_positives.items()}
+                shortcuts += head_shortcuts(rule, fitting, on_conclusions, needed=needed)
+            recalled = int(predicted[rows].sum())
+            rules.append(diagnose_rule(str(rule), pattern, len(rows), recalled, shortcuts, len(rule_masks)))
+    return Diagnosis(tuple(rules), correlations, int(derivable.sum()), notes)
 
 
 def _conclusions(benchmark: Benchmark, engine: Engine) -> list[npt.NDArray[np.int64]]:
-    """Return for each rule its conclusions in P_test; where nobody wrote them down, those from P_train."""
+    """Return each rule's conclusions in P_test: those that were recorded, else those that follow from P_train."""
     if benchmark.provenance is not None:
         rule, row = own_conclusions(benchmark)
     else:
-        found = engine.derivations(benchmark.program, benchmark.positives.test)
-        order = np.lexsort((found.triple, found.rule))
-        rule, row = found.rule[order], found.triple[order]
+        derivations = engine.derivations(benchmark.program, benchmark.positives.test)
+        order = np.lexsort((derivations.triple, derivations.rule))
+        rule, row = derivations.rule[order], derivations.triple[order]
     return np.split(row, np.searchsorted(rule, np.arange(1, len(benchmark.rules))))
 
 
@@ -374,15 +379,15 @@ class Negatives:
     baselines: Mapping[str, Mask]
 
     def take(self, rows: npt.NDArray[np.int64]) -> Negatives:
-        """Return some of them."""
-        baselines = {name: said[rows] for name, said in self.baselines.items()}
+        """Return the negatives in these rows."""
+        baselines = {name: says_true[rows] for name, says_true in self.baselines.items()}
         return Negatives(self.triples[rows], self.predicted[rows], baselines)
 
     def shortcut(
-        self, kind: ShortcutKind, text: str, size: tuple[int, int], said: Mask, needed: bool, variants: int = 1
+        self, kind: ShortcutKind, text: str, size: tuple[int, int], says_true: Mask, needed: bool, variants: int = 1
     ) -> Shortcut:
-        """Return a shortcut that says true to some of them, bool[n]."""
-        witnesses, predicted = int(said.sum()), int((said & self.predicted).sum())
+        """Return a shortcut, given bool[n]: to which of the negatives it says true."""
+        witnesses, predicted = int(says_true.sum()), int((says_true & self.predicted).sum())
         return Shortcut(kind, text, size, witnesses, predicted, needed, variants)
 
 
@@ -405,33 +410,33 @@ def sub_rule_shortcuts(engine: Engine, rule: Rule, masks: Sequence[int], negativ
     list
         One for all sub-rules that keep the same atoms and have the same witnesses: the shortest of them.
     """
-    found: list[Shortcut] = []
+    shortcuts: list[Shortcut] = []
     simpler: list[int] = []
     for group in groups_of(0, rule, masks):  # fewest atoms first
         atoms = group.atoms.bit_count()
         fewer = atoms < len(rule.body) - len(rule.inequalities)
         minimal = fewer and not any(group.atoms & few == few for few in simpler)
         simpler.append(group.atoms)
-        for kept, variants, derived in _apart(engine, group, negatives.triples):
-            # Of one atoms' sub-rules it is enough to test the shortest.
-            needed = minimal and kept == min(group.masks, key=_shortest)
-            size = (atoms, kept.bit_count())
-            found.append(negatives.shortcut("sub-rule", str(sub_rule(rule, kept)), size, derived, needed, variants))
-    return found
+        for mask, variants, derived in _distinguished(engine, group, negatives.triples):
+            # Of the sub-rules that keep the same atoms it is enough to test the shortest.
+            needed = minimal and mask == min(group.masks, key=_shortest)
+            size = (atoms, mask.bit_count())
+            shortcuts.append(negatives.shortcut("sub-rule", str(sub_rule(rule, mask)), size, derived, needed, variants))
+    return shortcuts
 
 
-def _apart(engine: Engine, group: SubRuleGroup, triples: Triples) -> Iterator[tuple[int, int, Mask]]:
-    """Yield the sub-rules that the triples tell apart: one, how many are like it, and its witnesses."""
-    (known,) = members(engine, [group], triples)
-    columns, same = np.zeros((1, 0), dtype=bool), np.zeros(len(group.masks), dtype=np.int64)
-    if len(known.loose):
-        columns, same = np.unique(known.by.T, axis=0, return_inverse=True)
-        same = same.ravel()
-    for place, column in enumerate(columns):
-        alike = [group.masks[i] for i in np.flatnonzero(same == place).tolist()]
-        derived = known.every.copy()
-        derived[known.loose[column]] = True
-        yield min(alike, key=_shortest), len(alike), derived
+def _distinguished(engine: Engine, group: SubRuleGroup, triples: Triples) -> Iterator[tuple[int, int, Mask]]:
+    """Yield the sub-rules that the triples tell apart: the shortest, how many are like it, and its witnesses."""
+    (conclusions,) = members(engine, [group], triples)
+    columns, column_index = np.zeros((1, 0), dtype=bool), np.zeros(len(group.masks), dtype=np.int64)
+    if len(conclusions.loose):
+        columns, column_index = np.unique(conclusions.by.T, axis=0, return_inverse=True)
+        column_index = column_index.ravel()
+    for index, column in enumerate(columns):
+        masks = [group.masks[i] for i in np.flatnonzero(column_index == index).tolist()]
+        derived = conclusions.every.copy()
+        derived[conclusions.loose[column]] = True
+        yield min(masks, key=_shortest), len(masks), derived
 
 
 def _shortest(mask: int) -> tuple[int, int]:
@@ -441,7 +446,7 @@ def _shortest(mask: int) -> tuple[int, int]:
 def head_shortcuts(
     rule: Rule, negatives: Negatives, conclusions: Mapping[str, Mask], *, needed: bool
 ) -> list[Shortcut]:
-    """Return what a system may have learned that knows a rule's head, but nothing of its body.
+    """Return the shortcuts that know a rule's head, but nothing of its body.
 
     Parameters
     ----------
@@ -450,18 +455,18 @@ def head_shortcuts(
     negatives
         Negatives that fit its head.
     conclusions
-        By baseline, to which of the rule's conclusions in P_test it says true. A baseline that does not say
-        so to nearly all of them is no shortcut of this rule.
+        By baseline, to which of the rule's conclusions in P_test it says true. Only a baseline that does so
+        for nearly all of them is a shortcut of this rule.
     needed
         Whether the rule must be told from these.
     """
     head = str(rule.head)
     everything = np.ones(len(negatives.triples), dtype=bool)
-    found = [negatives.shortcut("relation", f"every {head}", (0, 0), everything, needed)]
-    said = [name for name, mask in conclusions.items() if len(mask) and mask.mean() >= HIGH]
-    return found + [
-        negatives.shortcut("baseline", f"{name} -> {head}", (0, place), negatives.baselines[name], needed)
-        for place, name in enumerate(said, start=1)
+    shortcuts = [negatives.shortcut("relation", f"every {head}", (0, 0), everything, needed)]
+    baselines = [name for name, mask in conclusions.items() if len(mask) and mask.mean() >= HIGH]
+    return shortcuts + [
+        negatives.shortcut("baseline", f"{name} -> {head}", (0, number), negatives.baselines[name], needed)
+        for number, name in enumerate(baselines, start=1)
     ]
 
 
@@ -485,20 +490,20 @@ def baseline_correlations(benchmark: Benchmark, predictions: Predictions) -> dic
     if method is None:
         return {}
     positives, negatives = benchmark.positives.test, benchmark.negatives[method].splits.test
-    own = predictions.test
+    scores = predictions.test
     accuracies = shortcut_accuracies(benchmark, method)
-    found = {}
+    correlations = {}
     for name in SHORTCUTS:
-        baseline = shortcut(name, benchmark, method)
+        baseline = shortcut_baseline(name, benchmark, method)
         true, false = baseline.score(positives), baseline.score(negatives)
-        everything = np.concatenate([own.positive, own.negative])
-        found[name] = {
+        everything = np.concatenate([scores.positive, scores.negative])
+        correlations[name] = {
             "correlation": spearman(everything, np.concatenate([true, false])),
-            "within_positives": spearman(own.positive, true),
-            "within_negatives": spearman(own.negative, false),
+            "within_positives": spearman(scores.positive, true),
+            "within_negatives": spearman(scores.negative, false),
             "accuracy": accuracies[name]["accuracy"] if name in accuracies else None,
         }
-    return found
+    return correlations
 
 
 def spearman(a: Scores, b: Scores) -> float | None:
@@ -514,6 +519,6 @@ def spearman(a: Scores, b: Scores) -> float | None:
 
 def _centred_ranks(values: Scores) -> npt.NDArray[np.float64]:
     """Return twice the mean ranks, less their mean: whole numbers, so that constant values give zeros."""
-    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    _, inverse, count = np.unique(values, return_inverse=True, return_counts=True)
     doubled = 2 * np.cumsum(count) - count
-    return np.asarray((doubled[place.ravel()] - len(values)).astype(np.float64))
+    return np.asarray((doubled[inverse.ravel()] - len(values)).astype(np.float64))

@@ -1,7 +1,7 @@
 """Evaluating a system on a benchmark: configure it, fit it, predict, rank, and measure.
 
-`evaluate` is the door. `evaluate_system` goes through the steps; what an unfinished run has kept of an earlier
-try is not done again. Mistakes in somebody else's system are told with their place in his file.
+`evaluate` is the public function. `evaluate_system` goes through the steps, without those that an unfinished run has
+the outcome of. Errors in somebody else's system are reported with the line of its file.
 """
 
 from __future__ import annotations
@@ -245,9 +245,9 @@ def evaluate_system(
 
     started = time.process_time()
     seconds: dict[str, float] = {}
-    kept = unfinished or UnfinishedRun()
-    monitor = RunMonitor(kept, progress, checkpoint_seconds)
-    weights, monitor.curve = (kept.trained() if configured.resumable else None) or (None, [])
+    store = unfinished or UnfinishedRun()
+    monitor = RunMonitor(store, progress, checkpoint_seconds)
+    weights, monitor.curve = (store.trained() if configured.resumable else None) or (None, [])
 
     @cache
     def scorer() -> Scorer:
@@ -258,32 +258,33 @@ def evaluate_system(
             fitted = configured.fit(benchmark, method, monitor)
         weights = configured.arrays(fitted)
         if weights is not None:
-            kept.keep_trained(weights, monitor.curve)
+            store.keep_trained(weights, monitor.curve)
         return fitted
 
-    predictions = kept.predictions(benchmark, method)
+    predictions = store.predictions(benchmark, method)
     predictions_kept = predictions is not None
     if predictions is None:
         fitted = scorer()
         with _timed(seconds, "predict"):
             predictions = predict(fitted, benchmark, method)
         if weights is not None:
-            kept.keep_predictions(predictions, benchmark)
+            store.keep_predictions(predictions, benchmark)
             predictions_kept = True
 
     notes = tuple(left_out(benchmark, options.protocols).values())
-    ranks = kept.ranks() if predictions_kept else None
+    ranks = store.ranks() if predictions_kept else None
     if ranks is None:
-        asked = None if set(options.protocols) <= {"given"} else scorer()
+        candidate_scorer = None if set(options.protocols) <= {"given"} else scorer()
         with _timed(seconds, "rank"):
             ranks = rank(
-                asked, benchmark, method=method, protocols=options.protocols, predictions=predictions, progress=progress
-            )
-        ranks.sort(key=lambda each: (each.protocol, POSITIONS.index(each.position)))
-        kept.keep_ranks(ranks, benchmark)
+                candidate_scorer, benchmark,
+                method=method, protocols=options.protocols, predictions=predictions, progress=progress,
+            )  # fmt: skip
+        ranks.sort(key=lambda part: (part.protocol, POSITIONS.index(part.position)))
+        store.keep_ranks(ranks, benchmark)
         if not predictions_kept:
             # A scorer without weights cannot be given back: what it said is kept together, or not at all.
-            kept.keep_predictions(predictions, benchmark)
+            store.keep_predictions(predictions, benchmark)
 
     with _timed(seconds, "measure"):
         measures = measure(benchmark, predictions, ranks, options, notes=notes)
@@ -380,11 +381,11 @@ class ConfiguredSystem:
             return False
         return _is_ours(type(self.system)) or "watch" in inspect.signature(self.system.fit).parameters
 
-    def fit(self, benchmark: Benchmark, method: str | None, watch: Watch) -> Scorer:
+    def fit(self, benchmark: Benchmark, method: str | None, monitor: Watch) -> Scorer:
         """Fit the system to what it may see of a benchmark."""
-        seen = self._view(benchmark, method)
+        view = self._view(benchmark, method)
         with self._explained("fit"):
-            fitted: Any = self.system.fit(seen, watch) if self.resumable else self.system.fit(seen)
+            fitted: Any = self.system.fit(view, monitor) if self.resumable else self.system.fit(view)
         return self._checked(fitted)
 
     def restore(self, benchmark: Benchmark, method: str | None, arrays: Arrays) -> Scorer:
@@ -403,7 +404,7 @@ class ConfiguredSystem:
         return training_view(benchmark, method)
 
     def _checked(self, fitted: Any) -> Scorer:
-        """Return a scorer; errors of somebody else's are explained, whatever it is asked."""
+        """Return a scorer; errors in any method of somebody else's are explained."""
         if not callable(getattr(fitted, "score", None)):
             raise InputError(
                 f"`{self.name}` gave {type(fitted).__name__}, which is no scorer: it has no method `score`",
@@ -445,17 +446,17 @@ def configure_system(
     """
     entry = find_system(name) if isinstance(name, str) else name
     kind = entry.load()
-    chosen = dict(given or {})
-    found = tuned_settings(entry, benchmark) if tuned else {}
-    better = {key: value for key, value in found.items() if key not in chosen}
-    values = better | chosen
+    from_user = dict(given or {})
+    tuned_values = tuned_settings(entry, benchmark) if tuned else {}
+    from_tuning = {key: value for key, value in tuned_values.items() if key not in from_user}
+    values = from_tuning | from_user
     if "seed" in settings_of(kind):
         values.setdefault("seed", seed)
     with _explained(f"`{entry.name}` could not be made", kind):
         system = configure(kind, values)
         settings = _settings(system, values)
     seed = int(settings.pop("seed", seed))
-    return ConfiguredSystem(entry.name, system, settings, tuple(better), tuple(chosen), seed)
+    return ConfiguredSystem(entry.name, system, settings, tuple(from_tuning), tuple(from_user), seed)
 
 
 def wrap_system(system: System, *, name: str | None = None, seed: int = 0) -> ConfiguredSystem:
@@ -492,8 +493,8 @@ def _home(kind: type[Any]) -> Path | None:
 
 
 @contextlib.contextmanager
-def _explained(what: str, kind: type[Any]) -> Iterator[None]:
-    """Turn an error in somebody else's class into one clear message that says where in his file it is."""
+def _explained(failure: str, kind: type[Any]) -> Iterator[None]:
+    """Turn an error in somebody else's class into one clear message that says in which line of its file it is."""
     try:
         yield
     except (LogInferError, MemoryError):
@@ -502,9 +503,9 @@ def _explained(what: str, kind: type[Any]) -> Iterator[None]:
         if _is_ours(kind):
             raise
         home = _home(kind)
-        own = [frame for frame in traceback.extract_tb(error.__traceback__) if home == Path(frame.filename)]
+        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if home == Path(frame.filename)]
         where, hint = None if home is None else str(home), None
-        if own:  # there is none where the call itself does not fit
-            where = f"{own[-1].filename}:{own[-1].lineno}"
-            hint = f"the line is: {own[-1].line}" if own[-1].line else None
-        raise InputError(f"{what}: {type(error).__name__}: {error}", where=where, hint=hint) from error
+        if frames:  # none if the call itself does not fit
+            where = f"{frames[-1].filename}:{frames[-1].lineno}"
+            hint = f"the line is: {frames[-1].line}" if frames[-1].line else None
+        raise InputError(f"{failure}: {type(error).__name__}: {error}", where=where, hint=hint) from error

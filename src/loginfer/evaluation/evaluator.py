@@ -2,7 +2,7 @@
 
 It asks for scores in the order of the benchmark's triples, which it gives, and computes the figures of
 `loginfer evaluate` from them. Scores may be arrays of numpy, tensors of torch (which need not be installed) or plain
-lists; mistakes are told by the names of the arguments.
+lists; errors name the argument that is wrong.
 """
 
 from __future__ import annotations
@@ -87,10 +87,10 @@ class Evaluator:
         Scores are expected in the order of these rows: subject, relation, object, as ids of
         `benchmark.graph.entities` and `benchmark.graph.relations`.
         """
-        found: dict[str, Triples] = {}
+        triples: dict[str, Triples] = {}
         for split in ("valid", "test"):
-            found[f"{split}_pos"], found[f"{split}_neg"] = labelled_triples(self.benchmark, self.method, split)
-        return found
+            triples[f"{split}_pos"], triples[f"{split}_neg"] = labelled_triples(self.benchmark, self.method, split)
+        return triples
 
     def names(self) -> dict[str, list[tuple[str, str, str]]]:
         """Return the same triples by their names, in the same order."""
@@ -121,8 +121,7 @@ class Evaluator:
         scores
             One array for each set of `triples` (see `expected_input_format`).
         score
-            Who gives scores to any triples, as for `scores`; test triples are then ranked against everybody
-            who could stand there, too.
+            Scores any triples, as for `scores`; test triples are then also ranked against all candidates.
 
         Raises
         ------
@@ -130,11 +129,11 @@ class Evaluator:
             If a set is missing or unknown, or its scores are not one finite number a triple.
         """
         measures = self._evaluate(scores, score, self._options, "scores").measures
-        found: dict[str, float | None] = dict(measures.metrics)
-        found["threshold"] = None if measures.thresholds is None else measures.thresholds.value
+        metrics: dict[str, float | None] = dict(measures.metrics)
+        metrics["threshold"] = None if measures.thresholds is None else measures.thresholds.value
         for protocol, figures in measures.ranking.items():
-            found |= {f"{protocol}/{name}": figures[name] for name in metric_titles("ranking")}
-        return found
+            metrics |= {f"{protocol}/{name}": figures[name] for name in metric_titles("ranking")}
+        return metrics
 
     def evaluation(
         self,
@@ -167,8 +166,8 @@ class Evaluator:
             write_run(evaluation, out, force=force)
         return evaluation
 
-    def _evaluate(self, given: Mapping[str, Any], score: Any, options: MetricOptions, name: str) -> Evaluation:
-        scores = _check_sets(given, self.triples(), self.benchmark.graph)
+    def _evaluate(self, arrays: Mapping[str, Any], score: Any, options: MetricOptions, name: str) -> Evaluation:
+        scores = _check_sets(arrays, self.triples(), self.benchmark.graph)
         valid, test = (LabelledScores(scores[f"{split}_pos"], scores[f"{split}_neg"]) for split in ("valid", "test"))
         # The sum tells the runs of two models of the same name apart.
         digest = hashlib.sha256()
@@ -237,7 +236,7 @@ _ARGUMENTS = {
 
 @contextlib.contextmanager
 def _named_arguments() -> Iterator[None]:
-    """Tell an error with the name of the argument that it is about."""
+    """Let errors name the argument that they are about."""
     try:
         yield
     except LogInferError as error:
@@ -246,7 +245,7 @@ def _named_arguments() -> Iterator[None]:
 
 
 def _metric_options(threshold: Any, criterion: Any, protocols: Any, tie: Any) -> MetricOptions:
-    """Return which figures a script asks for; what is no name or number is told like a wrong one."""
+    """Return which figures a script asks for; values of a wrong type are errors like wrong names."""
     if isinstance(threshold, bool) or not isinstance(threshold, str | Real):
         raise InputError(
             f"a threshold is a number, `global` or `relation`, not {type(threshold).__name__}", where="threshold"
@@ -255,111 +254,111 @@ def _metric_options(threshold: Any, criterion: Any, protocols: Any, tie: Any) ->
         raise InputError(
             f"protocols come as a list, not as {type(protocols).__name__}",
             where="protocols",
-            hint=f"give some of {', '.join(f'`{known}`' for known in PROTOCOLS)}, or ()",
+            hint=f"give some of {', '.join(f'`{name}`' for name in PROTOCOLS)}, or ()",
         )
-    asked: Any = (protocols,) if isinstance(protocols, str) else tuple(map(str, protocols))
+    protocol_names: Any = (protocols,) if isinstance(protocols, str) else tuple(map(str, protocols))
     names: Any = (str(criterion), str(tie))
     number_or_name = threshold if isinstance(threshold, str) else float(threshold)
-    return MetricOptions(number_or_name, names[0], asked, names[1], diagnosis=False)
+    return MetricOptions(number_or_name, names[0], protocol_names, names[1], diagnosis=False)
 
 
 def _chosen_method(benchmark: Benchmark, method: str | None) -> str | None:
     """Return whose negatives are meant; None if the benchmark has none."""
-    known = tuple(benchmark.negatives)
-    if method is None and len(known) > 1:
+    methods = tuple(benchmark.negatives)
+    if method is None and len(methods) > 1:
         raise InputError(
-            f"{benchmark.name} has negatives by {', '.join(known)}",
+            f"{benchmark.name} has negatives by {', '.join(methods)}",
             where="method",
-            hint=f"choose, e.g. Evaluator(benchmark, method={known[0]!r})",
+            hint=f"choose, e.g. Evaluator(benchmark, method={methods[0]!r})",
         )
     return choose_method(benchmark, None if method is None else str(method))
 
 
-def _check_sets(given: Any, sets: Mapping[str, Triples], graph: KnowledgeGraph) -> dict[str, Scores]:
-    """Return float64[n] for each set of triples; complain if that is not what was given.
+def _check_sets(arrays: Any, sets: Mapping[str, Triples], graph: KnowledgeGraph) -> dict[str, Scores]:
+    """Return float64[n] for each set of triples; complain if `arrays` does not hold that.
 
     An empty set may be left out.
     """
-    if not isinstance(given, Mapping):
+    if not isinstance(arrays, Mapping):
         raise InputError(
-            f"scores come as a dictionary, not as {type(given).__name__}",
+            f"scores come as a dictionary, not as {type(arrays).__name__}",
             hint=f"give arrays under the keys {', '.join(f'`{key}`' for key in sets)}",
         )
-    for key in given:
+    for key in arrays:
         if key not in sets:
             raise UnknownNameError("set of triples", str(key), sets)
-    missing = [key for key in sets if key not in given and len(sets[key])]
+    missing = [key for key in sets if key not in arrays and len(sets[key])]
     if missing:
         raise InputError(
             f"there are no scores for {', '.join(f'`{key}`' for key in missing)}",
             hint=f"score `evaluator.triples()[{missing[0]!r}]`, one number a row",
         )
-    return {key: _scores(key, given.get(key, ()), triples, graph) for key, triples in sets.items()}
+    return {key: _scores(key, arrays.get(key, ()), triples, graph) for key, triples in sets.items()}
 
 
-def _scores(key: str, given: Any, triples: Triples, graph: KnowledgeGraph) -> Scores:
-    found = _array(key, given)
-    if found.ndim != 1:
-        flat = found.shape in ((len(triples), 1), (1, len(triples)))
+def _scores(key: str, values: Any, triples: Triples, graph: KnowledgeGraph) -> Scores:
+    scores = _array(key, values)
+    if scores.ndim != 1:
+        flat = scores.shape in ((len(triples), 1), (1, len(triples)))
         hint = "leave the second dimension out: scores.reshape(-1)" if flat else None
-        raise InputError(f"the scores have the shape {found.shape}, not ({len(triples):,},)", where=key, hint=hint)
-    if len(found) != len(triples):
+        raise InputError(f"the scores have the shape {scores.shape}, not ({len(triples):,},)", where=key, hint=hint)
+    if len(scores) != len(triples):
         raise InputError(
-            f"{_counted(len(found), 'score')} for {_counted(len(triples), 'triple')}",
+            f"{_counted(len(scores), 'score')} for {_counted(len(triples), 'triple')}",
             where=key,
             hint=f"score `evaluator.triples()[{key!r}]`, one number a row",
         )
-    wrong = np.flatnonzero(~np.isfinite(found))
+    wrong = np.flatnonzero(~np.isfinite(scores))
     if len(wrong):
         name = ", ".join(graph.names(triples[[wrong[0]]])[0])
         verb = "is" if len(wrong) == 1 else "are"
         raise InputError(
-            f"{len(wrong):,} of {_counted(len(found), 'score')} {verb} not finite; "
-            f"the first is {found[wrong[0]]}, in place {wrong[0]}, for ({name})",
+            f"{len(wrong):,} of {_counted(len(scores), 'score')} {verb} not finite; "
+            f"the first is {scores[wrong[0]]}, in place {wrong[0]}, for ({name})",
             where=key,
             hint="give a very low number to what is impossible",
         )
-    return np.ascontiguousarray(found)
+    return np.ascontiguousarray(scores)
 
 
-def _array(key: str, given: Any) -> npt.NDArray[np.float64]:
+def _array(key: str, values: Any) -> npt.NDArray[np.float64]:
     """Return an array of float64, whatever holds the numbers."""
     try:
-        found = np.asarray(_off_its_device(given))
-    except Exception as error:  # rows of different lengths; a tensor of some library complains in its own way
-        raise _no_numbers(key, given, str(error)) from error
-    if np.ma.is_masked(given):
-        raise _no_numbers(key, given, "some values are masked")
-    if found.dtype.kind in "cmMSU" or found.dtype.names:
-        raise _no_numbers(key, given, f"the dtype is {found.dtype}")
-    if found.dtype.kind == "O" and any(value is None or isinstance(value, str | bytes) for value in found.flat):
-        raise _no_numbers(key, given, "it holds text or None")
+        array = np.asarray(_off_its_device(values))
+    except Exception as error:  # rows of different lengths; or whatever a tensor's library raises
+        raise _no_numbers(key, values, str(error)) from error
+    if np.ma.is_masked(values):
+        raise _no_numbers(key, values, "some values are masked")
+    if array.dtype.kind in "cmMSU" or array.dtype.names:
+        raise _no_numbers(key, values, f"the dtype is {array.dtype}")
+    if array.dtype.kind == "O" and any(value is None or isinstance(value, str | bytes) for value in array.flat):
+        raise _no_numbers(key, values, "it holds text or None")
     try:
-        with np.errstate(over="ignore"):  # what is too large becomes infinite, and is told as such
-            return found.astype(np.float64)
+        with np.errstate(over="ignore"):  # what is too large becomes infinite, which the caller reports
+            return array.astype(np.float64)
     except (OverflowError, TypeError, ValueError) as error:
-        raise _no_numbers(key, given, str(error)) from error
+        raise _no_numbers(key, values, str(error)) from error
 
 
-def _off_its_device(given: Any) -> Any:
+def _off_its_device(values: Any) -> Any:
     """Take a tensor out of its graph of gradients and off its device; give anything else back."""
-    if not (hasattr(given, "detach") and hasattr(given, "cpu")):
-        return given
-    tensor = given.detach().cpu()
+    if not (hasattr(values, "detach") and hasattr(values, "cpu")):
+        return values
+    tensor = values.detach().cpu()
     # numpy has no such types; every value is a float32 too.
     return tensor.float() if any(kind in str(tensor.dtype) for kind in ("bfloat16", "float8")) else tensor
 
 
-def _no_numbers(key: str, given: Any, why: str) -> InputError:
+def _no_numbers(key: str, values: Any, reason: str) -> InputError:
     return InputError(
-        f"{type(given).__name__} that is no array of numbers: {why}",
+        f"{type(values).__name__} that is no array of numbers: {reason}",
         where=key,
         hint="give one number a triple: an array, a tensor or a list",
     )
 
 
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _as_scorer(score: Any) -> Scorer:

@@ -6,7 +6,7 @@ row. The table loads without NumPy, so that the command line can start with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -134,25 +134,24 @@ def metrics_of(group: MetricGroup) -> list[Metric]:
 
 def metric_titles(group: MetricGroup) -> dict[str, str]:
     """Return the titles of all metrics of a group by their names in `metrics.json`."""
-    return dict(_written(group, metrics_of(group)))
+    return dict(_named(group, metrics_of(group)))
 
 
 def shown_metrics(group: MetricGroup) -> dict[str, str]:
     """Return names and titles of the metrics that tables show, headlines first."""
     shown = [metric for metric in metrics_of(group) if metric.shown]
-    others = _written(group, (metric for metric in shown if not metric.headline))
+    others = _named(group, [metric for metric in shown if not metric.headline])
     return headlines(group) | dict(others)
 
 
 def headlines(group: MetricGroup) -> dict[str, str]:
     """Return names and titles of the metrics that come first."""
-    return dict(_written(group, [m for m in metrics_of(group) if m.headline and m.shown]))
+    return dict(_named(group, [m for m in metrics_of(group) if m.headline and m.shown]))
 
 
-def _written(group: MetricGroup, metrics: Iterable[Metric]) -> Iterator[tuple[str, str]]:
-    chosen = list(metrics)
+def _named(group: MetricGroup, metrics: Sequence[Metric]) -> Iterator[tuple[str, str]]:
     for before_key, before_title in _VARIANTS[group].items():
-        for metric in chosen:
+        for metric in metrics:
             yield f"{before_key}{metric.key}", f"{before_title}{metric.title}"
 
 
@@ -164,8 +163,8 @@ def find_metric(name: str) -> Metric | None:
 
 def metric_title(name: str) -> str:
     """Return what people read for a name in `metrics.json`; its words where the table does not know it."""
-    known = {key: title for group in _VARIANTS for key, title in metric_titles(group).items()}
-    return known.get(name) or name.replace("_", " ")
+    titles = {key: title for group in _VARIANTS for key, title in metric_titles(group).items()}
+    return titles.get(name) or name.replace("_", " ")
 
 
 def is_share(name: str) -> bool:

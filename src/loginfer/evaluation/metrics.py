@@ -56,16 +56,16 @@ class MetricOptions:
             raise UnknownNameError("kind of threshold", threshold, KINDS, where="--threshold")
         if not isinstance(threshold, str) and not math.isfinite(threshold):
             raise InputError(f"a threshold must be a finite number, not {threshold}", where="--threshold")
-        for kind, value, known, where in (
+        for kind, value, allowed, where in (
             ("criterion", self.criterion, CRITERIA, "--criterion"),
             ("tie rule", self.tie, TIES, "--tie"),
             *(("ranking protocol", protocol, PROTOCOLS, "--ranking") for protocol in self.protocols),
         ):
-            if value not in known:
-                raise UnknownNameError(kind, value, known, where=where)
+            if value not in allowed:
+                raise UnknownNameError(kind, value, allowed, where=where)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return as JSON values what a run may be scored again without; the protocols decide its ranks."""
+        """Return as JSON values what may change when a run is scored again: all but the protocols of its ranks."""
         return {key: getattr(self, key) for key in ("threshold", "criterion", "tie", "diagnosis")}
 
 
@@ -126,7 +126,7 @@ def measure(
     Parameters
     ----------
     benchmark
-        The benchmark; what is made of its labelled triples alone (`read_labelled`) gives fewer breakdowns.
+        The benchmark; one that was made of labelled triples alone (`read_labelled`) gives fewer breakdowns.
     predictions, ranks
         What the system said.
     options
@@ -141,8 +141,8 @@ def measure(
     thresholds = _choose_thresholds(benchmark, predictions, options, remarks)
     metrics = _classify(benchmark, predictions, thresholds)
     ranking: dict[str, dict[str, Any]] = {
-        protocol: ranking_metrics([each for each in ranks if each.protocol == protocol], tie=options.tie)
-        for protocol in sorted({each.protocol for each in ranks})
+        protocol: ranking_metrics([part for part in ranks if part.protocol == protocol], tie=options.tie)
+        for protocol in sorted({part.protocol for part in ranks})
     }
     parts: dict[str, Any] = {}
     learned: dict[str, Any] = {}
@@ -186,8 +186,8 @@ def _classify(benchmark: Benchmark, predictions: Predictions, thresholds: Thresh
         return {metric.key: None for metric in metrics_of("classification")}
     positive, negative = predictions.test.positive, predictions.test.negative
     triples = labelled_triples(benchmark, predictions.method, "test")
-    chosen = thresholds or Thresholds.fixed(0.0)
-    values = classification(positive, negative, *map(chosen.predict, triples, (positive, negative)))
+    cutoffs = thresholds or Thresholds.fixed(0.0)
+    values = classification(positive, negative, *map(cutoffs.predict, triples, (positive, negative)))
     if thresholds is None:
         return {name: None if METRICS[name].needs_threshold else value for name, value in values.items()}
     return values
@@ -242,13 +242,13 @@ def ranking_metrics(
         - `competitors`: for each position how many test `triples` were ranked, against how many competitors
           in the `mean`, for how many there was `none`, and how many were `tied` with one.
     """
-    if len({each.protocol for each in ranks}) > 1:
+    if len({part.protocol for part in ranks}) > 1:
         raise ValueError("ranks of several protocols have no metrics in common")
-    by_position = {each.position: each for each in ranks}
+    by_position = {part.position: part for part in ranks}
     if len(by_position) < len(ranks):
         raise ValueError("several ranks for one position")
-    chosen = metrics_of("ranking") if metrics is None else metrics
-    by_tie = {rule: _ranking_figures(by_position, rule, chosen) for rule in TIES}
+    metrics = metrics_of("ranking") if metrics is None else metrics
+    by_tie = {rule: _ranking_figures(by_position, rule, metrics) for rule in TIES}
     return {
         **by_tie[tie],
         "tie": tie,
@@ -259,11 +259,11 @@ def ranking_metrics(
 
 def _ranking_figures(ranks: Mapping[Position, Ranks], tie: Tie, metrics: Sequence[Metric]) -> Figures:
     def value(metric: Metric, *positions: Position) -> float | None:
-        chosen = [ranks[position] for position in positions if position in ranks]
-        if not any(len(each.places) for each in chosen):
+        parts = [ranks[position] for position in positions if position in ranks]
+        if not any(len(part.places) for part in parts):
             return None
-        competitors = np.concatenate([each.competitors for each in chosen])
-        return metric.compute(np.concatenate([each.ranks(tie) for each in chosen]), competitors)
+        competitors = np.concatenate([part.competitors for part in parts])
+        return metric.compute(np.concatenate([part.ranks(tie) for part in parts]), competitors)
 
     constants: Figures = {}
     apart: Figures = {}

@@ -35,8 +35,8 @@ def plain(answer: Mapping[str, Any]) -> str:
     """Return an evaluation on one line."""
     words = [f"{answer['system']!r} on {answer['benchmark']!r}"]
     words += [f"negatives {answer['negatives']}"] if answer["negatives"] else []
-    known = {metric_title(name): answer["metrics"].get(name) for name in ("accuracy", "roc_auc")}
-    words += [f"{name} {percent(value)} %" for name, value in known.items() if value is not None]
+    metrics = {metric_title(name): answer["metrics"].get(name) for name in ("accuracy", "roc_auc")}
+    words += [f"{name} {percent(value)} %" for name, value in metrics.items() if value is not None]
     return ", ".join(words)
 
 
@@ -51,44 +51,44 @@ def _facts(answer: Mapping[str, Any]) -> Iterator[str]:
     if about["criterion"] is None:
         yield f"{value}, given"
         return
-    which = "one threshold for each relation" if about["kind"] == "relation" else value
-    yield f"{which}, chosen on valid for the best {metric_title(about['criterion'])}"
+    text = "one threshold for each relation" if about["kind"] == "relation" else value
+    yield f"{text}, chosen on valid for the best {metric_title(about['criterion'])}"
 
 
 def _metrics(metrics: Mapping[str, float | None]) -> Markup:
-    there = {name: title for name, title in shown_metrics("classification").items() if metrics.get(name) is not None}
-    if not there:
+    titles = {name: title for name, title in shown_metrics("classification").items() if metrics.get(name) is not None}
+    if not titles:
         return Markup("")
-    columns = ["classification, %", *there.values()]
-    return table(columns, [["test", *(metric_text(name, metrics[name]) for name in there)]], numbers=columns[1:])
+    columns = ["classification, %", *titles.values()]
+    return table(columns, [["test", *(metric_text(name, metrics[name]) for name in titles)]], numbers=columns[1:])
 
 
 def _ranking(ranking: Mapping[str, Mapping[str, Any]]) -> Markup:
     if not ranking:
         return Markup("")
-    shown = shown_metrics("ranking")
-    columns = ["ranking, %", *shown.values()]
-    rows = [[p, *(metric_text(name, figures.get(name)) for name in shown)] for p, figures in ranking.items()]
+    titles = shown_metrics("ranking")
+    columns = ["ranking, %", *titles.values()]
+    rows = [[p, *(metric_text(name, figures.get(name)) for name in titles)] for p, figures in ranking.items()]
     return table(columns, rows, numbers=columns[1:])
 
 
 def _diagnosis(diagnosis: Mapping[str, Any]) -> Markup:
     rules = diagnosis.get("rules", ())
-    told = listing(prose(text) for text in diagnosis.get("summary", ()))
+    summary = listing(prose(text) for text in diagnosis.get("summary", ()))
     if not rules:
-        return told
+        return summary
     columns: tuple[str, ...] = ("verdict", "rule", "recall, %", "found", "instead")
     rows = [_rule(row) for row in sorted(rules, key=lambda row: VERDICTS.index(row["verdict"]))]
     if not any(row[-1] for row in rows):
         columns, rows = columns[:-1], [row[:-1] for row in rows]
-    return joined(told, table(columns, rows, numbers=("recall, %", "found")))
+    return joined(summary, table(columns, rows, numbers=("recall, %", "found")))
 
 
 def _rule(row: Mapping[str, Any]) -> Sequence[str]:
     verdict = row["verdict"]
-    found = f"{row['predicted']:,} of {row['conclusions']:,}"
+    recalled = f"{row['predicted']:,} of {row['conclusions']:,}"
     mark = element("span", verdict, kind=_KINDS.get(verdict, "quiet"))
     instead = ""
     if verdict in ("shortcut", "untested"):
         instead = prose(row["text"].removeprefix("learned the shortcut "))
-    return mark, text_markup(row["rule"]), percent(row["recall"]), found, instead
+    return mark, text_markup(row["rule"]), percent(row["recall"]), recalled, instead

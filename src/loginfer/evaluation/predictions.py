@@ -155,7 +155,7 @@ def numbers(answer: Any, hint: str) -> npt.NDArray[np.floating[Any]]:
         if array.dtype.kind == "c":
             raise TypeError("complex numbers have no order")
         return array if array.dtype in (np.float32, np.float64) else np.asarray(array, dtype=np.float64)
-    except Exception as error:  # a tensor of some library complains in its own way
+    except Exception as error:  # whatever a tensor's library raises
         raise InputError(
             f"the scorer answered with {type(answer).__name__}, not with numbers: {error}", hint=hint
         ) from error
@@ -227,15 +227,15 @@ def write_ranks(ranks: Sequence[Ranks], benchmark: Benchmark, stream: IO[bytes])
     schema = pa.schema([*names.fields(), ("place", pa.int64()), *words, *counts])
 
     def parts() -> Iterator[list[Any]]:
-        for each in ranks:
-            for start, stop in row_groups(len(each.places)):
+        for position_ranks in ranks:
+            for start, stop in row_groups(len(position_ranks.places)):
                 rows = slice(start, stop)
                 yield [
-                    *names.columns(benchmark.positives.test[each.places[rows]]),
-                    pa.array(each.places[rows]),
-                    _repeated(each.protocol, PROTOCOLS, stop - start),
-                    _repeated(each.position, POSITIONS, stop - start),
-                    *(pa.array(getattr(each, name)[rows]) for name in _COUNTS),
+                    *names.columns(benchmark.positives.test[position_ranks.places[rows]]),
+                    pa.array(position_ranks.places[rows]),
+                    _repeated(position_ranks.protocol, PROTOCOLS, stop - start),
+                    _repeated(position_ranks.position, POSITIONS, stop - start),
+                    *(pa.array(getattr(position_ranks, name)[rows]) for name in _COUNTS),
                 ]
 
     write_parts(stream, schema, parts())
@@ -260,9 +260,9 @@ def read_predictions(path: Path, benchmark: Benchmark, method: str | None) -> Pr
     entities = alone.graph.entities.positions_in(benchmark.graph.entities)
     relations = alone.graph.relations.positions_in(benchmark.graph.relations)
     for split in SCORED:
-        ours, theirs = (labelled_triples(each, method, split) for each in (benchmark, alone))
-        for expected, there in zip(ours, theirs, strict=True):
-            ids = [entities[there[:, 0]], relations[there[:, 1]], entities[there[:, 2]]]
+        ours, theirs = (labelled_triples(source, method, split) for source in (benchmark, alone))
+        for expected, stored in zip(ours, theirs, strict=True):
+            ids = [entities[stored[:, 0]], relations[stored[:, 1]], entities[stored[:, 2]]]
             if not np.array_equal(expected, np.stack(ids, axis=1)):
                 raise InputError(f"the predictions are not about the triples of {benchmark.name}", where=str(path))
     return predictions
@@ -273,7 +273,7 @@ def read_labelled(path: Path, method: str | None, type_predicate: str | None) ->
 
     Ids follow the order of the names, so that the triples come in the same order as in the whole benchmark.
     """
-    table = _read(path, PREDICTION_COLUMNS)
+    table = _read_table(path, PREDICTION_COLUMNS)
     columns = [table.column(name).combine_chunks().dictionary_encode() for name in TRIPLE_COLUMNS]
     subjects, predicates, objects = (column.unique().to_pylist() for column in columns)
     entities = Vocabulary.of(subjects + objects)
@@ -292,19 +292,19 @@ def read_labelled(path: Path, method: str | None, type_predicate: str | None) ->
     for part in rows.values():
         if not (np.diff(graph.keys.pack(triples[part])) > 0).all():
             raise InputError("the triples are not in order", where=str(path))
-    positives, others = (Splits(triples[:0], *(triples[rows[s, p]] for s in SCORED)) for p in (True, False))
-    negatives = {} if method is None else {method: NegativeSet(method, others)}
+    positives, negative_splits = (Splits(triples[:0], *(triples[rows[s, p]] for s in SCORED)) for p in (True, False))
+    negatives = {} if method is None else {method: NegativeSet(method, negative_splits)}
     scores = (LabelledScores(score[rows[s, True]], score[rows[s, False]]) for s in SCORED)
     return Benchmark("", graph, positives, negatives), Predictions(method, *scores)
 
 
 def read_ranks(path: Path) -> list[Ranks]:
     """Read the ranks of a run."""
-    table = _read(path, RANK_COLUMNS)
+    table = _read_table(path, RANK_COLUMNS)
     protocol, position = _words(table.column("protocol")), _words(table.column("position"))
     counts = [np.asarray(table.column(name).to_numpy(), dtype=np.int64) for name in ("place", *_COUNTS)]
     ranks = []
-    for name in sorted(known for known in PROTOCOLS if (protocol == known).any()):
+    for name in sorted(name for name in PROTOCOLS if (protocol == name).any()):
         for where in POSITIONS:  # also one that no triple has, such as the relation of type triples
             rows = np.flatnonzero((protocol == name) & (position == where))
             ranks.append(Ranks(name, where, *(column[rows] for column in counts)))
@@ -318,8 +318,8 @@ def ids_of(column: Any, vocabulary: Vocabulary) -> npt.NDArray[np.int32]:
 
     from loginfer.kg.formats.parquet import strings_of
 
-    names, known = (strings.cast(pa.large_string()) for strings in (column.dictionary, strings_of(vocabulary)))
-    ids = pc.index_in(names, value_set=known).fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
+    names, all_names = (strings.cast(pa.large_string()) for strings in (column.dictionary, strings_of(vocabulary)))
+    ids = pc.index_in(names, value_set=all_names).fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
     return np.asarray(ids[column.indices.to_numpy(zero_copy_only=False)], dtype=np.int32)
 
 
@@ -330,7 +330,7 @@ def _words(column: Any) -> npt.NDArray[Any]:
     return np.asarray(words[np.asarray(encoded.indices.to_numpy(zero_copy_only=False), dtype=np.int64)])
 
 
-def _read(path: Path, expected: Sequence[str]) -> Any:
+def _read_table(path: Path, expected: Sequence[str]) -> Any:
     import pyarrow as pa
     import pyarrow.parquet as pq
 

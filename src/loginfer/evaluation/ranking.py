@@ -107,7 +107,7 @@ def rank(
         if method is None and predictions is not None:
             method = predictions.method
         method = choose_method(benchmark, method) or ""  # there are some, or `given` were left out
-        scores = _labelled(blocks, benchmark, method, predictions)
+        scores = _labelled_scores(blocks, benchmark, method, predictions)
         ranks += [given_ranks(benchmark, method, scores, position) for position in positions]
     if set(possible) & set(OPEN):
         if blocks is None:
@@ -116,7 +116,7 @@ def rank(
                 hint="ask for the protocol `given`",
             )
         ranks += ranks_among_candidates(blocks, benchmark, positions, progress)
-    return [each for protocol in possible for each in ranks if each.protocol == protocol]
+    return [part for protocol in possible for part in ranks if part.protocol == protocol]
 
 
 def left_out(benchmark: Benchmark, protocols: Sequence[Protocol] = PROTOCOLS) -> dict[Protocol, str]:
@@ -126,38 +126,38 @@ def left_out(benchmark: Benchmark, protocols: Sequence[Protocol] = PROTOCOLS) ->
     return {}
 
 
-def _check_names(kind: str, names: Sequence[str], known: Sequence[str]) -> None:
+def _check_names(kind: str, names: Sequence[str], allowed: Sequence[str]) -> None:
     for name in names:
-        if name not in known:
-            raise UnknownNameError(kind, name, known)
+        if name not in allowed:
+            raise UnknownNameError(kind, name, allowed)
 
 
-def _labelled(
+def _labelled_scores(
     blocks: BlockScorer | None, benchmark: Benchmark, method: str, predictions: Predictions | None
 ) -> LabelledScores:
     """Return the scores of P_test and N_test: the predictions, or what the scorer says."""
     test, negatives = benchmark.positives.test, benchmark.negatives[method].splits.test
     if predictions is not None:
         _check_predictions(predictions, benchmark, method)
-        found = predictions.test
+        labelled = predictions.test
     elif blocks is not None:
-        found = LabelledScores(blocks.of_many(test), blocks.of_many(negatives))
+        labelled = LabelledScores(blocks.of_many(test), blocks.of_many(negatives))
     else:
         raise InputError("nothing to rank by: neither a scorer nor predictions were given")
-    for triples, scores in ((test, found.positive), (negatives, found.negative)):
+    for triples, scores in ((test, labelled.positive), (negatives, labelled.negative)):
         if np.isnan(scores).any():
             raise no_number(benchmark.graph, triples[np.isnan(scores).argmax()])
-    return found
+    return labelled
 
 
 def _check_predictions(predictions: Predictions, benchmark: Benchmark, method: str) -> None:
     if predictions.method != method:
         raise InputError(f"the predictions are for the negatives `{predictions.method}`, not for `{method}`")
-    wanted = (len(benchmark.positives.test), len(benchmark.negatives[method].splits.test))
-    given = (len(predictions.test.positive), len(predictions.test.negative))
-    if given != wanted:
+    expected = (len(benchmark.positives.test), len(benchmark.negatives[method].splits.test))
+    actual = (len(predictions.test.positive), len(predictions.test.negative))
+    if actual != expected:
         raise InputError(
-            f"{given[0]:,} and {given[1]:,} scores for the {wanted[0]:,} triples of P_test and {wanted[1]:,} "
+            f"{actual[0]:,} and {actual[1]:,} scores for the {expected[0]:,} triples of P_test and {expected[1]:,} "
             f"of N_test of {benchmark.name}",
             hint="the predictions are those of another benchmark",
         )
@@ -182,33 +182,33 @@ def given_ranks(benchmark: Benchmark, method: str, scores: LabelledScores, posit
     """
     graph = benchmark.graph
     test, negatives = benchmark.positives.test, benchmark.negatives[method].splits.test
-    places, rivals = np.arange(len(test)), np.arange(len(negatives))
+    test_rows, negative_rows = np.arange(len(test)), np.arange(len(negatives))
     if position == "relation" and graph.type_relation is not None:
-        places = np.flatnonzero(test[:, 1] != graph.type_relation)
-        rivals = np.flatnonzero(negatives[:, 1] != graph.type_relation)
-    test, negatives = test[places], negatives[rivals]
-    mine, theirs = scores.positive[places], scores.negative[rivals]
+        test_rows = np.flatnonzero(test[:, 1] != graph.type_relation)
+        negative_rows = np.flatnonzero(negatives[:, 1] != graph.type_relation)
+    test, negatives = test[test_rows], negatives[negative_rows]
+    test_scores, negative_scores = scores.positive[test_rows], scores.negative[negative_rows]
 
-    # Queries and scores as whole numbers in the same order: one sorted list of (query, score) then answers
-    # for every test triple where its query's negatives begin, and where its own score would stand.
-    query, other_query = _numbered(*(query_keys(triples, position, graph) for triples in (test, negatives)))
-    score, other_score = _numbered(mine, theirs)
-    base = len(mine) + len(theirs) + 1
-    listed = np.sort(other_query * base + other_score)
-    begin, end = np.searchsorted(listed, query * base), np.searchsorted(listed, (query + 1) * base)
-    low = np.searchsorted(listed, query * base + score)
-    high = np.searchsorted(listed, query * base + score, side="right")
+    # Queries and scores become whole numbers in the same order: one sorted list of (query, score) of the
+    # negatives then says where a test triple's query begins, and where its own score would stand.
+    test_query, negative_query = _numbered(*(query_keys(triples, position, graph) for triples in (test, negatives)))
+    test_code, negative_code = _numbered(test_scores, negative_scores)
+    base = len(test_scores) + len(negative_scores) + 1
+    listed = np.sort(negative_query * base + negative_code)
+    begin, end = np.searchsorted(listed, test_query * base), np.searchsorted(listed, (test_query + 1) * base)
+    low = np.searchsorted(listed, test_query * base + test_code)
+    high = np.searchsorted(listed, test_query * base + test_code, side="right")
     above, ties, competitors = end - high, high - low, end - begin
 
     # A triple that is labelled both true and false does not compete with itself.
     order = np.argsort(graph.keys.pack(negatives))
-    itself, where = places_of(graph.keys.pack(negatives)[order], graph.keys.pack(test))
+    itself, index = places_of(graph.keys.pack(negatives)[order], graph.keys.pack(test))
     if itself.any():
-        again = other_score[order[where[itself]]]
-        above[itself] -= again > score[itself]
-        ties[itself] -= again == score[itself]
+        code_as_negative = negative_code[order[index[itself]]]
+        above[itself] -= code_as_negative > test_code[itself]
+        ties[itself] -= code_as_negative == test_code[itself]
         competitors[itself] -= 1
-    return Ranks("given", position, places, above, ties, competitors)
+    return Ranks("given", position, test_rows, above, ties, competitors)
 
 
 def _numbered(
@@ -241,29 +241,29 @@ def ranks_among_candidates(
     progress
         Called with what is being done, the queries that are answered, and how many there are.
     """
-    asked = {position: query_groups(benchmark, position) for position in positions}
-    total = sum(len(group.queries) for several in asked.values() for group in several)
+    groups = {position: query_groups(benchmark, position) for position in positions}
+    total = sum(len(group.queries) for position_groups in groups.values() for group in position_groups)
     done = 0
     ranks: list[Ranks] = []
-    for position, several in asked.items():
-        places = [np.empty(0, dtype=np.int64)]
+    for position, position_groups in groups.items():
+        test_rows = [np.empty(0, dtype=np.int64)]
         competitors = [np.empty((2, 0), dtype=np.int64)]
         counts = [np.empty((2, 2, 0), dtype=np.int64)]
-        for group in several:
+        for group in position_groups:
             size = len(group.candidates)
-            known = np.diff(group.known_starts)[group.rows]
-            places.append(group.places)
-            competitors.append(np.stack([size - (group.own < size), size - known]))
-            counts.append(np.zeros((2, 2, len(group.places)), dtype=np.int64))
+            num_positives = np.diff(group.positive_starts)[group.rows]
+            test_rows.append(group.test_rows)
+            competitors.append(np.stack([size - (group.own_columns < size), size - num_positives]))
+            counts.append(np.zeros((2, 2, len(group.test_rows)), dtype=np.int64))
             for answered in _count(blocks, benchmark.graph, group, counts[-1]):
                 done += answered
                 if progress is not None:
                     progress("ranking", done, total)
-        everywhere = np.concatenate(places)
-        order = np.argsort(everywhere)
+        all_rows = np.concatenate(test_rows)
+        order = np.argsort(all_rows)
         (above, ties), against = np.concatenate(counts, axis=2)[:, :, order], np.concatenate(competitors, axis=1)
         ranks += [
-            Ranks(protocol, position, everywhere[order], above[row], ties[row], against[row, order])
+            Ranks(protocol, position, all_rows[order], above[row], ties[row], against[row, order])
             for row, protocol in enumerate(OPEN)
         ]
     return ranks
@@ -275,58 +275,63 @@ def _count(blocks: BlockScorer, graph: KnowledgeGraph, group: QueryGroup, counts
     Counts are int64[2, 2, m]: those above (0) and tied (1), for each protocol of `OPEN`, of each test triple of the
     group.
     """
-    rows, columns = blocks.shape(len(group.queries), len(group.asked))
-    for some in slices(len(group.queries), rows):
-        part = group.part(some)
-        mine = slice(int(group.starts[some.start]), int(group.starts[some.stop]))
-        counted = counts[:, :, mine].copy()
-        if columns >= len(group.asked):
-            # All in one block, so that whoever ties does so bit by bit.
-            scores = blocks.scores(part.queries, part.position, part.asked)
-            own = scores[part.rows, part.own]
-            _check_own(graph, part, own)
-            _compare(graph, part, scores, slice(0, len(part.candidates)), own, counted)
+    rows, columns = blocks.shape(len(group.queries), len(group.scored_ids))
+    for query_slice in slices(len(group.queries), rows):
+        part = group.part(query_slice)
+        triple_slice = slice(int(group.starts[query_slice.start]), int(group.starts[query_slice.stop]))
+        part_counts = counts[:, :, triple_slice].copy()
+        if columns >= len(group.scored_ids):
+            # All in one block, so that ties are equal bit by bit.
+            scores = blocks.scores(part.queries, part.position, part.scored_ids)
+            own_scores = scores[part.rows, part.own_columns]
+            _check_own_scores(graph, part, own_scores)
+            _compare(graph, part, scores, slice(0, len(part.candidates)), own_scores, part_counts)
         else:
-            own = _own_scores(blocks, part, columns)
-            _check_own(graph, part, own)
+            own_scores = _own_scores(blocks, part, columns)
+            _check_own_scores(graph, part, own_scores)
             for candidates in slices(len(part.candidates), columns):
                 scores = blocks.scores(part.queries, part.position, part.candidates[candidates])
-                _compare(graph, part, scores, candidates, own, counted)
-        counts[:, :, mine] = counted
+                _compare(graph, part, scores, candidates, own_scores, part_counts)
+        counts[:, :, triple_slice] = part_counts
         yield len(part.queries)
 
 
 def _own_scores(blocks: BlockScorer, part: QueryGroup, columns: int) -> BlockScores:
     """Return float[m], the scores of the test triples themselves, asked for as candidates."""
-    values, place = np.unique(part.own, return_inverse=True)
-    own: BlockScores = np.zeros(len(part.own))
-    for some in slices(len(values), columns):
-        scores = blocks.scores(part.queries, part.position, part.asked[values[some]])
-        here = (some.start <= place) & (place < some.stop)
-        own = own.astype(scores.dtype, copy=False)
-        own[here] = scores[part.rows[here], place[here] - some.start]
-    return own
+    values, index = np.unique(part.own_columns, return_inverse=True)
+    own_scores: BlockScores = np.zeros(len(part.own_columns))
+    for value_slice in slices(len(values), columns):
+        scores = blocks.scores(part.queries, part.position, part.scored_ids[values[value_slice]])
+        in_slice = (value_slice.start <= index) & (index < value_slice.stop)
+        own_scores = own_scores.astype(scores.dtype, copy=False)
+        own_scores[in_slice] = scores[part.rows[in_slice], index[in_slice] - value_slice.start]
+    return own_scores
 
 
-def _check_own(graph: KnowledgeGraph, part: QueryGroup, own: BlockScores) -> None:
-    if np.isnan(own).any():
-        first = int(np.isnan(own).argmax())
-        raise no_number(graph, part.triple(part.rows[first], part.asked[part.own[first]]))
+def _check_own_scores(graph: KnowledgeGraph, part: QueryGroup, own_scores: BlockScores) -> None:
+    if np.isnan(own_scores).any():
+        first = int(np.isnan(own_scores).argmax())
+        raise no_number(graph, part.triple(part.rows[first], part.scored_ids[part.own_columns[first]]))
 
 
 def _compare(
-    graph: KnowledgeGraph, part: QueryGroup, scores: BlockScores, candidates: slice, own: BlockScores, counts: Counts
+    graph: KnowledgeGraph,
+    part: QueryGroup,
+    scores: BlockScores,
+    candidates: slice,
+    own_scores: BlockScores,
+    counts: Counts,
 ) -> None:
-    """Add to counts, int64[2, 2, m], who of some candidates is above a test triple, and who ties with it."""
+    """Add to counts, int64[2, 2, m], how many of some candidates are above each test triple, and how many tie."""
     bad = count(
         scores,
         candidates.start,
         candidates.stop,
         part.starts,
-        part.own,
-        own.astype(scores.dtype, copy=False),
-        part.known_starts,
-        part.known,
+        part.own_columns,
+        own_scores.astype(scores.dtype, copy=False),
+        part.positive_starts,
+        part.positive_columns,
         counts,
     )
     if bad >= 0:
@@ -340,13 +345,13 @@ def count(
     begin: int,
     end: int,
     starts: Counts,
-    own: npt.NDArray[np.int32],
+    own_columns: npt.NDArray[np.int32],
     own_scores: npt.NDArray[Any],
-    known_starts: Counts,
-    known: npt.NDArray[np.int32],
+    positive_starts: Counts,
+    positive_columns: npt.NDArray[np.int32],
     counts: Counts,
 ) -> int:
-    """Add up the competitors of a block's test triples; return where a score is NaN, as a flat place, or -1.
+    """Add up the competitors of a block's test triples; return the flat index of a score that is NaN, or -1.
 
     Parameters
     ----------
@@ -354,10 +359,10 @@ def count(
         float[n, ≥ end - begin]: row i has the candidates begin … end - 1 of query i; the rest is not read.
     begin, end
         Which candidates.
-    starts, own, own_scores
+    starts, own_columns, own_scores
         int64[n + 1], int32[m], float[m]: test triple t of query i, starts[i] ≤ t < starts[i + 1], is
-        candidate own[t] itself and has the score own_scores[t].
-    known_starts, known
+        candidate own_columns[t] itself and has the score own_scores[t].
+    positive_starts, positive_columns
         int64[n + 1], int32[k]: the candidates that make query i a positive, itself included.
     counts
         int64[2, 2, m], added to: competitors with a higher score (0) and with the same (1), among all
@@ -375,22 +380,22 @@ def count(
                 if row[j] != row[j]:
                     return i * row_length + j
         for t in range(starts[i], starts[i + 1]):
-            mine = own_scores[t]
+            own_score = own_scores[t]
             higher = 0
             same = 0
             for j in range(width):
-                higher += row[j] > mine
-                same += row[j] == mine
-            # It is left out by its place: asked in another block, its score might differ in the last bit.
-            if begin <= own[t] < end:
-                counts[0, 0, t] -= row[own[t] - begin] > mine
-                counts[1, 0, t] -= row[own[t] - begin] == mine
+                higher += row[j] > own_score
+                same += row[j] == own_score
+            # It is left out by its index: asked in another block, its score might differ in the last bit.
+            if begin <= own_columns[t] < end:
+                counts[0, 0, t] -= row[own_columns[t] - begin] > own_score
+                counts[1, 0, t] -= row[own_columns[t] - begin] == own_score
             counts[0, 0, t] += higher
             counts[1, 0, t] += same
-            for p in range(known_starts[i], known_starts[i + 1]):
-                if begin <= known[p] < end:
-                    higher -= row[known[p] - begin] > mine
-                    same -= row[known[p] - begin] == mine
+            for p in range(positive_starts[i], positive_starts[i + 1]):
+                if begin <= positive_columns[p] < end:
+                    higher -= row[positive_columns[p] - begin] > own_score
+                    same -= row[positive_columns[p] - begin] == own_score
             counts[0, 1, t] += higher
             counts[1, 1, t] += same
     return -1
@@ -414,13 +419,13 @@ class QueryGroup:
         beside the candidates and are nobody's competitors.
     queries
         int32[q, 3], one triple for each query; what it has in the position does not matter.
-    starts, places
-        int64[q + 1], int64[m]: `places[starts[i]:starts[i + 1]]` are the triples of P_test that ask query i.
-    own
-        int32[m]: what each of them has in the position, as a place in `candidates` followed by `unseen`.
-    known_starts, known
+    starts, test_rows
+        int64[q + 1], int64[m]: `test_rows[starts[i]:starts[i + 1]]` are the triples of P_test that ask query i.
+    own_columns
+        int32[m]: what each of them has in the position, as an index into `candidates` followed by `unseen`.
+    positive_starts, positive_columns
         int64[q + 1], int32[k]: for each query the candidates that make it a triple of P_all, as ascending
-        places in `candidates`.
+        indices into `candidates`.
     """
 
     position: Position
@@ -428,33 +433,34 @@ class QueryGroup:
     unseen: Ids
     queries: Triples
     starts: Counts
-    places: Counts
-    own: Ids
-    known_starts: Counts
-    known: Ids
+    test_rows: Counts
+    own_columns: Ids
+    positive_starts: Counts
+    positive_columns: Ids
 
     @property
-    def asked(self) -> Ids:
+    def scored_ids(self) -> Ids:
         """int32[c + u]: all that has to be scored."""
         return np.concatenate([self.candidates, self.unseen]) if len(self.unseen) else self.candidates
 
     @property
     def rows(self) -> Counts:
-        """int64[m]: the query of each entry of `places`."""
+        """int64[m]: the query of each entry of `test_rows`."""
         return np.repeat(np.arange(len(self.queries)), np.diff(self.starts))
 
-    def part(self, some: slice) -> QueryGroup:
-        """Return the group with some consecutive queries only."""
-        starts, known_starts = (s[some.start : some.stop + 1] for s in (self.starts, self.known_starts))
-        mine, known = (slice(int(s[0]), int(s[-1])) for s in (starts, known_starts))
+    def part(self, query_slice: slice) -> QueryGroup:
+        """Return the group with these consecutive queries only."""
+        bounds = slice(query_slice.start, query_slice.stop + 1)
+        starts, positive_starts = self.starts[bounds], self.positive_starts[bounds]
+        triple_slice, positive_slice = (slice(int(s[0]), int(s[-1])) for s in (starts, positive_starts))
         return replace(
             self,
-            queries=self.queries[some],
+            queries=self.queries[query_slice],
             starts=starts - starts[0],
-            places=self.places[mine],
-            own=self.own[mine],
-            known_starts=known_starts - known_starts[0],
-            known=self.known[known],
+            test_rows=self.test_rows[triple_slice],
+            own_columns=self.own_columns[triple_slice],
+            positive_starts=positive_starts - positive_starts[0],
+            positive_columns=self.positive_columns[positive_slice],
         )
 
     def triple(self, row: int, value: int) -> Ids:
@@ -474,21 +480,21 @@ def query_groups(benchmark: Benchmark, position: Position) -> list[QueryGroup]:
     train, test = benchmark.graph, benchmark.positives.test
     consts = train.consts if benchmark.context is None else benchmark.context.consts
     if position == "subject":
-        chosen = [(np.arange(len(test)), consts)]
+        parts = [(np.arange(len(test)), consts)]
     else:
         is_type = test[:, 1] == (-1 if train.type_relation is None else train.type_relation)
         plain = consts if position == "object" else train.rels
-        chosen = [(np.flatnonzero(~is_type), plain)]
+        parts = [(np.flatnonzero(~is_type), plain)]
         if position == "object":
-            chosen.append((np.flatnonzero(is_type), train.types))
-    if not any(len(places) for places, _ in chosen):
+            parts.append((np.flatnonzero(is_type), train.types))
+    if not any(len(rows) for rows, _ in parts):
         return []
     everything = benchmark.everything
     keys = query_keys(everything.triples, position, everything)
     keys *= _size(everything, position)
     keys += everything.triples[:, POSITIONS.index(position)]
     keys.sort()
-    return [_query_group(benchmark, position, places, candidates, keys) for places, candidates in chosen if len(places)]
+    return [_query_group(benchmark, position, rows, candidates, keys) for rows, candidates in parts if len(rows)]
 
 
 def query_keys(triples: Triples, position: Position, graph: KnowledgeGraph) -> Counts:
@@ -505,37 +511,36 @@ def _size(graph: KnowledgeGraph, position: Position) -> int:
 
 
 def _query_group(
-    benchmark: Benchmark, position: Position, places: Counts, candidates: Ids, positives: Counts
+    benchmark: Benchmark, position: Position, rows: Counts, candidates: Ids, positives: Counts
 ) -> QueryGroup:
     """Group test triples into queries; `positives` are the triples of P_all as sorted keys, position last."""
     size = _size(benchmark.graph, position)
-    test = benchmark.positives.test[places]
-    wanted, first, query = np.unique(
-        query_keys(test, position, benchmark.graph), return_index=True, return_inverse=True
-    )
+    test = benchmark.positives.test[rows]
+    keys, first, query = np.unique(query_keys(test, position, benchmark.graph), return_index=True, return_inverse=True)
     order = np.argsort(query.ravel(), kind="stable")
-    starts = np.concatenate([[0], np.cumsum(np.bincount(query.ravel(), minlength=len(wanted)))])
+    starts = np.concatenate([[0], np.cumsum(np.bincount(query.ravel(), minlength=len(keys)))])
     values = test[order, POSITIONS.index(position)]
     column = np.full(size, -1, dtype=np.int32)
     column[candidates] = np.arange(len(candidates), dtype=np.int32)
-    known, known_starts = _among(positives, wanted, size, column)
+    positive_columns, positive_starts = _positives_of_queries(positives, keys, size, column)
     unseen = np.unique(values[column[values] < 0])
     column[unseen] = np.arange(len(candidates), len(candidates) + len(unseen), dtype=np.int32)
     return QueryGroup(
-        position, candidates, unseen, test[first], starts, places[order], column[values], known_starts, known
-    )
+        position, candidates, unseen, test[first], starts, rows[order], column[values],
+        positive_starts, positive_columns,
+    )  # fmt: skip
 
 
-def _among(positives: Counts, wanted: Counts, size: int, column: Ids) -> tuple[Ids, Counts]:
-    """Return the candidates that make each query a positive, and where each query's begin."""
-    begin = np.searchsorted(positives, wanted * size)
-    lengths = np.searchsorted(positives, (wanted + 1) * size) - begin
+def _positives_of_queries(positives: Counts, keys: Counts, size: int, column: Ids) -> tuple[Ids, Counts]:
+    """Return the candidates that make each query a positive, query by query, and where each query's begin."""
+    begin = np.searchsorted(positives, keys * size)
+    lengths = np.searchsorted(positives, (keys + 1) * size) - begin
     shift = begin - (np.cumsum(lengths) - lengths)
-    values = positives[np.arange(lengths.sum()) + np.repeat(shift, lengths)] - np.repeat(wanted * size, lengths)
-    found = column[values]
-    query = np.repeat(np.arange(len(wanted)), lengths)[found >= 0]
-    starts = np.concatenate([[0], np.cumsum(np.bincount(query, minlength=len(wanted)))])
-    return found[found >= 0], starts
+    values = positives[np.arange(lengths.sum()) + np.repeat(shift, lengths)] - np.repeat(keys * size, lengths)
+    columns = column[values]
+    query = np.repeat(np.arange(len(keys)), lengths)[columns >= 0]
+    starts = np.concatenate([[0], np.cumsum(np.bincount(query, minlength=len(keys)))])
+    return columns[columns >= 0], starts
 
 
 # -- scores in blocks -----------------------------------------------------------------------------
@@ -575,8 +580,8 @@ class BlockScorer:
         """Return float[n, c]: the scores of each query with each candidate in that position."""
         shape = (len(queries), len(candidates))
         if self._by_candidates is not None:
-            found = self._by_candidates.score_candidates(queries, position, candidates)
-            return self._checked(found, shape, f"{shape[0]} × {shape[1]} candidates")
+            answer = self._by_candidates.score_candidates(queries, position, candidates)
+            return self._checked(answer, shape, f"{shape[0]} × {shape[1]} candidates")
         triples = np.empty((*shape, 3), dtype=np.int32)
         triples[:] = queries[:, None]
         triples[:, :, POSITIONS.index(position)] = candidates
@@ -593,10 +598,10 @@ class BlockScorer:
 
     def _checked(self, answer: Any, shape: tuple[int, ...], what: str) -> BlockScores:
         expected = f"one score for each is wanted: {shape}"
-        found = numbers(answer, expected)  # of the two types that counting is compiled for
-        if found.shape != shape:
-            raise InputError(f"the scorer gave scores of the shape {found.shape} for {what}", hint=expected)
-        return np.ascontiguousarray(found)
+        scores = numbers(answer, expected)  # of the two types that counting is compiled for
+        if scores.shape != shape:
+            raise InputError(f"the scorer gave scores of the shape {scores.shape} for {what}", hint=expected)
+        return np.ascontiguousarray(scores)
 
 
 def no_number(graph: KnowledgeGraph, triple: npt.ArrayLike) -> InputError:

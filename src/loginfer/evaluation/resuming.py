@@ -83,8 +83,8 @@ class UnfinishedRun:
 
     def checkpoint(self) -> tuple[Checkpoint, Curve] | None:
         """Return the last checkpoint, with the learning curve up to it."""
-        kept = self._arrays(CHECKPOINT)
-        return None if kept is None else (Checkpoint(kept[0], kept[1]["facts"]), kept[1]["curve"])
+        stored = self._arrays(CHECKPOINT)
+        return None if stored is None else (Checkpoint(stored[0], stored[1]["facts"]), stored[1]["curve"])
 
     def keep_checkpoint(self, checkpoint: Checkpoint, curve: Curve) -> None:
         """Keep a checkpoint instead of the last one."""
@@ -93,8 +93,8 @@ class UnfinishedRun:
 
     def trained(self) -> tuple[Arrays, Curve] | None:
         """Return the learned weights, with the learning curve."""
-        kept = self._arrays(TRAINED)
-        return None if kept is None else (kept[0], kept[1]["curve"])
+        stored = self._arrays(TRAINED)
+        return None if stored is None else (stored[0], stored[1]["curve"])
 
     def keep_trained(self, arrays: Arrays, curve: Curve) -> None:
         """Keep learned weights; the checkpoint and its files are needed no more.
@@ -215,15 +215,15 @@ def _earlier_request(file: Path) -> dict[str, Any] | None:
     return request if isinstance(request, dict) else None
 
 
-def differences(earlier: Mapping[str, Any], now: Mapping[str, Any], above: str = "") -> list[str]:
+def differences(earlier: Mapping[str, Any], later: Mapping[str, Any], above: str = "") -> list[str]:
     """Say in what two requests differ, for a message."""
     texts: list[str] = []
-    for key in dict.fromkeys([*now, *earlier]):
-        one, two = earlier.get(key), now.get(key)
-        if isinstance(one, dict) and isinstance(two, dict):
-            texts += differences(one, two, f"{above}{key}.")
-        elif one != two:
-            texts.append(f"`{above}{key}` was {json.dumps(one)}, now {json.dumps(two)}")
+    for key in dict.fromkeys([*later, *earlier]):
+        before, after = earlier.get(key), later.get(key)
+        if isinstance(before, dict) and isinstance(after, dict):
+            texts += differences(before, after, f"{above}{key}.")
+        elif before != after:
+            texts.append(f"`{above}{key}` was {json.dumps(before)}, now {json.dumps(after)}")
     return texts
 
 

@@ -238,23 +238,23 @@ def rule_recovery(
     for level in confidences:
         if not 0 <= level <= 1:
             raise InputError(f"a confidence is between 0 and 1, not {level}")
-    asked = _Questions(
+    questions = _Questions(
         tuple(rules), graph, _random_heads(rules, graph, seed, draws), subrules_of(rules) if subrules else ()
     )
-    answers = last = _Answers(asked, everything, None)
+    answers = level_answers = _Answers(questions, everything, None)
     levels = sorted(set(confidences))
     by_confidence = []
     for number, level in enumerate(levels):
         if progress:
             progress("comparing rules", number, len(levels) + 1)
-        chosen = _confident(everything, level)
-        if len(chosen) < len(last.mined):
-            last = _Answers(asked, chosen, last)
-        by_confidence.append(replace(last.figures, confidence=level))
+        confident = _confident(everything, level)
+        if len(confident) < len(level_answers.mined):
+            level_answers = _Answers(questions, confident, level_answers)
+        by_confidence.append(replace(level_answers.figures, confidence=level))
     if progress:
         progress("comparing rules", len(levels), len(levels) + 1)
     rule_by_rule = answers.rule_by_rule()
-    return RuleRecovery(answers.figures, tuple(by_confidence), rule_by_rule, len(asked.subrules), draws, seed)
+    return RuleRecovery(answers.figures, tuple(by_confidence), rule_by_rule, len(questions.subrules), draws, seed)
 
 
 # -- what is asked ---------------------------------------------------------------------------------
@@ -275,17 +275,17 @@ def _random_heads(rules: Sequence[Rule], graph: KnowledgeGraph, seed: int, draws
     relations = [name for i, name in enumerate(graph.relations) if i != graph.type_relation]
     types = [Constant(name) for name in graph.entities.names(graph.types)]
     shares = generator(seed, "rule recovery", "random heads").random((len(rules), draws))
-    drawn = []
+    random_heads = []
     for rule, row in zip(rules, shares, strict=True):
         head = rule.head
         if head.is_type:
-            used = {atom.object for atom in rule if atom.is_type}
-            heads = [Atom(head.subject, RDF_TYPE, kind) for kind in types if kind not in used]
+            used_types = {atom.object for atom in rule if atom.is_type}
+            heads = [Atom(head.subject, RDF_TYPE, kind) for kind in types if kind not in used_types]
         else:
-            taken = {atom.relation for atom in rule}
-            heads = [Atom(head.subject, name, head.object) for name in relations if name not in taken]
-        drawn.append([heads[int(share * len(heads))] for share in row] if heads else [])
-    return drawn
+            used_relations = {atom.relation for atom in rule}
+            heads = [Atom(head.subject, name, head.object) for name in relations if name not in used_relations]
+        random_heads.append([heads[int(share * len(heads))] for share in row] if heads else [])
+    return random_heads
 
 
 # -- what is answered ------------------------------------------------------------------------------
@@ -296,7 +296,7 @@ class _Answers:
 
     Parameters
     ----------
-    asked
+    questions
         The questions.
     mined
         The rules.
@@ -304,92 +304,92 @@ class _Answers:
         The answers of a set that contains these rules: what that does not entail, these do not.
     """
 
-    def __init__(self, asked: _Questions, mined: MinedRules, larger: _Answers | None) -> None:
-        self.asked, self.mined, self._larger = asked, mined, larger
-        self._entailment = _entailment(mined, asked.graph)
+    def __init__(self, questions: _Questions, mined: MinedRules, larger: _Answers | None) -> None:
+        self.questions, self.mined, self._larger = questions, mined, larger
+        self._entailment = _entailment(mined, questions.graph)
         self._has_inequalities = any(scored.rule.inequalities for scored in mined.others)
-        self._known: dict[object, bool | None] = {}
+        self._decisions: dict[object, bool | None] = {}
 
     @cached_property
     def entailed(self) -> list[bool | None]:
-        return self._ask(self.asked.rules, None if self._larger is None else self._larger.entailed)
+        return self._ask(self.questions.rules, None if self._larger is None else self._larger.entailed)
 
     @cached_property
     def subrules(self) -> list[bool | None]:
         return self._ask(
-            [sub.rule for sub in self.asked.subrules], None if self._larger is None else self._larger.subrules
+            [sub.rule for sub in self.questions.subrules], None if self._larger is None else self._larger.subrules
         )
 
     def _ask(self, rules: Sequence[Rule], larger: Sequence[bool | None] | None) -> list[bool | None]:
-        known = larger or [None] * len(rules)
-        return [False if told is False else self._decided(rule) for rule, told in zip(rules, known, strict=True)]
+        answers = larger or [None] * len(rules)
+        return [False if answer is False else self._entails(rule) for rule, answer in zip(rules, answers, strict=True)]
 
-    def _decided(self, rule: Rule) -> bool | None:
+    def _entails(self, rule: Rule) -> bool | None:
         if rule.negations:
             return None  # canonical instances decide nothing about negation
         key: object = rule
         if not self._has_inequalities and all(part.left != part.right for part in rule.inequalities):
             # Then the inequalities of a rule make no difference, and most sub-rules differ in nothing else.
             key = (rule.atoms, rule.head)
-        if key not in self._known:
+        if key not in self._decisions:
             try:
-                self._known[key] = self._entailment.entails(rule)
+                self._decisions[key] = self._entailment.entails(rule)
             except LimitError:
-                self._known[key] = None
-        return self._known[key]
+                self._decisions[key] = None
+        return self._decisions[key]
 
     @cached_property
-    def found(self) -> list[bool]:
-        return contained(self.asked.rules, self.mined, self.asked.graph)
+    def mined_unchanged(self) -> list[bool]:
+        return contained(self.questions.rules, self.mined, self.questions.graph)
 
     @cached_property
     def single_step(self) -> list[bool]:
-        return [not rule.negations and self._entailment.one_step(rule) for rule in self.asked.rules]
+        return [not rule.negations and self._entailment.one_step(rule) for rule in self.questions.rules]
 
     @cached_property
     def random_heads(self) -> list[list[bool | None]]:
         answers: list[list[bool | None]] = []
-        for place, (rule, heads) in enumerate(zip(self.asked.rules, self.asked.random_heads, strict=True)):
+        for index, (rule, heads) in enumerate(zip(self.questions.rules, self.questions.random_heads, strict=True)):
             if rule.negations:
                 answers.append([None] * len(heads))
                 continue
-            larger = [None] * len(heads) if self._larger is None else self._larger.random_heads[place]
-            open_ = list(dict.fromkeys(h for h, known in zip(heads, larger, strict=True) if known is not False))
-            known = dict(zip(open_, self._entailment.entails_heads(rule, open_), strict=True))
-            answers.append([known.get(head, False) for head in heads])
+            larger = [None] * len(heads) if self._larger is None else self._larger.random_heads[index]
+            open_ = list(dict.fromkeys(h for h, answer in zip(heads, larger, strict=True) if answer is not False))
+            entailed = dict(zip(open_, self._entailment.entails_heads(rule, open_), strict=True))
+            answers.append([entailed.get(head, False) for head in heads])
         return answers
 
     @cached_property
     def figures(self) -> RecoveryFigures:
         # Each draw has one head a rule, so the mean over draws is the share of all.
-        drawn = [answer for row in self.random_heads for answer in row]
+        random_answers = [answer for row in self.random_heads for answer in row]
         return RecoveryFigures(
             None,
             len(self.mined),
             _share(self.entailed) or 0.0,
-            _share(self.found) or 0.0,
+            _share(self.mined_unchanged) or 0.0,
             _share(self.single_step) or 0.0,
-            _share(drawn),
+            _share(random_answers),
             _share(self.subrules),
-            [*self.entailed, *self.subrules, *drawn].count(None),
+            [*self.entailed, *self.subrules, *random_answers].count(None),
         )
 
     def rule_by_rule(self) -> tuple[RecoveredRule, ...]:
-        subrules: list[list[LearnedSubRule]] = [[] for _ in self.asked.rules]
-        for sub, entailed in zip(self.asked.subrules, self.subrules, strict=True):
+        subrules: list[list[LearnedSubRule]] = [[] for _ in self.questions.rules]
+        for sub, entailed in zip(self.questions.subrules, self.subrules, strict=True):
             for origin in sub.origins:
                 subrules[origin].append(LearnedSubRule(sub.rule, entailed))
         return tuple(
             RecoveredRule(
                 rule,
-                self.found[i],
+                self.mined_unchanged[i],
                 self.entailed[i],
                 self.single_step[i],
                 _share(self.random_heads[i]),
                 (self._entailment.derivation(rule) or ()) if self.entailed[i] else (),
                 tuple(subrules[i]),
             )
-            for i, rule in enumerate(self.asked.rules)
+            for i, rule in enumerate(self.questions.rules)
         )
 
 
@@ -442,10 +442,11 @@ def contained(rules: Sequence[Rule], mined: MinedRules, graph: KnowledgeGraph) -
     canonical texts only for rules of other shapes.
     """
     rows = [_row(rule, graph) for rule in rules]
-    known = _rows_among(mined.paths, [row for row in rows if row is not None])
+    mined_rows = _rows_among(mined.paths, [row for row in rows if row is not None])
     texts = {canonical_text(scored.rule) for scored in mined.others}
     return [
-        row in known or (bool(texts) and canonical_text(rule) in texts) for rule, row in zip(rules, rows, strict=True)
+        row in mined_rows or (bool(texts) and canonical_text(rule) in texts)
+        for rule, row in zip(rules, rows, strict=True)
     ]
 
 
@@ -460,22 +461,22 @@ def _row(rule: Rule, graph: KnowledgeGraph) -> tuple[int, ...] | None:
         return None
 
     def constant(code: int) -> int:
-        found = None if code == NONE else constants[code]
-        return NONE if found is None else found
+        entity = None if code == NONE else constants[code]
+        return NONE if entity is None else entity
 
     steps = [NONE if c == NONE else 2 * relations[c // 2] + c % 2 for c in paths.body[0].tolist()]
     ends = constant(int(paths.head_constant[0])), constant(int(paths.end_constant[0]))
     return (relations[int(paths.head[0])], int(paths.variables[0]), *ends, *steps)
 
 
-def _rows_among(paths: RuleTable, wanted: Sequence[tuple[int, ...]]) -> set[tuple[int, ...]]:
-    """Return those rows that a table has."""
+def _rows_among(paths: RuleTable, rule_rows: Sequence[tuple[int, ...]]) -> set[tuple[int, ...]]:
+    """Return those rows of rules that a table has."""
     columns = [paths.head, paths.variables, paths.head_constant, paths.end_constant, *paths.body.T]
-    rows = np.array(wanted, dtype=np.int32).reshape(-1, 4 + LONGEST)
-    # Few rows of the table have in each column what some wanted row has there.
-    places = np.flatnonzero(np.all([*map(np.isin, columns, rows.T)], axis=0))
-    found = {tuple(row) for row in np.column_stack([column[places] for column in columns]).tolist()}
-    return found.intersection(wanted)
+    rows = np.array(rule_rows, dtype=np.int32).reshape(-1, 4 + LONGEST)
+    # Few rows of the table have in each column what one of the rule rows has there.
+    matches = np.flatnonzero(np.all([*map(np.isin, columns, rows.T)], axis=0))
+    table_rows = {tuple(row) for row in np.column_stack([column[matches] for column in columns]).tolist()}
+    return table_rows.intersection(rule_rows)
 
 
 # -- reading what was mined -------------------------------------------------------------------------

@@ -65,10 +65,10 @@ DIAGNOSIS = "diagnosis.json"
 WEIGHTS = "weights.safetensors"
 TIMING = "timing.json"
 
-_OURS = (MANIFEST, CURVE, THRESHOLDS, METRICS, DIAGNOSIS, PREDICTIONS, RANKS, WEIGHTS, TIMING)
+_RUN_FILES = (MANIFEST, CURVE, THRESHOLDS, METRICS, DIAGNOSIS, PREDICTIONS, RANKS, WEIGHTS, TIMING)
 
-_MADE = "a run is what `loginfer evaluate … --out FOLDER` writes"
-_AGAIN = "get the folder again, or run it again"
+_NO_RUN_HINT = "a run is what `loginfer evaluate … --out FOLDER` writes"
+_DAMAGED_HINT = "get the folder again, or run it again"
 
 
 # -- running ----------------------------------------------------------------------------------------
@@ -134,14 +134,14 @@ def run_system(
 
 def _tidy(target: Path, request: Mapping[str, Any]) -> None:
     """Remove what is left beside a run that was killed after it was complete."""
-    left = beside(target, "run")
-    if not left.exists():
+    leftover = beside(target, "run")
+    if not leftover.exists():
         return
     with contextlib.suppress(LogInferError):
         finished = load_run(target, verify=False).request
         if finished == json.loads(as_json(request)):
             with locked(target, "run-lock"):
-                shutil.rmtree(left, ignore_errors=True)
+                shutil.rmtree(leftover, ignore_errors=True)
 
 
 def request_of(
@@ -165,8 +165,8 @@ def benchmark_sum(benchmark: Benchmark) -> str:
     """Return the sha256 of a benchmark's names, triples and rules, wherever it lies and whatever it is called."""
     digest = hashlib.sha256()
 
-    def add(what: str, *arrays: npt.NDArray[Any]) -> None:
-        digest.update(f"\0{what}\0".encode())
+    def add(label: str, *arrays: npt.NDArray[Any]) -> None:
+        digest.update(f"\0{label}\0".encode())
         for array in arrays:
             digest.update(f"{len(array)}\0".encode())
             little = array.astype(array.dtype.newbyteorder("<"), copy=False)
@@ -178,13 +178,13 @@ def benchmark_sum(benchmark: Benchmark) -> str:
     digest.update(f"\0type\0{graph.type_predicate or ''}".encode())
     for split, triples in benchmark.positives.items():
         add(split, triples)
-    for method, made in sorted(benchmark.negatives.items()):
-        for split, triples in made.splits.items():
+    for method, negative_set in sorted(benchmark.negatives.items()):
+        for split, triples in negative_set.splits.items():
             add(f"{split} {method}", triples)
     if benchmark.context is not None:
         add("context", benchmark.context.triples)
-    for known in benchmark.rules:
-        digest.update(f"\0rule\0{known.rule}".encode())
+    for benchmark_rule in benchmark.rules:
+        digest.update(f"\0rule\0{benchmark_rule.rule}".encode())
     return digest.hexdigest()
 
 
@@ -282,11 +282,11 @@ def _peak_memory() -> int | None:
 
 def _may_replace(folder: Path) -> None:
     """Refuse to replace a folder with anything in it that is not a run's."""
-    foreign = [e.name for e in sorted(folder.iterdir()) if not (e.is_file() and e.name in _OURS)]
+    foreign = [e.name for e in sorted(folder.iterdir()) if not (e.is_file() and e.name in _RUN_FILES)]
     if foreign:
-        shown = ", ".join(f"`{name}`" for name in foreign[:3]) + (", …" if len(foreign) > 3 else "")
+        names = ", ".join(f"`{name}`" for name in foreign[:3]) + (", …" if len(foreign) > 3 else "")
         raise OutputError(
-            f"`{folder}` is not replaced: it also holds {shown}",
+            f"`{folder}` is not replaced: it also holds {names}",
             hint="choose another folder, or move your files out of it",
         )
     try:
@@ -441,9 +441,9 @@ def load_run(path: str | Path, *, verify: bool = True) -> Run:
     for name, entry in manifest["files"].items():
         file = folder / name
         if not file.is_file():
-            raise InputError(f"`{name}` is missing", where=str(folder), hint=_AGAIN)
+            raise InputError(f"`{name}` is missing", where=str(folder), hint=_DAMAGED_HINT)
         if verify and (file.stat().st_size, file_sum(file)) != (entry.get("bytes"), entry.get("sha256")):
-            raise InputError(f"`{name}` was changed since the run", where=str(folder), hint=_AGAIN)
+            raise InputError(f"`{name}` was changed since the run", where=str(folder), hint=_DAMAGED_HINT)
     return Run(folder, manifest)
 
 
@@ -459,16 +459,16 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
             folder.stat()
             raise InputError(f"`{folder}` is a file, not the folder of a run")
     if not path.exists():
-        raise InputError(f"`{folder}` is no run: it has no `{MANIFEST}`", hint=_MADE)
+        raise InputError(f"`{folder}` is no run: it has no `{MANIFEST}`", hint=_NO_RUN_HINT)
     with reading(path):
         text = path.read_bytes()
     try:
         manifest = json.loads(text)
     except ValueError as error:
-        raise InputError(f"the manifest is no JSON: {error}", where=str(path), hint=_AGAIN) from error
+        raise InputError(f"the manifest is no JSON: {error}", where=str(path), hint=_DAMAGED_HINT) from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise InputError(
-            f'the manifest is not that of a run: its "format" is not "{FORMAT}"', where=str(path), hint=_MADE
+            f'the manifest is not that of a run: its "format" is not "{FORMAT}"', where=str(path), hint=_NO_RUN_HINT
         )
     if manifest.get("format_version") != FORMAT_VERSION:
         raise InputError(
@@ -478,7 +478,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
             hint="use the version of loginfer that wrote it, or run it again",
         )
     if not _makes_sense(manifest):
-        raise InputError("the manifest makes no sense", where=str(path), hint=_AGAIN)
+        raise InputError("the manifest makes no sense", where=str(path), hint=_DAMAGED_HINT)
     return manifest
 
 
@@ -494,7 +494,7 @@ def _makes_sense(manifest: dict[str, Any]) -> bool:
         and has(manifest.get("wanted"), threshold=str | float | int, criterion=str, tie=str, diagnosis=bool)
         and has(manifest, files=dict, notes=list, type_predicate=str)
         and has(files, **dict.fromkeys((PREDICTIONS, RANKS, METRICS), dict))
-        and all(name in _OURS and isinstance(entry, dict) for name, entry in (files or {}).items())
+        and all(name in _RUN_FILES and isinstance(entry, dict) for name, entry in (files or {}).items())
     )
 
 
@@ -512,8 +512,8 @@ def options_of_run(run: Run, **changed: Any) -> MetricOptions:
         Fields of `MetricOptions`; None leaves one as it was.
     """
     then = {key: run.manifest["wanted"][key] for key in MetricOptions().as_dict()}
-    now = {key: value for key, value in changed.items() if value is not None}
-    return MetricOptions(**{**then, "protocols": tuple(run.request["protocols"]), **now})
+    changes = {key: value for key, value in changed.items() if value is not None}
+    return MetricOptions(**{**then, "protocols": tuple(run.request["protocols"]), **changes})
 
 
 def score_run(run: Run, options: MetricOptions | None = None, benchmark: Benchmark | None = None) -> Measures:

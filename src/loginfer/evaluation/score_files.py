@@ -59,9 +59,9 @@ def export_queries(benchmark: Benchmark, method: str | None, path: str | Path, *
     ending = Path(split_compression(Path(path).name)[0]).suffix.lower()
     if ending not in (".tsv", ".txt", ".parquet"):
         raise OutputError(f"`{path}` is no name for a file of queries", hint="let it end in .tsv or .parquet")
-    asked = queries(benchmark, method)
-    write_graph(asked, path, force=force)
-    return len(asked)
+    query_graph = queries(benchmark, method)
+    write_graph(query_graph, path, force=force)
+    return len(query_graph)
 
 
 def read_scores(path: str | Path, benchmark: Benchmark, method: str | None) -> Predictions:
@@ -83,19 +83,21 @@ def read_scores(path: str | Path, benchmark: Benchmark, method: str | None) -> P
     table = read_score_table(Path(path))
     entities, relations = benchmark.graph.entities, benchmark.graph.relations
     triples: Triples = np.stack([*map(ids_of, table.names, (entities, relations, entities))], axis=1)
-    asked = queries(benchmark, method)
-    keys = np.where((triples >= 0).all(axis=1), asked.keys.pack(triples), -1)
-    found, places = places_of(asked.packed, keys)
-    problems = [p for p in _problems(table, triples, asked, found, places, benchmark.name) if len(p.rows)]
+    query_graph = queries(benchmark, method)
+    keys = np.where((triples >= 0).all(axis=1), query_graph.keys.pack(triples), -1)
+    is_query, query_index = places_of(query_graph.packed, keys)
+    problems = [p for p in _problems(table, triples, query_graph, is_query, query_index, benchmark.name) if len(p.rows)]
     if problems:
-        texts = [f"{p.what}:{_examples([p.example(int(r)) for r in p.rows[:SHOWN]], len(p.rows))}" for p in problems]
+        texts = [f"{p.text}:{_examples([p.example(int(r)) for r in p.rows[:SHOWN]], len(p.rows))}" for p in problems]
         raise InputError("\n  ".join(texts), where=str(table.path), hint=problems[0].hint)
-    scores = np.empty(len(asked), dtype=np.float64)
-    scores[places] = table.scores
+    scores = np.empty(len(query_graph), dtype=np.float64)
+    scores[query_index] = table.scores
 
     def of(split: str) -> LabelledScores:
         parts = labelled_triples(benchmark, method, split)
-        return LabelledScores(*(scores[places_of(asked.packed, asked.keys.pack(part))[1]] for part in parts))
+        return LabelledScores(
+            *(scores[places_of(query_graph.packed, query_graph.keys.pack(part))[1]] for part in parts)
+        )
 
     return Predictions(method, of("valid"), of("test"))
 
@@ -106,7 +108,7 @@ def read_scores(path: str | Path, benchmark: Benchmark, method: str | None) -> P
 class _Problem(NamedTuple):
     """A kind of mistake: what is wrong, in which rows, how a row is shown, and what to do."""
 
-    what: str
+    text: str
     rows: npt.NDArray[np.int64]
     example: Callable[[int], str]
     hint: str
@@ -115,35 +117,35 @@ class _Problem(NamedTuple):
 def _problems(
     table: ScoreTable,
     triples: Triples,
-    asked: KnowledgeGraph,
-    found: npt.NDArray[np.bool_],
-    places: npt.NDArray[np.int64],
+    query_graph: KnowledgeGraph,
+    is_query: npt.NDArray[np.bool_],
+    query_index: npt.NDArray[np.int64],
     benchmark: str,
 ) -> Iterator[_Problem]:
     """Yield every kind of mistake, also those that nobody made: they have no rows."""
     rows = np.flatnonzero(table.unreadable)
-    what = f"{_counted(len(rows), 'score is', 'scores are')} no number"
-    yield _Problem(what, rows, table.line, "write numbers like 0.25 or -3e-4")
+    text = f"{_counted(len(rows), 'score is', 'scores are')} no number"
+    yield _Problem(text, rows, table.line, "write numbers like 0.25 or -3e-4")
 
     rows = np.flatnonzero(~np.isfinite(table.scores) & ~table.unreadable)
-    what = f"{_counted(len(rows), 'score is', 'scores are')} not finite (NaN or infinite)"
-    yield _Problem(what, rows, table.line, "give a very low number to what is impossible")
+    text = f"{_counted(len(rows), 'score is', 'scores are')} not finite (NaN or infinite)"
+    yield _Problem(text, rows, table.line, "give a very low number to what is impossible")
 
     def unknown_name(row: int) -> str:
         column = int(np.flatnonzero(triples[row] < 0)[0])
         return f"{table.line(row)}: {COLUMNS[column]} `{table.names[column][row].as_py()}`"
 
-    known = (triples >= 0).all(axis=1)
-    rows = np.flatnonzero(~known)
-    what = f"{_counted(len(rows), 'triple has', 'triples have')} a name that {benchmark} does not have"
-    yield _Problem(what, rows, unknown_name, _EXPORT)
+    has_known_names = (triples >= 0).all(axis=1)
+    rows = np.flatnonzero(~has_known_names)
+    text = f"{_counted(len(rows), 'triple has', 'triples have')} a name that {benchmark} does not have"
+    yield _Problem(text, rows, unknown_name, _EXPORT)
 
-    rows = np.flatnonzero(known & ~found)
+    rows = np.flatnonzero(has_known_names & ~is_query)
     yield _Problem(f"{_counted(len(rows), 'triple is', 'triples are')} not asked for", rows, table.line, _EXPORT)
 
-    scored = np.flatnonzero(found)
-    order = scored[np.argsort(places[scored], kind="stable")]
-    again = np.flatnonzero(places[order][1:] == places[order][:-1]) + 1
+    scored = np.flatnonzero(is_query)
+    order = scored[np.argsort(query_index[scored], kind="stable")]
+    again = np.flatnonzero(query_index[order][1:] == query_index[order][:-1]) + 1
     before = dict(zip(order[again].tolist(), order[again - 1].tolist(), strict=True))
     with np.errstate(invalid="ignore"):
         differing = int((table.scores[order[again]] != table.scores[order[again - 1]]).sum())
@@ -155,19 +157,19 @@ def _problems(
         "give every triple one score",
     )
 
-    missing = np.ones(len(asked), dtype=bool)
-    missing[places[found]] = False
+    missing = np.ones(len(query_graph), dtype=bool)
+    missing[query_index[is_query]] = False
     rows = np.flatnonzero(missing)
     yield _Problem(
-        f"{len(rows):,} of {len(asked):,} triples {'is' if len(rows) == 1 else 'are'} missing",
+        f"{len(rows):,} of {len(query_graph):,} triples {'is' if len(rows) == 1 else 'are'} missing",
         rows,
-        lambda row: "\t".join(asked.names(asked.triples[[row]])[0]),
+        lambda row: "\t".join(query_graph.names(query_graph.triples[[row]])[0]),
         _EXPORT,
     )
 
 
-def _counted(count: int, one: str, several: str) -> str:
-    return f"1 {one}" if count == 1 else f"{count:,} {several}"
+def _counted(count: int, singular: str, plural: str) -> str:
+    return f"1 {singular}" if count == 1 else f"{count:,} {plural}"
 
 
 def _examples(examples: Sequence[str], count: int) -> str:
@@ -297,10 +299,10 @@ def _refuse_lines(path: Path, content: bytes, bad: list[Any]) -> None:
     lines = _filled_lines(content)
     numbered = all(row.number is not None for row in bad)
     first = f":{lines[bad[0].number - 1]}" if numbered else ""
-    shown = [f"{f'line {lines[row.number - 1]:,}: ' if numbered else ''}{row.text[:200]}" for row in bad[:SHOWN]]
+    examples = [f"{f'line {lines[row.number - 1]:,}: ' if numbered else ''}{row.text[:200]}" for row in bad[:SHOWN]]
     wrong = " or ".join(map(str, sorted({row.actual_columns for row in bad})[:3]))
     raise InputError(
-        f"{_counted(len(bad), 'line has', 'lines have')} {wrong} columns instead of 4:{_examples(shown, len(bad))}",
+        f"{_counted(len(bad), 'line has', 'lines have')} {wrong} columns instead of 4:{_examples(examples, len(bad))}",
         where=f"{path}{first}",
         hint=_EXPECTED,
     )
@@ -322,8 +324,8 @@ def _from_parquet(path: Path, content: bytes) -> ScoreTable:
     named = {_plain(name): name for name in reversed(table.column_names)}
     missing = [name for name in COLUMNS if name not in named]
     if missing:
-        there = ", ".join(f"`{name}`" for name in table.column_names[:10]) or "none"
-        raise InputError(f"there is no column `{missing[0]}`, only {there}", where=str(path), hint=_EXPECTED)
+        column_names = ", ".join(f"`{name}`" for name in table.column_names[:10]) or "none"
+        raise InputError(f"there is no column `{missing[0]}`, only {column_names}", where=str(path), hint=_EXPECTED)
     columns = {name: table.column(named[name]) for name in COLUMNS}
     for name, column in columns.items():
         if column.null_count:
@@ -373,9 +375,9 @@ def _numbers(column: Any) -> tuple[Scores, npt.NDArray[np.bool_]]:
         values = np.asarray(column.cast(pa.float64(), safe=is_text).to_numpy(), dtype=np.float64)
         return values, np.zeros(len(values), dtype=bool)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        read = [_number(text) if is_text else None for text in column.to_pylist()]
-        values = np.array([np.nan if value is None else value for value in read], dtype=np.float64)
-        return values, np.array([value is None for value in read], dtype=bool)
+        parsed = [_number(text) if is_text else None for text in column.to_pylist()]
+        values = np.array([np.nan if value is None else value for value in parsed], dtype=np.float64)
+        return values, np.array([value is None for value in parsed], dtype=bool)
 
 
 def _number(text: str) -> float | None:

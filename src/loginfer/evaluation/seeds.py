@@ -59,18 +59,18 @@ def run_seeds(
     """
     folder = None if path is None else Path(path)
     if folder is not None:
-        _check(folder)
+        _check_folder(folder)
     answers = []
     for number, seed in enumerate(seeds, start=1):
         configured = make(seed)
-        place = f"seed {seed} ({number} of {len(seeds)})"
+        label = f"seed {seed} ({number} of {len(seeds)})"
         if folder is None:
-            tell(place)
+            tell(label)
             answers.append(evaluate_system(configured, benchmark, method, options, **training).as_dict())
             continue
         target = folder / f"seed-{seed}"
-        run = _kept(target, request_of(configured, benchmark, method, options), options, force)
-        tell(f"{place}: kept" if run else place)
+        run = _finished_run(target, request_of(configured, benchmark, method, options), options, force)
+        tell(f"{label}: kept" if run else label)
         if run is None:
             run_system(
                 configured, benchmark, method, options, target,
@@ -99,7 +99,7 @@ def check_alike(runs: Sequence[Run]) -> None:
     InputError
         With the folder that differs from the first one, and in what.
     """
-    first, *others = [(run, _but_seed(run)) for run in runs]
+    first, *others = [(run, _request_without_seed(run)) for run in runs]
     for run, about in others:
         if about != first[1]:
             texts = "; ".join(differences(first[1], about))
@@ -110,12 +110,12 @@ def check_alike(runs: Sequence[Run]) -> None:
             )
 
 
-def _but_seed(run: Run) -> dict[str, Any]:
+def _request_without_seed(run: Run) -> dict[str, Any]:
     request = {key: value for key, value in run.request.items() if key != "seed"}
     return {**request, "wanted": dict(run.manifest["wanted"])}
 
 
-def _check(folder: Path) -> None:
+def _check_folder(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise OutputError(f"`{folder}` is a file, not a folder", hint="give the name of a folder")
     if (folder / "manifest.json").exists():
@@ -124,7 +124,7 @@ def _check(folder: Path) -> None:
         )
 
 
-def _kept(path: Path, request: Mapping[str, Any], options: MetricOptions, force: bool) -> Run | None:
+def _finished_run(path: Path, request: Mapping[str, Any], options: MetricOptions, force: bool) -> Run | None:
     """Return the run in a folder if it is complete and was made for the same request."""
     recover_folder(path)
     if not path.exists():
@@ -162,9 +162,9 @@ def summarise(answers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         raise InputError("no seed, no figures", hint="ask for at least one")
     first = answers[0]
     figures = [{key: answer[key] for key in ("threshold", "metrics", "ranking")} for answer in answers]
-    spread = [{key: each[key] for key in ("metrics", "ranking")} for each in figures]
+    spread = [{key: row[key] for key in ("metrics", "ranking")} for row in figures]
     same = ("negatives", "settings", "tie")
-    chosen = first.get("thresholds")
+    thresholds = first.get("thresholds")
     notes = dict.fromkeys(note for answer in answers for note in answer.get("notes", ()))
     return {
         "system": first["system"],
@@ -172,17 +172,17 @@ def summarise(answers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "seed": first["seed"],
         **_joined(figures, _mean),
         **{key: first[key] for key in same if key in first},
-        "thresholds": None if chosen is None else {key: chosen[key] for key in ("kind", "criterion")},
+        "thresholds": None if thresholds is None else {key: thresholds[key] for key in ("kind", "criterion")},
         "notes": list(notes),
         "confidence": CONFIDENCE,
         "deviation": _joined(spread, _deviation),
         "interval": _joined(spread, _interval),
-        "seeds": [{"seed": answer["seed"], **each} for answer, each in zip(answers, figures, strict=True)],
+        "seeds": [{"seed": answer["seed"], **row} for answer, row in zip(answers, figures, strict=True)],
     }
 
 
 def _joined(values: Sequence[Any], join: Callable[[Sequence[float]], Any]) -> Any:
-    """Join numbers at the same place of nested mappings; what is no number stays if it is always the same."""
+    """Join the numbers under the same keys of nested mappings; anything else stays if it is always the same."""
     first = values[0]
     if isinstance(first, Mapping):
         return {key: _joined([value[key] for value in values], join) for key in first}

@@ -137,18 +137,18 @@ class Thresholds:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON values; relations in the order of their names."""
-        found: dict[str, Any] = {"kind": self.kind, "criterion": self.criterion, "value": self.value}
+        description: dict[str, Any] = {"kind": self.kind, "criterion": self.criterion, "value": self.value}
         if self.kind == "relation":
-            found["relations"] = dict(sorted(self.relations.items()))
-        return found
+            description["relations"] = dict(sorted(self.relations.items()))
+        return description
 
     @classmethod
-    def from_dict(cls, given: Mapping[str, Any], benchmark: Benchmark | None = None) -> Thresholds:
+    def from_dict(cls, description: Mapping[str, Any], benchmark: Benchmark | None = None) -> Thresholds:
         """Return what `as_dict` described.
 
         Parameters
         ----------
-        given
+        description
             The JSON values.
         benchmark
             The benchmark that it is for; needed where relations have their own threshold.
@@ -159,8 +159,8 @@ class Thresholds:
             If the values do not describe thresholds, or name a relation that the benchmark does not have.
         """
         try:
-            kind, criterion, value = given["kind"], given.get("criterion"), float(given["value"])
-            relations = {str(name): float(own) for name, own in given.get("relations", {}).items()}
+            kind, criterion, value = description["kind"], description.get("criterion"), float(description["value"])
+            relations = {str(name): float(threshold) for name, threshold in description.get("relations", {}).items()}
         except (KeyError, TypeError, ValueError, AttributeError) as problem:
             raise InputError(f"no description of thresholds: {problem!r}") from None
         if kind not in KINDS:
@@ -215,11 +215,11 @@ def fit_thresholds(
     method = predictions.method
     negatives = benchmark.negatives[method].splits.valid if method is not None else np.empty((0, 3), np.int32)
     true, false = benchmark.positives.valid[:, 1], negatives[:, 1]
-    both = np.intersect1d(true, false)
+    shared = np.intersect1d(true, false)
     relations = {
         vocabulary[relation]: fit_threshold(
             scores.positive[true == relation], scores.negative[false == relation], criterion
         )
-        for relation in both.tolist()
+        for relation in shared.tolist()
     }
     return Thresholds(kind, overall, criterion, relations, vocabulary)
