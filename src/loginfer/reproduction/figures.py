@@ -1,6 +1,6 @@
-"""The figures of a reproduction: one small file for each system and benchmark, asked in the same way as the paper's.
+"""The figures of a reproduction: one small file for each system and benchmark, with the interface of the paper's.
 
-Beside them what shortcuts reach on the benchmarks of the table `evidence`.
+Beside them, what shortcuts reach on the benchmarks of the table `evidence`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from loginfer.errors import LogInferError
-from loginfer.report.paper import SYSTEMS, benchmark_parts, paper_recovery, paper_value
+from loginfer.report.paper import METRICS, SYSTEMS, benchmark_parts, paper_recovery, paper_value
 from loginfer.reproduction.planning import EVIDENCE, ONE_SEED, PlannedCell, Request, benchmarks_of, short, title
 from loginfer.reproduction.running import Folder, stable_json
 
@@ -30,7 +30,7 @@ def write_results(folder: Folder) -> list[dict[str, Any]]:
     because it was made for something else, does not count.
     """
     request = folder.request()
-    found = []
+    all_results = []
     for benchmark in request.benchmarks:
         for system in request.systems:
             path = folder.result(system, benchmark)
@@ -39,8 +39,8 @@ def write_results(folder: Folder) -> list[dict[str, Any]]:
                 path.unlink(missing_ok=True)
             else:
                 folder.write(path, stable_json(result))
-                found.append(result)
-    return found
+                all_results.append(result)
+    return all_results
 
 
 def results(folder: Folder) -> list[dict[str, Any]]:
@@ -54,16 +54,16 @@ def _result(folder: Folder, request: Request, system: str, benchmark: str) -> di
     from loginfer.evaluation.runs import load_run
     from loginfer.evaluation.seeds import check_alike, summarise
 
-    place = folder.runs / system / benchmark
+    runs_folder = folder.runs / system / benchmark
     seeds = [0] if system in ONE_SEED else range(request.seeds)
     runs = []
     for seed in seeds:
         if folder.failure(PlannedCell(system, benchmark, seed)).exists():
             continue
         try:
-            runs.append(load_run(place / f"seed-{seed}", verify=False))
+            runs.append(load_run(runs_folder / f"seed-{seed}", verify=False))
         except LogInferError:
-            continue  # not there, or not whole: the plan's outcome says so
+            continue  # missing or incomplete: the plan's outcome says so
     if not runs:
         return None
     check_alike(runs)
@@ -103,18 +103,18 @@ def _small(answer: Mapping[str, Any]) -> dict[str, Any]:
         protocol: {name: figures[name] for name in RANKING_FIGURES}
         for protocol, figures in sorted(answer["ranking"].items())
     }
-    kept = {key: value for key, value in answer.items() if key not in ("breakdown", "diagnosis")}
-    return {**kept, "ranking": ranking}
+    small = {key: value for key, value in answer.items() if key not in ("breakdown", "diagnosis")}
+    return {**small, "ranking": ranking}
 
 
 def _timing(folder: Folder, run: Path) -> dict[str, Any]:
-    known = folder.json(run / "timing.json")
+    timing = folder.json(run / "timing.json")
     return {
-        "cpu_seconds": known.get("cpu_seconds"),
-        "seconds": round(sum(known["seconds"].values()), 3),
-        "peak_memory_bytes": known.get("peak_memory_bytes"),
-        # Then the work of an earlier process is not counted.
-        "resumed": known.get("resumed", False),
+        "cpu_seconds": timing.get("cpu_seconds"),
+        "seconds": round(sum(timing["seconds"].values()), 3),
+        "peak_memory_bytes": timing.get("peak_memory_bytes"),
+        # If so, the work of an earlier process is not counted.
+        "resumed": timing.get("resumed", False),
     }
 
 
@@ -124,10 +124,8 @@ def _recipe_sum(recipe: Mapping[str, Any]) -> str:
 
 def _paper(system: str, benchmark: str) -> dict[str, float]:
     """Return the paper's figures of a cell, by our names, as fractions."""
-    from loginfer.report.paper import METRICS, paper_value
-
-    found = {metric: paper_value(system, benchmark, metric) for metric in METRICS}
-    return {metric: value for metric, value in found.items() if value is not None}
+    values = {metric: paper_value(system, benchmark, metric) for metric in METRICS}
+    return {metric: value for metric, value in values.items() if value is not None}
 
 
 # Whom test triples are ranked against, where a figure is held against the paper's.
@@ -155,7 +153,7 @@ class Figures:
     rules
         What mined rules say about those of a benchmark, by system and benchmark.
     failures
-        What is written down about cells that failed.
+        The recorded failures of cells.
     shortcuts
         The balanced accuracy of each shortcut, by benchmark.
     """
@@ -170,8 +168,8 @@ class Figures:
         result = self.results.get((system, benchmark))
         if result is None:
             return []
-        found = [_of(seed, metric) for seed in result["seeds"]]
-        return [value for value in found if value is not None]
+        values = [_seed_value(seed, metric) for seed in result["seeds"]]
+        return [value for value in values if value is not None]
 
     def mean(self, system: str, benchmark: str, metric: str) -> float | None:
         """Return the mean of a metric over the seeds."""
@@ -180,18 +178,18 @@ class Figures:
 
     def recovered(self, system: str, benchmark: str, figure: str) -> float | None:
         """Return a share of rules."""
-        found: float | None = self.rules.get((system, benchmark), {}).get(figure)
-        return found
+        share: float | None = self.rules.get((system, benchmark), {}).get(figure)
+        return share
 
     def best_shortcut(self, benchmark: str) -> tuple[str, float] | None:
         """Return the shortcut with the largest balanced accuracy on a benchmark, and that accuracy."""
-        known = self.shortcuts.get(benchmark)
-        return max(known.items(), key=lambda item: item[1]) if known else None
+        accuracies = self.shortcuts.get(benchmark)
+        return max(accuracies.items(), key=lambda item: item[1]) if accuracies else None
 
     def failed(self, system: str, benchmark: str, what: str = "run") -> list[Mapping[str, Any]]:
-        """Return what is written down about failures of a system on a benchmark."""
-        wanted = (system, benchmark, what)
-        return [f for f in self.failures if (f["system"], f["benchmark"], f["what"]) == wanted]
+        """Return the recorded failures of a system on a benchmark."""
+        key = (system, benchmark, what)
+        return [f for f in self.failures if (f["system"], f["benchmark"], f["what"]) == key]
 
 
 class PaperFigures:
@@ -212,13 +210,13 @@ class PaperFigures:
 
 def read_figures(folder: Folder) -> Figures:
     """Read all figures of a reproduction's folder."""
-    found = {(result["system"], result["benchmark"]): result for result in results(folder)}
+    by_cell = {(result["system"], result["benchmark"]): result for result in results(folder)}
     request = folder.request()
     paths = {(s, b): folder.rules(s, b) for b in request.benchmarks for s in request.systems}
-    rules = {place: folder.json(path) for place, path in paths.items() if path.exists()}
-    there = {b: folder.shortcuts(b) for b in request.benchmarks}
-    reached = {b: folder.json(path)["balanced_accuracy"] for b, path in there.items() if path.exists()}
-    return Figures(found, rules, folder.failures(), reached)
+    rules = {cell: folder.json(path) for cell, path in paths.items() if path.exists()}
+    shortcut_files = {b: folder.shortcuts(b) for b in request.benchmarks}
+    shortcuts = {b: folder.json(path)["balanced_accuracy"] for b, path in shortcut_files.items() if path.exists()}
+    return Figures(by_cell, rules, folder.failures(), shortcuts)
 
 
 def stated_averages() -> dict[str, float]:
@@ -226,16 +224,16 @@ def stated_averages() -> dict[str, float]:
     return {name: value / 100 for name, value in _text()["averages"].items()}
 
 
-def _of(seed: Mapping[str, Any], metric: str) -> float | None:
+def _seed_value(seed: Mapping[str, Any], metric: str) -> float | None:
     ranking: Mapping[str, float] = seed["ranking"].get(RANKING, {})
-    found: float | None = seed["metrics"].get(metric, ranking.get(metric))
-    return found
+    value: float | None = seed["metrics"].get(metric, ranking.get(metric))
+    return value
 
 
 @cache
 def _text() -> dict[str, dict[str, float]]:
-    place = resources.files("loginfer.reproduction") / "data" / "text.toml"
-    return tomllib.loads(place.read_text(encoding="utf-8"))
+    path = resources.files("loginfer.reproduction") / "data" / "text.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def groups_of(benchmarks: Sequence[str]) -> tuple[str, ...]:
@@ -245,7 +243,7 @@ def groups_of(benchmarks: Sequence[str]) -> tuple[str, ...]:
 
 
 def write_shortcuts(folder: Folder) -> None:
-    """Measure the shortcuts on each benchmark that is there; what is known of the same benchmark is kept."""
+    """Measure the shortcuts on each benchmark that was built, unless they were measured on it already."""
     request = folder.request()
     if EVIDENCE not in request.tables:
         return
@@ -255,14 +253,14 @@ def write_shortcuts(folder: Folder) -> None:
         if benchmark in about and manifest.exists():
             # The manifest holds the sums of all files.
             digest = hashlib.sha256(manifest.read_bytes()).hexdigest()
-            if _known_sum(folder, benchmark) != digest:
+            if _measured_sum(folder, benchmark) != digest:
                 _measure(folder, benchmark, digest)
 
 
-def _known_sum(folder: Folder, benchmark: str) -> str | None:
+def _measured_sum(folder: Folder, benchmark: str) -> str | None:
     path = folder.shortcuts(benchmark)
-    found = folder.json(path).get("manifest_sha256") if path.exists() else None
-    return None if found is None else str(found)
+    digest = folder.json(path).get("manifest_sha256") if path.exists() else None
+    return None if digest is None else str(digest)
 
 
 def _measure(folder: Folder, benchmark: str, digest: str) -> None:
@@ -270,17 +268,17 @@ def _measure(folder: Folder, benchmark: str, digest: str) -> None:
     from loginfer.benchmark.shortcut_gate import balanced_accuracies
     from loginfer.systems.interface import choose_method
 
-    found = load_benchmark(folder.suite / benchmark, verify=False)
-    method = choose_method(found, None)
-    reached = {} if method is None else balanced_accuracies(found, method)
-    told = {
+    loaded = load_benchmark(folder.suite / benchmark, verify=False)
+    method = choose_method(loaded, None)
+    accuracies = {} if method is None else balanced_accuracies(loaded, method)
+    document = {
         "format": "loginfer-shortcuts",
         "format_version": 1,
         "benchmark": benchmark,
         "negatives": method,
         "manifest_sha256": digest,
-        "test": {"positives": len(found.positives.test),
-                 "negatives": 0 if method is None else len(found.negatives[method].splits.test)},
-        "balanced_accuracy": reached,
+        "test": {"positives": len(loaded.positives.test),
+                 "negatives": 0 if method is None else len(loaded.negatives[method].splits.test)},
+        "balanced_accuracy": accuracies,
     }  # fmt: skip
-    folder.write(folder.shortcuts(benchmark), stable_json(told))
+    folder.write(folder.shortcuts(benchmark), stable_json(document))

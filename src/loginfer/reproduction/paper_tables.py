@@ -60,22 +60,22 @@ def tables(figures: Figures, request: Request, manifests: Mapping[str, Mapping[s
     manifests
         Those of the benchmarks that were built, by name.
     """
-    made = {}
+    by_name = {}
     for name in request.tables:
         benchmarks = [b for b in benchmarks_of(name) if b in request.benchmarks]
         if not benchmarks:
             continue
         if name == "sizes":
-            made[name] = _sizes(benchmarks, manifests)
+            by_name[name] = _sizes(benchmarks, manifests)
         elif name == "rules":
-            made[name] = _rules(figures, request, benchmarks)
+            by_name[name] = _rules(figures, request, benchmarks)
         elif name == EVIDENCE:
-            made[name] = _evidence(figures, request)
+            by_name[name] = _evidence(figures, request)
         elif name == "negatives":
-            made[name] = _negatives(figures, request, benchmarks)
+            by_name[name] = _negatives(figures, request, benchmarks)
         else:
-            made[name] = _results(name, figures, request, benchmarks)
-    return made
+            by_name[name] = _results(name, figures, request, benchmarks)
+    return by_name
 
 
 # -- results ----------------------------------------------------------------------------------------
@@ -163,11 +163,11 @@ def _rules(figures: Figures, request: Request, benchmarks: Sequence[str]) -> Tab
     miners = [system for system in MINERS if system in request.systems]
     rows = [
         (
-            TableEntry(shown),
+            TableEntry(label),
             TableEntry(title(system)),
             *(_share(figures, system, benchmark, share, notes) for benchmark in benchmarks),
         )
-        for share, shown in SHARES.items()
+        for share, label in SHARES.items()
         for system in miners
     ]
     general = [
@@ -221,8 +221,8 @@ def _size(benchmark: str, manifest: Mapping[str, Any] | None, notes: _Notes) -> 
         positives = manifest["positives"]
         numbers = [len(manifest["rules"]), manifest["kg"]["triples"]]
         numbers += [positives[split] for split in ("train", "valid", "test")]
-        most, why = difference(entry, manifest)
-        far = TableEntry(value=100 * most, notes=(notes.number(why),) if why else ())
+        most, reason = difference(entry, manifest)
+        far = TableEntry(value=100 * most, notes=(notes.number(reason),) if reason else ())
     paper = (None, printed.kg_triples, printed.train, printed.valid, printed.test)
     return (
         TableEntry(entry.group.name),
@@ -311,8 +311,8 @@ def _about_seeds(request: Request) -> list[str]:
     alone = [title(system) for system in request.systems if system in ONE_SEED]
     if request.seeds < 2:
         return [_ONE_SEED]
-    said = f"Mean of {request.seeds} seeds. {_SEEDS}"
-    return [f"{said} Nothing in {', '.join(alone)} is random: one run." if alone else said]
+    sentence = f"Mean of {request.seeds} seeds. {_SEEDS}"
+    return [f"{sentence} Nothing in {', '.join(alone)} is random: one run." if alone else sentence]
 
 
 _FORMATS = {"md": to_markdown, "tex": to_latex, "csv": to_csv}
@@ -327,22 +327,22 @@ def write_report(folder: Folder) -> dict[str, Any]:
     write_results(folder)
     write_shortcuts(folder)
     request, figures = folder.request(), read_figures(folder)
-    made = tables(figures, request, _manifests(folder, request))
-    for name, table in made.items():
+    by_name = tables(figures, request, _manifests(folder, request))
+    for name, table in by_name.items():
         for ending, render in _FORMATS.items():
             folder.write(folder.table(name, ending), render(table))
-    found = findings(figures)
-    told = [finding.as_dict() for finding in found]
-    folder.write(folder.path / "findings.json", json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+    paper_findings = findings(figures)
+    finding_rows = [finding.as_dict() for finding in paper_findings]
+    folder.write(folder.path / "findings.json", json.dumps(finding_rows, indent=1, ensure_ascii=False) + "\n")
     surviving = answers(figures, groups_of(request.benchmarks)) if EVIDENCE in request.tables else []
     if surviving:
         text = json.dumps([answer.as_dict() for answer in surviving], indent=1, ensure_ascii=False)
         folder.write(folder.path / "evidence.json", text + "\n")
-    folder.write(folder.report, report_text(request, figures, made, found, surviving))
+    folder.write(folder.report, report_text(request, figures, by_name, paper_findings, surviving))
     return {
         "results": len(figures.results),
-        "tables": list(made),
-        "findings": [{key: each[key] for key in ("number", "verdict", "paper_verdict")} for each in told],
+        "tables": list(by_name),
+        "findings": [{key: row[key] for key in ("number", "verdict", "paper_verdict")} for row in finding_rows],
         **({"evidence": [_verdicts(answer) for answer in surviving]} if surviving else {}),
         "report": folder.report.name,
     }
@@ -359,20 +359,21 @@ def _manifests(folder: Folder, request: Request) -> dict[str, dict[str, Any]]:
 def report_text(
     request: Request,
     figures: Figures,
-    made: Mapping[str, TableValue],
-    found: Sequence[Finding],
+    by_name: Mapping[str, TableValue],
+    paper_findings: Sequence[Finding],
     surviving: Sequence[Answer] = (),
 ) -> str:
     """Return the report as Markdown: what was done, the findings, the tables, what failed."""
-    parts = [_HEAD, _done(request, figures)]
+    parts = [_HEAD, _what_was_done(request, figures)]
     if surviving:
         parts += ["## What survives near misses\n", _ABOUT_EVIDENCE, _survival(surviving), _falls(request, figures)]
         parts += map(_answer, surviving)
     # The paper's findings are about its tables.
     if any(table != EVIDENCE for table in request.tables):
-        parts += ["## Findings of the paper\n", _ABOUT_FINDINGS, _overview(found), *map(_finding, found)]
+        parts += ["## Findings of the paper\n", _ABOUT_FINDINGS, _overview(paper_findings)]
+        parts += map(_finding, paper_findings)
     parts.append("## Tables\n")
-    parts += [f"### Table `{name}`: {TABLES[name]}\n\n{to_markdown(table)}" for name, table in made.items()]
+    parts += [f"### Table `{name}`: {TABLES[name]}\n\n{to_markdown(table)}" for name, table in by_name.items()]
     return "\n".join(parts)
 
 
@@ -413,11 +414,11 @@ def _survival(surviving: Sequence[Answer]) -> str:
 
 def _falls(request: Request, figures: Figures) -> str:
     """Say how much the eight systems lose; an empty text if figures are missing."""
-    found = {kind: mean_fall(figures, groups_of(request.benchmarks), kind) for kind in NEAR_MISSES.names}
-    told = [f"{100 * fall:.1f} points to {_NEGATIVES[k]}" for k, fall in found.items() if fall is not None]
-    if not told:
+    falls = {kind: mean_fall(figures, groups_of(request.benchmarks), kind) for kind in NEAR_MISSES.names}
+    texts = [f"{100 * fall:.1f} points to {_NEGATIVES[k]}" for k, fall in falls.items() if fall is not None]
+    if not texts:
         return ""
-    return f"From position-aware negatives the paper's eight systems fall by {' and '.join(told)}, on average.\n"
+    return f"From position-aware negatives the paper's eight systems fall by {' and '.join(texts)}, on average.\n"
 
 
 def _answer(answer: Answer) -> str:
@@ -426,9 +427,9 @@ def _answer(answer: Answer) -> str:
         f"{markdown_text(answer.question.text)}\n",
         f"*Test.* {markdown_text(answer.question.test)}\n",
     ]
-    for kind, shown in _NEGATIVES.items():
+    for kind, label in _NEGATIVES.items():
         judgement = answer.judgements[kind]
-        lines += [f"{shown.capitalize()}: **{judgement.verdict}**.\n", *_explained(judgement)]
+        lines += [f"{label.capitalize()}: **{judgement.verdict}**.\n", *_explained(judgement)]
     return "\n".join(lines)
 
 
@@ -436,7 +437,7 @@ def _verdicts(answer: Answer) -> dict[str, Any]:
     return {"number": answer.question.number, **{k: j.verdict for k, j in answer.judgements.items()}}
 
 
-def _done(request: Request, figures: Figures) -> str:
+def _what_was_done(request: Request, figures: Figures) -> str:
     names = ", ".join(title(system) for system in request.systems)
     lines = [
         "## What was done\n",
@@ -479,8 +480,8 @@ def _fewer(request: Request, figures: Figures) -> str:
         if system not in ONE_SEED and len(result["seeds"]) < request.seeds:
             fewer[short(benchmark)] = min(len(result["seeds"]), fewer.get(short(benchmark), request.seeds))
     numbers = {n: [name for name, seeds in fewer.items() if seeds == n] for n in sorted(set(fewer.values()))}
-    told = [f"{n} for {', '.join(names)}" for n, names in numbers.items()]
-    return f" So far fewer: {'; '.join(told)}." if told else ""
+    texts = [f"{n} for {', '.join(names)}" for n, names in numbers.items()]
+    return f" So far fewer: {'; '.join(texts)}." if texts else ""
 
 
 def _time(figures: Figures) -> str:
@@ -488,9 +489,9 @@ def _time(figures: Figures) -> str:
     return f"All {len(seconds):,} runs took {sum(seconds) / 60:,.0f} CPU minutes."
 
 
-def _overview(found: Sequence[Finding]) -> str:
+def _overview(paper_findings: Sequence[Finding]) -> str:
     lines = ["| | section | finding | our figures | the paper's own |", "|--:|---|---|---|---|"]
-    for finding in found:
+    for finding in paper_findings:
         words = markdown_text(finding.claim.text)
         verdicts = f"{finding.ours.verdict} | {finding.paper.verdict}"
         lines.append(f"| {finding.claim.number} | {finding.claim.section} | {words} | {verdicts} |")

@@ -46,13 +46,13 @@ def table_names(names: Iterable[str] = ()) -> tuple[str, ...]:
     UnknownNameError
         With the nearest names.
     """
-    wanted = set()
+    requested = set()
     for name in names:
         folded = name.strip().casefold()
         if folded not in TABLES:
             raise UnknownNameError("table", name.strip(), TABLES, where="--tables")
-        wanted.add(folded)
-    return tuple(name for name in TABLES if name in wanted or (not wanted and name != EVIDENCE))
+        requested.add(folded)
+    return tuple(name for name in TABLES if name in requested or (not requested and name != EVIDENCE))
 
 
 def benchmarks_of(table: str) -> tuple[str, ...]:
@@ -68,15 +68,15 @@ def entries_of(tables: Sequence[str], only: Sequence[SuiteBenchmark]) -> tuple[S
     InputError
         If there are none.
     """
-    wanted = {name for table in tables for name in benchmarks_of(table)}
-    chosen = {entry.name for entry in only} & wanted
-    if not chosen:
+    names = {name for table in tables for name in benchmarks_of(table)}
+    selected = {entry.name for entry in only} & names
+    if not selected:
         raise InputError(
             f"the tables {', '.join(tables)} are about none of these benchmarks",
             where="--only",
-            hint=f"they are about {', '.join(e.name for e in all_entries() if e.name in wanted)}",
+            hint=f"they are about {', '.join(e.name for e in all_entries() if e.name in names)}",
         )
-    return tuple(entry for entry in all_entries() if entry.name in chosen)
+    return tuple(entry for entry in all_entries() if entry.name in selected)
 
 
 def _belongs(entry: SuiteBenchmark, table: str) -> bool:
@@ -125,16 +125,16 @@ def given_settings(system: str, graph: str, budget: str) -> Mapping[str, int]:
     if not shares:
         return {}
     entry = find_system(system)
-    known, tuned = settings_of(entry.load()), tuned_graphs(entry).get(graph, {})
-    return {name: max(1, round(share * tuned.get(name, known[name].default))) for name, share in shares.items()}
+    declared, tuned = settings_of(entry.load()), tuned_graphs(entry).get(graph, {})
+    return {name: max(1, round(share * tuned.get(name, declared[name].default))) for name, share in shares.items()}
 
 
 def cell_seconds(system: str, graph: str, budget: str) -> float:
     """Return roughly how many CPU seconds a system takes on a benchmark of a graph."""
     costs = _data("costs.toml")
     shares = _shares(system, budget)
-    work = costs["seconds"][system][graph] * (max(shares.values()) if shares else 1.0)
-    return float(costs["overhead"] + work)
+    seconds = costs["seconds"][system][graph] * (max(shares.values()) if shares else 1.0)
+    return float(costs["overhead"] + seconds)
 
 
 def build_seconds(graph: str, method: str = "pa") -> float:
@@ -149,8 +149,8 @@ def analysis_seconds(system: str) -> float:
 
 
 def _shares(system: str, budget: str) -> dict[str, float]:
-    found: dict[str, float] = _data("budgets.toml")[budget].get(system, {})
-    return found
+    shares: dict[str, float] = _data("budgets.toml")[budget].get(system, {})
+    return shares
 
 
 @cache
@@ -165,7 +165,7 @@ PARTICIPANTS = (*SYSTEMS, "exact", "contrast", "oracle")
 MINERS = ("anyburl", "rulen", "exact", "contrast")
 # Nothing in them is random, with the settings used here: a second seed would give the same figures.
 ONE_SEED = ("simpbl", "exact", "oracle")
-# Those that say yes or no, 1 or 0: a threshold chosen on valid would turn what they say into something else.
+# Those that answer 1 or 0: a threshold chosen on valid could change their answers.
 DECIDED = {"simpbl": 0.5}
 
 
@@ -180,14 +180,14 @@ def participants(names: Iterable[str] = ()) -> tuple[str, ...]:
     from loginfer.systems.registry import systems
 
     aliases = {alias: entry.name for entry in systems() for alias in entry.aliases}
-    wanted = set()
+    requested = set()
     for name in names:
         folded = name.strip().casefold()
-        found = aliases.get(folded, folded)
-        if found not in PARTICIPANTS:
+        system = aliases.get(folded, folded)
+        if system not in PARTICIPANTS:
             raise UnknownNameError("system", name.strip(), PARTICIPANTS, where="--systems")
-        wanted.add(found)
-    return tuple(name for name in PARTICIPANTS if not wanted or name in wanted)
+        requested.add(system)
+    return tuple(name for name in PARTICIPANTS if not requested or name in requested)
 
 
 def title(system: str) -> str:
@@ -255,7 +255,7 @@ class PlannedCell:
 
     @property
     def label(self) -> str:
-        """How people are told about it."""
+        """What messages call it."""
         return f"{self.system} on {short(self.benchmark)}, seed {self.seed}"
 
 
@@ -320,25 +320,25 @@ def plan(
     """
     if seeds < 1:
         raise InputError(f"there must be at least one seed, not {seeds}", where="--seeds")
-    wanted_tables, who, budget = table_names(tables), participants(systems), budget_named(budget)
-    protocol = _protocol(wanted_tables, protocol)
-    chosen = entries_of(wanted_tables, select(only, all_entries()))
-    _check_protocol(chosen[0], protocol)
-    found = []
-    for entry in chosen:
-        of = [table for table in wanted_tables if entry.name in benchmarks_of(table)]
-        compared = "rules" in of
+    table_list, system_list, budget = table_names(tables), participants(systems), budget_named(budget)
+    protocol = _protocol(table_list, protocol)
+    entries = entries_of(table_list, select(only, all_entries()))
+    _check_protocol(entries[0], protocol)
+    cells = []
+    for entry in entries:
+        entry_tables = [table for table in table_list if entry.name in benchmarks_of(table)]
+        compared = "rules" in entry_tables
         # The table of rules is about miners, that of sizes about no system.
-        everyone = any(table not in ("rules", "sizes") for table in of)
-        for system in who:
+        everyone = any(table not in ("rules", "sizes") for table in entry_tables)
+        for system in system_list:
             analyse = compared and system in MINERS
             if everyone or analyse:
                 number = 1 if system in ONE_SEED else seeds
-                found += [_cell(system, entry, seed, budget, analyse) for seed in range(number)]
-    sizes = {entry.name: entry.group.paper["train"] for entry in chosen}
-    found.sort(key=lambda cell: (cell.seed, sizes[cell.benchmark], cell.benchmark, -cell.seconds, cell.system))
-    names = tuple(entry.name for entry in chosen)
-    return Plan(Request(wanted_tables, who, names, seeds, protocol, budget), chosen, tuple(found))
+                cells += [_cell(system, entry, seed, budget, analyse) for seed in range(number)]
+    sizes = {entry.name: entry.group.paper["train"] for entry in entries}
+    cells.sort(key=lambda cell: (cell.seed, sizes[cell.benchmark], cell.benchmark, -cell.seconds, cell.system))
+    names = tuple(entry.name for entry in entries)
+    return Plan(Request(table_list, system_list, names, seeds, protocol, budget), entries, tuple(cells))
 
 
 def _cell(system: str, entry: SuiteBenchmark, seed: int, budget: str, analyse: bool) -> PlannedCell:
@@ -391,23 +391,23 @@ class Pace:
 
     def __init__(self, jobs: int, expected: Iterable[float]) -> None:
         self._jobs = jobs
-        self._left = list(expected)
-        self._expected = self._taken = _TRUST
+        self._pending = list(expected)
+        self._expected = self._actual = _TRUST
 
-    def finished(self, expected: float, taken: float, *, counts: bool = True) -> None:
-        """Take note of something that is finished; what failed says nothing about the pace."""
-        self._left.remove(expected)
+    def finished(self, expected: float, actual: float, *, counts: bool = True) -> None:
+        """Record how long something took that is finished; what failed does not count for the pace."""
+        self._pending.remove(expected)
         if counts:
             self._expected += expected
-            self._taken += taken
+            self._actual += actual
 
     def remaining(self) -> float:
         """Return how many seconds the rest should take."""
-        if not self._left:
+        if not self._pending:
             return 0.0
         # With several jobs the last one decides, if it is long.
-        work = max(sum(self._left) / self._jobs, max(self._left))
-        return work * self._taken / self._expected
+        expected = max(sum(self._pending) / self._jobs, max(self._pending))
+        return expected * self._actual / self._expected
 
 
 def in_words(seconds: float) -> str:

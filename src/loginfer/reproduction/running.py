@@ -117,9 +117,9 @@ def failure(messages: str, code: int) -> CommandError:
         Its exit code; negative for a signal.
     """
     lines = messages.splitlines()
-    places = [number for number, line in enumerate(lines) if line.startswith("error: ")]
-    if places:
-        message, hints = lines[places[-1]].removeprefix("error: "), lines[places[-1] + 1 :]
+    error_lines = [number for number, line in enumerate(lines) if line.startswith("error: ")]
+    if error_lines:
+        message, hints = lines[error_lines[-1]].removeprefix("error: "), lines[error_lines[-1] + 1 :]
         hint = next((line.strip().removeprefix("hint: ") for line in hints if "hint: " in line), None)
         return CommandError(message, hint=hint)
     if code < 0:
@@ -127,8 +127,8 @@ def failure(messages: str, code: int) -> CommandError:
             f"its process was ended by {_signal(-code)}",
             hint="if memory was short, try again with --jobs 1" if -code == signal.SIGKILL else None,
         )
-    said = next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
-    return CommandError(f"exit code {code}: {said}")
+    last_line = next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
+    return CommandError(f"exit code {code}: {last_line}")
 
 
 def _signal(number: int) -> str:
@@ -174,26 +174,26 @@ class Folder:
         return self.runs / cell.system / cell.benchmark / f"seed-{cell.seed}"
 
     def failure(self, cell: PlannedCell, what: str | None = None) -> Path:
-        """Return where it stands why a cell failed, or something else about its system and benchmark."""
+        """Return the file that says why a cell failed, or why a step `what` of its system and benchmark did."""
         return self.path / "failed" / cell.system / f"{cell.benchmark}-{what or f'seed-{cell.seed}'}.json"
 
     def failures(self) -> list[dict[str, Any]]:
-        """Return all failures that are written down, in the order of the tables."""
-        found = [self.json(path) for path in sorted(self.path.glob("failed/*/*.json"))]
-        place = {name: number for number, name in enumerate(PARTICIPANTS)}
-        suite = {entry.name: number for number, entry in enumerate(all_entries())}
-        return sorted(found, key=lambda f: (suite[f["benchmark"]], place[f["system"]], str(f["seed"])))
+        """Return all recorded failures, in the order of the tables."""
+        failures = [self.json(path) for path in sorted(self.path.glob("failed/*/*.json"))]
+        names = [*PARTICIPANTS, *(entry.name for entry in all_entries())]
+        order = {name: number for number, name in enumerate(names)}
+        return sorted(failures, key=lambda f: (order[f["benchmark"]], order[f["system"]], str(f["seed"])))
 
     def result(self, system: str, benchmark: str) -> Path:
         """Return where the figures of a system on a benchmark are."""
         return self.path / "results" / system / f"{benchmark}.json"
 
     def rules(self, system: str, benchmark: str) -> Path:
-        """Return where it stands what the rules of a miner say about those of a benchmark."""
+        """Return the file that compares the rules of a miner with those of a benchmark."""
         return self.path / "rules" / system / f"{benchmark}.json"
 
     def shortcuts(self, benchmark: str) -> Path:
-        """Return where it stands what shortcuts reach on a benchmark."""
+        """Return the file that says what shortcuts reach on a benchmark."""
         return self.path / "shortcuts" / f"{benchmark}.json"
 
     def table(self, name: str, ending: str) -> Path:
@@ -206,7 +206,7 @@ class Folder:
         return self.path / "REPORT.md"
 
     @property
-    def asked(self) -> Path:
+    def request_file(self) -> Path:
         """What was asked."""
         return self.path / "reproduction.json"
 
@@ -215,12 +215,12 @@ class Folder:
         with reading(path):
             text = path.read_bytes()
         try:
-            found = json.loads(text)
+            document = json.loads(text)
         except ValueError as error:
             raise InputError(f"this file is no JSON: {error}", where=str(path), hint=_AGAIN) from error
-        if not isinstance(found, dict):
+        if not isinstance(document, dict):
             raise InputError("this file holds no JSON object", where=str(path), hint=_AGAIN)
-        return found
+        return document
 
     def write(self, path: Path, text: str) -> None:
         """Write a file of this folder, which nobody else writes."""
@@ -237,21 +237,21 @@ class Folder:
         InputError
             If nothing was.
         """
-        if not self.asked.exists():
+        if not self.request_file.exists():
             raise InputError(
-                f"`{self.path}` is no reproduction: it has no `{self.asked.name}`",
+                f"`{self.path}` is no reproduction: it has no `{self.request_file.name}`",
                 hint="make one with `loginfer reproduce --out FOLDER`",
             )
-        known = self.json(self.asked)
+        document = self.json(self.request_file)
         try:
-            tables, systems, benchmarks = (tuple(known[k]) for k in ("tables", "systems", "benchmarks"))
-            return Request(tables, systems, benchmarks, known["seeds"], known["protocol"], known["budget"])
+            tables, systems, benchmarks = (tuple(document[k]) for k in ("tables", "systems", "benchmarks"))
+            return Request(tables, systems, benchmarks, document["seeds"], document["protocol"], document["budget"])
         except KeyError as error:
-            raise InputError(f"{error} is missing", where=str(self.asked), hint=_AGAIN) from error
+            raise InputError(f"{error} is missing", where=str(self.request_file), hint=_AGAIN) from error
 
 
 def open_folder(path: str | Path, request: Request) -> Folder:
-    """Take a folder for a reproduction, and write down what is asked, together with what was asked before.
+    """Take a folder for a reproduction, and record this request together with earlier ones.
 
     Raises
     ------
@@ -262,16 +262,15 @@ def open_folder(path: str | Path, request: Request) -> Folder:
     folder = Folder(Path(path))
     if folder.path.exists() and not folder.path.is_dir():
         raise OutputError(f"`{folder.path}` is a file, not a folder", hint="give the name of a folder")
-    if folder.asked.exists():
-        known = folder.json(folder.asked)
-        _check(folder, known, request)
+    if folder.request_file.exists():
+        _check_request(folder, folder.json(folder.request_file), request)
         request = _joined(folder.request(), request)
     elif folder.path.exists() and (foreign := _foreign(folder)):
         raise OutputError(
             f"`{folder.path}` is no reproduction, and holds `{foreign}`", hint="choose an empty or new folder"
         )
     folder.path.mkdir(parents=True, exist_ok=True)
-    folder.write(folder.asked, stable_json(_as_dict(request)))
+    folder.write(folder.request_file, stable_json(_as_dict(request)))
     return folder
 
 
@@ -282,39 +281,40 @@ def stable_json(value: Mapping[str, Any]) -> str:
 
 def _foreign(folder: Folder) -> str | None:
     """Return something in a folder that no reproduction begins with."""
-    known = {"suite", "runs", folder.asked.name}
+    own_names = {"suite", "runs", folder.request_file.name}
     names = sorted(entry.name for entry in folder.path.iterdir())
-    return next((name for name in names if name not in known and not name.startswith(".")), None)
+    return next((name for name in names if name not in own_names and not name.startswith(".")), None)
 
 
-def _check(folder: Folder, known: Mapping[str, Any], request: Request) -> None:
-    if known.get("format") != FORMAT or known.get("format_version") != FORMAT_VERSION:
+def _check_request(folder: Folder, document: Mapping[str, Any], request: Request) -> None:
+    if document.get("format") != FORMAT or document.get("format_version") != FORMAT_VERSION:
         raise OutputError(
-            f"`{folder.asked}` is not the file of a reproduction that this program reads", hint="choose another folder"
+            f"`{folder.request_file}` is not the file of a reproduction that this program reads",
+            hint="choose another folder",
         )
-    now = {"protocol": request.protocol, "budget": request.budget}
-    before = {**known, "version": known.get("versions", {}).get("loginfer")}
-    for what, value in {**now, "version": __version__}.items():
-        if before.get(what) != value:
+    requested = {"protocol": request.protocol, "budget": request.budget, "version": __version__}
+    before = {**document, "version": document.get("versions", {}).get("loginfer")}
+    for name, value in requested.items():
+        if before.get(name) != value:
             raise OutputError(
-                f"`{folder.path}` was begun with the {what} `{before.get(what)}`, not `{value}`",
+                f"`{folder.path}` was begun with the {name} `{before.get(name)}`, not `{value}`",
                 hint="choose another folder: figures of both could not stand in one table",
             )
 
 
-def _joined(before: Request, now: Request) -> Request:
-    """Return what was asked before and is asked now."""
+def _joined(earlier: Request, later: Request) -> Request:
+    """Return one request for both."""
 
     def union(order: Iterable[str], *parts: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(name for name in order if any(name in part for part in parts))
 
     return Request(
-        union(TABLES, before.tables, now.tables),
-        union(PARTICIPANTS, before.systems, now.systems),
-        union((entry.name for entry in all_entries()), before.benchmarks, now.benchmarks),
-        max(before.seeds, now.seeds),
-        now.protocol,
-        now.budget,
+        union(TABLES, earlier.tables, later.tables),
+        union(PARTICIPANTS, earlier.systems, later.systems),
+        union((entry.name for entry in all_entries()), earlier.benchmarks, later.benchmarks),
+        max(earlier.seeds, later.seeds),
+        later.protocol,
+        later.budget,
     )
 
 
@@ -329,17 +329,17 @@ _AGAIN = "remove it, and give the command again"
 def existing(cells: Iterable[PlannedCell], folder: Folder) -> Iterator[tuple[PlannedCell, str]]:
     """Yield the cells that have a run, with an empty text if it is theirs, else what is wrong with it.
 
-    A benchmark is read only if it has runs: what a run was about is told by the sum of its triples.
+    A benchmark is read only if it has runs: its sum tells whether they are about it.
     """
     from loginfer.benchmark import load_benchmark
 
-    there = []
+    cells_with_run = []
     for cell in cells:
         recover_folder(folder.run(cell))
         if folder.run(cell).exists():
-            there.append(cell)
-    there.sort(key=lambda cell: cell.benchmark)
-    for name, group in groupby(there, key=lambda cell: cell.benchmark):
+            cells_with_run.append(cell)
+    cells_with_run.sort(key=lambda cell: cell.benchmark)
+    for name, group in groupby(cells_with_run, key=lambda cell: cell.benchmark):
         benchmark = load_benchmark(folder.suite / name)
         for cell in group:
             yield cell, _difference(cell, folder, benchmark)
@@ -354,16 +354,15 @@ def _difference(cell: PlannedCell, folder: Folder, benchmark: Benchmark) -> str:
 
     try:
         run = load_run(folder.run(cell), verify=False)
-        ready = configure_system(cell.system, benchmark, dict(cell.settings), seed=cell.seed)
+        configured = configure_system(cell.system, benchmark, dict(cell.settings), seed=cell.seed)
     except LogInferError as error:
         return error.message
-    wanted = MetricOptions() if cell.threshold is None else MetricOptions(threshold=cell.threshold)
-    request: dict[str, Any] = request_of(ready, benchmark, choose_method(benchmark, None), wanted)
-    about = {key: getattr(wanted, key) for key in ("threshold", "criterion", "tie", "diagnosis")}
-    expected = {**request, "wanted": about}
-    found = {**run.manifest["request"], "wanted": dict(run.manifest["wanted"])}
-    told = differences(found, expected)
-    return f"the run that is there was made for something else: {'; '.join(told)}" if told else ""
+    options = MetricOptions() if cell.threshold is None else MetricOptions(threshold=cell.threshold)
+    request = request_of(configured, benchmark, choose_method(benchmark, None), options)
+    expected = {**request, "wanted": options.as_dict()}
+    actual = {**run.manifest["request"], "wanted": dict(run.manifest["wanted"])}
+    texts = differences(actual, expected)
+    return f"the run that is there was made for something else: {'; '.join(texts)}" if texts else ""
 
 
 # Runs one command of this program, given its words, and returns what it printed.
@@ -474,28 +473,28 @@ def run(
     unbuilt = {benchmark.name: benchmark.error for benchmark in suite if benchmark.state == "failed"}
     outcomes: dict[PlannedCell, CellOutcome] = {}
     waiting = []
-    kept = dict(existing((cell for cell in plan.cells if cell.benchmark not in unbuilt), folder))
+    problems = dict(existing((cell for cell in plan.cells if cell.benchmark not in unbuilt), folder))
     for cell in plan.cells:
         if cell.benchmark in unbuilt:
             reason = f"its benchmark could not be built: {unbuilt[cell.benchmark]}"
             outcomes[cell] = _failed(cell, folder, CommandError(reason))
-        elif kept.get(cell) and not force:
+        elif problems.get(cell) and not force:
             hint = "remove it, or add --force to replace it"
-            outcomes[cell] = _failed(cell, folder, CommandError(kept[cell], hint=hint))
-        elif kept.get(cell) == "" and not _to_analyse(cell, folder):
+            outcomes[cell] = _failed(cell, folder, CommandError(problems[cell], hint=hint))
+        elif problems.get(cell) == "" and not _to_analyse(cell, folder):
             outcomes[cell] = _finished(CellOutcome(cell, "kept"), folder)
         else:
-            waiting.append((cell, kept.get(cell)))
+            waiting.append((cell, problems.get(cell)))
     pace = Pace(jobs, [cell.seconds for cell, _ in waiting])
     if outcomes:
         tell(CellsDone(f"{len(outcomes)} of {len(plan.cells)} cells are there", len(outcomes), len(plan.cells)))
-    left = Counter((cell.benchmark, cell.seed) for cell, _ in waiting)
-    for outcome in _each(waiting, folder, command, jobs, stop):
+    cells_left = Counter((cell.benchmark, cell.seed) for cell, _ in waiting)
+    for outcome in _run_cells(waiting, folder, command, jobs, stop):
         outcomes[outcome.cell] = outcome
         pace.finished(outcome.cell.seconds, outcome.seconds, counts=outcome.state == "done")
         tell(CellsDone(_sentence(outcome), len(outcomes), len(plan.cells), pace.remaining()))
-        left[outcome.cell.benchmark, outcome.cell.seed] -= 1
-        if not left[outcome.cell.benchmark, outcome.cell.seed] and len(outcomes) < len(plan.cells):
+        cells_left[outcome.cell.benchmark, outcome.cell.seed] -= 1
+        if not cells_left[outcome.cell.benchmark, outcome.cell.seed] and len(outcomes) < len(plan.cells):
             milestone()
     return [outcomes[cell] for cell in plan.cells]
 
@@ -503,18 +502,18 @@ def run(
 # -- cells ------------------------------------------------------------------------------------------
 
 
-def _each(
+def _run_cells(
     waiting: Sequence[tuple[PlannedCell, str | None]],
     folder: Folder,
     command: Command,
     jobs: int,
     stop: Callable[[], None],
 ) -> Iterator[CellOutcome]:
-    """Yield what becomes of the cells, as it becomes known."""
+    """Run the cells, each with the problem of its run (None: no run), and yield outcomes as they come."""
     if jobs <= 1:
         try:
-            for cell, there in waiting:
-                yield _outcome(cell, there, folder, command)
+            for cell, problem in waiting:
+                yield _outcome(cell, problem, folder, command)
         except BaseException:
             stop()
             raise
@@ -534,12 +533,12 @@ def _each(
     pool.shutdown()
 
 
-def _outcome(cell: PlannedCell, there: str | None, folder: Folder, command: Command) -> CellOutcome:
-    """Run a cell, then compare its rules if that is wanted."""
+def _outcome(cell: PlannedCell, problem: str | None, folder: Folder, command: Command) -> CellOutcome:
+    """Run a cell unless it has a run without problems, then compare its rules if that is asked for."""
     started = time.monotonic()
     try:
-        if there is None or there:
-            command(evaluate_words(cell, folder, force=bool(there)))
+        if problem is None or problem:
+            command(evaluate_words(cell, folder, force=bool(problem)))
             if cell.seed == 0:  # rules that an earlier run has found
                 folder.rules(cell.system, cell.benchmark).unlink(missing_ok=True)
     except LogInferError as error:
@@ -571,7 +570,7 @@ def _to_analyse(cell: PlannedCell, folder: Folder) -> bool:
 def _analyse(cell: PlannedCell, folder: Folder, command: Command) -> None:
     words = ["rules", "analyse", str(folder.suite / cell.benchmark), "--rules", str(folder.run(cell)), "--json"]
     answer: dict[str, Any] = json.loads(command(words))
-    # Rule by rule it is large, and `loginfer rules analyse` tells it again.
+    # Rule by rule it is large, and `loginfer rules analyse` can compute it again.
     small = {key: value for key, value in answer.items() if key not in ("rules", "rules_file", "notes")}
     about = {"system": cell.system, "run_seed": cell.seed}
     folder.write(folder.rules(cell.system, cell.benchmark), stable_json({**small, **about}))
@@ -589,17 +588,17 @@ def _failed(
     cell: PlannedCell, folder: Folder, error: LogInferError, what: str | None = None, seconds: float = 0.0
 ) -> CellOutcome:
     """Write down why a cell failed."""
-    # Where the folder is says nothing to others.
+    # The folder's place says nothing to others.
     reason = error.message.replace(f"{folder.path}/", "")
     if error.where:
         reason = f"{error.where.replace(f'{folder.path}/', '')}: {reason}"
     hint = None if error.hint is None else error.hint.replace(f"{folder.path}/", "")
-    told = {"system": cell.system, "benchmark": cell.benchmark, "seed": cell.seed, "hint": hint}
-    told |= {"what": what or "run", "reason": reason}
-    folder.write(folder.failure(cell, what), stable_json(told))
+    document = {"system": cell.system, "benchmark": cell.benchmark, "seed": cell.seed, "hint": hint}
+    document |= {"what": what or "run", "reason": reason}
+    folder.write(folder.failure(cell, what), stable_json(document))
     return CellOutcome(cell, "failed", reason, hint, seconds)
 
 
 def _sentence(outcome: CellOutcome) -> str:
-    said = f"{outcome.cell.label}: {outcome.state}"
-    return f"{said}: {outcome.reason}" if outcome.reason else f"{said} in {outcome.seconds:.0f} s"
+    text = f"{outcome.cell.label}: {outcome.state}"
+    return f"{text}: {outcome.reason}" if outcome.reason else f"{text} in {outcome.seconds:.0f} s"

@@ -78,13 +78,13 @@ class Case:
 
     def shortcut(self, group: str) -> float | None:
         """Return what the best shortcut reaches."""
-        found = self.figures.best_shortcut(self.name(group))
-        return None if found is None else found[1]
+        best = self.figures.best_shortcut(self.name(group))
+        return None if best is None else best[1]
 
     def of(self, *patterns: str) -> dict[str, str]:
         """Return the groups with one of these patterns, by default all, and their benchmarks."""
-        chosen = [group for group in self.groups if not patterns or group.split("-", 1)[1] in patterns]
-        return {group: self.name(group) for group in chosen}
+        groups = [group for group in self.groups if not patterns or group.split("-", 1)[1] in patterns]
+        return {group: self.name(group) for group in groups}
 
     @property
     def graphs(self) -> tuple[str, ...]:
@@ -123,11 +123,11 @@ class Answer:
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as JSON values."""
-        known = self.question
+        question = self.question
         return {
-            "number": known.number,
-            "claim": known.text,
-            "test": known.test,
+            "number": question.number,
+            "claim": question.text,
+            "test": question.test,
             "verdicts": {negatives: j.verdict for negatives, j in self.judgements.items()},
             "explanations": {negatives: j.explanation for negatives, j in self.judgements.items()},
             "figures": {negatives: as_figures(j) for negatives, j in self.judgements.items()},
@@ -157,12 +157,12 @@ def _learned(case: Case) -> list[Check]:
     compared = []
     for group in case.groups:
         for system in EIGHT:
-            on_pa, here, best = case.mean(system, group, "pa"), case.mean(system, group), case.shortcut(group)
+            on_pa, accuracy, best = case.mean(system, group, "pa"), case.mean(system, group), case.shortcut(group)
             name = f"{title(system)} on {group}"
             if on_pa is None:
                 compared.append(Comparison(name))
             elif round(100 * on_pa, 6) >= HIGH:
-                compared.append(above(name, here, best, CLEARLY))
+                compared.append(above(name, accuracy, best, CLEARLY))
     return [Check("Clearly above the best shortcut", tuple(compared))]
 
 
@@ -183,7 +183,7 @@ def _rule_based(case: Case) -> list[Check]:
 
 
 def _poor(case: Case, system: str, pattern: str) -> list[Check]:
-    against = [
+    comparisons = [
         above(
             f"{title(system)} and the best shortcut on {group}", case.mean(system, group), case.shortcut(group), CLEARLY
         )
@@ -191,7 +191,7 @@ def _poor(case: Case, system: str, pattern: str) -> list[Check]:
     ]
     return [
         Check(f"{title(system)} poor", poor(case.figures, system, case.of(pattern))),
-        Check("Not clearly above the best shortcut", tuple(found.negated() for found in against)),
+        Check("Not clearly above the best shortcut", tuple(comparison.negated() for comparison in comparisons)),
     ]
 
 
@@ -203,15 +203,15 @@ def _order(case: Case) -> list[Check]:
     compared = []
     for group in case.groups:
         pairs = [(case.mean(system, group, "pa"), case.mean(system, group)) for system in EIGHT]
-        known = [(a, b) for a, b in pairs if a is not None and b is not None]
-        if len(known) < len(pairs):
+        complete = [(a, b) for a, b in pairs if a is not None and b is not None]
+        if len(complete) < len(pairs):
             compared.append(Comparison(group))
             continue
-        first, second = (np.array(values) for values in zip(*known, strict=True))
+        first, second = (np.array(values) for values in zip(*complete, strict=True))
         # Figures are compared as they are shown.
-        found = spearman(np.round(100 * first, 1), np.round(100 * second, 1))
-        shown = "all alike" if found is None else f"ρ = {found:.2f}"
-        compared.append(Comparison(group, shown, found is not None and found >= SAME_ORDER))
+        rho = spearman(np.round(100 * first, 1), np.round(100 * second, 1))
+        text = "all alike" if rho is None else f"ρ = {rho:.2f}"
+        compared.append(Comparison(group, text, rho is not None and rho >= SAME_ORDER))
     return [Check("The same order of systems", tuple(compared))]
 
 
@@ -297,5 +297,5 @@ def mean_fall(figures: Figures, groups: Sequence[str], negatives: str) -> float 
     """
     case = Case(figures, tuple(groups), negatives)
     pairs = [(case.mean(s, group, "pa"), case.mean(s, group)) for group in groups for s in EIGHT]
-    falls = [on_pa - here for on_pa, here in pairs if on_pa is not None and here is not None]
+    falls = [on_pa - accuracy for on_pa, accuracy in pairs if on_pa is not None and accuracy is not None]
     return fmean(falls) if falls else None

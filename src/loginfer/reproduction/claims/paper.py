@@ -45,17 +45,17 @@ def _shortened(benchmarks: Iterable[str]) -> dict[str, str]:
 
 
 def _baseline(source: FigureSource) -> list[Check]:
-    pairs = [(one, two) for one in ("rotate", "boxe") for two in ("transe", "complex", "distmult")]
+    pairs = [(a, b) for a in ("rotate", "boxe") for b in ("transe", "complex", "distmult")]
 
-    def compared(places: Sequence[str], where: str = "") -> list[Comparison]:
-        means = {system: mean_of(source, [system], places) for system in EMBEDDING}
-        return [above(f"{title(one)} and {title(two)}{where}", means[one], means[two]) for one, two in pairs]
+    def compared(benchmarks: Sequence[str], where: str = "") -> list[Comparison]:
+        means = {system: mean_of(source, [system], benchmarks) for system in EMBEDDING}
+        return [above(f"{title(a)} and {title(b)}{where}", means[a], means[b]) for a, b in pairs]
 
-    each = [found for benchmark in BENCHMARKS for found in compared([benchmark], f" on {short(benchmark)}")]
+    by_benchmark = chain.from_iterable(compared([b], f" on {short(b)}") for b in BENCHMARKS)
     return [
         better_than_baseline(source, _shortened(BENCHMARKS), "f1", CLEARLY),
         Check("BoxE and RotatE on average", tuple(compared(BENCHMARKS))),
-        Check("BoxE and RotatE benchmark by benchmark", tuple(each)),
+        Check("BoxE and RotatE benchmark by benchmark", tuple(by_benchmark)),
     ]
 
 
@@ -64,54 +64,54 @@ def _simple_and_complex(source: FigureSource) -> list[Check]:
 
 
 def _rule_based(source: FigureSource) -> list[Check]:
-    simple, complex_ = (_shortened(chain.from_iterable(places.values())) for places in (SIMPLE, COMPLEX))
+    simple, complex_ = (_shortened(chain.from_iterable(by_graph.values())) for by_graph in (SIMPLE, COMPLEX))
     return gain_of_rules(source, simple, complex_, 0.0, CLEARLY)
 
 
 def _contrast(source: FigureSource) -> str:
     """Say what a miner that uses the negatives does where the paper blames their neglect."""
-    places = [benchmark for kg in COMPLEX for benchmark in COMPLEX[kg]]
-    told = []
-    for benchmark in places:
+    comparisons = []
+    for benchmark in chain.from_iterable(COMPLEX.values()):
         ours = source.mean("contrast", benchmark, ACCURACY)
         others = [source.mean(system, benchmark, ACCURACY) for system in EIGHT]
-        known = [value for value in others if value is not None]
-        if ours is not None and known:
-            told.append((ours > max(known), f"{short(benchmark)} {100 * ours:.1f} ({100 * max(known):.1f})"))
-    if not told:
+        other_values = [value for value in others if value is not None]
+        if ours is not None and other_values:
+            best = max(other_values)
+            comparisons.append((ours > best, f"{short(benchmark)} {100 * ours:.1f} ({100 * best:.1f})"))
+    if not comparisons:
         return ""
-    wins = sum(won for won, _ in told)
+    wins = sum(won for won, _ in comparisons)
     return (
         "The paper explains this by negatives that miners leave aside. contrast, a miner that uses them, is "
-        f"above the best of the other systems (in brackets) on {wins} of {len(told)} complex benchmarks: "
-        f"{', '.join(text for _, text in told)}."
+        f"above the best of the other systems (in brackets) on {wins} of {len(comparisons)} complex benchmarks: "
+        f"{', '.join(text for _, text in comparisons)}."
     )
 
 
 def _expressive_power(source: FigureSource) -> list[Check]:
-    def places(pattern: str) -> dict[str, str]:
+    def benchmarks(pattern: str) -> dict[str, str]:
         return {f"{kg}-{pattern}": f"LogInfer-{kg}-{pattern}-pa" for kg in ("FB", "WN")}
 
     return [
-        Check("TransE poor on symmetry", poor(source, "transe", places("sym"))),
-        Check("DistMult poor on inversion", poor(source, "distmult", places("inver"))),
-        strong_on_hierarchy(source, places("hier")),
+        Check("TransE poor on symmetry", poor(source, "transe", benchmarks("sym"))),
+        Check("DistMult poor on inversion", poor(source, "distmult", benchmarks("inver"))),
+        strong_on_hierarchy(source, benchmarks("hier")),
     ]
 
 
 def _metrics_differ(source: FigureSource) -> list[Check]:
     def against_median(benchmark: str, metric: str) -> tuple[float | None, float | None]:
-        found = [source.mean(s, benchmark, metric) for s in EIGHT if s != "r-gcn"]
-        values = [value for value in found if value is not None]
-        middle = median(values) if values and len(values) == len(found) else None
+        means = [source.mean(s, benchmark, metric) for s in EIGHT if s != "r-gcn"]
+        values = [value for value in means if value is not None]
+        middle = median(values) if values and len(values) == len(means) else None
         return source.mean("r-gcn", benchmark, metric), middle
 
     higher, lower = [], []
     for benchmark in BENCHMARKS:
-        place = short(benchmark)
-        higher.append(above(f"R-GCN and the median on {place}", *against_median(benchmark, "r_mrr"), strict=True))
+        name = short(benchmark)
+        higher.append(above(f"R-GCN and the median on {name}", *against_median(benchmark, "r_mrr"), strict=True))
         ours, middle = against_median(benchmark, "c_mrr")
-        lower.append(above(f"the median and R-GCN on {place}", middle, ours, strict=True))
+        lower.append(above(f"the median and R-GCN on {name}", middle, ours, strict=True))
     return [
         Check("R-GCN's R-MRR above the median of the others", tuple(higher), GENERALLY),
         Check("R-GCN's C-MRR below the median of the others", tuple(lower), GENERALLY),
@@ -120,21 +120,21 @@ def _metrics_differ(source: FigureSource) -> list[Check]:
 
 
 def _best(source: FigureSource) -> list[Comparison]:
-    """Compare whom different metrics call the best: no system must be among the best by all three."""
-    found = []
+    """Compare the best systems by three metrics: no system must be among the best by all of them."""
+    comparisons = []
     for benchmark in BENCHMARKS:
         winners = []
         for metric in (ACCURACY, "c_mrr", "r_mrr"):
             values = {system: source.mean(system, benchmark, metric) for system in EIGHT}
-            known = {system: round(1000 * value) for system, value in values.items() if value is not None}
-            if len(known) == len(values):
-                winners.append({s for s, value in known.items() if value == max(known.values())})
+            rounded = {system: round(1000 * value) for system, value in values.items() if value is not None}
+            if len(rounded) == len(values):
+                winners.append({s for s, value in rounded.items() if value == max(rounded.values())})
         if len(winners) < 3:
-            found.append(Comparison(short(benchmark)))
+            comparisons.append(Comparison(short(benchmark)))
             continue
-        shown = " / ".join(", ".join(title(s) for s in EIGHT if s in names) for names in winners)
-        found.append(Comparison(short(benchmark), shown, not set.intersection(*winners)))
-    return found
+        text = " / ".join(", ".join(title(s) for s in EIGHT if s in names) for names in winners)
+        comparisons.append(Comparison(short(benchmark), text, not set.intersection(*winners)))
+    return comparisons
 
 
 RESULTS = (
@@ -203,15 +203,15 @@ def _benchmark(pattern: str, method: str) -> str:
 
 
 def _on_average_and_each(cases: Sequence[Any], compare: Callable[[str, Sequence[str], Any], Comparison]) -> list[Check]:
-    """Compare the means over the eight systems, then each system; names of cases begin with what is told."""
+    """Compare the means over the eight systems, then each system; `compare` gets how the name of a case begins."""
     average = [compare("", EIGHT, case) for case in cases]
-    each = [compare(f"{title(system)} on ", [system], case) for case in cases for system in EIGHT]
-    return [Check("On average", tuple(average)), Check("System by system", tuple(each))]
+    by_system = [compare(f"{title(system)} on ", [system], case) for case in cases for system in EIGHT]
+    return [Check("On average", tuple(average)), Check("System by system", tuple(by_system))]
 
 
 def _random_corruption(source: FigureSource) -> list[Check]:
-    def high(begin: str, systems: Sequence[str], place: str) -> Comparison:
-        return at_least(f"{begin}{short(place)}", mean_of(source, systems, [place]), HIGH)
+    def high(begin: str, systems: Sequence[str], benchmark: str) -> Comparison:
+        return at_least(f"{begin}{short(benchmark)}", mean_of(source, systems, [benchmark]), HIGH)
 
     return _on_average_and_each([_benchmark(pattern, "rc") for pattern in METHODS], high)
 
@@ -229,12 +229,12 @@ def _degradation(source: FigureSource) -> list[Check]:
 def _averages(source: FigureSource) -> list[Check]:
     compared = []
     for benchmark, stated in stated_averages().items():
-        found = mean_of(source, EIGHT, [benchmark])
-        if found is None:
+        average = mean_of(source, EIGHT, [benchmark])
+        if average is None:
             compared.append(Comparison(short(benchmark)))
             continue
-        near = round(100 * abs(found - stated), 6) <= NEAR
-        compared.append(Comparison(short(benchmark), f"{100 * found:.1f}, stated {100 * stated:.1f}", near))
+        near = round(100 * abs(average - stated), 6) <= NEAR
+        compared.append(Comparison(short(benchmark), f"{100 * average:.1f}, stated {100 * stated:.1f}", near))
     return [Check("Averages", tuple(compared))]
 
 
@@ -279,9 +279,9 @@ NO_BETTER = 10.0
 
 def _included(source: FigureSource) -> list[Check]:
     compared = [
-        at_least(named(system, place), source.recovered(system, place, "eps_cont"), INCLUDED, strict=True)
+        at_least(named(system, benchmark), source.recovered(system, benchmark, "eps_cont"), INCLUDED, strict=True)
         for system in MINING
-        for place in SIMPLE["FB"]
+        for benchmark in SIMPLE["FB"]
     ]
     return [Check("ε_cont over 95 %", tuple(compared))]
 
@@ -289,29 +289,29 @@ def _included(source: FigureSource) -> list[Check]:
 def _entailed(source: FigureSource) -> list[Check]:
     never, often = [], []
     for system in MINING:
-        for place in INEXPRESSIBLE:
-            found = source.recovered(system, place, "eps_cont")
-            shown = "" if found is None else f"{100 * found:.1f}"
-            never.append(Comparison(named(system, place), shown, None if found is None else found == 0))
-            often.append(at_least(named(system, place), source.recovered(system, place, "eps_ent"), LARGE))
+        for benchmark in INEXPRESSIBLE:
+            share = source.recovered(system, benchmark, "eps_cont")
+            text = "" if share is None else f"{100 * share:.1f}"
+            never.append(Comparison(named(system, benchmark), text, None if share is None else share == 0))
+            often.append(at_least(named(system, benchmark), source.recovered(system, benchmark, "eps_ent"), LARGE))
     return [Check("ε_cont is 0", tuple(never)), Check(f"ε_ent at least {LARGE:g} %", tuple(often))]
 
 
 def _control(source: FigureSource) -> str:
     """Say how often the same bodies with random heads are entailed."""
-    told, close = [], 0
+    texts, close = [], 0
     for system in MINING:
-        for place in INEXPRESSIBLE:
-            own = source.recovered(system, place, "eps_ent")
-            random = source.recovered(system, place, "eps_ent_random_heads")
-            if own is not None and random is not None:
-                close += 100 * (own - random) <= NO_BETTER
-                told.append(f"{named(system, place)} {100 * own:.1f} ({100 * random:.1f})")
-    if not told:
+        for benchmark in INEXPRESSIBLE:
+            share = source.recovered(system, benchmark, "eps_ent")
+            random = source.recovered(system, benchmark, "eps_ent_random_heads")
+            if share is not None and random is not None:
+                close += 100 * (share - random) <= NO_BETTER
+                texts.append(f"{named(system, benchmark)} {100 * share:.1f} ({100 * random:.1f})")
+    if not texts:
         return ""
     return (
         "The same bodies with heads drawn at random (in brackets) are entailed nearly as often, within "
-        f"{NO_BETTER:g} points, in {close} of {len(told)} cases: {', '.join(told)}. Where that is so, being "
+        f"{NO_BETTER:g} points, in {close} of {len(texts)} cases: {', '.join(texts)}. Where that is so, being "
         "entailed says nothing about a rule."
     )
 

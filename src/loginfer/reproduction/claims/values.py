@@ -63,14 +63,14 @@ class Check:
         return sum(comparison.holds is True for comparison in self.comparisons)
 
     @property
-    def known(self) -> int:
+    def decided(self) -> int:
         """How many comparisons could be made."""
         return sum(comparison.holds is not None for comparison in self.comparisons)
 
     @property
     def verdict(self) -> Verdict:
         """Whether enough of the comparisons hold; in part if more than half do. All must be known."""
-        if not self.comparisons or self.known < len(self.comparisons):
+        if not self.comparisons or self.decided < len(self.comparisons):
             return "not tested"
         if self.holds >= self.enough * len(self.comparisons):
             return "confirmed"
@@ -79,18 +79,18 @@ class Check:
     @property
     def explanation(self) -> str:
         """How many comparisons hold, with which figures if they are few; which do not; what is missing."""
-        said = f"{self.name}: {self.verdict}, {self.holds} of {self.known} comparisons hold"
+        text = f"{self.name}: {self.verdict}, {self.holds} of {self.decided} comparisons hold"
         hold, against = (
-            [f"{c.case} ({c.figures})" for c in self.comparisons if c.holds is wanted] for wanted in (True, False)
+            [f"{c.case} ({c.figures})" for c in self.comparisons if c.holds is outcome] for outcome in (True, False)
         )
         missing = [c.case for c in self.comparisons if c.holds is None]
         if hold and len(self.comparisons) <= _SHOWN:
-            said += f": {_listed(hold)}"
+            text += f": {_listed(hold)}"
         if against:
-            said += f". Against it: {_listed(against)}"
+            text += f". Against it: {_listed(against)}"
         if missing:
-            said += f". Missing: {_listed(missing)}"
-        return said + "."
+            text += f". Missing: {_listed(missing)}"
+        return text + "."
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ class Finding:
 
 
 def judge(checks: Sequence[Check]) -> Judgement:
-    """Return the verdict on a claim: it is confirmed if all its parts are, not at all if none is in part."""
+    """Return the verdict on a claim: that of its parts if they agree, `not tested` if one is not, else in part."""
     verdicts = [check.verdict for check in checks]
     verdict: Verdict = "in part"
     if "not tested" in verdicts:
@@ -191,8 +191,8 @@ def as_figures(judgement: Judgement) -> list[dict[str, Any]]:
 
 
 def _listed(words: Sequence[str]) -> str:
-    shown = "; ".join(words[:_SHOWN])
-    return shown if len(words) <= _SHOWN else f"{shown}; and {len(words) - _SHOWN} more"
+    text = "; ".join(words[:_SHOWN])
+    return text if len(words) <= _SHOWN else f"{text}; and {len(words) - _SHOWN} more"
 
 
 # -- comparisons that several claims share --------------------------------------------------------
@@ -205,7 +205,7 @@ STRONG = 90.0
 HIGH = 90.0
 
 # Benchmarks by what people call them.
-Places = Mapping[str, str]
+NamedBenchmarks = Mapping[str, str]
 
 # The eight systems that the paper evaluates; SimpBL is its baseline.
 EIGHT = tuple(name for name in SYSTEMS if name != "simpbl")
@@ -226,9 +226,9 @@ def mean_of(
     source: FigureSource, systems: Sequence[str], benchmarks: Sequence[str], metric: str = ACCURACY
 ) -> float | None:
     """Return the mean of a metric over systems and benchmarks; None unless all figures are there."""
-    found = [source.mean(system, benchmark, metric) for system in systems for benchmark in benchmarks]
-    values = [value for value in found if value is not None]
-    return sum(values) / len(values) if values and len(values) == len(found) else None
+    figures = [source.mean(system, benchmark, metric) for system in systems for benchmark in benchmarks]
+    values = [value for value in figures if value is not None]
+    return sum(values) / len(values) if values and len(values) == len(figures) else None
 
 
 def above(
@@ -260,10 +260,10 @@ def at_least(case: str, value: float | None, least: float, strict: bool = False)
     if value is None:
         return Comparison(case)
     percent = round(100 * value, 6)
-    shown = f"{percent:.1f}"
-    if float(shown) == least != percent:  # it would look like what it is not
-        shown = f"{percent:.2f}"
-    return Comparison(case, shown, percent > least if strict else percent >= least)
+    text = f"{percent:.1f}"
+    if float(text) == least != percent:  # rounded it would look equal
+        text = f"{percent:.2f}"
+    return Comparison(case, text, percent > least if strict else percent >= least)
 
 
 def named(system: str, benchmark: str) -> str:
@@ -271,11 +271,11 @@ def named(system: str, benchmark: str) -> str:
     return f"{title(system)} on {short(benchmark)}"
 
 
-def better_than_baseline(source: FigureSource, places: Places, metric: str, points: float) -> Check:
+def better_than_baseline(source: FigureSource, benchmarks: NamedBenchmarks, metric: str, points: float) -> Check:
     """Compare each of the eight systems with SimpBL."""
     compared = [
-        above(f"{title(s)} on {name}", source.mean(s, place, metric), source.mean("simpbl", place, metric), points)
-        for name, place in places.items()
+        above(f"{title(s)} on {name}", source.mean(s, b, metric), source.mean("simpbl", b, metric), points)
+        for name, b in benchmarks.items()
         for s in EIGHT
     ]
     return Check("Better than SimpBL", tuple(compared))
@@ -294,14 +294,14 @@ def simple_above_complex(
 
 
 def gain_of_rules(
-    source: FigureSource, simple: Places, complex_: Places, on_simple: float, on_complex: float
+    source: FigureSource, simple: NamedBenchmarks, complex_: NamedBenchmarks, on_simple: float, on_complex: float
 ) -> list[Check]:
     """Compare rule-based systems with the others: they gain on simple patterns, and not on complex ones."""
     others = tuple(system for system in EIGHT if system not in MINING)
 
-    def gains(places: Places, points: float) -> list[Comparison]:
-        means = {name: (mean_of(source, MINING, [b]), mean_of(source, others, [b])) for name, b in places.items()}
-        return [above(name, *both, points, strict=True) for name, both in means.items()]
+    def gains(benchmarks: NamedBenchmarks, points: float) -> list[Comparison]:
+        means = {name: (mean_of(source, MINING, [b]), mean_of(source, others, [b])) for name, b in benchmarks.items()}
+        return [above(name, *pair, points, strict=True) for name, pair in means.items()]
 
     none = (gain.negated() for gain in gains(complex_, on_complex))
     return [
@@ -310,16 +310,16 @@ def gain_of_rules(
     ]
 
 
-def poor(source: FigureSource, system: str, places: Places) -> tuple[Comparison, ...]:
+def poor(source: FigureSource, system: str, benchmarks: NamedBenchmarks) -> tuple[Comparison, ...]:
     """Compare an embedding method with the mean of the others."""
     others, case = [name for name in EMBEDDING if name != system], f"the other embedding methods and {title(system)}"
     return tuple(
         above(f"{case} on {name}", mean_of(source, others, [b]), source.mean(system, b, ACCURACY), POORLY)
-        for name, b in places.items()
+        for name, b in benchmarks.items()
     )
 
 
-def strong_on_hierarchy(source: FigureSource, places: Places) -> Check:
+def strong_on_hierarchy(source: FigureSource, benchmarks: NamedBenchmarks) -> Check:
     """Compare RotatE with a high share."""
-    compared = [at_least(name, source.mean("rotate", b, ACCURACY), STRONG) for name, b in places.items()]
+    compared = [at_least(name, source.mean("rotate", b, ACCURACY), STRONG) for name, b in benchmarks.items()]
     return Check("RotatE strong on hierarchy", tuple(compared))
