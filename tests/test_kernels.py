@@ -16,8 +16,8 @@ from loginfer.randomness import mixed
 
 def test_kernels_work_where_their_code_cannot_be_kept(monkeypatch, capsys):
     monkeypatch.setattr(kernels, "_cache_base", lambda: None)
-    monkeypatch.setattr(kernels._announce, "said", False)
-    monkeypatch.setattr(kernels._announce, "kept", True)
+    monkeypatch.setattr(kernels._announce, "announced", False)
+    monkeypatch.setattr(kernels._announce, "cached", True)
 
     @kernels.kernel
     def twice(number):

@@ -64,10 +64,10 @@ class ParseError(InputError):
     def __init__(
         self, text: str, column: int, expected: str, *, where: str | None = None, hint: str | None = None
     ) -> None:
-        found = repr(text[column - 1 : column + 19]) if column <= len(text) else "the end"
+        actual = repr(text[column - 1 : column + 19]) if column <= len(text) else "the end"
         line = text.replace("\t", " ").replace("\n", " ")
         super().__init__(
-            f"expected {expected} at column {column}, found {found}\n    {line}\n    {' ' * (column - 1)}^",
+            f"expected {expected} at column {column}, found {actual}\n    {line}\n    {' ' * (column - 1)}^",
             where=where,
             hint=hint,
         )
@@ -85,14 +85,14 @@ class UnknownNameError(InputError):
         What the name should be: "relation", "pattern", "constant", …
     name
         The unknown name.
-    known
+    known_names
         The names that exist.
     """
 
-    def __init__(self, kind: str, name: str, known: Iterable[str], *, where: str | None = None) -> None:
+    def __init__(self, kind: str, name: str, known_names: Iterable[str], *, where: str | None = None) -> None:
         self.kind = kind
         self.name = name
-        names = list(known)
+        names = list(known_names)
         self.nearest = nearest(name, names)
         hint = None
         if self.nearest:
@@ -114,19 +114,19 @@ class LimitError(LogInferError):
     """Work that would exceed a limit the user set."""
 
 
-def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
+def nearest(name: str, known_names: Iterable[str], count: int = 3) -> list[str]:
     """Return the known names that look most like `name`, best first.
 
-    Case does not count, and a name that ends in, or contains, the wanted one counts as near: people
-    remember the last part of `/people/person/nationality`.
+    Case does not count. A name that contains `name` counts as near: people remember the last part of
+    `/people/person/nationality`.
     """
-    wanted = name.casefold()
+    target = name.casefold()
     folded: dict[str, str] = {}
-    for candidate in known:
+    for candidate in known_names:
         folded.setdefault(candidate.casefold(), candidate)
-    inside = sorted((f for f in folded if wanted and wanted in f), key=lambda f: (len(f), f))
-    close = difflib.get_close_matches(wanted, list(folded), n=count, cutoff=0.6)
+    inside = sorted((f for f in folded if target and target in f), key=lambda f: (len(f), f))
+    close = difflib.get_close_matches(target, list(folded), n=count, cutoff=0.6)
     tails = {f.rsplit("/", 1)[-1].rsplit("#", 1)[-1]: f for f in sorted(folded, reverse=True)}
-    close_tails = difflib.get_close_matches(wanted, list(tails), n=count, cutoff=0.7)
+    close_tails = difflib.get_close_matches(target, list(tails), n=count, cutoff=0.7)
     ordered = dict.fromkeys([*inside[:count], *close, *(tails[t] for t in close_tails)])
     return [folded[f] for f in list(ordered)[:count]]

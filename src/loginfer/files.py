@@ -64,8 +64,8 @@ def atomic_path(path: str | Path, *, force: bool = False) -> Iterator[Path]:
             os.umask(umask)
             temporary.chmod(0o666 & ~umask)
             yield temporary
-            with temporary.open("rb") as written:
-                os.fsync(written.fileno())
+            with temporary.open("rb") as stream:
+                os.fsync(stream.fileno())
             temporary.replace(target)
             temporary = None
     finally:
@@ -97,7 +97,7 @@ def atomic_write(path: str | Path, mode: str = "w", *, force: bool = False) -> I
 
 
 def remove_leftovers(path: str | Path) -> None:
-    """Remove what killed runs left behind that were writing this file. Nobody may be writing it now."""
+    """Remove what killed runs left behind while writing this file. Nobody may be writing it now."""
     target = Path(path)
     for leftover in target.parent.glob(f".{glob.escape(target.name)}.*.part"):
         with contextlib.suppress(OSError):
@@ -129,8 +129,8 @@ def check_folder(path: str | Path, *, force: bool, may_replace: Callable[[Path],
             raise OutputError(f"`{target}` is a file, not a folder", hint="give the name of a folder")
         if any(target.iterdir()):
             may_replace(target)
-        here = Path.cwd()
-        if (real := _real(target)) == here or real in here.parents:
+        current = Path.cwd()
+        if (real := _real(target)) == current or real in current.parents:
             # A shell that stands in a folder does not follow when another one takes its name.
             raise OutputError(
                 f"`{target}` is the folder you are in, and is not replaced",
@@ -140,7 +140,7 @@ def check_folder(path: str | Path, *, force: bool, may_replace: Callable[[Path],
 
 
 def _refuse_place(target: Path) -> None:
-    """Complain if nothing can be made where a folder shall be."""
+    """Complain if no folder can be made there."""
     real = _real(target)
     if real.is_symlink():
         raise OutputError(f"`{target}` is a symbolic link that leads nowhere", hint="give the name of a folder")
@@ -187,15 +187,15 @@ def atomic_folder(path: str | Path, *, force: bool = False, may_replace: Callabl
 
 
 def recover_folder(path: str | Path) -> None:
-    """Mend what a run left behind that was killed while it wrote this folder; nothing happens otherwise."""
+    """Restore this folder, or clean up, after a run that was killed while writing it; else do nothing."""
     target = _real(Path(path))
-    if any(os.path.lexists(beside(target, what)) for what in ("part", "old")):
+    if any(os.path.lexists(beside(target, purpose)) for purpose in ("part", "old")):
         with locked(target), writing(target):
             _recover(target)
 
 
 def interrupted(path: str | Path) -> Path | None:
-    """Return where a folder is that a killed run had moved away, if it is still there."""
+    """Return where a killed run moved a folder to, if it is still there."""
     target = _real(Path(path))
     old = beside(target, "old")
     return old if old.is_dir() and not target.exists() else None
@@ -206,10 +206,10 @@ def _real(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def beside(path: str | Path, what: str) -> Path:
+def beside(path: str | Path, purpose: str) -> Path:
     """Return the hidden name beside a folder under which something of it is kept."""
     target = _real(Path(path))
-    return target.with_name(f".{target.name}.loginfer-{what}")
+    return target.with_name(f".{target.name}.loginfer-{purpose}")
 
 
 def _put_in_place(part: Path, target: Path) -> None:
@@ -306,12 +306,12 @@ def writing(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno is None:
             raise
-        what, hint = describe_os_error(error), "choose another place"
+        reason, hint = describe_os_error(error), "choose another place"
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             hint = "free some space or choose another place"
         elif error.errno in (errno.EEXIST, errno.ENOTDIR):
-            what = f"`{path.parent}` is no folder"
-        raise OutputError(f"cannot write `{path}`: {what}", hint=f"nothing was changed; {hint}") from error
+            reason = f"`{path.parent}` is no folder"
+        raise OutputError(f"cannot write `{path}`: {reason}", hint=f"nothing was changed; {hint}") from error
 
 
 @contextlib.contextmanager

@@ -1,8 +1,8 @@
 """Compiled kernels: their decorators, their cache on disk, and what they all use.
 
 `@kernel` is `numba.njit` with machine code kept on disk. Numba is imported when the first module with kernels
-is, so the rest of the program starts without it. Below the decorators stands what kernels of all rooms use,
-written once: `lower_bound` and `gallop` search in ascending lists; `find_slot` looks a key up in a hash table,
+is, so the rest of the program starts without it. Below the decorators are helpers for kernels of all packages:
+`lower_bound` and `gallop` search in ascending lists; `find_slot` looks a key up in a hash table,
 and a counter is such a table with a count for each key; `mix64` and `random_bits` give random bits.
 """
 
@@ -102,7 +102,7 @@ def _compiled(function: F, forceinline: bool = False, fast: bool = False) -> F:
     base = _cache_base()
     if base is None:
         # Neither the package's folder nor the user's cache can be written to, as in some containers.
-        _announce.kept = False
+        _announce.cached = False
         return cast(F, numba.njit(**options)(function))
     with _cached_in(_module_folder(base, function)):
         return cast(F, numba.njit(cache=True, **options)(function))
@@ -110,7 +110,7 @@ def _compiled(function: F, forceinline: bool = False, fast: bool = False) -> F:
 
 @contextlib.contextmanager
 def _cached_in(folder: str) -> Iterator[None]:
-    """Let Numba keep what is decorated meanwhile in this folder."""
+    """Let Numba keep the machine code of what is decorated meanwhile in this folder."""
     before, config.CACHE_DIR = config.CACHE_DIR, folder
     try:
         yield
@@ -120,12 +120,12 @@ def _cached_in(folder: str) -> Iterator[None]:
 
 @cache
 def _cache_base() -> Path | None:
-    """Return the first of the places for machine code that can be written to."""
+    """Return the first folder for machine code that can be written to."""
     from platformdirs import user_cache_path
 
-    places = (Path(__file__).parent / "__pycache__", user_cache_path("loginfer"))
-    for place in (Path(config.CACHE_DIR),) if config.CACHE_DIR else places:
-        base = place / "kernels"
+    folders = (Path(__file__).parent / "__pycache__", user_cache_path("loginfer"))
+    for folder in (Path(config.CACHE_DIR),) if config.CACHE_DIR else folders:
+        base = folder / "kernels"
         try:
             new = not base.exists()
             base.mkdir(parents=True, exist_ok=True)
@@ -206,20 +206,20 @@ def _source(path: str) -> tuple[str, list[str]]:
 class _Announce(event.Listener):
     """Say once that kernels are being compiled: a first call takes seconds, later ones do not.
 
-    `kept` says whether there is a place on disk to keep them.
+    `cached` says whether they are kept on disk.
     """
 
     def __init__(self) -> None:
-        self.said = False
-        self.kept = True
+        self.announced = False
+        self.cached = True
 
     def on_start(self, event: Any) -> None:
-        if not self.said:
-            self.said = True
-            how = "once; this takes some seconds …"
-            if not self.kept:
-                how = "every time: no folder to keep them in can be written to; set NUMBA_CACHE_DIR to one …"
-            print(f"loginfer: compiling kernels for this machine, {how}", file=sys.stderr, flush=True)
+        if not self.announced:
+            self.announced = True
+            frequency = "once; this takes some seconds …"
+            if not self.cached:
+                frequency = "every time: no folder to keep them in can be written to; set NUMBA_CACHE_DIR to one …"
+            print(f"loginfer: compiling kernels for this machine, {frequency}", file=sys.stderr, flush=True)
 
     def on_end(self, event: Any) -> None:
         pass
@@ -230,7 +230,7 @@ event.register("numba:compile", _announce)  # type: ignore[no-untyped-call]
 
 
 def _trailing_zeros(typing_context: Any, word: Any) -> Any:
-    """Return the place of the lowest set bit of a uint64 that is not zero."""
+    """Return the index of the lowest set bit of a uint64 that is not zero."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], context.get_constant(types.boolean, True))
@@ -245,11 +245,11 @@ trailing_zeros: Any = intrinsic(_trailing_zeros)
 
 
 @inlined
-def lower_bound(values: Any, low: Any, high: Any, wanted: Any) -> Any:
-    """Return the first place in values[low:high], ascending, that is not below `wanted`; `high` if all are."""
+def lower_bound(values: Any, low: Any, high: Any, target: Any) -> Any:
+    """Return the first index from `low` on with values[index] ≥ target, or `high`; values[low:high] ascends."""
     while low < high:
         middle = (low + high) >> 1
-        if values[middle] < wanted:
+        if values[middle] < target:
             low = middle + 1
         else:
             high = middle
@@ -257,15 +257,15 @@ def lower_bound(values: Any, low: Any, high: Any, wanted: Any) -> Any:
 
 
 @inlined
-def gallop(values: Any, low: Any, high: Any, wanted: Any) -> Any:
-    """Return the same as `lower_bound`, sooner if the place is near `low`."""
+def gallop(values: Any, low: Any, high: Any, target: Any) -> Any:
+    """Return the same as `lower_bound`, faster if the index is near `low`."""
     step = 1
-    place = low
-    while place < high and values[place] < wanted:
-        low = place + 1
-        place += step
+    index = low
+    while index < high and values[index] < target:
+        low = index + 1
+        index += step
         step *= 2
-    return lower_bound(values, low, min(place, high), wanted)
+    return lower_bound(values, low, min(index, high), target)
 
 
 # -- hash tables -----------------------------------------------------------------------------------
@@ -335,8 +335,8 @@ def grown_counter(counter: Longs) -> Longs:
 @kernel
 def counter_items(counter: Longs) -> tuple[Longs, Longs]:
     """Return the keys and their counts, in no particular order."""
-    used = np.flatnonzero(counter[::2] != EMPTY)
-    return counter[2 * used], counter[2 * used + 1]
+    slots = np.flatnonzero(counter[::2] != EMPTY)
+    return counter[2 * slots], counter[2 * slots + 1]
 
 
 # -- random bits -----------------------------------------------------------------------------------
@@ -364,8 +364,8 @@ def random_bits(salt: Any, counter: Any) -> Any:
 
 @inlined
 def draw_other(bits: Any, pool: npt.NDArray[np.int32], not_this: int) -> Any:
-    """Return an element of a pool other than this one, if there is any; the next one instead of this one."""
-    place = np.int64(((bits >> _32) * np.uint64(len(pool))) >> _32)
-    if pool[place] == not_this:
-        place = (place + 1) % len(pool)
-    return pool[place]
+    """Return a random element of a pool; if it is `not_this`, the next one."""
+    index = np.int64(((bits >> _32) * np.uint64(len(pool))) >> _32)
+    if pool[index] == not_this:
+        index = (index + 1) % len(pool)
+    return pool[index]

@@ -63,12 +63,12 @@ def element(tag: str, *content: str, kind: str | None = None, title: str | None 
     kind
         Its classes, without the prefix `li-`.
     title
-        What is told when the pointer is on it.
+        What is shown when the pointer is on it.
     """
     classes = "" if kind is None else " ".join(f"li-{word}" for word in kind.split())
     attributes = {"class": classes, "title": title or ""}
-    written = "".join(f' {name}="{html.escape(value)}"' for name, value in attributes.items() if value)
-    return Markup(f"<{tag}{written}>{joined(*content)}</{tag}>")
+    attribute_texts = "".join(f' {name}="{html.escape(value)}"' for name, value in attributes.items() if value)
+    return Markup(f"<{tag}{attribute_texts}>{joined(*content)}</{tag}>")
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[str] = ()) -> Markup:
@@ -86,23 +86,23 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequen
     kinds = ["number" if column in numbers else None for column in columns]
 
     def row(tag: str, cells: Sequence[str]) -> Markup:
-        made = [element(tag, cell, kind=kind) for cell, kind in zip(cells, kinds, strict=True)]
-        return element("tr", *made)
+        row_cells = [element(tag, cell, kind=kind) for cell, kind in zip(cells, kinds, strict=True)]
+        return element("tr", *row_cells)
 
     head = element("thead", row("th", columns))
     body = element("tbody", *(row("td", cells) for cells in rows))
     return element("div", element("table", head, body, kind="table"), kind="scroll")
 
 
-def facts(known: Iterable[str]) -> Markup:
+def facts(texts: Iterable[str]) -> Markup:
     """Return a quiet line of facts."""
-    return element("div", " · ".join(known), kind="quiet")
+    return element("div", " · ".join(texts), kind="quiet")
 
 
 def listing(items: Iterable[str]) -> Markup:
     """Return a list; nothing where it is empty."""
-    made = [element("li", item) for item in items]
-    return element("ul", *made, kind="list") if made else Markup("")
+    entries = [element("li", item) for item in items]
+    return element("ul", *entries, kind="list") if entries else Markup("")
 
 
 def folded(title: str, *content: str) -> Markup:

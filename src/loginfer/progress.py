@@ -1,4 +1,4 @@
-"""How long work tells how far it is: one type of callback for the whole package."""
+"""The callback by which long work reports its progress: one type for the whole package."""
 
 from __future__ import annotations
 

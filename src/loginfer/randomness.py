@@ -20,7 +20,7 @@ MULTIPLIERS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
 
 def hash_order(keys: npt.NDArray[np.int64], salt: int, count: int | None = None) -> npt.NDArray[np.int64]:
-    """Return the places of the keys with the smallest hashes, smallest first.
+    """Return the indices of the keys with the smallest hashes, smallest first.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def hash_order(keys: npt.NDArray[np.int64], salt: int, count: int | None = None)
     salt
         Chooses the order.
     count
-        How many places to return; all by default.
+        How many indices to return; all by default.
     """
     hashed = hashes(keys, salt)
     if count is None or count >= len(keys):
@@ -58,18 +58,19 @@ def mixed(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 
 def salt(seed: int, *stage: object) -> int:
     """Return 64 random bits for a stage."""
-    text = "\0".join([str(seed), *map(str, stage)])
-    return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "big")
+    return int.from_bytes(_digest(seed, *stage)[:8], "big")
 
 
 def generator(seed: int, *stage: object) -> np.random.Generator:
     """Return the generator of random numbers of a stage."""
-    text = "\0".join([str(seed), *map(str, stage)])
-    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
-    return np.random.Generator(np.random.PCG64(int.from_bytes(digest, "big")))
+    return np.random.Generator(np.random.PCG64(int.from_bytes(_digest(seed, *stage), "big")))
+
+
+def _digest(*parts: object) -> bytes:
+    return hashlib.sha256("\0".join(map(str, parts)).encode("utf-8", "surrogatepass")).digest()
 
 
 def mixed_numbers(salts: npt.NDArray[np.uint64], stage: int) -> npt.NDArray[np.int64]:
     """Return a random number from 0 to 2^62 for each salt and a stage."""
-    both = mixed(mixed(salts) ^ np.uint64(stage))
-    return np.asarray((both >> np.uint64(2)).astype(np.int64))
+    bits = mixed(mixed(salts) ^ np.uint64(stage))
+    return np.asarray((bits >> np.uint64(2)).astype(np.int64))

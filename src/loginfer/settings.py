@@ -132,8 +132,8 @@ def setting(default: Any, meaning: str, **more: Any) -> Any:
     **more
         The other parts of a `Setting`, such as `least` and `most`.
     """
-    shown = f"{default:,}" if isinstance(default, int) else str(default)
-    return dataclasses.field(default=default, metadata={"meaning": meaning.replace("{default}", shown), **more})
+    default_text = f"{default:,}" if isinstance(default, int) else str(default)
+    return dataclasses.field(default=default, metadata={"meaning": meaning.replace("{default}", default_text), **more})
 
 
 def settings_of(system: type[Any]) -> dict[str, Setting]:
@@ -143,14 +143,14 @@ def settings_of(system: type[Any]) -> dict[str, Setting]:
         declared = {field.name: field.metadata for field in dataclasses.fields(system)}
     parts = {field.name for field in dataclasses.fields(Setting)}
     hints = type_hints_of(system)
-    found = {}
+    settings = {}
     for name, parameter in inspect.signature(system).parameters.items():
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             continue
         guessed = type(parameter.default) if type(parameter.default) in (int, float, bool, str) else str
         about = {part: value for part, value in declared.get(name, {}).items() if part in parts}
-        found[name] = Setting(name, hints.get(name, guessed), parameter.default, **about)
-    return found
+        settings[name] = Setting(name, hints.get(name, guessed), parameter.default, **about)
+    return settings
 
 
 def configure(system: type[Any], values: Mapping[str, Any]) -> Any:
@@ -161,24 +161,24 @@ def configure(system: type[Any], values: Mapping[str, Any]) -> Any:
     UnknownNameError
         For a setting that the system does not have, with the nearest ones.
     """
-    known = settings_of(system)
-    given: dict[str, Any] = {}
+    declared = settings_of(system)
+    parsed: dict[str, Any] = {}
     for name, value in values.items():
-        if name not in known:
-            raise UnknownNameError(f"setting of {system.__name__}", name, known, where="--set")
-        wanted = known[name]
-        given[name] = wanted.parse(value) if isinstance(value, str) else value
-        wanted.check(given[name])
-    missing = [s.name for s in known.values() if s.default is inspect.Parameter.empty and s.name not in given]
+        if name not in declared:
+            raise UnknownNameError(f"setting of {system.__name__}", name, declared, where="--set")
+        declaration = declared[name]
+        parsed[name] = declaration.parse(value) if isinstance(value, str) else value
+        declaration.check(parsed[name])
+    missing = [s.name for s in declared.values() if s.default is inspect.Parameter.empty and s.name not in parsed]
     if missing:
         raise InputError(f"{system.__name__} needs the setting `{missing[0]}`", hint=f"--set {missing[0]}=…")
-    return system(**given)
+    return system(**parsed)
 
 
 def check_settings(system: Any) -> None:
     """Check the bounds and choices of a dataclass's fields; for its `__post_init__`."""
-    for name, wanted in settings_of(type(system)).items():
-        wanted.check(getattr(system, name))
+    for name, declaration in settings_of(type(system)).items():
+        declaration.check(getattr(system, name))
 
 
 def type_hints_of(system: type[Any]) -> dict[str, Any]:
@@ -192,8 +192,8 @@ def type_hints_of(system: type[Any]) -> dict[str, Any]:
 
 def kinds(type_: Any) -> list[Any]:
     """Return the alternatives of a type, numbers before text."""
-    found = list(get_args(type_)) if get_origin(type_) in (Union, types.UnionType) else [type_]
-    return sorted(found, key=lambda kind: (kind is str, kind is float))
+    alternatives = list(get_args(type_)) if get_origin(type_) in (Union, types.UnionType) else [type_]
+    return sorted(alternatives, key=lambda kind: (kind is str, kind is float))
 
 
 def _parse(kind: Any, text: str) -> Any:

@@ -1,4 +1,4 @@
-"""The command line: one thin layer over all rooms."""
+"""The command line: one thin layer over the other packages."""
 
 from __future__ import annotations
 

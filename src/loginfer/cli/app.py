@@ -1,4 +1,4 @@
-"""The program `loginfer`: its commands, and what becomes of errors."""
+"""The program `loginfer`: its commands, and how errors end it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from loginfer.cli import evaluate as systems
 from loginfer.cli import kg, rules
 from loginfer.cli.audit import audit, explain
 from loginfer.cli.build import build
+from loginfer.cli.common import INTERRUPTED, caused_by_interruption
 from loginfer.cli.evaluate import evaluate, score
 from loginfer.cli.mine import mine
 from loginfer.cli.report import export, report, reproduce
 from loginfer.errors import LogInferError
 from loginfer.files import describe_os_error
 
-INTERRUPTED = 130
 INTERRUPTION = "interrupted; nothing was left half-written"
 
 app = typer.Typer(
@@ -50,8 +50,8 @@ app.command(epilog="Example:  loginfer reproduce --tables lubm --systems simpbl,
 app.command(epilog="Example:  loginfer report runs benchmarks --out site")(report)
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(requested: bool) -> None:
+    if requested:
         typer.echo(f"loginfer {__version__}")
         raise typer.Exit
 
@@ -79,9 +79,8 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         app(arguments)
     except (KeyboardInterrupt, SystemError) as error:
-        # Typer catches Ctrl-C only while the command runs. One that came in the way of a compiled kernel
-        # comes out of it as the cause of a SystemError.
-        if not _caused_by_interruption(error):
+        # Typer catches Ctrl-C only while the command runs.
+        if not caused_by_interruption(error):
             raise
         print(INTERRUPTION, file=sys.stderr)
         sys.exit(INTERRUPTED)
@@ -110,9 +109,3 @@ def main(arguments: list[str] | None = None) -> None:
             file=sys.stderr,
         )
         sys.exit(2)
-
-
-def _caused_by_interruption(error: BaseException | None) -> bool:
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__cause__ or error.__context__
-    return error is not None

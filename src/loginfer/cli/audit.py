@@ -74,59 +74,59 @@ def audit(
     settings = all_settings(recipe, {}) if recipe else {}
     sums = file_sums(folder) if save else {}
     with engine.running(), progress_bar() as progress:
-        found = audit_benchmark(
+        answer = audit_benchmark(
             folder, engine=engine.name, closure=closure, settings=settings, max_shortcut=max_shortcut,
             strict=strict, progress=progress,
         )  # fmt: skip
     if save:
-        given = {"one-step": not closure, "recipe": recipe, "max-shortcut": max_shortcut}
-        save_audit(found, folder, sums, [name for name, value in given.items() if value])
+        options = {"one-step": not closure, "recipe": recipe, "max-shortcut": max_shortcut}
+        save_audit(answer, folder, sums, [name for name, value in options.items() if value])
     if json:
-        print_json(found.as_dict())
+        print_json(answer.as_dict())
     else:
-        _print_findings(found, verbose)
-        _print_shortcuts(found)
+        _print_findings(answer, verbose)
+        _print_shortcuts(answer)
         if verbose:
-            _print_rules_of_shortcuts(found)
-    if not found.ok:
+            _print_rules_of_shortcuts(answer)
+    if not answer.ok:
         raise typer.Exit(1)
 
 
-def _print_findings(found: Audit, verbose: bool) -> None:
+def _print_findings(answer: Audit, verbose: bool) -> None:
     plain = console()
     if verbose:
-        for check in found.passed:
+        for check in answer.passed:
             plain.print(f"{'passed':<8} {check}")
-    for finding in found.findings:
+    for finding in answer.findings:
         plain.print(f"{_MARKS[finding.severity]:<8} {finding.check}: {finding.message}")
         for example in finding.examples if verbose or finding.severity != "note" else ():
             if example.text != finding.message:
                 plain.print(f"           {example}")
-    for why, checks in found.skipped_by_reason().items():
-        plain.print(f"{'skipped':<8} {', '.join(checks)}: {why}")
-    errors = sum(finding.severity == "error" for finding in found.findings)
-    warnings = sum(finding.severity == "warning" for finding in found.findings)
-    verdict = "ok" if found.ok else "not ok"
+    for reason, checks in answer.skipped_by_reason().items():
+        plain.print(f"{'skipped':<8} {', '.join(checks)}: {reason}")
+    errors = sum(finding.severity == "error" for finding in answer.findings)
+    warnings = sum(finding.severity == "warning" for finding in answer.findings)
+    verdict = "ok" if answer.ok else "not ok"
     plain.print(
-        f"{found.name}: {verdict}; {counted(len(found.passed), 'check')} passed, {counted(errors, 'error')}, "
-        f"{counted(warnings, 'warning')}, {len(found.skipped)} skipped"
+        f"{answer.name}: {verdict}; {counted(len(answer.passed), 'check')} passed, {counted(errors, 'error')}, "
+        f"{counted(warnings, 'warning')}, {len(answer.skipped)} skipped"
     )
 
 
-def _print_shortcuts(found: Audit) -> None:
-    methods = list(found.shortcuts)
+def _print_shortcuts(answer: Audit) -> None:
+    methods = list(answer.shortcuts)
     if not methods:
         return
-    shown = table("accuracy on test", *methods, numbers=tuple(methods))
-    for name, row in found.accuracies().items():
-        shown.add_row(name, *map(_percent, row))
+    listing = table("accuracy on test", *methods, numbers=tuple(methods))
+    for name, row in answer.accuracies().items():
+        listing.add_row(name, *map(_percent, row))
     console().print()
-    console().print(shown)
+    console().print(listing)
 
 
-def _print_rules_of_shortcuts(found: Audit) -> None:
+def _print_rules_of_shortcuts(answer: Audit) -> None:
     """Say on which rules each shortcut rests that is better than chance; numbered from 0, as in rules.txt."""
-    for method, baselines in found.shortcuts.items():
+    for method, baselines in answer.shortcuts.items():
         for name, outcome in baselines.items():
             if outcome.get("rules") and outcome["accuracy"] > 0.5:
                 rules = ", ".join(f"rule {r['rule']} ({_percent(r['accuracy'])})" for r in outcome["rules"])

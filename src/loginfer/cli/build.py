@@ -65,11 +65,11 @@ def _option_of(declared: Setting) -> Any:
     return Annotated[kind | None, typer.Option(*flags, rich_help_panel=declared.panel, **about)]
 
 
-def _given(**values: Any) -> dict[str, Any]:
+def _settings_given(**values: Any) -> dict[str, Any]:
     """Return the settings that the command line gives."""
     declared = recipe_settings()
-    given = {name: value for name, value in values.items() if value not in (None, [])}
-    return {name: read(value) if (read := declared[name].read) else value for name, value in given.items()}
+    chosen_values = {name: value for name, value in values.items() if value not in (None, [])}
+    return {name: read(value) if (read := declared[name].read) else value for name, value in chosen_values.items()}
 
 
 RECIPE_OPTIONS = {name: (_option_of(declared), None) for name, declared in recipe_settings().items()}
@@ -82,14 +82,14 @@ RecipeOption = Annotated[
 ]
 
 
-def all_settings(file: Path | None, given: Mapping[str, Any]) -> dict[str, Any]:
+def all_settings(file: Path | None, overrides: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of a recipe file with those given on the command line put over them."""
     values = read_settings(file) if file else {}
     refuse_unknown(values, where=str(file))
-    for one, other in (("patterns", "rules"), ("rules", "patterns")):
-        if one in given and other not in given:
-            values.pop(other, None)
-    return {**values, **given}
+    for name, rival in (("patterns", "rules"), ("rules", "patterns")):
+        if name in overrides and rival not in overrides:
+            values.pop(rival, None)
+    return {**values, **overrides}
 
 
 # -- shortcuts that do too well ---------------------------------------------------------------------
@@ -116,7 +116,7 @@ def stop_at_gate(above: Sequence[Exceeded], limit: float | None, json: bool, mat
     limit
         How well they may do.
     json
-        Whether programs are to be told.
+        Whether to print JSON.
     match
         On which shortcuts near misses are matched already.
     """
@@ -134,16 +134,16 @@ def stop_at_gate(above: Sequence[Exceeded], limit: float | None, json: bool, mat
 
 
 def gate_answer(limit: float | None, above: Sequence[Exceeded]) -> dict[str, Any]:
-    """Return what programs are told; nothing without a limit."""
+    """Return the answer as JSON values; empty without a limit."""
     if limit is None:
         return {}
-    return {"max_shortcut": {"limit": limit, "exceeded": [known.as_dict() for known in above]}}
+    return {"max_shortcut": {"limit": limit, "exceeded": [exceeded.as_dict() for exceeded in above]}}
 
 
 # -- one benchmark ----------------------------------------------------------------------------------
 
 
-@gather("settings", RECIPE_OPTIONS, _given)
+@gather("settings", RECIPE_OPTIONS, _settings_given)
 @gather("engine", ENGINE_OPTIONS, engine_choice)
 def build(
     *,
@@ -174,13 +174,13 @@ def build(
     if "kg" not in settings:
         raise InputError("no graph to build from", hint="name one, or give --recipe FILE")
     made_of = Recipe.from_dict(settings, where=str(recipe) if recipe else None)
-    given = check_recipe(made_of)
+    given_rules = check_recipe(made_of)
     check_output(out, force=force)
     with contextlib.ExitStack() as stack:
         progress = stack.enter_context(progress_bar())
         if progress:
             progress("reading the graph", 0, None)
-        graph = stack.enter_context(graph_to_build_from(made_of.kg, engine, given, made_of.type_predicate))
+        graph = stack.enter_context(graph_to_build_from(made_of.kg, engine, given_rules, made_of.type_predicate))
         check_graph(graph)
         loading = settings_in_memory(made_of) + ([] if max_shortcut is None else ["--max-shortcut"])
         if loading and not graph.in_memory:
@@ -192,8 +192,8 @@ def build(
         if progress:
             progress("writing", 0, None)
         manifest = write_benchmark(benchmark, out, force=force)
-    for method, found in benchmark.negatives.items():
-        for remark in found.notes:
+    for method, negative_set in benchmark.negatives.items():
+        for remark in negative_set.notes:
             note(f"{method}: {remark}")
     for remark in benchmark.notes:
         note(remark)
@@ -206,17 +206,17 @@ def build(
 
 
 def _print_figures(out: Path, manifest: Mapping[str, Any], recipe: Recipe) -> None:
-    shown = table("", *_SPLITS, numbers=_SPLITS)
+    listing = table("", *_SPLITS, numbers=_SPLITS)
     rows = [("positives", manifest["positives"]), ("  of them conclusions", manifest["conclusions"])]
     rows += [(f"    at depth {depth}", sizes) for depth, sizes in manifest.get("depths", {}).items()]
     for method, counts in manifest["negatives"].items():
         rows.append((f"negatives {method}", {s: counts[s]["reached"] for s in _SPLITS}))
     for label, sizes in rows:
-        shown.add_row(label, *(f"{sizes[s]:,}" for s in _SPLITS))
+        listing.add_row(label, *(f"{sizes[s]:,}" for s in _SPLITS))
     plain = console()
     rules = counted(len(manifest["rules"]), "rule")
     plain.print(f"{manifest['name']}: {rules}, protocol {recipe.protocol}")
-    plain.print(shown)
+    plain.print(listing)
     for line in _variant_lines(manifest):
         plain.print(line)
     # Ready to be copied: neither a space nor a leading dash may be misunderstood.
@@ -225,15 +225,15 @@ def _print_figures(out: Path, manifest: Mapping[str, Any], recipe: Recipe) -> No
 
 
 def _variant_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what a manifest tells of noise or of a context graph."""
+    """Yield what a manifest says about noise or a context graph."""
     if (noise := manifest.get("noise")) is not None:
         yield (
             f"noise: {noise['flipped-positive']:,} conclusions of train are negatives, "
             f"{noise['flipped-negative']:,} negatives positives, {noise['missing']:,} premises missing"
         )
-        reached, wanted = noise["reached"]["test"], manifest["positives"]["test"]
-        if wanted:
-            yield f"from train as it is the rules themselves derive {reached / wanted:.1%} of test"
+        reached, total = noise["reached"]["test"], manifest["positives"]["test"]
+        if total:
+            yield f"from train as it is the rules themselves derive {reached / total:.1%} of test"
     if (sides := manifest.get("inductive")) is not None:
         yield (
             f"inductive: {sides['constants']['test']:,} constants of test, not among the "
@@ -263,7 +263,7 @@ def list_suite(only: OnlyOption = None, json: JsonOption = False) -> None:
     """List the benchmarks of the suite with the paper's sizes."""
     from loginfer.benchmark.construction.suite import select
 
-    chosen = select(only or ())
+    entries = select(only or ())
     if json:
         print_json(
             [
@@ -279,29 +279,29 @@ def list_suite(only: OnlyOption = None, json: JsonOption = False) -> None:
                     "in_paper": entry.in_paper,
                     "paper": dict(entry.group.paper),
                 }
-                for entry in chosen
+                for entry in entries
             ]
         )
         return
     numbers = ("k1", "k2", "train", "valid", "test")
-    shown = table("benchmark", "graph", "pattern or rules", *numbers, numbers=numbers)
-    for entry in chosen:
+    listing = table("benchmark", "graph", "pattern or rules", *numbers, numbers=numbers)
+    for entry in entries:
         group = entry.group
         sizes = [f"{group.paper[s]:,}" for s in _SPLITS]
         made_of = group.pattern or group.rules or ""
-        shown.add_row(entry.name, group.kg, made_of, str(group.k1), f"{group.k2:,}", *sizes)
-    console().print(shown)
-    paper, random = (sum(e.in_paper for e in chosen), sum(e.method in e.group.more for e in chosen))
-    others = len(chosen) - paper - random
+        listing.add_row(entry.name, group.kg, made_of, str(group.k1), f"{group.k2:,}", *sizes)
+    console().print(listing)
+    paper, random = (sum(e.in_paper for e in entries), sum(e.method in e.group.more for e in entries))
+    near_misses = len(entries) - paper - random
     console().print(
         f"{counted(paper, 'benchmark')} of the paper"
         + (f", and {random} with random corruption that it compares with them" if random else "")
-        + (f", and {others} with near misses that it does not have" if others else "")
+        + (f", and {near_misses} with near misses that it does not have" if near_misses else "")
     )
 
 
 @app.command("build", epilog="Example:  loginfer suite build --only 'WN-*' --out suite")
-@gather("settings", SUITE_OPTIONS, _given)
+@gather("settings", SUITE_OPTIONS, _settings_given)
 def build_suite(
     *,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the benchmarks' folders.")],
@@ -320,7 +320,7 @@ def build_suite(
     from loginfer.benchmark.folder.writing import check_output
 
     check_gate(max_shortcut, strict)
-    chosen = suite.select(only or ())
+    entries = suite.select(only or ())
     settings = all_settings(recipe, settings)
     for key in settings:
         if key not in GENERAL:
@@ -329,9 +329,9 @@ def build_suite(
                 where=str(recipe) if recipe else None,
                 hint=f"a recipe for the suite may set {', '.join(GENERAL)}",
             )
-    for entry in chosen:
-        entry.recipe(settings)  # a wrong setting is told before any work
-    missing = next((entry.name for entry in chosen if not (out / entry.name).exists()), None)
+    for entry in entries:
+        entry.recipe(settings)  # complains about a wrong setting before any work
+    missing = next((entry.name for entry in entries if not (out / entry.name).exists()), None)
     if missing:
         check_output(out / missing)
     done = 0
@@ -339,13 +339,13 @@ def build_suite(
     def report(built: SuiteResult) -> None:
         nonlocal done
         done += 1
-        note(f"[{done}/{len(chosen)}] {built.name} {built.state}{': ' + built.error if built.error else ''}")
+        note(f"[{done}/{len(entries)}] {built.name} {built.state}{': ' + built.error if built.error else ''}")
         for warning in built.warnings:
             note(f"warning: {built.name}, {warning}")
 
     results = suite.build_suite(
         out,
-        chosen,
+        entries,
         settings=settings,
         engine=engine.value,
         jobs=jobs or os.cpu_count() or 1,
@@ -367,17 +367,18 @@ def build_suite(
 
 def _print_summary(rows: list[dict[str, Any]]) -> None:
     sizes = _SPLITS
-    shown = table("benchmark", "rules", *sizes, "paper", "difference", numbers=("rules", *sizes, "paper", "difference"))
+    numbers = ("rules", *sizes, "paper", "difference")
+    listing = table("benchmark", *numbers, numbers=numbers)
     reasons: dict[str, str] = {}
     for row in rows:
         paper = " / ".join(f"{row['paper'][s]:,}" for s in sizes)
         if not row["built"]:
-            shown.add_row(row["name"], "failed", "", "", "", paper, "")
+            listing.add_row(row["name"], "failed", "", "", "", paper, "")
             continue
         ours = [f"{row['positives'][s]:,}" for s in sizes]
-        shown.add_row(row["name"], str(row["rules"]), *ours, paper, f"{100 * row['difference']:+.1f} %")
+        listing.add_row(row["name"], str(row["rules"]), *ours, paper, f"{100 * row['difference']:+.1f} %")
         if row["reason"]:
             reasons.setdefault(row["name"].rsplit("-", 1)[0], row["reason"])
-    console().print(shown)
+    console().print(listing)
     for name, reason in reasons.items():
         console().print(f"{name}: {reason}")

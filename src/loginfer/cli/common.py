@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from loginfer.progress import Progress
 
 
+# The exit code after Ctrl-C.
+INTERRUPTED = 130
+
 # -- options ----------------------------------------------------------------------------------------
 
 
@@ -81,7 +84,7 @@ StrictOption = Annotated[bool, typer.Option("--strict", help="With --max-shortcu
 
 
 def gather(name: str, options: Mapping[str, tuple[Any, Any]], make: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a command have options for one of its parameters, which gets what is made of their values.
+    """Give a command several options in place of one parameter, which gets what `make` returns for their values.
 
     Parameters
     ----------
@@ -95,17 +98,17 @@ def gather(name: str, options: Mapping[str, tuple[Any, Any]], make: Callable[...
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         parameters: list[inspect.Parameter] = []
-        for own in inspect.signature(command, eval_str=True).parameters.values():
-            found = options.items() if own.name == name else [(own.name, (own.annotation, own.default))]
+        for parameter in inspect.signature(command, eval_str=True).parameters.values():
+            unchanged = {parameter.name: (parameter.annotation, parameter.default)}
             parameters += [
                 inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-                for key, (annotation, default) in found
+                for key, (annotation, default) in (options if parameter.name == name else unchanged).items()
             ]
 
         @functools.wraps(command)
-        def run(**given: Any) -> None:
-            values = {key: given.pop(key) for key in options}
-            command(**given, **{name: make(**values)})
+        def run(**arguments: Any) -> None:
+            values = {key: arguments.pop(key) for key in options}
+            command(**arguments, **{name: make(**values)})
 
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -115,13 +118,20 @@ def gather(name: str, options: Mapping[str, tuple[Any, Any]], make: Callable[...
 
 
 def check_gate(limit: float | None, strict: bool) -> None:
-    """Complain now, before the work, about a limit that makes no sense, or strictness about nothing."""
+    """Complain before the work about a limit that makes no sense, or about --strict without a limit."""
     from loginfer.benchmark.shortcut_gate import check_limit
 
     if limit is not None:
         check_limit(limit, where="--max-shortcut")
     elif strict:
         raise InputError("--strict is about shortcuts", hint="add --max-shortcut, such as 0.6")
+
+
+def caused_by_interruption(error: BaseException | None) -> bool:
+    """Say whether Ctrl-C caused an error: while a compiled kernel runs, it comes as the cause of a SystemError."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 # -- printing and progress --------------------------------------------------------------------------
@@ -167,10 +177,10 @@ def table(*columns: str, numbers: tuple[str, ...] = (), title: str | None = None
     from rich import box
     from rich.table import Table
 
-    made = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
+    listing = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
     for column in columns:
-        made.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
-    return made
+        listing.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
+    return listing
 
 
 def triple_text(triple: Sequence[str]) -> str:
@@ -246,28 +256,28 @@ def open_kg(
 
 def resolve_relation(graph: KnowledgeGraph, name: str) -> int:
     """Find a relation by its name or, where that is unambiguous, by its last part."""
-    found = graph.relations.get(name)
-    if found is None:
-        found = _by_last_part(graph.relations, name)
-    return graph.relation_id(name) if found is None else found
+    relation = graph.relations.get(name)
+    if relation is None:
+        relation = _by_last_part(graph.relations, name)
+    return graph.relation_id(name) if relation is None else relation
 
 
 def resolve_entity(graph: KnowledgeGraph, name: str) -> int:
     """Find a constant or type by its name or, where that is unambiguous, by its last part."""
-    found = graph.entities.get(name)
-    if found is None and len(graph.entities) <= 1_000_000:
-        found = _by_last_part(graph.entities, name)
-    return graph.entity_id(name) if found is None else found
+    entity = graph.entities.get(name)
+    if entity is None and len(graph.entities) <= 1_000_000:
+        entity = _by_last_part(graph.entities, name)
+    return graph.entity_id(name) if entity is None else entity
 
 
-def _by_last_part(names: Any, wanted: str) -> int | None:
+def _by_last_part(names: Any, part: str) -> int | None:
     from loginfer.kg.vocabulary import last_part
 
-    matches = [i for i, name in enumerate(names) if last_part(name) == wanted]
+    matches = [i for i, name in enumerate(names) if last_part(name) == part]
     if len(matches) > 1:
         full = ", ".join(f"`{names[i]}`" for i in matches[:3])
         more = f" and {len(matches) - 3} more" if len(matches) > 3 else ""
-        raise InputError(f"`{wanted}` may be any of {full}{more}", hint="give the whole name")
+        raise InputError(f"`{part}` may be any of {full}{more}", hint="give the whole name")
     return matches[0] if matches else None
 
 
@@ -304,14 +314,14 @@ class EngineFlag(NamedTuple):
 
     @property
     def annotation(self) -> Any:
-        """What tells typer about it."""
-        told = typer.Option(
+        """Its type and option for Typer."""
+        option = typer.Option(
             self.flag.name,
             metavar=self.flag.metavar,
             help=f"With --engine {' or '.join(self.engines)}: {self.flag.help}",
             show_default=False,
         )
-        return Annotated[list[str] | None, told] if self.flag.repeatable else Annotated[str | None, told]
+        return Annotated[list[str] | None, option] if self.flag.repeatable else Annotated[str | None, option]
 
 
 def _engine_flags() -> dict[str, EngineFlag]:
@@ -343,16 +353,16 @@ class EngineChoice:
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
-        """Let what the engine shares, such as Spark, run for all engines that a command opens one after the other."""
+        """Keep what engines share, such as Spark, running for all engines that a command opens one after the other."""
         shared = ENGINES[self.name].running
         with imported(shared)(**self.options) if shared else contextlib.nullcontext():
             yield
 
 
-def engine_choice(engine: Any, **given: Any) -> EngineChoice:
+def engine_choice(engine: Any, **values: Any) -> EngineChoice:
     """Return the engine that the command line asks for."""
     options = {}
-    for name, value in given.items():
+    for name, value in values.items():
         option, flag, owners = ENGINE_FLAGS[name]
         if value and engine not in owners:
             raise InputError(
@@ -363,9 +373,9 @@ def engine_choice(engine: Any, **given: Any) -> EngineChoice:
     return EngineChoice(engine.value, options)
 
 
-def _spark_settings(given: Sequence[str]) -> dict[str, str]:
+def _spark_settings(texts: Sequence[str]) -> dict[str, str]:
     settings = {}
-    for text in given:
+    for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key.startswith("spark."):
             raise InputError(
@@ -424,8 +434,8 @@ def _open_stored(
 ) -> Engine | None:
     """Return an engine over a large file, or None for a graph that is to be loaded into memory."""
     path = Path(kg)
-    known = path.suffix.casefold() in {".tsv", ".txt", ".parquet"}
-    if not (known and path.is_file()) or path.stat().st_size < OUT_OF_CORE_BYTES:
+    readable = path.suffix.casefold() in {".tsv", ".txt", ".parquet"}
+    if not (readable and path.is_file()) or path.stat().st_size < OUT_OF_CORE_BYTES:
         return None
     kind = ENGINES[engine.name].load()
     if not hasattr(kind, "from_files"):
@@ -455,11 +465,11 @@ def _open_stored(
 
 @contextlib.contextmanager
 def _temporary_folder(scratch: str | Path | None) -> Iterator[Path]:
-    place = None if scratch is None or "://" in str(scratch) else Path(scratch)
-    if place is not None:
-        with writing(place):
-            place.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="loginfer-", dir=place) as folder:
+    parent = None if scratch is None or "://" in str(scratch) else Path(scratch)
+    if parent is not None:
+        with writing(parent):
+            parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="loginfer-", dir=parent) as folder:
         yield Path(folder)
 
 
@@ -494,14 +504,14 @@ def check_names(graph: KnowledgeGraph, program: list[Rule], strict: bool = False
     from loginfer.engine.binding import unknown_relations
 
     relations = set(unknown_relations(graph, program))
-    dead = [(rule, found[0]) for rule in program if (found := _unknown_names(rule, graph, relations))]
+    dead = [(rule, unknown[0]) for rule in program if (unknown := _unknown_names(rule, graph, relations))]
     if not dead:
         return
     rule, (kind, name) = dead[0]
     # The search for near names among millions of constants would take longer than the work itself.
-    known: Iterable[str] = graph.relations if kind == "relation" else islice(graph.entities, 200_000)
+    candidates: Iterable[str] = graph.relations if kind == "relation" else islice(graph.entities, 200_000)
     if strict or len(dead) == len(program):
-        raise UnknownNameError(kind, name, known, where=f"`{rule}`")
+        raise UnknownNameError(kind, name, candidates, where=f"`{rule}`")
     if shipped:
         return
     names = list(dict.fromkeys(f"{kind} `{name}`" for _, (kind, name) in dead))
@@ -514,13 +524,13 @@ def check_names(graph: KnowledgeGraph, program: list[Rule], strict: bool = False
 def _unknown_names(rule: Rule, graph: KnowledgeGraph, relations: set[str]) -> list[tuple[str, str]]:
     from loginfer.logic import Constant
 
-    found: list[tuple[str, str]] = []
+    unknown: list[tuple[str, str]] = []
     for atom in rule.atoms:
         if str(atom.relation) in relations:
-            found.append(("relation", str(atom.relation)))
+            unknown.append(("relation", str(atom.relation)))
         constants = [term.name for term in atom.terms if isinstance(term, Constant)]
-        found += [("constant", name) for name in constants if graph.entities.get(name) is None]
-    return found
+        unknown += [("constant", name) for name in constants if graph.entities.get(name) is None]
+    return unknown
 
 
 def check_fixed_names(pattern: Any, graph: KnowledgeGraph) -> None:

@@ -14,7 +14,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from loginfer.cli.common import ForceOption, JsonOption, console, counted, note, print_json, progress_bar, table
+from loginfer.cli.common import (
+    ForceOption,
+    JsonOption,
+    caused_by_interruption,
+    console,
+    counted,
+    note,
+    print_json,
+    progress_bar,
+    table,
+)
 from loginfer.errors import InputError
 from loginfer.evaluation.metric_table import metric_text, metric_title, shown_metrics
 
@@ -134,7 +144,7 @@ def evaluate(
         tie=_read_word(tie or "realistic"),  # type: ignore[arg-type]
         diagnosis=diagnosis,
     )
-    given = settings_given(set or [], mode=mode, workers=workers)
+    system_settings = settings_given(set or [], mode=mode, workers=workers)
     benchmark = load_benchmark(bench)
     method = choose_method(benchmark, negatives)
     if export_queries is not None:
@@ -155,21 +165,21 @@ def evaluate(
             runs.write_run(scored, out, force=force)
         _show(scored.as_dict(), json, out)
         return
-    if "seed" in given:
+    if "seed" in system_settings:
         raise InputError("the seed has an option of its own", where="--set", hint="give --seed NUMBER")
 
     def configured(seed: int) -> ConfiguredSystem:
-        return evaluating.configure_system(str(system), benchmark, given, seed=seed, tuned=tuned)
+        return evaluating.configure_system(str(system), benchmark, system_settings, seed=seed, tuned=tuned)
 
-    # Whatever somebody's own system prints must not get into the answer.
+    # What a user's own system prints must not get into the answer.
     with contextlib.redirect_stdout(sys.stderr):
         first = configured(seed)
         with _resumable(out), progress_bar() as progress:
             training: dict[str, Any] = {"progress": progress, "checkpoint_seconds": checkpoint}
             folder: dict[str, Any] = {"force": force, "tell": note, "weights": weights}
             if seeds is not None:
-                several = range(seed, seed + seeds)
-                answer = run_seeds(configured, several, benchmark, method, options, out, **folder, **training)
+                seed_numbers = range(seed, seed + seeds)
+                answer = run_seeds(configured, seed_numbers, benchmark, method, options, out, **folder, **training)
             elif out is None:
                 answer = evaluating.evaluate_system(first, benchmark, method, options, **training).as_dict()
             else:
@@ -192,11 +202,7 @@ def _resumable(out: Path | None) -> Iterator[None]:
     try:
         yield
     except (KeyboardInterrupt, SystemError) as error:
-        # One that came in the way of a compiled kernel is the cause of a SystemError.
-        cause: BaseException | None = error
-        while cause is not None and not isinstance(cause, KeyboardInterrupt):
-            cause = cause.__cause__ or cause.__context__
-        if out is not None and cause is not None:
+        if out is not None and caused_by_interruption(error):
             note(RESUMABLE)
         raise
 
@@ -205,10 +211,10 @@ def _resumable(out: Path | None) -> Iterator[None]:
 
 
 def _check_together(options: Mapping[str, Any]) -> None:
-    given = [name for name, value in options.items() if value is not None]
-    if len(given) > 1:
-        raise InputError(f"{given[0]} and {given[1]} do not go together", hint="give one of them")
-    if not given:
+    sources = [name for name, value in options.items() if value is not None]
+    if len(sources) > 1:
+        raise InputError(f"{sources[0]} and {sources[1]} do not go together", hint="give one of them")
+    if not sources:
         raise InputError(
             "no system to evaluate", hint="add --system NAME (see `loginfer systems list`), or --scores FILE"
         )
@@ -249,11 +255,11 @@ def settings_given(pairs: list[str], **short: Any) -> dict[str, Any]:
         if key in settings:
             raise InputError(f"`{key}` is given twice", where="--set")
         settings[key] = value
-    for key, given in short.items():
-        if given is not None:
+    for key, short_value in short.items():
+        if short_value is not None:
             if key in settings:
                 raise InputError(f"`{key}` is given twice: by --{key} and by --set")
-            settings[key] = str(given)
+            settings[key] = str(short_value)
     return settings
 
 
@@ -287,17 +293,17 @@ def score(
         "tie": None if tie is None else _read_word(tie),
         "diagnosis": diagnosis,
     }
-    several = seed_runs(run)
-    whole = None if benchmark is None else load_benchmark(benchmark)
-    runs = [load_run(folder) for folder in several or [run]]
+    seed_folders = seed_runs(run)
+    loaded = None if benchmark is None else load_benchmark(benchmark)
+    runs = [load_run(folder) for folder in seed_folders or [run]]
     check_alike(runs)
-    answers = [found.answer(score_run(found, options_of_run(found, **changed), whole)) for found in runs]
-    _show(summarise(answers) if several else answers[0], json)
+    answers = [seed_run.answer(score_run(seed_run, options_of_run(seed_run, **changed), loaded)) for seed_run in runs]
+    _show(summarise(answers) if seed_folders else answers[0], json)
     if json:
         return
-    if several and not (run / SUMMARY).exists():
+    if seed_folders and not (run / SUMMARY).exists():
         note(f"not all seeds of {run} are finished")
-    if benchmark is None and not several:
+    if benchmark is None and not seed_folders:
         note("with --benchmark DIR also by rule, and which rules were learned")
 
 
@@ -311,13 +317,13 @@ def print_figures(answer: Mapping[str, Any]) -> None:
     words = [f"{answer['system']} on {answer['benchmark']}"]
     if answer.get("negatives"):
         words.append(f"negatives {answer['negatives']}")
-    seeds = [str(each["seed"]) for each in answer.get("seeds", ())]
+    seeds = [str(row["seed"]) for row in answer.get("seeds", ())]
     words.append(f"seeds {', '.join(seeds)}" if seeds else f"seed {answer['seed']}")
     show(", ".join(words))
     _print_metrics(answer)
     _print_ranking(answer)
-    for place, sentence in enumerate(answer.get("diagnosis", {}).get("summary", ())):
-        show(f"{'           ' if place else 'diagnosis: '}{sentence}")
+    for number, sentence in enumerate(answer.get("diagnosis", {}).get("summary", ())):
+        show(f"{'           ' if number else 'diagnosis: '}{sentence}")
     parts = answer.get("breakdown", {})
     if parts.get("depths"):
         columns = ("depth", "test positives", "recall", "ROC AUC")
@@ -342,10 +348,10 @@ def _print_rows(
     columns: tuple[str, ...], rows: Iterable[tuple[str, ...]], numbers: tuple[str, ...] | None = None
 ) -> None:
     """Print a table; all its columns are numbers unless some are named."""
-    shown = table(*columns, numbers=columns if numbers is None else numbers)
+    listing = table(*columns, numbers=columns if numbers is None else numbers)
     for row in rows:
-        shown.add_row(*row)
-    console().print(shown)
+        listing.add_row(*row)
+    console().print(listing)
 
 
 def _print_metrics(answer: Mapping[str, Any]) -> None:
@@ -372,11 +378,11 @@ def _threshold_text(answer: Mapping[str, Any]) -> str:
     value, about, several = f"{answer['threshold']:.4g}", answer["thresholds"], "seeds" in answer
     if about["criterion"] is None:
         return f"threshold {value}, given"
-    chosen = f"chosen on valid for the best {metric_title(about['criterion'])}"
+    criterion = f"chosen on valid for the best {metric_title(about['criterion'])}"
     if about["kind"] == "relation":
         many = "thresholds" if several else counted(len(about["relations"]), "threshold")
-        return f"{many}, one for each relation, {chosen}"
-    return f"threshold {value}{' in the mean' if several else ''}, {chosen}"
+        return f"{many}, one for each relation, {criterion}"
+    return f"threshold {value}{' in the mean' if several else ''}, {criterion}"
 
 
 def _print_ranking(answer: Mapping[str, Any]) -> None:
@@ -384,10 +390,10 @@ def _print_ranking(answer: Mapping[str, Any]) -> None:
         return
 
     def mean_competitors(figures: Mapping[str, Any], *positions: str) -> str:
-        known = [figures.get("competitors", {}).get(position) or {"mean": None} for position in positions]
-        counted = [each for each in known if each["mean"] is not None]
-        triples = sum(each["triples"] for each in counted)
-        return f"{sum(each['mean'] * each['triples'] for each in counted) / triples:,.1f}" if triples else "-"
+        by_position = [figures.get("competitors", {}).get(position) or {"mean": None} for position in positions]
+        defined = [row for row in by_position if row["mean"] is not None]
+        triples = sum(row["triples"] for row in defined)
+        return f"{sum(row['mean'] * row['triples'] for row in defined) / triples:,.1f}" if triples else "-"
 
     titles = shown_metrics("ranking")
     numbers = (*titles.values(), "competitors")
@@ -409,15 +415,15 @@ def list_systems(json: JsonOption = False) -> None:
     """List the systems that have a name; a model of PyKEEN is pykeen:MODEL, your own my_module:MySystem."""
     from loginfer.systems.registry import systems
 
-    known = systems()
+    entries = systems()
     if json:
-        print_json([_about(entry) for entry in known])
+        print_json([_about(entry) for entry in entries])
         return
-    shown = table("system", "kind", "")
-    for entry in known:
-        shown.add_row(entry.name, entry.kind, entry.summary)
+    listing = table("system", "kind", "")
+    for entry in entries:
+        listing.add_row(entry.name, entry.kind, entry.summary)
     plain = console()
-    plain.print(shown)
+    plain.print(listing)
     plain.print("Any model of PyKEEN is a system as well: pykeen:MODEL; so is your own: my_module:MySystem.")
 
 
@@ -435,7 +441,7 @@ def show_system(
     entry = find_system(name)
     settings = settings_of(entry.load())
     if json:
-        listed = [_setting(known) for known in settings.values()]
+        listed = [_setting(setting) for setting in settings.values()]
         print_json({**_about(entry), "settings": listed, "tuned": tuned_graphs(entry)})
         return
     plain = console()
@@ -446,16 +452,16 @@ def show_system(
     if entry.captures:
         plain.print("\nPatterns that it can capture, as far as theory knows:")
         for answer in dict.fromkeys(entry.captures.values()):
-            patterns = [pattern for pattern, found in entry.captures.items() if found == answer]
+            patterns = [pattern for pattern, verdict in entry.captures.items() if verdict == answer]
             plain.print(f"  {answer}: {', '.join(patterns)}")
     seeded = settings.pop("seed", None) is not None  # it has an option of its own
-    shown = table("--set", "default", "values", "meaning")
-    for known in settings.values():
-        shown.add_row(known.name, _default(known), _values(known), known.meaning)
-    plain.print(shown if settings else "\nIt has no settings.")
+    listing = table("--set", "default", "values", "meaning")
+    for setting in settings.values():
+        listing.add_row(setting.name, _default(setting), _values(setting), setting.meaning)
+    plain.print(listing if settings else "\nIt has no settings.")
     for graph, values in tuned_graphs(entry).items():
-        chosen = ", ".join(f"{name}={value}" for name, value in values.items())
-        plain.print(f"tuned for {graph}: {chosen}")
+        texts = ", ".join(f"{name}={value}" for name, value in values.items())
+        plain.print(f"tuned for {graph}: {texts}")
     if seeded:
         plain.print("--seed chooses all that is random.")
 
@@ -465,22 +471,22 @@ def _about(entry: SystemEntry) -> dict[str, Any]:
     return {**about, "captures": dict(entry.captures), "aliases": list(entry.aliases), "class": entry.target}
 
 
-def _setting(known: Setting) -> dict[str, Any]:
-    required = known.default is Parameter.empty
-    plain = known.default is None or isinstance(known.default, bool | int | float | str)
-    default = None if required else known.default if plain else str(known.default)
-    about = {"name": known.name, "type": known.kind, "default": default, "required": required}
-    bounds = {"choices": list(known.choices), "least": known.least, "most": known.most}
-    return {**about, "meaning": known.meaning, **bounds}
+def _setting(setting: Setting) -> dict[str, Any]:
+    required = setting.default is Parameter.empty
+    plain = setting.default is None or isinstance(setting.default, bool | int | float | str)
+    default = None if required else setting.default if plain else str(setting.default)
+    about = {"name": setting.name, "type": setting.kind, "default": default, "required": required}
+    bounds = {"choices": list(setting.choices), "least": setting.least, "most": setting.most}
+    return {**about, "meaning": setting.meaning, **bounds}
 
 
-def _default(known: Setting) -> str:
-    if known.default is Parameter.empty:
+def _default(setting: Setting) -> str:
+    if setting.default is Parameter.empty:
         return "must be given"
-    text = str(known.default)
-    return text.lower() if isinstance(known.default, bool | None) else text
+    text = str(setting.default)
+    return text.lower() if isinstance(setting.default, bool | None) else text
 
 
-def _values(known: Setting) -> str:
-    bounds = [f"{word} {bound:g}" for word, bound in (("from", known.least), ("to", known.most)) if bound is not None]
-    return " ".join([known.kind, *bounds])
+def _values(setting: Setting) -> str:
+    bounds = (("from", setting.least), ("to", setting.most))
+    return " ".join([setting.kind, *(f"{word} {bound:g}" for word, bound in bounds if bound is not None)])

@@ -37,7 +37,7 @@ def list_graphs(json: JsonOption = False) -> None:
     from loginfer.kg.formats.base import formats
 
     entries = catalogue.entries()
-    places = {entry.name: None if entry.generated else catalogue.locate(entry.name) for entry in entries}
+    paths = {entry.name: None if entry.generated else catalogue.locate(entry.name) for entry in entries}
     if json:
         print_json(
             {
@@ -47,7 +47,7 @@ def list_graphs(json: JsonOption = False) -> None:
                         "description": entry.description,
                         "triples": entry.triples,
                         "generated": entry.generated,
-                        "path": None if places[entry.name] is None else str(places[entry.name]),
+                        "path": None if paths[entry.name] is None else str(paths[entry.name]),
                     }
                     for entry in entries
                 ],
@@ -57,11 +57,9 @@ def list_graphs(json: JsonOption = False) -> None:
         return
     graphs = table("name", "triples", "where", "what", numbers=("triples",))
     for entry in entries:
-        place = places[entry.name]
+        path = paths[entry.name]
         where = "generated" if entry.generated else f"loginfer kg fetch {entry.name}"
-        graphs.add_row(
-            entry.name, f"{entry.triples:,}", where if place is None else folder_of(place), entry.description
-        )
+        graphs.add_row(entry.name, f"{entry.triples:,}", where if path is None else folder_of(path), entry.description)
     readable = table("format", "endings", "what")
     for form in formats():
         readable.add_row(form.name, " ".join(form.endings), form.description)

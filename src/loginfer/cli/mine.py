@@ -15,7 +15,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from loginfer.cli.common import ForceOption, JsonOption, console, counted, note, on_terminal, open_kg, print_json, table
+from loginfer.cli.common import (
+    INTERRUPTED,
+    ForceOption,
+    JsonOption,
+    caused_by_interruption,
+    console,
+    counted,
+    note,
+    on_terminal,
+    open_kg,
+    print_json,
+    table,
+)
 from loginfer.errors import InputError, UnknownNameError
 from loginfer.files import atomic_write, refuse_to_overwrite
 
@@ -29,7 +41,6 @@ if TYPE_CHECKING:
     from loginfer.systems.rules.mined import MinedRules, Miner, Mining
 
 
-INTERRUPTED = 130
 KIND = "rule miner"
 # So many of the best rules are shown at the end.
 BEST = 10
@@ -93,59 +104,59 @@ def mine(
     entry = _miner_named(miner)
     if seconds is not None and steps is not None:
         raise InputError("--seconds and --steps do not go together", hint="give one of them")
-    at = _snapshots(snapshots)
+    snapshot_times = _snapshots(snapshots)
     options: dict[str, Any] = {
         "max_length": max_length, "min_support": min_support, "min_confidence": min_confidence,
         "seconds": seconds, "steps": steps, "seed": seed, "jar": jar, "rules": rules,
     }  # fmt: skip
-    settings = _settings(entry, options, set or [], at)
+    settings = _settings(entry, options, set or [], snapshot_times)
     if to is not None and to.casefold() not in MINED_DIALECTS:
         raise UnknownNameError("dialect for mined rules", to, MINED_DIALECTS, where="--to")
-    files = {second: out.with_name(f"{out.stem}-{second:g}{out.suffix}") for second in at}
+    files = {second: out.with_name(f"{out.stem}-{second:g}{out.suffix}") for second in snapshot_times}
     for path in (out, *files.values()):
         refuse_to_overwrite(path, force)
         if path.is_dir():
             raise InputError(f"`{path}` is a folder", where="--out", hint="give the name of a file")
         if path.exists() and Path(source).exists() and path.samefile(source):
             raise InputError(f"`{path}` is what is mined", where="--out", hint="choose another name")
-    chosen: Miner = configure(entry.load(), settings)
-    benchmark = _opened(source, negatives, compares=chosen.needs_negatives)
-    written: list[str] = []
+    configured: Miner = configure(entry.load(), settings)
+    benchmark = _open_source(source, negatives, compares=configured.needs_negatives)
+    snapshot_files: list[str] = []
 
-    def keep(second: float, found: MinedRules) -> None:
-        _write(found, benchmark, files[second], to, force)
-        written.append(str(files[second]))
+    def keep(second: float, mined: MinedRules) -> None:
+        _write(mined, benchmark, files[second], to, force)
+        snapshot_files.append(str(files[second]))
 
     started = time.monotonic()
-    mining, interrupted = mine_with_progress(chosen, benchmark, at, keep)
-    found = mining.rules()
+    mining, interrupted = mine_with_progress(configured, benchmark, snapshot_times, keep)
+    mined = mining.rules()
     spent = time.monotonic() - started
     for message in getattr(mining, "notes", ()):
         note(message)
-    dialect = _write(found, benchmark, out, to, force) if len(found) or not interrupted else None
-    if dialect == "arrow" and found.distinct and len(found.paths):
+    dialect = _write(mined, benchmark, out, to, force) if len(mined) or not interrupted else None
+    if dialect == "arrow" and mined.distinct and len(mined.paths):
         if to is None:
             note("written in arrow: names or shapes of these rules cannot be expressed in AnyBURL's format")
         note("in arrow nothing says that different variables stand for different entities, as they do here")
     answer: dict[str, Any] = {
         "miner": entry.name,
-        "rules": len(found),
-        "by_length": by_length(found),
+        "rules": len(mined),
+        "by_length": by_length(mined),
         "seconds": round(spent, 3),
         "out": str(out) if dialect else None,
         "interrupted": interrupted,
     }
-    if written:
-        answer["snapshots"] = written
+    if snapshot_files:
+        answer["snapshots"] = snapshot_files
     if getattr(mining, "jar_sha256", None) is not None:
         answer["jar_sha256"] = mining.jar_sha256  # type: ignore[attr-defined]
     if json:
         print_json(answer)
     else:
-        _print(answer, found, benchmark)
+        _print(answer, mined, benchmark)
     if interrupted:
-        kept = f"the {counted(len(found), 'rule')} found so far: {out}" if len(found) else "no rule was found yet"
-        note(f"mining was interrupted; {kept}")
+        outcome = f"the {counted(len(mined), 'rule')} found so far: {out}" if len(mined) else "no rule was found yet"
+        note(f"mining was interrupted; {outcome}")
         raise typer.Exit(INTERRUPTED)
 
 
@@ -153,7 +164,7 @@ def mine(
 
 
 def _miner_named(name: str) -> SystemEntry:
-    """Return a miner by name; of the other systems none is one."""
+    """Return a miner by name; other systems are not accepted."""
     from loginfer.systems.registry import systems
 
     miners = [entry for entry in systems() if entry.kind == KIND]
@@ -166,32 +177,32 @@ def _miner_named(name: str) -> SystemEntry:
 def _settings(
     entry: SystemEntry, options: Mapping[str, Any], pairs: list[str], snapshots: Sequence[float]
 ) -> dict[str, Any]:
-    """Return the settings that options and --set give; what the miner does not have is refused."""
+    """Return the settings that options and --set give; settings that the miner does not have are refused."""
     from loginfer.cli.evaluate import settings_given
     from loginfer.settings import settings_of
 
-    known = settings_of(entry.load())
-    found: dict[str, Any] = settings_given(pairs)
+    declared = settings_of(entry.load())
+    settings: dict[str, Any] = settings_given(pairs)
     for name, value in options.items():
         if value is None:
             continue
         option = "--" + name.replace("_", "-")
-        if name not in known:
+        if name not in declared:
             raise InputError(
                 f"{option} is no option of the miner `{entry.name}`",
-                hint=f"it has the settings {', '.join(known)} (--set NAME=VALUE)",
+                hint=f"it has the settings {', '.join(declared)} (--set NAME=VALUE)",
             )
-        if name in found:
+        if name in settings:
             raise InputError(f"`{name}` is given twice: by {option} and by --set")
-        # A whole number of seconds is one for a miner that counts in whole ones.
-        found[name] = f"{value:g}" if isinstance(value, float) else str(value)
-    timed = "seconds" in known and "steps" not in found
-    if snapshots and timed and "seconds" not in found:
-        found["seconds"] = f"{snapshots[-1]:g}"
-    limit = float(found["seconds"]) if timed and _is_number(found.get("seconds")) else None
+        # `10.0` becomes `10`, for miners that count in whole seconds.
+        settings[name] = f"{value:g}" if isinstance(value, float) else str(value)
+    timed = "seconds" in declared and "steps" not in settings
+    if snapshots and timed and "seconds" not in settings:
+        settings["seconds"] = f"{snapshots[-1]:g}"
+    limit = float(settings["seconds"]) if timed and _is_number(settings.get("seconds")) else None
     if snapshots and limit is not None and snapshots[-1] > limit:
         raise InputError(f"there is no snapshot at {snapshots[-1]:g} s of a mining of {limit:g} s", where="--snapshots")
-    return found
+    return settings
 
 
 def _is_number(text: str | None) -> bool:
@@ -204,18 +215,18 @@ def _is_number(text: str | None) -> bool:
 def _snapshots(text: str | None) -> list[float]:
     if text is None:
         return []
-    found = []
+    times = []
     for part in text.split(","):
         if not _is_number(part.strip()) or not 0 < float(part) < float("inf"):
             raise InputError(
                 f"`{part.strip()}` is no number of seconds", where="--snapshots", hint="write e.g. 10,50,100"
             )
-        found.append(float(part))
-    return sorted(dict.fromkeys(found))
+        times.append(float(part))
+    return sorted(dict.fromkeys(times))
 
 
-def _opened(source: str, negatives: str | None, *, compares: bool) -> Benchmark:
-    """Return what may be seen of a benchmark, or a graph as one."""
+def _open_source(source: str, negatives: str | None, *, compares: bool) -> Benchmark:
+    """Return what a miner may see of a benchmark; a graph becomes a benchmark."""
     from loginfer.systems.interface import choose_method, training_view
     from loginfer.systems.rules.mined import as_benchmark
 
@@ -223,9 +234,9 @@ def _opened(source: str, negatives: str | None, *, compares: bool) -> Benchmark:
         from loginfer.benchmark import load_benchmark
 
         benchmark = load_benchmark(source)
-        # Which of several negatives makes no difference to a miner that looks at none.
-        asked = compares or negatives is not None
-        method = choose_method(benchmark, negatives) if asked else None
+        # A miner that ignores negatives need not be told which of several.
+        needs_method = compares or negatives is not None
+        method = choose_method(benchmark, negatives) if needs_method else None
         if compares and method is None:
             raise _no_negatives(f"the benchmark `{source}` has none")
         return training_view(benchmark, method)
@@ -241,9 +252,9 @@ def _opened(source: str, negatives: str | None, *, compares: bool) -> Benchmark:
     return as_benchmark(graph, source)
 
 
-def _no_negatives(why: str) -> InputError:
+def _no_negatives(reason: str) -> InputError:
     return InputError(
-        f"this miner compares positives with negatives, and {why}",
+        f"this miner compares positives with negatives, and {reason}",
         hint="give the folder of a benchmark with negatives (see `loginfer build`), or use another miner",
     )
 
@@ -255,60 +266,60 @@ def _is_benchmark(path: Path) -> bool:
     try:
         names = [file.name for file in path.iterdir()] if path.is_dir() else []
     except OSError:
-        return False  # whoever reads it says what is wrong
+        return False  # reading it will say what is wrong
     return "manifest.json" in names or Role("train") in roles(names)
 
 
 # -- what is written and shown ---------------------------------------------------------------------
 
 
-def _write(found: MinedRules, benchmark: Benchmark, path: Path, to: str | None, force: bool) -> str:
+def _write(mined: MinedRules, benchmark: Benchmark, path: Path, to: str | None, force: bool) -> str:
     """Write the rules; return the dialect."""
-    dialect, lines = _lines(found, benchmark, None if to is None else to.casefold())
+    dialect, lines = _lines(mined, benchmark, None if to is None else to.casefold())
     with atomic_write(path, force=force) as stream:
         stream.writelines(f"{line}\n" for line in lines)
     return dialect
 
 
-def _lines(found: MinedRules, benchmark: Benchmark, to: str | None) -> tuple[str, list[str]]:
-    """Return dialect and lines; unless it was said how, rules are written as AnyBURL does if it can."""
+def _lines(mined: MinedRules, benchmark: Benchmark, to: str | None) -> tuple[str, list[str]]:
+    """Return dialect and lines; by default AnyBURL's dialect, if it can express the rules."""
     from loginfer.systems.rules.texts import rule_lines
 
-    # Weights have no place in AnyBURL's format, and are not given up unless that is asked for.
-    weighted = any(scored.extra for scored in found.others)
+    # AnyBURL's format has no place for weights: they are only left out if that dialect was asked for.
+    weighted = any(scored.extra for scored in mined.others)
     if to == "anyburl" and weighted:
         note("weights and other measures of the rules are left out: anyburl cannot express them")
     if to == "anyburl" or (to is None and not weighted):
         try:
-            return "anyburl", list(rule_lines(found, benchmark.graph, "anyburl"))
+            return "anyburl", list(rule_lines(mined, benchmark.graph, "anyburl"))
         except InputError:
             if to is not None:
                 raise
-    bodiless = found.paths.length == 0
+    bodiless = mined.paths.length == 0
     if bodiless.any():
         note(f"left out {counted(int(bodiless.sum()), 'rule')} without a body: arrow cannot express them")
-        found = replace(found, paths=found.paths.take(~bodiless))
-    return "arrow", list(rule_lines(found, benchmark.graph, "arrow"))
+        mined = replace(mined, paths=mined.paths.take(~bodiless))
+    return "arrow", list(rule_lines(mined, benchmark.graph, "arrow"))
 
 
-def _print(answer: Mapping[str, Any], found: MinedRules, benchmark: Benchmark) -> None:
+def _print(answer: Mapping[str, Any], mined: MinedRules, benchmark: Benchmark) -> None:
     from loginfer.cli.rules import print_rules
 
-    shown = table("rules", "", numbers=("rules",))
-    for shape, count in by_shape(found).items():
-        shown.add_row(f"{count:,}", shape)
-    if len(found):
-        console().print(shown)
-        print_rules(best_rules(found, benchmark.graph, BEST), short=True)
+    listing = table("rules", "", numbers=("rules",))
+    for shape, count in by_shape(mined).items():
+        listing.add_row(f"{count:,}", shape)
+    if len(mined):
+        console().print(listing)
+        print_rules(best_rules(mined, benchmark.graph, BEST), short=True)
     where = f", written to {answer['out']}" if answer["out"] else ""
-    print(f"{counted(len(found), 'rule')} in {answer['seconds']:.1f} s{where}")
+    print(f"{counted(len(mined), 'rule')} in {answer['seconds']:.1f} s{where}")
 
 
 # -- progress --------------------------------------------------------------------------------------
 
 # Seconds between two looks at the rules on a terminal.
 PAUSE = 1.0
-# However many rules there are, looking at them takes one of so many seconds at most.
+# At most one of so many seconds is spent on showing the rules, however many there are.
 SPARING = 10
 # Seconds before the first line where nobody looks; the pauses between lines double up to the longest.
 FIRST_LINE, LONGEST_PAUSE = 5.0, 60.0
@@ -336,7 +347,7 @@ def mine_with_progress(
         Called with the seconds and the rules.
     """
     started = time.monotonic()
-    left = list(snapshots)
+    pending = list(snapshots)
     display = _Display(benchmark.graph)
     with display.screen or contextlib.nullcontext():
         mining = miner.begin(benchmark)
@@ -345,21 +356,14 @@ def mine_with_progress(
             while going:
                 going = mining.advance()
                 elapsed = time.monotonic() - started
-                while keep is not None and left and (elapsed >= left[0] or not going):
-                    keep(left.pop(0), mining.rules())
+                while keep is not None and pending and (elapsed >= pending[0] or not going):
+                    keep(pending.pop(0), mining.rules())
                 display.show(mining, elapsed)
         except (KeyboardInterrupt, SystemError) as error:
-            # One that came in the way of a compiled kernel is the cause of a SystemError.
-            if not _caused_by_interruption(error):
+            if not caused_by_interruption(error):
                 raise
             return mining, True
     return mining, False
-
-
-def _caused_by_interruption(error: BaseException | None) -> bool:
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__cause__ or error.__context__
-    return error is not None
 
 
 class _Display:
@@ -397,13 +401,13 @@ class _Display:
 
         from loginfer.cli.rules import rule_text
 
-        found = mining.rules()
+        mined = mining.rules()
         _, done, total = mining.progress()
         lines: list[Any] = [
-            Text(f"{_progress(mining)}; {counted(len(found), 'rule')} found; {elapsed:.0f} s"),
+            Text(f"{_progress(mining)}; {counted(len(mined), 'rule')} found; {elapsed:.0f} s"),
             Padding(ProgressBar(total=total, completed=done, width=60, pulse=total is None), 0),
         ]
-        for rule in best_rules(found, self._graph, MINING_BEST):
+        for rule in best_rules(mined, self._graph, MINING_BEST):
             text = f"  {rule.confidence or 0:.4f}  {rule_text(rule, short=True)}"
             lines.append(Text(text, overflow="ellipsis", no_wrap=True))
         return Group(*lines)
@@ -417,39 +421,39 @@ def _progress(mining: Mining) -> str:
 # -- rules in short --------------------------------------------------------------------------------
 
 
-def best_rules(found: MinedRules, graph: KnowledgeGraph, count: int) -> list[ScoredRule | ZeroRule]:
+def best_rules(mined: MinedRules, graph: KnowledgeGraph, count: int) -> list[ScoredRule | ZeroRule]:
     """Return the best rules, by confidence, then by correct predictions."""
     import numpy as np
 
     from loginfer.systems.rules.texts import path_rule
 
-    paths = found.paths
-    places = np.arange(len(paths))
+    paths = mined.paths
+    rows = np.arange(len(paths))
     if len(paths) > count:
-        # Only those are put in order that can be among the best.
+        # Only rules that can be among the best are sorted.
         least = np.partition(paths.confidence, len(paths) - count)[len(paths) - count]
-        places = np.flatnonzero(paths.confidence >= least)
-    places = places[paths.take(places).best_first][:count]
-    rules: list[ScoredRule | ZeroRule] = [path_rule(paths, place, graph) for place in places.tolist()]
-    others = sorted(found.others, key=lambda rule: (-(rule.confidence or 0), -(rule.correct or 0)))[:count]
-    return sorted([*rules, *others], key=lambda rule: -(rule.confidence or 0))[:count]
+        rows = np.flatnonzero(paths.confidence >= least)
+    rows = rows[paths.take(rows).best_first][:count]
+    rules: list[ScoredRule | ZeroRule] = [path_rule(paths, row, graph) for row in rows.tolist()]
+    other_rules = sorted(mined.others, key=lambda rule: (-(rule.confidence or 0), -(rule.correct or 0)))[:count]
+    return sorted([*rules, *other_rules], key=lambda rule: -(rule.confidence or 0))[:count]
 
 
-def by_length(found: MinedRules) -> dict[str, int]:
+def by_length(mined: MinedRules) -> dict[str, int]:
     """Return how many rules there are with so many atoms in the body."""
     import numpy as np
 
-    lengths = [*found.paths.length.tolist(), *(len(scored.rule.atoms) for scored in found.others)]
+    lengths = [*mined.paths.length.tolist(), *(len(scored.rule.atoms) for scored in mined.others)]
     return {str(n): int(count) for n, count in zip(*np.unique(lengths, return_counts=True), strict=True)}
 
 
-def by_shape(found: MinedRules) -> dict[str, int]:
+def by_shape(mined: MinedRules) -> dict[str, int]:
     """Return how many rules there are of each shape and length, in words."""
     import numpy as np
 
     from loginfer.systems.rules.mined import BOTH, NONE
 
-    paths = found.paths
+    paths = mined.paths
     shapes = {
         "h(X,Y), closed path": paths.variables == BOTH,
         "h(X,c), path that ends in a constant": (paths.variables != BOTH) & (paths.end_constant != NONE),
@@ -457,11 +461,11 @@ def by_shape(found: MinedRules) -> dict[str, int]:
         "h(X,c), empty body": paths.length == 0,
     }
     counts: dict[str, int] = {}
-    for shape, chosen in shapes.items():
-        for length in np.unique(paths.length[chosen]).tolist():
+    for shape, mask in shapes.items():
+        for length in np.unique(paths.length[mask]).tolist():
             atoms = "" if length == 0 else f" of length {length}"
-            counts[f"{shape}{atoms}"] = int(np.count_nonzero(chosen & (paths.length == length)))
-    for length in sorted({len(scored.rule.atoms) for scored in found.others}):
-        number = sum(len(scored.rule.atoms) == length for scored in found.others)
+            counts[f"{shape}{atoms}"] = int(np.count_nonzero(mask & (paths.length == length)))
+    for length in sorted({len(scored.rule.atoms) for scored in mined.others}):
+        number = sum(len(scored.rule.atoms) == length for scored in mined.others)
         counts[f"other shapes, {counted(length, 'atom')}"] = number
     return counts

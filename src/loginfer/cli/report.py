@@ -1,10 +1,10 @@
-"""Loginfer report, export, reproduce.
+"""`loginfer report`, `loginfer export` and `loginfer reproduce`.
 
-`loginfer report`: runs as pages to look at, or as tables for a paper.
+`report`: runs as pages to look at, or as tables for a paper.
 
-`loginfer export`: write a benchmark in the format of another program.
+`export`: write a benchmark in the format of another program.
 
-`loginfer reproduce`: the paper's experiments, run again, its tables beside ours.
+`reproduce`: the paper's experiments, run again, its tables beside ours.
 """
 
 from __future__ import annotations
@@ -113,22 +113,22 @@ def _site(paths: list[Path], out: Path, options: ReportOptions, *, compare: bool
 
     check_site(out, force=force)
     with progress_bar() as progress:
-        found = _collected(paths, progress)
-        context = ReportContext(found, options, tell=_teller(progress))
+        collection = _collected(paths, progress)
+        context = ReportContext(collection, options, tell=_teller(progress))
         makers = None
         if compare:
             from loginfer.report.pages.compare import compare_pages
 
-            first, second = _two(found)
+            first, second = _two_cells(collection)
             makers = [lambda context: compare_pages(context, first, second)]
-        written = write_site(context, out, force=force, makers=makers)
-    for remark in found.notes:
+        pages = write_site(context, out, force=force, makers=makers)
+    for remark in collection.notes:
         note(f"note: {remark}")
     start = out / "index.html"
     if json:
-        print_json({"site": str(out), "start": str(start), "pages": written, "runs": _runs(found)})
+        print_json({"site": str(out), "start": str(start), "pages": pages, "runs": _run_count(collection)})
         return
-    print(f"{counted(len(written), 'page')} about {counted(_runs(found), 'run')}, written to {out}")
+    print(f"{counted(len(pages), 'page')} about {counted(_run_count(collection), 'run')}, written to {out}")
     print(f"open {start}")
 
 
@@ -139,10 +139,10 @@ def _tables(
     from loginfer.report.tables import result_table, to_csv, to_latex, to_markdown
 
     with progress_bar() as progress:
-        found = _collected(paths, progress)
+        collection = _collected(paths, progress)
     render = {TableFormat.md: to_markdown, TableFormat.latex: to_latex, TableFormat.csv: to_csv}[to]
-    wanted = [_known_metric(found, name, protocol) for name in metrics]
-    text = "\n".join(render(result_table(found, name, where)) for name, where in wanted)
+    columns = [_metric_and_protocol(collection, name, protocol) for name in metrics]
+    text = "\n".join(render(result_table(collection, name, where)) for name, where in columns)
     if out is None:
         print(text, end="" if text.endswith("\n") else "\n")
         return
@@ -165,7 +165,7 @@ def _collected(paths: list[Path], progress: Progress | None) -> Collection:
 
 
 def _teller(progress: Progress | None) -> Callable[[str], None]:
-    """Show what is being made now; only the last few lines stay of interest."""
+    """Return a callback that shows what is being made."""
 
     def tell(message: str) -> None:
         if progress is not None:
@@ -174,35 +174,35 @@ def _teller(progress: Progress | None) -> Callable[[str], None]:
     return tell
 
 
-def _two(found: Collection) -> tuple[Cell, Cell]:
-    if len(found.cells) != 2:
-        named = [f"{cell.system} on {cell.benchmark}" for cell in found.cells[:4]]
-        named += ["…"] if len(found.cells) > 4 else []
+def _two_cells(collection: Collection) -> tuple[Cell, Cell]:
+    if len(collection.cells) != 2:
+        named = [f"{cell.system} on {cell.benchmark}" for cell in collection.cells[:4]]
+        named += ["…"] if len(collection.cells) > 4 else []
         raise InputError(
-            f"two runs can be compared, not {len(found.cells)}: {', '.join(named)}",
+            f"two runs can be compared, not {len(collection.cells)}: {', '.join(named)}",
             hint="give two folders of runs, and if you like the folder of their benchmark",
         )
-    return found.cells[0], found.cells[1]
+    return collection.cells[0], collection.cells[1]
 
 
-def _runs(found: Collection) -> int:
-    return sum(len(cell.runs) for cell in found.cells)
+def _run_count(collection: Collection) -> int:
+    return sum(len(cell.runs) for cell in collection.cells)
 
 
-def _known_metric(found: Collection, name: str, protocol: str) -> tuple[str, str | None]:
+def _metric_and_protocol(collection: Collection, name: str, protocol: str) -> tuple[str, str | None]:
     """Return a metric's name and the protocol if it is one of ranking."""
     plain = name.strip().casefold().replace("-", "_")
-    first = [metrics for cell in found.cells for metrics in cell.metrics]
-    if any(plain in metrics["metrics"] for metrics in first):
+    run_metrics = [metrics for cell in collection.cells for metrics in cell.metrics]
+    if any(plain in metrics["metrics"] for metrics in run_metrics):
         return plain, None
-    protocols = {known for metrics in first for known in metrics["ranking"]}
-    ranking = {key for metrics in first for known in metrics["ranking"].values() for key in known}
+    protocols = {key for metrics in run_metrics for key in metrics["ranking"]}
+    ranking = {key for metrics in run_metrics for figures in metrics["ranking"].values() for key in figures}
     if plain in ranking:
         if protocol not in protocols:
             raise UnknownNameError("protocol", protocol, sorted(protocols), where="--protocol")
         return plain, protocol
-    known = {key for metrics in first for key in metrics["metrics"]} | ranking
-    raise UnknownNameError("metric", name, sorted(known), where="--metric")
+    metric_names = {key for metrics in run_metrics for key in metrics["metrics"]} | ranking
+    raise UnknownNameError("metric", name, sorted(metric_names), where="--metric")
 
 
 def export(
@@ -236,16 +236,16 @@ def export(
 
 def _print_figures(about: Mapping[str, Any]) -> None:
     splits = ("train", "valid", "test")
-    shown = table("", *splits, numbers=splits)
+    listing = table("", *splits, numbers=splits)
     rows = [("positives", about["positives"])]
     rows += [(f"negatives {method}", sizes) for method, sizes in about["negatives"].items()]
     for label, sizes in rows:
-        shown.add_row(label, *(f"{sizes[split]:,}" for split in splits))
+        listing.add_row(label, *(f"{sizes[split]:,}" for split in splits))
     if "context" in about:
-        shown.add_row("context graph", "", "", f"{about['context']:,}")
+        listing.add_row("context graph", "", "", f"{about['context']:,}")
     sizes = f"{counted(about['entities'], 'entity', 'entities')}, {counted(about['relations'], 'relation')}"
     console().print(f"{about['benchmark']}: {sizes}")
-    console().print(shown)
+    console().print(listing)
 
 
 def reproduce(
@@ -301,7 +301,7 @@ def reproduce(
     """
     from loginfer import reproduction
 
-    made = reproduction.plan(
+    plan = reproduction.plan(
         tables=_words(tables),
         systems=_words(systems or ""),
         only=only or (),
@@ -311,24 +311,24 @@ def reproduce(
     )
     jobs = jobs or os.cpu_count() or 1
     if show_plan:
-        _show_plan(made, jobs, json)
+        _show_plan(plan, jobs, json)
         return
     if out is None:
         raise InputError("nowhere to write to", hint="add --out FOLDER, or --plan to see only what would be done")
     commands, folder = reproduction.Commands(), reproduction.Folder(out)
     with _resumable(out), _terminable():
         outcomes = reproduction.run(
-            made, out, command=commands, stop=commands.stop, jobs=jobs, force=force, tell=_tell,
+            plan, out, command=commands, stop=commands.stop, jobs=jobs, force=force, tell=_tell,
             milestone=lambda: reproduction.write_report(folder),
         )  # fmt: skip
-        written = reproduction.write_report(folder)
+        summary = reproduction.write_report(folder)
     failed = [outcome for outcome in outcomes if outcome.state == "failed"]
     if json:
-        print_json(_answer(outcomes, written))
+        print_json(_answer(outcomes, summary))
     else:
         _print_failures(failed)
-        done = counted(len(outcomes) - len(failed), "cell")
-        print(f"{done} of {len(outcomes):,}; the report is {out / 'REPORT.md'}")
+        cells = counted(len(outcomes) - len(failed), "cell")
+        print(f"{cells} of {len(outcomes):,}; the report is {out / 'REPORT.md'}")
     if failed:
         raise typer.Exit(1)
 
@@ -340,8 +340,8 @@ def _words(text: str) -> list[str]:
 def _tell(step: CellsDone) -> None:
     from loginfer.reproduction.planning import in_words
 
-    left = f"; about {in_words(step.remaining)} left" if step.remaining else ""
-    note(f"[{step.done}/{step.all}] {step.what}{left}")
+    remaining = f"; about {in_words(step.remaining)} left" if step.remaining else ""
+    note(f"[{step.done}/{step.all}] {step.what}{remaining}")
 
 
 @contextlib.contextmanager
@@ -356,7 +356,7 @@ def _resumable(out: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _terminable() -> Iterator[None]:
-    """Let a polite request to end work like Ctrl-C: the processes of the cells must end too."""
+    """Treat SIGTERM like Ctrl-C: the processes of the cells must end too."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -394,12 +394,12 @@ def _show_plan(plan: Plan, jobs: int, json: bool) -> None:
         )  # fmt: skip
         return
     numbers = ("cells", "expected")
-    shown = table("benchmark", "systems", *numbers, numbers=numbers)
+    listing = table("benchmark", "systems", *numbers, numbers=numbers)
     for entry in plan.entries:
         cells = [cell for cell in plan.cells if cell.benchmark == entry.name]
         names = ", ".join(name for name in plan.request.systems if any(c.system == name for c in cells))
-        shown.add_row(entry.name, names, str(len(cells)), in_words(sum(c.seconds for c in cells)))
-    console().print(shown)
+        listing.add_row(entry.name, names, str(len(cells)), in_words(sum(c.seconds for c in cells)))
+    console().print(listing)
     console().print(
         f"{counted(len(plan.cells), 'cell')} on {counted(len(plan.entries), 'benchmark')}: "
         f"{in_words(plan.seconds)} of CPU time, about {in_words(plan.seconds / jobs)} "
@@ -407,17 +407,17 @@ def _show_plan(plan: Plan, jobs: int, json: bool) -> None:
     )
 
 
-def _answer(outcomes: Sequence[CellOutcome], written: dict[str, Any]) -> dict[str, Any]:
+def _answer(outcomes: Sequence[CellOutcome], summary: dict[str, Any]) -> dict[str, Any]:
     cells = [
         {"system": o.cell.system, "benchmark": o.cell.benchmark, "seed": o.cell.seed, "state": o.state,
          **({"reason": o.reason, "hint": o.hint} if o.state == "failed" else {})}
         for o in outcomes
     ]  # fmt: skip
-    return {"cells": cells, **written}
+    return {"cells": cells, **summary}
 
 
 def _print_failures(failed: Sequence[CellOutcome]) -> None:
-    """Say what failed; the same reason once for all cells that it holds for."""
+    """Say what failed, each reason once."""
     reasons: dict[tuple[str, str | None], list[str]] = {}
     for outcome in failed:
         reasons.setdefault((outcome.reason, outcome.hint), []).append(outcome.cell.label)

@@ -90,14 +90,14 @@ def rank(
     from loginfer.files import atomic_write
     from loginfer.logic import parse_pattern
 
-    wanted = parse_pattern(pattern)
+    parsed_pattern = parse_pattern(pattern)
     if out is not None:
         refuse_to_overwrite(out, force)
     with open_rule_engine(kg, engine, type_predicate=type_predicate) as opened:
         graph = opened.graph
-        check_fixed_names(wanted, graph)
+        check_fixed_names(parsed_pattern, graph)
         with progress_bar() as progress:
-            ranked = opened.rank_bodies(wanted, None if all_ else top, progress=progress)
+            ranked = opened.rank_bodies(parsed_pattern, None if all_ else top, progress=progress)
     texts = body_texts(ranked, graph)
     supports = ranked.support.tolist()
     if out is not None:
@@ -107,8 +107,8 @@ def rank(
         names = predicate_names(ranked, graph)
         print_json(
             {
-                "pattern": wanted.name,
-                "text": str(wanted),
+                "pattern": parsed_pattern.name,
+                "text": str(parsed_pattern),
                 "nonzero": ranked.nonzero,
                 "bodies": [
                     {"relations": list(relations), "body": text, "support": support}
@@ -119,10 +119,10 @@ def rank(
         return
     _print_bodies(supports, texts)
     if ranked.nonzero is None:
-        note(f"the {len(ranked):,} bodies of `{wanted.name}` with the largest support; the rest was pruned")
+        note(f"the {len(ranked):,} bodies of `{parsed_pattern.name}` with the largest support; the rest was pruned")
     else:
         bodies, have = counted(ranked.nonzero, "body", "bodies"), "has" if ranked.nonzero == 1 else "have"
-        note(f"{bodies} of `{wanted.name}` {have} a witness; {len(ranked):,} shown")
+        note(f"{bodies} of `{parsed_pattern.name}` {have} a witness; {len(ranked):,} shown")
 
 
 def _print_bodies(supports: list[int], texts: list[str]) -> None:
@@ -196,9 +196,9 @@ def apply(
         print_json(answer)
         return
     rounds = counted(answer["rounds"], "round") if closure else "one step"
-    written = f", written to {out}" if out is not None else "; nothing written (give --out FILE)"
+    destination = f", written to {out}" if out is not None else "; nothing written (give --out FILE)"
     derive = "1 rule derives" if len(program) == 1 else f"{len(program):,} rules derive"
-    note(f"{derive} {counted(answer['new'], 'new triple')} in {rounds}{written}")
+    note(f"{derive} {counted(answer['new'], 'new triple')} in {rounds}{destination}")
 
 
 @app.command(
@@ -241,9 +241,9 @@ def explain(
         if closure and not answer.reasons and not answer.in_graph:
             with progress_bar() as progress:
                 closed = opened.materialise(program, progress=progress)
-            place = np.flatnonzero((closed.triples == np.array(ids)).all(axis=1))
-            if len(place):
-                depth = int(closed.depth[place[0]])
+            rows = np.flatnonzero((closed.triples == np.array(ids)).all(axis=1))
+            if len(rows):
+                depth = int(closed.depth[rows[0]])
                 steps = derivation(graph, program, closed, ids, engine.name)
     follows = bool(steps[-1].reasons)
     if json:
@@ -335,23 +335,23 @@ def convert(
     if out is not None:
         refuse_to_overwrite(out, force)
     file = read_source(rules, dialect, on_error)
-    found = file.rules
+    scored_rules = file.rules
     if file.skipped:
         note(f"skipped {counted(len(file.skipped), 'bad rule')}, e.g. {file.skipped[0]}")
     if file.zero:
         note(f"left out {counted(len(file.zero), 'rule')} without a body: they are no Datalog rules")
-    if not found:
+    if not scored_rules:
         raise InputError(f"`{rules}` holds no rule")
-    if any(s.confidence is not None for s in found) and not dialect_named(to).keeps_scores:
+    if any(s.confidence is not None for s in scored_rules) and not dialect_named(to).keeps_scores:
         note(f"the dialect `{to}` has no place for supports and confidences: they are left out")
-    text = format_rules(found, to)
+    text = format_rules(scored_rules, to)
     if out is not None:
-        write_rules(found, out, dialect=to, force=force)
+        write_rules(scored_rules, out, dialect=to, force=force)
     if json:
-        answer = {"rules": len(found), "from": file.dialect, "to": to}
+        answer = {"rules": len(scored_rules), "from": file.dialect, "to": to}
         print_json(answer | ({"out": None, "text": text} if out is None else {"out": str(out)}))
     elif out is not None:
-        note(f"{counted(len(found), 'rule')} written to {out}")
+        note(f"{counted(len(scored_rules), 'rule')} written to {out}")
     else:
         print(text, end="")
 
@@ -402,44 +402,44 @@ def show(
     from loginfer.logic import dialect_named
     from loginfer.systems.rules.listing import SORTED_BY, list_rules
 
-    wanted = next((each for each in SORTED_BY if each == sort.strip().casefold()), None)
-    if wanted is None:
+    order = next((name for name in SORTED_BY if name == sort.strip().casefold()), None)
+    if order is None:
         raise UnknownNameError("order", sort, SORTED_BY, where="--sort")
     listing = list_rules(rules, on_error.value, dialect and dialect_named(dialect).name)
-    places = listing.select(
-        head=head, relation=relation, length=length, min_confidence=min_confidence, min_correct=min_correct, sort=wanted
+    rows = listing.select(
+        head=head, relation=relation, length=length, min_confidence=min_confidence, min_correct=min_correct, sort=order
     )
     if listing.skipped:
         note(f"skipped {counted(len(listing.skipped), 'bad line')}, e.g. {listing.skipped[0]}")
     if json:
-        print_json(_as_json(listing, places, top))
+        print_json(_as_json(listing, rows, top))
         return
-    print_rules([listing.rule(place) for place in places[:top].tolist()], short=short)
-    fitting = "" if len(places) == len(listing) else f"; {len(places):,} fit"
-    note(f"{counted(len(listing), 'rule')} in {rules}{fitting}; {min(top, len(places)):,} shown")
+    print_rules([listing.rule(row) for row in rows[:top].tolist()], short=short)
+    fitting = "" if len(rows) == len(listing) else f"; {len(rows):,} fit"
+    note(f"{counted(len(listing), 'rule')} in {rules}{fitting}; {min(top, len(rows)):,} shown")
 
 
-def _as_json(listing: Listing, places: npt.NDArray[Any], top: int) -> dict[str, Any]:
-    shown = []
-    for place in places[:top].tolist():
-        rule = listing.rule(place)
-        shown.append(
+def _as_json(listing: Listing, rows: npt.NDArray[Any], top: int) -> dict[str, Any]:
+    entries = []
+    for row in rows[:top].tolist():
+        rule = listing.rule(row)
+        entries.append(
             {
                 "predictions": rule.predictions,
                 "correct": rule.correct,
                 "confidence": rule.confidence,
-                "length": int(listing.length[place]),
+                "length": int(listing.length[row]),
                 "rule": rule_text(rule, short=False),
-                "line": int(listing.line[place]),
+                "line": int(listing.line[row]),
             }
         )
     return {
         "file": listing.path,
         "dialect": listing.dialect,
         "rules": len(listing),
-        "fitting": len(places),
+        "fitting": len(rows),
         "skipped": len(listing.skipped),
-        "shown": shown,
+        "shown": entries,
     }
 
 
@@ -516,20 +516,20 @@ def analyse(
     levels = _levels(confidences)
     if out is not None:
         refuse_to_overwrite(out, force)
-    known = load_benchmark(benchmark)
-    if not known.rules:
+    loaded = load_benchmark(benchmark)
+    if not loaded.rules:
         raise InputError(
             f"the rules of `{benchmark}` are not known: it has no rules.txt",
             hint="mined rules can be compared with the rules of a benchmark only",
         )
-    mined, notes = read_mined(rules, known, dialect=dialect, on_error=on_error.value)
+    mined, notes = read_mined(rules, loaded, dialect=dialect, on_error=on_error.value)
     for message in notes:
         note(message)
     with progress_bar() as progress:
-        found = rule_recovery(
-            known.program, mined, known.graph, seed=seed, draws=draws, confidences=levels, progress=progress
+        recovery = rule_recovery(
+            loaded.program, mined, loaded.graph, seed=seed, draws=draws, confidences=levels, progress=progress
         )
-    answer = {"benchmark": known.name, "rules_file": rules, **found.as_dict(), "notes": notes}
+    answer = {"benchmark": loaded.name, "rules_file": rules, **recovery.as_dict(), "notes": notes}
     if out is not None:
         from json import dumps
 
@@ -538,8 +538,8 @@ def analyse(
     if json:
         print_json(answer)
         return
-    _print_figures(found)
-    _print_rules(found, top, short)
+    _print_figures(recovery)
+    _print_rules(recovery, top, short)
 
 
 def _levels(text: str) -> list[float]:
@@ -554,20 +554,20 @@ def _levels(text: str) -> list[float]:
     return levels
 
 
-def _print_figures(found: RuleRecovery) -> None:
+def _print_figures(recovery: RuleRecovery) -> None:
     names = ("confidence", "mined", "ε_ent", "one step", "random heads", "ε_cont", "R⁻ entailed")
-    shown = table(*names, numbers=names[1:])
-    for label, figures in (("all", found.figures), *((f"≥ {f.confidence:g}", f) for f in found.by_confidence)):
-        shown.add_row(label, f"{figures.mined:,}", *_shares(figures))
+    listing = table(*names, numbers=names[1:])
+    for label, figures in (("all", recovery.figures), *((f"≥ {f.confidence:g}", f) for f in recovery.by_confidence)):
+        listing.add_row(label, f"{figures.mined:,}", *_shares(figures))
     plain = console()
-    plain.print(shown)
+    plain.print(listing)
     plain.print(
-        f"{counted(len(found.rules), 'benchmark rule')}; {counted(found.subrules, 'sub-rule')} in R⁻; "
-        f"random heads: mean of {counted(found.draws, 'draw')}, seed {found.seed}"
+        f"{counted(len(recovery.rules), 'benchmark rule')}; {counted(recovery.subrules, 'sub-rule')} in R⁻; "
+        f"random heads: mean of {counted(recovery.draws, 'draw')}, seed {recovery.seed}"
     )
-    if found.figures.undecided:
+    if recovery.figures.undecided:
         plain.print(
-            f"{counted(found.figures.undecided, 'question')} about entailment not decided, counted as not "
+            f"{counted(recovery.figures.undecided, 'question')} about entailment not decided, counted as not "
             "entailed: a rule has a negation, or too many constants of the rules take part"
         )
 
@@ -578,20 +578,20 @@ def _shares(figures: RecoveryFigures) -> list[str]:
     return ["-" if share is None else f"{100 * share:.1f} %" for share in shares]
 
 
-def _print_rules(found: RuleRecovery, top: int, short: bool) -> None:
+def _print_rules(recovery: RuleRecovery, top: int, short: bool) -> None:
     plain = console()
     counts = dict.fromkeys(("found", "entailed", "missed", "undecided"), 0)
-    for rule in found.rules:
+    for rule in recovery.rules:
         counts[rule.status] += 1
     plain.print(", ".join(f"{count:,} {status}" for status, count in counts.items() if count))
-    others = [rule for rule in found.rules if rule.status != "found"]
+    not_found = [rule for rule in recovery.rules if rule.status != "found"]
     # What was missed says more than what follows somehow.
-    others.sort(key=lambda rule: rule.status == "entailed")
-    for rule in others[:top]:
+    not_found.sort(key=lambda rule: rule.status == "entailed")
+    for rule in not_found[:top]:
         plain.print()
         _print_rule(rule, short)
-    if len(others) > top:
-        note(f"{len(others) - top:,} more rules that were not found as they are: --top N, or --json for all")
+    if len(not_found) > top:
+        note(f"{len(not_found) - top:,} more rules that were not found as they are: --top N, or --json for all")
 
 
 def _print_rule(rule: RecoveredRule, short: bool) -> None:

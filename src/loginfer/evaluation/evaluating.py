@@ -351,7 +351,7 @@ class ConfiguredSystem:
         All its settings, those with default values too.
     tuned
         Names of the settings that were tuned for the benchmark's graph.
-    given
+    from_user
         Names of the settings that the user gave.
     seed
         The seed of all that is random in it.
@@ -361,7 +361,7 @@ class ConfiguredSystem:
     system: Any
     settings: Mapping[str, Any] = field(default_factory=dict)
     tuned: tuple[str, ...] = ()
-    given: tuple[str, ...] = ()
+    from_user: tuple[str, ...] = ()
     seed: int = 0
 
     @property
@@ -422,7 +422,7 @@ class ConfiguredSystem:
 def configure_system(
     name: str | SystemEntry,
     benchmark: Benchmark,
-    given: Mapping[str, Any] | None = None,
+    user_settings: Mapping[str, Any] | None = None,
     *,
     seed: int = 0,
     tuned: bool = True,
@@ -437,7 +437,7 @@ def configure_system(
         A system's name, in any case, or `module:Class`.
     benchmark
         The benchmark.
-    given
+    user_settings
         Settings by name; texts are read as what they should be.
     seed
         For systems that have a setting `seed`.
@@ -446,7 +446,7 @@ def configure_system(
     """
     entry = find_system(name) if isinstance(name, str) else name
     kind = entry.load()
-    from_user = dict(given or {})
+    from_user = dict(user_settings or {})
     tuned_values = tuned_settings(entry, benchmark) if tuned else {}
     from_tuning = {key: value for key, value in tuned_values.items() if key not in from_user}
     values = from_tuning | from_user

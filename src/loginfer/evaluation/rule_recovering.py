@@ -428,8 +428,8 @@ def _without_zero_rules(mined: MinedRules) -> MinedRules:
 
 def _confident(mined: MinedRules, least: float) -> MinedRules:
     others = [s for s in mined.others if s.confidence is None or s.confidence >= least]
-    kept = mined.paths.take(np.asarray(mined.paths.confidence >= least))
-    return replace(mined, paths=kept, others=tuple(others))
+    paths = mined.paths.take(np.asarray(mined.paths.confidence >= least))
+    return replace(mined, paths=paths, others=tuple(others))
 
 
 # -- mined as they are ------------------------------------------------------------------------------
@@ -524,15 +524,15 @@ def read_mined(
              for reason, count in skipped.counts.items()]  # fmt: skip
     if skipped.malformed:
         notes.append(f"skipped what is no rule: {lines}, e.g. {skipped.malformed[0]}")
-    kept = _without_zero_rules(mined)
-    if len(kept) < len(mined):
-        notes.append(f"left out {len(mined) - len(kept):,} zero rules: without a body they are no Datalog rules")
-    if not len(kept):
+    usable = _without_zero_rules(mined)
+    if len(usable) < len(mined):
+        notes.append(f"left out {len(mined) - len(usable):,} zero rules: without a body they are no Datalog rules")
+    if not len(usable):
         raise InputError(
             f"`{source}` holds no rule that could be used",
             hint="; ".join(notes) or "it is empty, or all of it is comments",
         )
-    return kept, notes
+    return usable, notes
 
 
 def _of_file(

@@ -243,7 +243,7 @@ def write_run(
             "format_version": FORMAT_VERSION,
             "versions": {"loginfer": __version__, "numpy": np.__version__, "pyarrow": pa.__version__},
             "request": dict(request or request_of(configured, benchmark, evaluation.method, evaluation.options)),
-            "settings_from": {"user": sorted(configured.given), "tuned": sorted(configured.tuned)},
+            "settings_from": {"user": sorted(configured.from_user), "tuned": sorted(configured.tuned)},
             "type_predicate": benchmark.graph.type_predicate or "",
             "wanted": evaluation.options.as_dict(),
             "notes": list(outcome.notes),
