@@ -28,7 +28,7 @@ from numba.extending import intrinsic
 
 from loginfer.randomness import INCREMENT, MULTIPLIERS
 
-# Numba makes a great many objects while it is imported, and no garbage: collecting in between is in vain.
+# Importing Numba makes a great many objects and no garbage: collecting meanwhile is in vain.
 _collecting = gc.isenabled()
 gc.disable()
 try:
@@ -44,8 +44,8 @@ config: Any = _numba_config
 
 # What learning may do with floats: add in another order, which sums in vector registers need, and fuse a
 # product with a sum. Not among them: to assume that there are no infinities or NaNs, which must be noticed.
-# Looking for a division by 0 before each one would keep loops out of vector registers, too. And without
-# allocations nobody need count who uses an array, which costs an atomic instruction for each row.
+# Checks for division by 0 would keep loops out of vector registers, too. And without allocations no
+# references to arrays need be counted, which costs an atomic instruction for each row.
 _FAST_OPTIONS: dict[str, Any] = {
     "nogil": True,
     "fastmath": {"reassoc", "contract", "nsz"},

@@ -182,7 +182,7 @@ def check_settings(system: Any) -> None:
 
 
 def type_hints_of(system: type[Any]) -> dict[str, Any]:
-    """Return the types of a class's keyword arguments, as far as they can be told."""
+    """Return the types of a class's keyword arguments, as far as they are known."""
     target = system if dataclasses.is_dataclass(system) else system.__init__
     try:
         return typing.get_type_hints(target)

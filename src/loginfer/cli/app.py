@@ -70,7 +70,7 @@ def main(arguments: list[str] | None = None) -> None:
 
     Exit codes: 0 all well, 1 a check found something, 2 bad input or output, 130 interrupted.
     """
-    # NumPy's linear algebra would start a thread per core before anybody needs one.
+    # NumPy's linear algebra would start a thread per core before one is needed.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # A character that a terminal of another encoding cannot show is no reason to stop.
     for stream in (sys.stdout, sys.stderr):
@@ -97,7 +97,7 @@ def main(arguments: list[str] | None = None) -> None:
         if error.filename is None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         if isinstance(error, BrokenPipeError):
-            # The reader of our output went away (`| head`): not an error, and nothing to say.
+            # The reader of our output has ended (`| head`): not an error.
             sys.exit(0)
         failed = "print the answer" if error.filename is None else f"use `{error.filename}`"
         print(f"error: cannot {failed}: {describe_os_error(error)}", file=sys.stderr)

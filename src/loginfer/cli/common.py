@@ -134,6 +134,17 @@ def caused_by_interruption(error: BaseException | None) -> bool:
     return error is not None
 
 
+@contextlib.contextmanager
+def say_resumable(where: str | None) -> Iterator[None]:
+    """Say after Ctrl-C that nothing is lost, and where it is kept; None if nothing is kept."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemError) as error:
+        if where is not None and caused_by_interruption(error):
+            note(f"what is done so far is kept{where}: the same command goes on from there")
+        raise
+
+
 # -- printing and progress --------------------------------------------------------------------------
 
 # Wider than any row: what is piped into a file or another program is not folded.
@@ -152,7 +163,7 @@ def console(stderr: bool = False) -> Console:
 
 
 def on_terminal(stream: TextIO | None) -> bool:
-    """Say whether a person looks at a stream; a closed one is None."""
+    """Say whether a stream is a terminal; a closed one is None."""
     return stream is not None and stream.isatty()
 
 
@@ -197,7 +208,7 @@ def short(text: str) -> str:
 
 @contextlib.contextmanager
 def progress_bar() -> Iterator[Progress | None]:
-    """Give a callback that shows progress on a terminal, or None where nobody looks."""
+    """Give a callback that shows progress on a terminal; None elsewhere."""
     if not on_terminal(sys.stderr):
         yield None
         return

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,12 +17,12 @@ import typer
 from loginfer.cli.common import (
     ForceOption,
     JsonOption,
-    caused_by_interruption,
     console,
     counted,
     note,
     print_json,
     progress_bar,
+    say_resumable,
     table,
 )
 from loginfer.errors import InputError
@@ -57,8 +57,6 @@ TieOption = Annotated[
         show_default=False,
     ),
 ]
-
-RESUMABLE = "what is done so far is kept: the same command goes on from there"
 
 
 def evaluate(
@@ -174,7 +172,7 @@ def evaluate(
     # What a user's own system prints must not get into the answer.
     with contextlib.redirect_stdout(sys.stderr):
         first = configured(seed)
-        with _resumable(out), progress_bar() as progress:
+        with say_resumable("" if out else None), progress_bar() as progress:
             training: dict[str, Any] = {"progress": progress, "checkpoint_seconds": checkpoint}
             folder: dict[str, Any] = {"force": force, "tell": note, "weights": weights}
             if seeds is not None:
@@ -194,17 +192,6 @@ def _show(answer: Mapping[str, Any], json: bool, out: Path | None = None) -> Non
     print_figures(answer)
     if out is not None:
         print(f"written to {out}")
-
-
-@contextlib.contextmanager
-def _resumable(out: Path | None) -> Iterator[None]:
-    """Say after Ctrl-C that nothing is lost."""
-    try:
-        yield
-    except (KeyboardInterrupt, SystemError) as error:
-        if out is not None and caused_by_interruption(error):
-            note(RESUMABLE)
-        raise
 
 
 # -- reading options --------------------------------------------------------------------------------

@@ -321,7 +321,7 @@ def _print(answer: Mapping[str, Any], mined: MinedRules, benchmark: Benchmark) -
 PAUSE = 1.0
 # At most one of so many seconds is spent on showing the rules, however many there are.
 SPARING = 10
-# Seconds before the first line where nobody looks; the pauses between lines double up to the longest.
+# Seconds before the first line outside a terminal; pauses between lines double, up to the longest.
 FIRST_LINE, LONGEST_PAUSE = 5.0, 60.0
 # So many of the best rules are shown while mining.
 MINING_BEST = 5
@@ -333,7 +333,7 @@ def mine_with_progress(
     snapshots: Sequence[float] = (),
     keep: Callable[[float, MinedRules], None] | None = None,
 ) -> tuple[Mining, bool]:
-    """Mine, and show how it goes on; return the mining, and whether Ctrl-C ended it.
+    """Mine and show progress; return the mining, and whether Ctrl-C ended it.
 
     Parameters
     ----------
@@ -367,7 +367,7 @@ def mine_with_progress(
 
 
 class _Display:
-    """Shows how a mining goes on: on a terminal the best rules so far, elsewhere a line now and then."""
+    """Shows progress: on a terminal the best rules so far, elsewhere a line now and then."""
 
     def __init__(self, graph: KnowledgeGraph) -> None:
         self._graph = graph

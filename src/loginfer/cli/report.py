@@ -23,7 +23,17 @@ import typer
 
 import loginfer.benchmark.export as export_package
 from loginfer.cli.audit import FolderArgument
-from loginfer.cli.common import ForceOption, JsonOption, console, counted, note, print_json, progress_bar, table
+from loginfer.cli.common import (
+    ForceOption,
+    JsonOption,
+    console,
+    counted,
+    note,
+    print_json,
+    progress_bar,
+    say_resumable,
+    table,
+)
 from loginfer.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -35,7 +45,7 @@ if TYPE_CHECKING:
     from loginfer.reproduction import CellOutcome, CellsDone, Plan
 
 
-# Each format of exports is a file of its own name.
+# Each export format is a module of that name.
 EXPORTS = sorted(
     m.name for m in pkgutil.iter_modules(export_package.__path__) if m.name not in export_package.NO_FORMATS
 )
@@ -316,7 +326,7 @@ def reproduce(
     if out is None:
         raise InputError("nowhere to write to", hint="add --out FOLDER, or --plan to see only what would be done")
     commands, folder = reproduction.Commands(), reproduction.Folder(out)
-    with _resumable(out), _terminable():
+    with say_resumable(f" in {out}"), _terminable():
         outcomes = reproduction.run(
             plan, out, command=commands, stop=commands.stop, jobs=jobs, force=force, tell=_tell,
             milestone=lambda: reproduction.write_report(folder),
@@ -342,16 +352,6 @@ def _tell(step: CellsDone) -> None:
 
     remaining = f"; about {in_words(step.remaining)} left" if step.remaining else ""
     note(f"[{step.done}/{step.all}] {step.what}{remaining}")
-
-
-@contextlib.contextmanager
-def _resumable(out: Path) -> Iterator[None]:
-    """Say after Ctrl-C that nothing is lost."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        note(f"what is done so far is kept in {out}: the same command goes on from there")
-        raise
 
 
 @contextlib.contextmanager

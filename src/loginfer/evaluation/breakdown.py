@@ -24,7 +24,7 @@ from loginfer.logic.subrules import EDITS
 Mask = npt.NDArray[np.bool_]
 Fractions = npt.NDArray[np.float64]
 
-# What stands for the pattern of rules that were given.
+# The pattern of rules that were given rather than found.
 GIVEN = "given"
 
 
@@ -52,8 +52,8 @@ def breakdown(benchmark: Benchmark, predictions: Predictions, thresholds: Thresh
             By the number of steps in which conclusions follow: those positives against all of N_test. Only
             for a benchmark of several steps.
 
-        Each part also has the counts `tp`, `fp`, `tn`, `fn`. Parts that cannot be told from a benchmark
-        without rules, provenance or origins are empty.
+        Each part also has the counts `tp`, `fp`, `tn`, `fn`. Parts that need rules, provenance or
+        origins are empty for a benchmark without them.
     """
     scores = predictions.test
     triples = labelled_triples(benchmark, predictions.method, "test")
@@ -116,7 +116,7 @@ def _by_depth(benchmark: Benchmark, rows: LabelledRows) -> dict[str, dict[str, A
 
 
 def negative_kinds(benchmark: Benchmark, method: str | None) -> tuple[list[str], Counts] | None:
-    """Return the kinds of N_test by name, and int64[n]: the kind of each negative; None if nobody knows."""
+    """Return the kinds of N_test by name, and int64[n]: the kind of each negative; None if it was not recorded."""
     origins = None if method is None else benchmark.negatives[method].origins.get("test")
     if origins is None or not len(origins):
         return None

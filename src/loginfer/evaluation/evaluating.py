@@ -1,7 +1,7 @@
 """Evaluating a system on a benchmark: configure it, fit it, predict, rank, and measure.
 
 `evaluate` is the public function. `evaluate_system` goes through the steps, without those that an unfinished run has
-the outcome of. Errors in somebody else's system are reported with the line of its file.
+the outcome of. Errors in a user's own system are reported with the line of its file.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class SystemOutcome:
     curve
         The learning curve, if its learning was watched.
     weights
-        The learned weights, if they can be written down.
+        The learned weights, if the system can save them.
     seconds, cpu_seconds
         How long each step took, and how much processor time they took together.
     notes
@@ -283,7 +283,7 @@ def evaluate_system(
         ranks.sort(key=lambda part: (part.protocol, POSITIONS.index(part.position)))
         store.keep_ranks(ranks, benchmark)
         if not predictions_kept:
-            # A scorer without weights cannot be given back: what it said is kept together, or not at all.
+            # A scorer without weights cannot be restored: its predictions and ranks are kept together, or not at all.
             store.keep_predictions(predictions, benchmark)
 
     with _timed(seconds, "measure"):
@@ -309,7 +309,7 @@ def evaluate_scores(
     name: str = "scores",
     settings: Mapping[str, Any] | None = None,
 ) -> Evaluation:
-    """Evaluate scores that somebody else computed.
+    """Evaluate scores that were computed elsewhere.
 
     Parameters
     ----------
@@ -318,7 +318,7 @@ def evaluate_scores(
     scorer
         Who scores candidates; without one, test triples are ranked against the given negatives only.
     name, settings
-        What the system is called, and what tells it from others of that name.
+        What the system is called, and what distinguishes it from others of that name.
     """
     from loginfer.evaluation.ranking import left_out, rank
 
@@ -366,17 +366,17 @@ class ConfiguredSystem:
 
     @property
     def code(self) -> str | None:
-        """The sha256 of the file that somebody else's system stands in; None for ours, or without a file."""
+        """The sha256 of the file of a user's own system; None for our systems, or without a file."""
         kind = type(self.system)
         home = _home(kind)
-        # A script does more than to define a system, and may change for other reasons.
+        # A script does more than define a system, and may change for other reasons.
         if self.system is None or _is_ours(kind) or kind.__module__ == "__main__" or home is None or not home.is_file():
             return None
         return file_sum(home)
 
     @property
     def resumable(self) -> bool:
-        """Whether its learning can be watched, resumed and written down."""
+        """Whether its learning can be watched and resumed, and its weights saved."""
         if not isinstance(self.system, WatchedSystem):
             return False
         return _is_ours(type(self.system)) or "watch" in inspect.signature(self.system.fit).parameters
@@ -395,7 +395,7 @@ class ConfiguredSystem:
         return self._checked(fitted)
 
     def arrays(self, scorer: Scorer) -> Arrays | None:
-        """Return the weights of a scorer that can be written down and given back."""
+        """Return the weights of a scorer; None if they cannot be saved and restored."""
         return scorer.arrays() if self.resumable and isinstance(scorer, StoredScorer) else None
 
     def _view(self, benchmark: Benchmark, method: str | None) -> Benchmark:
@@ -404,7 +404,7 @@ class ConfiguredSystem:
         return training_view(benchmark, method)
 
     def _checked(self, fitted: Any) -> Scorer:
-        """Return a scorer; errors in any method of somebody else's are explained."""
+        """Return a scorer; errors in any method of a user's own scorer are explained."""
         if not callable(getattr(fitted, "score", None)):
             raise InputError(
                 f"`{self.name}` gave {type(fitted).__name__}, which is no scorer: it has no method `score`",
@@ -472,7 +472,7 @@ def wrap_system(system: System, *, name: str | None = None, seed: int = 0) -> Co
 
 
 def _settings(system: Any, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all settings of a system as JSON values, as far as it tells them."""
+    """Return all settings of a system as JSON values, as far as they are known."""
     settings: dict[str, Any] = {}
     for name, setting in settings_of(type(system)).items():
         value = getattr(system, name, values.get(name, setting.default))
@@ -494,7 +494,7 @@ def _home(kind: type[Any]) -> Path | None:
 
 @contextlib.contextmanager
 def _explained(failure: str, kind: type[Any]) -> Iterator[None]:
-    """Turn an error in somebody else's class into one clear message that says in which line of its file it is."""
+    """Turn an error in a user's own class into one clear message that names the line of its file."""
     try:
         yield
     except (LogInferError, MemoryError):

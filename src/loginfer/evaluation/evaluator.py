@@ -169,7 +169,7 @@ class Evaluator:
     def _evaluate(self, arrays: Mapping[str, Any], score: Any, options: MetricOptions, name: str) -> Evaluation:
         scores = _check_sets(arrays, self.triples(), self.benchmark.graph)
         valid, test = (LabelledScores(scores[f"{split}_pos"], scores[f"{split}_neg"]) for split in ("valid", "test"))
-        # The sum tells the runs of two models of the same name apart.
+        # The sum distinguishes the runs of two models of the same name.
         digest = hashlib.sha256()
         for key in sorted(scores):
             digest.update(np.ascontiguousarray(scores[key], dtype="<f8").tobytes())

@@ -33,11 +33,11 @@ Counts: TypeAlias = npt.NDArray[np.int64]
 Protocol = Literal["given", "filtered", "unfiltered"]
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 
-# What becomes of competitors with the same score: they come after, half of them before, all before.
+# Where competitors with the same score are ranked: all after, half of them before, all before.
 Tie = Literal["optimistic", "realistic", "pessimistic"]
 TIES: tuple[Tie, ...] = get_args(Tie)
 
-# Splits that have predictions; nobody asks about what was learned from.
+# Splits that have predictions; train is not scored.
 SCORED = ("valid", "test")
 
 
@@ -132,7 +132,7 @@ def predict(scorer: Scorer, benchmark: Benchmark, method: str | None) -> Predict
     scored = []
     for split in SCORED:
         positive, negative = labelled_triples(benchmark, method, split)
-        # Positives and negatives are asked for together: an answer must not depend on who else is asked.
+        # Positives and negatives are scored together: a score must not depend on the other triples.
         triples = np.vstack([positive, negative])
         answer = scorer.score(triples) if len(triples) else np.empty(0)
         scores = _check_scores(answer, benchmark.graph, triples)

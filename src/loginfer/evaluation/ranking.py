@@ -315,28 +315,23 @@ def _check_own_scores(graph: KnowledgeGraph, part: QueryGroup, own_scores: Block
 
 
 def _compare(
-    graph: KnowledgeGraph,
-    part: QueryGroup,
-    scores: BlockScores,
-    candidates: slice,
-    own_scores: BlockScores,
-    counts: Counts,
+    graph: KnowledgeGraph, part: QueryGroup, block: BlockScores, columns: slice, own_scores: BlockScores, counts: Counts
 ) -> None:
     """Add to counts, int64[2, 2, m], how many of some candidates are above each test triple, and how many tie."""
     bad = count(
-        scores,
-        candidates.start,
-        candidates.stop,
+        block,
+        columns.start,
+        columns.stop,
         part.starts,
         part.own_columns,
-        own_scores.astype(scores.dtype, copy=False),
+        own_scores.astype(block.dtype, copy=False),
         part.positive_starts,
         part.positive_columns,
         counts,
     )
     if bad >= 0:
-        row, column = divmod(bad, scores.shape[1])
-        raise no_number(graph, part.triple(row, part.candidates[candidates.start + column]))
+        row, column = divmod(bad, block.shape[1])
+        raise no_number(graph, part.triple(row, part.candidates[columns.start + column]))
 
 
 @kernel

@@ -99,7 +99,8 @@ class UnfinishedRun:
     def keep_trained(self, arrays: Arrays, curve: Curve) -> None:
         """Keep learned weights; the checkpoint and its files are needed no more.
 
-        Who has mapped one of these keeps it, where the system lets a file in use be removed.
+        A process that has mapped one of these files keeps its content, where the operating system lets files
+        in use be removed.
         """
         self._write(TRAINED, lambda stream: dump_arrays(stream, arrays, {"curve": curve}))
         if self.folder is not None:
@@ -287,7 +288,7 @@ def _json(value: Any) -> float | int | None:
 # One key only: safetensors does not keep the order of several.
 _FACTS = "loginfer"
 
-# Files of at least so many bytes are not held in memory as wholes.
+# Files of at least so many bytes are mapped, not read into memory.
 LARGE = 2**26
 
 

@@ -451,7 +451,7 @@ def contained(rules: Sequence[Rule], mined: MinedRules, graph: KnowledgeGraph) -
 
 
 def _row(rule: Rule, graph: KnowledgeGraph) -> tuple[int, ...] | None:
-    """Return the row of a table that a rule would be; None for other shapes and names nobody has mined."""
+    """Return a rule as a row of the table; None if it is no path rule, or has names that the graph does not have."""
     paths, others = PathRules.of([rule])
     if others:
         return None

@@ -102,7 +102,7 @@ def run_system(
     checkpoint_seconds
         How often a checkpoint is due while learning.
     tell
-        Told when an unfinished run goes on.
+        Called with a message when an unfinished run goes on.
     weights
         Keep what was learned; without it a run can be scored again, but not asked anything new.
 
@@ -147,7 +147,7 @@ def _tidy(target: Path, request: Mapping[str, Any]) -> None:
 def request_of(
     configured: ConfiguredSystem, benchmark: Benchmark, method: str | None, options: MetricOptions
 ) -> dict[str, Any]:
-    """Return all that decides what a system will say: what an unfinished run must agree with to go on."""
+    """Return all that decides the outcome of a system: an unfinished run goes on only if it agrees with this."""
     code = configured.code
     return {
         "loginfer": __version__,
@@ -255,7 +255,7 @@ def write_run(
 
 
 def _timing(seconds: Mapping[str, float], cpu_seconds: float, resumed: bool) -> dict[str, Any]:
-    """Return all that may differ between two equal runs; the work of an earlier process is not counted."""
+    """Return what may differ between two equal runs; the work of an earlier process is not counted."""
     libraries = ("numpy", "numba", "pyarrow", "sklearn", "torch")  # their versions matter, if they were used
     return {
         "seconds": {step: round(spent, 3) for step, spent in seconds.items()},
@@ -271,7 +271,7 @@ def _timing(seconds: Mapping[str, float], cpu_seconds: float, resumed: bool) -> 
 
 
 def _peak_memory() -> int | None:
-    """Return the most memory that this process has used so far, in bytes; None where nobody counts it."""
+    """Return the most memory that this process has used so far, in bytes; None where that is not counted."""
     try:
         import resource
     except ImportError:  # not on Windows
@@ -347,7 +347,7 @@ class Run:
         return str(self.request["benchmark"]["name"])
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what `Evaluation.as_dict` told then."""
+        """Return what `Evaluation.as_dict` returned when the run was made."""
         return self.answer({**self.metrics(), "thresholds": self.thresholds(), "diagnosis": self.diagnosis()})
 
     def answer(self, measures: Measures | Mapping[str, Any]) -> dict[str, Any]:
@@ -374,7 +374,7 @@ class Run:
         return curve
 
     def thresholds(self) -> dict[str, Any] | None:
-        """Return from which score on triples are predicted, as it was written down; None if nothing is."""
+        """Return the thresholds as JSON values; None if there are none."""
         thresholds: dict[str, Any] | None = self._json(THRESHOLDS)
         return thresholds
 

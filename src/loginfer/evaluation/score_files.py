@@ -2,7 +2,7 @@
 
 `export_queries` writes the triples whose scores are wanted, without saying which are true. Whoever has scores
 writes them beside the triples, TSV or Parquet, and `read_scores` reads them: every triple once, with a finite
-number. What is wrong with a file is told by its lines.
+number. Errors name the lines of the file that are wrong.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def _problems(
     query_index: npt.NDArray[np.int64],
     benchmark: str,
 ) -> Iterator[_Problem]:
-    """Yield every kind of mistake, also those that nobody made: they have no rows."""
+    """Yield every kind of mistake; those that were not made have no rows."""
     rows = np.flatnonzero(table.unreadable)
     text = f"{_counted(len(rows), 'score is', 'scores are')} no number"
     yield _Problem(text, rows, table.line, "write numbers like 0.25 or -3e-4")
@@ -282,7 +282,7 @@ def _from_text(path: Path, content: bytes) -> ScoreTable:
 
 
 def _header(content: bytes) -> tuple[list[str], bool]:
-    """Return the order of the columns, and whether the first filled line tells it."""
+    """Return the order of the columns, and whether the first filled line is a header."""
     first = next((line for line in content[: 2**16].splitlines() if line.strip()), b"")
     cells = [_plain(cell.decode("utf-8", "replace")) for cell in first.split(b"\t")]
     if sorted(cells) == sorted(COLUMNS):

@@ -51,7 +51,7 @@ def run_seeds(
     force
         Replace other runs that are there.
     tell
-        Told what happens.
+        Called with messages about what happens.
     weights
         Keep what was learned in the folders.
     training

@@ -80,7 +80,7 @@ def _result(folder: Folder, request: Request, system: str, benchmark: str) -> di
         "negatives": runs[0].method,
         "protocol": request.protocol,
         "budget": request.budget,
-        "recipe_sha256": _recipe_sum(built["recipe"]),
+        "recipe_sha256": hashlib.sha256(stable_json(built["recipe"]).encode()).hexdigest(),
         "benchmark_sha256": manifest["request"]["benchmark"]["sha256"],
         "versions": dict(manifest["versions"]),
         "settings": dict(manifest["request"]["settings"]),
@@ -116,10 +116,6 @@ def _timing(folder: Folder, run: Path) -> dict[str, Any]:
         # If so, the work of an earlier process is not counted.
         "resumed": timing.get("resumed", False),
     }
-
-
-def _recipe_sum(recipe: Mapping[str, Any]) -> str:
-    return hashlib.sha256(stable_json(recipe).encode()).hexdigest()
 
 
 def _paper(system: str, benchmark: str) -> dict[str, float]:
@@ -253,14 +249,9 @@ def write_shortcuts(folder: Folder) -> None:
         if benchmark in about and manifest.exists():
             # The manifest holds the sums of all files.
             digest = hashlib.sha256(manifest.read_bytes()).hexdigest()
-            if _measured_sum(folder, benchmark) != digest:
+            path = folder.shortcuts(benchmark)
+            if not path.exists() or folder.json(path).get("manifest_sha256") != digest:
                 _measure(folder, benchmark, digest)
-
-
-def _measured_sum(folder: Folder, benchmark: str) -> str | None:
-    path = folder.shortcuts(benchmark)
-    digest = folder.json(path).get("manifest_sha256") if path.exists() else None
-    return None if digest is None else str(digest)
 
 
 def _measure(folder: Folder, benchmark: str, digest: str) -> None:

@@ -238,7 +238,7 @@ def _size(benchmark: str, manifest: Mapping[str, Any] | None, notes: _Notes) -> 
 # As they stand in the names of benchmarks: position-aware, query-guided, near misses, matched near misses.
 NEGATIVES = (POSITION.name, QUERY.name, *NEAR_MISSES.names)
 
-# How a row about a shortcut is told from one about a system.
+# Marks a row about a shortcut, not about a system.
 MARK = "shortcut: "
 
 _ABOUT_SHORTCUTS = (

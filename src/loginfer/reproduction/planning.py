@@ -323,7 +323,7 @@ def plan(
     table_list, system_list, budget = table_names(tables), participants(systems), budget_named(budget)
     protocol = _protocol(table_list, protocol)
     entries = entries_of(table_list, select(only, all_entries()))
-    _check_protocol(entries[0], protocol)
+    entries[0].recipe({"protocol": protocol})  # complains about an unknown protocol
     cells = []
     for entry in entries:
         entry_tables = [table for table in table_list if entry.name in benchmarks_of(table)]
@@ -368,10 +368,6 @@ def _protocol(tables: Sequence[str], protocol: str | None) -> str:
             hint=f"add --protocol sound, or ask for --tables {EVIDENCE} alone, in a folder of its own",
         )
     return protocol
-
-
-def _check_protocol(entry: SuiteBenchmark, protocol: str) -> None:
-    entry.recipe({"protocol": protocol})
 
 
 # So many expected seconds must have passed before observations count as much as expectations.

@@ -1,4 +1,4 @@
-"""Running a plan: benchmarks, then cell by cell; what is there is kept, what fails stops nothing else.
+"""Running a plan: benchmarks, then cell by cell; finished cells are kept, failures do not stop the others.
 
 Each cell is a command of this program in a process of its own. A cell is not run again if its run is there, complete,
 and was made for the same request. The folder holds:
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 # One core a process: threads of linear algebra would only get in the way of the others.
 _ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-# How long a process may take to end when it is told to.
+# Seconds that a process may take to end after it was asked to.
 _PATIENCE = 10
 
 
@@ -446,7 +446,7 @@ def run(
     force
         Replace runs that are there and were made for something else.
     tell
-        Told after each benchmark and each cell.
+        Called after each benchmark and each cell.
     milestone
         Called when all systems are through with a benchmark and a seed.
 
@@ -468,7 +468,7 @@ def run(
 
     settings = {"protocol": plan.request.protocol}
     suite = build(folder.suite, plan.entries, settings=settings, jobs=jobs, force=force, report=built)
-    if not folder.suite.is_symlink():  # somebody else's suite is not ours to write into
+    if not folder.suite.is_symlink():  # a linked suite is not ours to write into
         write_summary(folder.suite, suite)
     unbuilt = {benchmark.name: benchmark.error for benchmark in suite if benchmark.state == "failed"}
     outcomes: dict[PlannedCell, CellOutcome] = {}
