@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import glob
+import hashlib
 import os
 import shutil
 import tempfile
@@ -26,6 +27,12 @@ try:
     import fcntl
 except ImportError:  # no such locks on Windows
     fcntl = None  # type: ignore[assignment]
+
+
+def file_sum(path: Path) -> str:
+    """Return the sha256 of a file."""
+    with reading(path), path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def refuse_to_overwrite(path: Path, force: bool) -> None:

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from loginfer.errors import DownloadError, OutputError
-from loginfer.kg.catalogue import Attempts, download, sha256_of
+from loginfer.files import file_sum
+from loginfer.kg.catalogue import Attempts, download
 
 CONTENT = bytes(range(256)) * 2_000  # half a megabyte, so that it takes many reads
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -356,4 +357,4 @@ def test_a_second_program_does_not_download_into_the_same_folder(server, target)
 def test_sha256_is_that_of_the_bytes(tmp_path):
     path = tmp_path / "x"
     path.write_bytes(CONTENT)
-    assert sha256_of(path) == SHA256
+    assert file_sum(path) == SHA256

@@ -123,9 +123,9 @@ def evaluate(
     interrupted or killed goes on where it was when the same command is given again.
     """
     from loginfer.benchmark import load_benchmark
-    from loginfer.benchmark.folder.manifest import file_sum
     from loginfer.evaluation import evaluating, metrics, runs, score_files
     from loginfer.evaluation.seeds import run_seeds
+    from loginfer.files import file_sum
     from loginfer.systems.interface import choose_method
 
     _check_together({"--system": system, "--scores": scores, "--export-queries": export_queries})

@@ -20,12 +20,12 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from loginfer.benchmark.benchmark import Benchmark
-from loginfer.benchmark.folder.manifest import file_sum
 from loginfer.errors import InputError, LogInferError
 from loginfer.evaluation.metrics import Measures, MetricOptions, measure
 from loginfer.evaluation.predictions import Predictions, Protocol, Ranks, Tie, predict
 from loginfer.evaluation.resuming import CHECKPOINT_SECONDS, Curve, RunMonitor, UnfinishedRun
 from loginfer.evaluation.thresholds import Criterion
+from loginfer.files import file_sum
 from loginfer.progress import Progress
 from loginfer.settings import configure, settings_of
 from loginfer.systems.interface import (

@@ -34,7 +34,7 @@ import numpy.typing as npt
 
 from loginfer._version import __version__
 from loginfer.benchmark.benchmark import Benchmark
-from loginfer.benchmark.folder.manifest import FileSum, as_json, file_sum
+from loginfer.benchmark.folder.manifest import FileSum, as_json
 from loginfer.errors import InputError, LogInferError, OutputError
 from loginfer.evaluation.evaluating import ConfiguredSystem, Evaluation, as_answer, configure_system, evaluate_system
 from loginfer.evaluation.metrics import Measures, MetricOptions, measure
@@ -50,7 +50,7 @@ from loginfer.evaluation.predictions import (
     write_ranks,
 )
 from loginfer.evaluation.resuming import CHECKPOINT_SECONDS, dump_arrays, open_unfinished_run, read_arrays
-from loginfer.files import atomic_folder, beside, check_folder, interrupted, locked, reading, recover_folder
+from loginfer.files import atomic_folder, beside, check_folder, file_sum, interrupted, locked, reading, recover_folder
 from loginfer.progress import Progress
 from loginfer.systems.interface import Scorer
 

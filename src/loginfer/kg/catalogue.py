@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import hashlib
 import http
 import http.client
 import os
@@ -34,7 +33,7 @@ from urllib.parse import urlsplit
 
 from loginfer._version import __version__
 from loginfer.errors import DownloadError, InputError, OutputError, UnknownNameError, nearest
-from loginfer.files import describe_os_error, reading, sync
+from loginfer.files import describe_os_error, file_sum, reading, sync
 from loginfer.kg.formats.base import Loaded, ReadOptions, ReadReport
 from loginfer.progress import Progress
 
@@ -191,7 +190,7 @@ def fetch(graph: str | Entry, *, force: bool = False, progress: Progress | None 
     target = cache_folder() / entry.file
     path = None if force else locate(entry)
     # A damaged archive in the cache is ours to replace; one in a folder of the user is not.
-    if path is not None and (path != target or _checksum(path) == entry.sha256):
+    if path is not None and (path != target or file_sum(path) == entry.sha256):
         _verify(entry, path)
         return path
     download(entry.address, target, size=entry.size, sha256=entry.sha256, progress=progress)
@@ -298,13 +297,8 @@ def _no_such_graph(name: str) -> InputError:
     )
 
 
-def _checksum(path: Path) -> str:
-    with reading(path):
-        return sha256_of(path)
-
-
 def _verify(entry: Entry, path: Path) -> None:
-    actual = _checksum(path)
+    actual = file_sum(path)
     if actual != entry.sha256:
         ours = path.parent == cache_folder()
         raise InputError(
@@ -382,11 +376,11 @@ def download(
                 part.unlink()
             resumed = job.have() > 0
             job.complete()
-            if resumed and sha256_of(part) != sha256:
+            if resumed and file_sum(part) != sha256:
                 # The old part may be of another version of the file: start over once.
                 part.unlink()
                 job.complete()
-            if (actual := sha256_of(part)) != sha256:
+            if (actual := file_sum(part)) != sha256:
                 part.unlink()
                 raise DownloadError(
                     f"what `{address}` holds is not the expected file: its sha256 is {actual}, it should be {sha256}",
@@ -399,12 +393,6 @@ def download(
             f"cannot write `{target}`: {describe_os_error(error)}",
             hint="free some space or choose another place; what has arrived is kept for the next attempt",
         ) from error
-
-
-def sha256_of(path: Path) -> str:
-    """Return the sha256 of a file, as hexadecimal digits."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 class _BrokenError(Exception):

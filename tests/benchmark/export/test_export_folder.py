@@ -17,8 +17,8 @@ from loginfer.benchmark.benchmark import Benchmark
 from loginfer.benchmark.export import FORMATS as KNOWN
 from loginfer.benchmark.export import register_export
 from loginfer.benchmark.export.export import export_benchmark, read_export
-from loginfer.benchmark.folder.manifest import file_sum
 from loginfer.errors import InputError, OutputError, UnknownNameError
+from loginfer.files import file_sum
 from loginfer.kg import KnowledgeGraph
 
 every_format = pytest.mark.parametrize("to", FORMATS)

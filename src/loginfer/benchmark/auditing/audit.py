@@ -13,13 +13,13 @@ from loginfer.benchmark.auditing import conclusions, files, negatives, rules, va
 from loginfer.benchmark.auditing.audited import AuditedBenchmark
 from loginfer.benchmark.auditing.findings import Audit, CannotCheckError, Example, Finding, Severity
 from loginfer.benchmark.benchmark import Benchmark
-from loginfer.benchmark.folder.manifest import AUDIT, as_json, file_sum
+from loginfer.benchmark.folder.manifest import AUDIT, as_json
 from loginfer.benchmark.folder.reading import files_in, read_folder
 from loginfer.benchmark.program import negation_notes
 from loginfer.benchmark.shortcut_gate import check_limit, gate, most_important, rule_shares, shortcut_decisions
 from loginfer.benchmark.shortcuts import oracle_accuracy, oracle_of, shortcut_accuracies
 from loginfer.errors import LogInferError
-from loginfer.files import atomic_write, remove_leftovers
+from loginfer.files import atomic_write, file_sum, remove_leftovers
 from loginfer.progress import Progress
 
 

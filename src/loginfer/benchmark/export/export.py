@@ -14,10 +14,10 @@ from loginfer._version import __version__
 from loginfer.benchmark.benchmark import SPLITS, Benchmark
 from loginfer.benchmark.export import NO_FORMATS
 from loginfer.benchmark.export.base import EXPORT, Exported, ExportFormat, Job, NamedTriple, Written, write_readme
-from loginfer.benchmark.folder.manifest import MANIFEST, as_json, file_sum, folder_sums
+from loginfer.benchmark.folder.manifest import MANIFEST, as_json, folder_sums
 from loginfer.benchmark.folder.writing import check_graph, refuse_foreign
 from loginfer.errors import InputError, OutputError, UnknownNameError
-from loginfer.files import atomic_folder, check_folder, reading
+from loginfer.files import atomic_folder, check_folder, file_sum, reading
 
 FORMAT = "loginfer-export"
 FORMAT_VERSION = 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +13,7 @@ import numpy as np
 
 from loginfer.benchmark.benchmark import SPLITS, Benchmark, BenchmarkRule, PassedOver, Provenance, Split
 from loginfer.errors import InputError, LogInferError
-from loginfer.files import reading
+from loginfer.files import file_sum, reading
 from loginfer.kg import KnowledgeGraph
 from loginfer.kg.formats.base import split_compression
 from loginfer.logic import parse_rule
@@ -416,12 +415,6 @@ def verify_files(
 
 
 _CHANGED = "get the file again or build the benchmark again; load_benchmark(…, verify=False) reads it as it is"
-
-
-def file_sum(path: Path) -> str:
-    """Return the sha256 of a file."""
-    with reading(path), path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def folder_sums(folder: Path) -> dict[str, FileSum]:

@@ -27,9 +27,8 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.benchmark import Benchmark
-from loginfer.benchmark.folder.manifest import file_sum
 from loginfer.errors import InputError
-from loginfer.files import describe_os_error, reading
+from loginfer.files import describe_os_error, file_sum, reading
 from loginfer.kg import RDF_TYPE, KnowledgeGraph, Vocabulary
 from loginfer.logic.canonical import map_atoms
 from loginfer.logic.dialects import dialect_named
