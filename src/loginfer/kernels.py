@@ -99,13 +99,28 @@ def _compiled(function: F, forceinline: bool = False, fast: bool = False) -> F:
         options.update(_FAST_OPTIONS, no_cpython_wrapper=forceinline, no_cfunc_wrapper=forceinline)
     if fast and forceinline:
         return cast(F, numba.njit(**options)(function))
-    base = _cache_base()
-    if base is None:
+    base = _cache_base() if _kept_on_disk else None
+    if base is None and _kept_on_disk:
         # Neither the package's folder nor the user's cache can be written to, as in some containers.
         _announce.cached = False
+    if base is None:
         return cast(F, numba.njit(**options)(function))
     with _cached_in(_module_folder(base, function)):
         return cast(F, numba.njit(cache=True, **options)(function))
+
+
+_kept_on_disk = True
+
+
+@contextlib.contextmanager
+def not_kept() -> Iterator[None]:
+    """Keep no machine code of what is decorated meanwhile."""
+    global _kept_on_disk
+    before, _kept_on_disk = _kept_on_disk, False
+    try:
+        yield
+    finally:
+        _kept_on_disk = before
 
 
 @contextlib.contextmanager

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import math
+import sys
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from functools import cache
 from types import FunctionType, SimpleNamespace
 from typing import Any, NamedTuple, TypeAlias
@@ -20,7 +22,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from loginfer.kernels import draw_other, fast_inlined, fast_kernel, fast_spliced, random_bits
+from loginfer.kernels import draw_other, fast_inlined, fast_kernel, fast_spliced, not_kept, random_bits
 from loginfer.systems.embedding.base import OBJECT, SUBJECT, EmbeddingSystem, Floats, ModelFunctions
 
 Ids: TypeAlias = npt.NDArray[np.int32]
@@ -545,13 +547,16 @@ def specialise(
     if _first_code.setdefault(model, code) != code:  # functions of the same names, as in a notebook
         model = code
     namespace = {**names, "model_code": code}
+    # What is kept on disk could not be loaded again without the modules of the model's functions.
+    importable = all(function.__module__ in sys.modules for function in functions)
     for decorate, template in templates:
         copy = FunctionType(template.__code__, {**template.__globals__, **namespace}, template.__name__)
         # Machine code of two models may be loaded from disk into one process: their names must differ.
         copy.__qualname__ = f"{template.__name__}_{model}"
         # The folder is chosen by the module's name now; when machine code is loaded, there must be such a module.
         copy.__module__ = f"{template.__module__}.{model}"
-        namespace[template.__name__] = decorate(copy)
+        with nullcontext() if importable else not_kept():
+            namespace[template.__name__] = decorate(copy)
         copy.__module__ = template.__module__
     return SimpleNamespace(**namespace)
 
