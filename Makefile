@@ -42,11 +42,12 @@ lint: $(VENV)/.dev ## ruff, mypy --strict, import-linter
 docs: $(VENV)/.dev ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
+# One process more than the two cores of continuous integration: tests of Spark and of kills wait a lot.
 unit: $(VENV)/.dev ## the tests; those on real graphs need LOGINFER_DATA
-	$(BIN)/pytest -n 2 --dist worksteal
+	$(BIN)/pytest -n 3 --dist worksteal
 
 fuzz: $(VENV)/.dev ## the tests with other random examples each time
-	HYPOTHESIS_PROFILE=explore $(BIN)/pytest -n 2 --dist worksteal
+	HYPOTHESIS_PROFILE=explore $(BIN)/pytest -n 3 --dist worksteal
 
 newcomer: ## what a newcomer does: a fresh clone, the documentation alone, an own graph and scores, a report
 	sh scripts/newcomer.sh

@@ -12,7 +12,7 @@ SETTINGS = ["--k2", 300, "-n", "pa", "--seed", 5]
 @pytest.mark.parametrize(
     ("graph", "recipe"),
     [
-        pytest.param("wn18rr", ["-p", "composition", "-p", "symmetry", "--k1", 3, "-n", "qg"], marks=pytest.mark.data),
+        pytest.param("wn18rr", ["-p", "composition", "-p", "symmetry", "--k1", 2, "-n", "qg"], marks=pytest.mark.data),
         ("lubm", ["-p", "hierarchy", "-p", "composition", "--k1", 2]),
     ],
 )
