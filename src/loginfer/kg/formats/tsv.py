@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from loginfer.kg.graph import KnowledgeGraph
 
 
-BATCH = 2**17  # triples put together at a time
+BATCH = 2**14  # triples put together at a time; more would be no faster, and cost memory
 HEAD = 4096  # first bytes, by which text is told from binary files
 
 
