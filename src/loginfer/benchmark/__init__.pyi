@@ -27,3 +27,6 @@ from .recipe import PROTOCOLS as PROTOCOLS
 from .recipe import Recipe as Recipe
 from .recipe import read_recipe as read_recipe
 from .recipe import write_recipe as write_recipe
+from .shortcut_features import Feature as Feature
+from .shortcut_features import FeatureBattery as FeatureBattery
+from .shortcut_features import register_feature as register_feature
