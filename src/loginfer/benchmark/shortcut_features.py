@@ -306,11 +306,11 @@ def _pair_features(graph: Any, triples: Any) -> Any:
     touched, queue = np.empty(size, dtype=np.int32), np.empty(size, dtype=np.int32)
     queued = np.zeros(size, dtype=np.bool_)
     reached = 0
-    x = -1
+    x = np.int64(-1)
     for row in range(len(triples)):
-        h, y = triples[row, 1], triples[row, 2]
+        h, y = np.int64(triples[row, 1]), np.int64(triples[row, 2])
         if triples[row, 0] != x:
-            x = triples[row, 0]
+            x = np.int64(triples[row, 0])
             for i in range(pointers[x], pointers[x + 1]):
                 stamp[neighbours[i]] = x
                 directions[neighbours[i]] = (out[i] > 0) + 2 * (into[i] > 0)
@@ -362,7 +362,7 @@ def _neighbourhood(graph: Any, x: Any, y: Any, stamp: Any, directions: Any, line
     pointers, neighbours, out, into = graph[:4]
     adamic = 0.0
     for i in range(pointers[y], pointers[y + 1]):
-        z = neighbours[i]
+        z = np.int64(neighbours[i])
         if stamp[z] != x or z in (x, y):
             continue
         forward, backward = directions[z] & 1, directions[z] & 2
@@ -397,20 +397,20 @@ def _detour(graph: Any, x: Any, y: Any, stamp: Any) -> Any:
     pointers, neighbours, _, _, _, reach = graph[:6]
     if reach[y] <= reach[x]:
         for i in range(pointers[y], pointers[y + 1]):
-            v = neighbours[i]
+            v = np.int64(neighbours[i])
             if v in (x, y):
                 continue
             for j in range(pointers[v], pointers[v + 1]):
-                w = neighbours[j]
+                w = np.int64(neighbours[j])
                 if stamp[w] == x and w != x and w != y and w != v:
                     return 3
         return 4
     for i in range(pointers[x], pointers[x + 1]):
-        w = neighbours[i]
+        w = np.int64(neighbours[i])
         if w in (x, y):
             continue
         for j in range(pointers[w], pointers[w + 1]):
-            v = neighbours[j]
+            v = np.int64(neighbours[j])
             if v in (x, y, w):
                 continue
             index = lower_bound(neighbours, pointers[v], pointers[v + 1], y)
