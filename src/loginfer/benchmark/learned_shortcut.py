@@ -37,7 +37,7 @@ LEARNED, SKELETON, SIMPBL, RELATION = "learned", "skeleton", "simpbl", "relation
 # Rounds of boosting, and for telling splits apart.
 ROUNDS, SPLIT_ROUNDS = 200, 50
 # At most so many triples a side are fitted on, shuffled to see what a feature is worth, and told apart by split.
-LARGEST, SHUFFLED, SPLIT_LARGEST = 100_000, 2_000, 4_000
+LARGEST, SHUFFLED, SPLIT_LARGEST = 100_000, 1_000, 4_000
 # With fewer a side nothing is learned, and splits are not told apart: chance alone would do much.
 LEAST, SPLIT_LEAST = 10, 100
 # How often each feature is shuffled, and into how many parts triples are divided for cross-fitting.
@@ -233,20 +233,17 @@ def _learned(
 ) -> tuple[Scores, dict[str, float]]:
     """Return the log odds of the triples of valid and test, and what each feature is worth on test."""
     training = training_triples(benchmark, method)
-    if min(map(len, training)) < LEAST:
-        # Scores of valid, from which the threshold comes, must not be by a model that was fitted on them.
-        cross = cross_fitted(battery.names, values[:valid], truth[:valid])
-        fitted, labels = values, truth[:valid]
-    else:
-        fitted = np.vstack([battery.values(np.vstack(training)), values])
-        labels = np.repeat([True, False], list(map(len, training)))
-    ranked, categories = _ranked(battery.names, fitted)
+    enough = min(map(len, training)) >= LEAST
+    labels = np.repeat([True, False], list(map(len, training))) if enough else truth[:valid]
+    fitting = battery.values(np.vstack(training)) if enough else values[:valid]
+    ranked, categories = _ranked(battery.names, np.vstack([fitting, values]))
+    fitting, values = np.split(ranked, [len(fitting)])
     with _one_thread():
-        model = _boosting(labels, categories, ROUNDS).fit(ranked[: len(labels)], labels)
-        values = ranked[-len(values) :]
-        scores = model.decision_function(values)
-        if len(fitted) == len(values):
-            scores[:valid] = cross
+        model = _boosting(labels, categories, ROUNDS).fit(fitting, labels)
+        scores = np.asarray(model.decision_function(values))
+        if not enough:
+            # The threshold must not come from scores of the very triples that the model was fitted on.
+            scores[:valid] = cross_fitted(battery.names, fitting, labels)
         cut = fit_cut(scores[:valid][truth[:valid]], scores[:valid][~truth[:valid]])
         return scores, _losses(model, cut, battery.names, values[valid:], truth[valid:])
 
