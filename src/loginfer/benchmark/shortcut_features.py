@@ -112,7 +112,7 @@ def _type_fit(graph: KnowledgeGraph, triples: Triples, column: int) -> npt.NDArr
 
     def pairs(of: Triples) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         row, type_ = _types(graph, of[:, column])
-        return row, of[row, 1] * np.int64(len(graph.entities)) + type_
+        return row, of[row, 1].astype(np.int64) * len(graph.entities) + type_
 
     keys, counts = np.unique(pairs(graph.triples)[1], return_counts=True)
     row, own = pairs(triples)
