@@ -361,7 +361,7 @@ def _common_steps(profile: Any, i: Any, last: Any, j: Any, end: Any) -> Any:
 
 @inlined
 def _detour(graph: Any, x: Any, y: Any, stamp: Any) -> Any:
-    """Return 3 if there is a path x – w – v – y, 4 otherwise; of constants without a common neighbour, so w ≠ v."""
+    """Return 3 if there is a path x – w – v – y, 4 otherwise, of constants without a common neighbour: so v ≠ w."""
     pointers, neighbours, _, _, _, reach = graph[:6]
     if reach[y] <= reach[x]:
         for i in range(pointers[y], pointers[y + 1]):
@@ -370,7 +370,7 @@ def _detour(graph: Any, x: Any, y: Any, stamp: Any) -> Any:
                 continue
             for j in range(pointers[v], pointers[v + 1]):
                 w = np.int64(neighbours[j])
-                if stamp[w] == x and w not in (x, y):
+                if stamp[w] == x and w != y:
                     return 3
         return 4
     for i in range(pointers[x], pointers[x + 1]):
@@ -379,10 +379,8 @@ def _detour(graph: Any, x: Any, y: Any, stamp: Any) -> Any:
             continue
         for j in range(pointers[w], pointers[w + 1]):
             v = np.int64(neighbours[j])
-            if v in (x, y):
-                continue
             index = lower_bound(neighbours, pointers[v], pointers[v + 1], y)
-            if index < pointers[v + 1] and neighbours[index] == y:
+            if v != x and index < pointers[v + 1] and neighbours[index] == y:
                 return 3
     return 4
 
@@ -414,7 +412,7 @@ def _push(
         share = (1 - _STOP) * amount / degree
         for i in range(pointers[entity], pointers[entity + 1]):
             end = neighbours[i]
-            if rank[end] == 0 and remainder[end] == 0 and end != source:
+            if rank[end] == 0 and remainder[end] == 0:
                 touched[reached] = end
                 reached += 1
             remainder[end] += share
