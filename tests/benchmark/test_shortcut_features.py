@@ -15,7 +15,7 @@ from loginfer.benchmark.shortcut_features import FEATURES, feature_groups, featu
 from loginfer.errors import UnknownNameError
 from loginfer.kg import KnowledgeGraph, Vocabulary, load_graph
 
-STOP, REMAINDER = 0.15, 5e-5
+STOP, REMAINDER = 0.15, 2e-4
 PAGERANKS = ("pagerank-from-subject", "pagerank-from-object")
 # `A` and `B` are mostly types; no triple has `unused`.
 NAMES = ("A", "B", "a", "b", "c", "d", "e", "unused")
@@ -86,7 +86,7 @@ class Definition:
             "object-as-object": sum(o == y for _, o in of_h),
             "parallel": len(relations[x, y] - {h}),
             "reverse": len(relations[y, x]),
-            "reverse-other": len(relations[y, x] - {h}),
+            "reverse-other": bool(relations[y, x] - {h}),
             "adjacent": (x, y) in self.adjacent,
             "common-neighbours": len(common),
             "common-forward": sum({(x, z), (z, y)} <= arrows for z in common),

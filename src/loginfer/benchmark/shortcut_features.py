@@ -64,7 +64,7 @@ _COMPILED = (
     Feature("object-as-object", "triples of h of which y is the object", "head"),
     Feature("parallel", "relations from x to y, other than h", "adjacency"),
     Feature("reverse", "relations from y to x", "adjacency"),
-    Feature("reverse-other", "relations from y to x, other than h", "adjacency"),
+    Feature("reverse-other", "whether a relation other than h leads from y to x", "adjacency"),
     Feature("adjacent", "whether a relation joins x and y, in either direction", "adjacency"),
     Feature("common-neighbours", "constants that are adjacent to x and to y", "neighbours"),
     Feature("common-forward", "constants z with x → z → y", "neighbours"),
@@ -86,7 +86,7 @@ _COMPILED = (
 ) = range(len(_COMPILED))  # fmt: skip
 
 # Personalised PageRank: how likely a walk ends at each step, and up to which remainder it is followed, by neighbour.
-_STOP, _REMAINDER = 0.15, 5e-5
+_STOP, _REMAINDER = 0.15, 2e-4
 
 
 def _types(
@@ -293,7 +293,7 @@ def _pair_features(graph: Any, type_relation: Any, triples: Any) -> Any:
             counted = h != type_relation  # `out` and `into` leave type triples out
             line[_PARALLEL] = out[index] - (counted and _contains(ends, low, middle, y))
             line[_REVERSE] = into[index]
-            line[_REVERSE_OTHER] = into[index] - (counted and _contains(ends, middle, high, y))
+            line[_REVERSE_OTHER] = into[index] > (counted and _contains(ends, middle, high, y))
             line[_ADJACENT] = 1
         low, middle, high = _occurrences(step_pointers, steps, y, h)
         line[_Y_SUBJECT], line[_Y_OBJECT] = middle - low, high - middle
