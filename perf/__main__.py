@@ -19,7 +19,7 @@ from perf.tasks import MODULES
 from perf.workspace import ARCHIVES, Workspace, find_archive
 
 SYSTEMS = (
-    "loginfer", "duckdb", "nemo-python", "pyoxigraph", "polars", "numba", "numpy", "pykeen", "torch",
+    "loginfer", "duckdb", "nemo-python", "pyoxigraph", "polars", "numba", "numpy", "scipy", "pykeen", "torch",
     "torch-geometric",
 )  # fmt: skip
 READING = """

@@ -28,12 +28,13 @@ def stock(tmp_path_factory) -> Path:
 
 @pytest.fixture(autouse=True)
 def forget_what_pages_register():
-    """Metrics, methods and formats that a page registers are no other page's."""
+    """Metrics, methods, features and formats that a page registers are no other page's."""
     from loginfer.benchmark import METHODS
     from loginfer.benchmark.export import FORMATS
+    from loginfer.benchmark.shortcut_features import FEATURES
     from loginfer.evaluation.metric_table import METRICS
 
-    before = [(table, dict(table)) for table in (METHODS, METRICS, FORMATS)]
+    before = [(table, dict(table)) for table in (METHODS, METRICS, FORMATS, FEATURES)]
     yield
     for table, rows in before:
         table.clear()

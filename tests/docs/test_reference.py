@@ -59,6 +59,14 @@ def test_the_page_on_audits_explains_every_check():
         assert f"`{name}`" in page, name
 
 
+def test_the_page_on_shortcuts_has_every_feature_with_its_meaning():
+    from loginfer.benchmark.shortcut_features import FEATURES
+
+    page = (ROOT / "docs" / "howto" / "no-shortcuts.md").read_text()
+    table = re.findall(r"^\| `(.+)` \| (.+) \| `(.+)` \|$", page, re.MULTILINE)
+    assert table == [(feature.name, feature.meaning, feature.group) for feature in FEATURES.values()]
+
+
 def test_every_page_is_in_the_menu():
     menu = (ROOT / "mkdocs.yml").read_text()
     for page in (ROOT / "docs").rglob("*.md"):

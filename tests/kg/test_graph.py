@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from loginfer.errors import LimitError, UnknownNameError
 from loginfer.kg import RDF_TYPE, KnowledgeGraph, Vocabulary, sorted_unique
-from loginfer.kg.graph import FORWARD, INVERSE, RelationIndex, TripleKeys
+from loginfer.kg.graph import FORWARD, INVERSE, RelationIndex, TripleKeys, even_parts
 
 ENTITIES, RELATIONS = 5, 3
 ids = st.lists(
@@ -193,3 +193,14 @@ def test_sorted_keys_are_merged_and_subtracted_as_sets(keys, others):
     left, right = np.array(keys, dtype=np.int64), np.array(others, dtype=np.int64)
     assert keys_without(left, right).tolist() == sorted(set(keys) - set(others))
     assert merged_keys(left, right).tolist() == sorted(set(keys) | set(others))
+
+
+@given(rows=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=40).map(sorted), count=st.integers(1, 9))
+def test_even_parts_hold_all_rows_and_keep_equal_ones_together(rows, count):
+    columns = np.array(rows, dtype=np.int64).reshape(-1, 2).T
+    parts = even_parts(count, *columns)
+    assert [row for part in parts for row in rows[part]] == rows
+    assert len({row for part in parts for row in set(rows[part])}) == sum(len(set(rows[part])) for part in parts)
+    assert len(parts) <= count
+    distinct = np.arange(60)
+    assert {len(distinct[part]) for part in even_parts(6, distinct)} == {10}

@@ -1,10 +1,12 @@
 """Small benchmarks made by hand, for tests that need one and not the steps that build it."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 
 from loginfer.benchmark.benchmark import Benchmark, BenchmarkRule, NegativeSet, Origins, PassedOver, Provenance, Splits
+from loginfer.benchmark.construction.pipeline import build
 from loginfer.benchmark.negatives import SOURCES
 from loginfer.benchmark.recipe import Recipe
 from loginfer.kg import KnowledgeGraph
@@ -71,6 +73,36 @@ def family(types: bool = True, *, methods: tuple[str, ...] = ("pa", "qg"), valid
     )
 
 
+def paired(benchmark: Benchmark | None = None) -> Benchmark:
+    """Return a benchmark with the negatives of one method, of which some are twins of positives.
+
+    The twins of every second positive of a relation, the last one first, are the first negatives of that relation.
+    """
+    benchmark = couples() if benchmark is None else benchmark
+    ((method, made),) = benchmark.negatives.items()
+    origins = {}
+    for split, triples in made.splits.items():
+        twin = np.full(len(triples), -1, dtype=np.int32)
+        relations = benchmark.positives[split][:, 1]
+        for relation in np.unique(relations).tolist():
+            conclusions, negatives = (np.flatnonzero(r == relation) for r in (relations, triples[:, 1]))
+            count = min(len(conclusions[::2]), len(negatives))
+            twin[negatives[:count]] = conclusions[::2][::-1][:count]
+        origins[split] = replace(made.origins[split], twin=twin)
+    return replace(benchmark, negatives={method: replace(made, origins=origins)})
+
+
+def couples(size: int = 60, **options: object) -> Benchmark:
+    """Return a benchmark of three rules over people in a ring, with many conclusions and negatives of each head."""
+    names = [f"p{i:02}" for i in range(size)]
+    facts = [(a, "likes", names[(i + 1) % size]) for i, a in enumerate(names)]
+    facts += [(a, "near", names[(i + 3) % size]) for i, a in enumerate(names)]
+    facts += [(names[0], "knows", names[5]), (names[0], "meets", names[5])]
+    rules = ("(x,likes,y), (y,likes,z) -> (x,knows,z)", "(x,near,y) -> (x,knows,y)", "(x,near,y) -> (y,meets,x)")
+    recipe = Recipe("couples", rules=rules, k2=200, negatives=("pa",), min_new=1, **options)
+    return build(recipe, KnowledgeGraph.from_names(facts))
+
+
 def _origins(method, count, number):
     source = SOURCES.index("position" if method == "pa" else "sub-rule")
     pa = method == "pa"
@@ -80,6 +112,7 @@ def _origins(method, count, number):
         np.array([-1 if pa else i % 2 for i in range(count)], dtype=np.int32),
         np.array([0 if pa else 1 + i % 2 for i in range(count)], dtype=np.int32),
         np.zeros(count, dtype=np.int8),
+        np.full(count, -1, dtype=np.int32),
         np.full(count, -1, dtype=np.int32),
         np.full(count, -1, dtype=np.int32),
     )
@@ -121,7 +154,7 @@ def same(a: Benchmark, b: Benchmark) -> bool:
         for split, triples in made.splits.items():
             assert np.array_equal(triples, other.splits[split]), (method, split)
         for split, origins in made.origins.items():
-            for column in ("source", "position", "rule", "kept", "edit", "part", "predicate"):
+            for column in Origins.__slots__:
                 mine, theirs = getattr(origins, column), getattr(other.origins[split], column)
                 assert mine.dtype == theirs.dtype
                 assert np.array_equal(mine, theirs), (method, split, column)

@@ -266,6 +266,8 @@ class Origins:
     predicate
         int32[n], what the edited atom's relation (or type) is replaced by, an id of the graph's relations
         (or entities); -1 for none.
+    twin
+        int32[n], the conclusion whose twin it is, a row of the same split's positives; -1 for none.
     """
 
     source: npt.NDArray[np.int8]
@@ -275,6 +277,7 @@ class Origins:
     edit: npt.NDArray[np.int8]
     part: npt.NDArray[np.int32]
     predicate: npt.NDArray[np.int32]
+    twin: npt.NDArray[np.int32]
 
     def __len__(self) -> int:
         return len(self.source)

@@ -13,8 +13,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
+from functools import cached_property, partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,6 +23,7 @@ from loginfer.benchmark.negatives.context import heads_of
 from loginfer.errors import UnknownNameError
 from loginfer.kernels import inlined, kernel, lower_bound
 from loginfer.kg import KnowledgeGraph, Triples
+from loginfer.kg.graph import even_parts, places_of
 
 Values: TypeAlias = npt.NDArray[np.float32]
 # Given K and triples: float[n], one value a triple.
@@ -64,7 +64,7 @@ _COMPILED = (
     Feature("object-as-object", "triples of h of which y is the object", "head"),
     Feature("parallel", "relations from x to y, other than h", "adjacency"),
     Feature("reverse", "relations from y to x", "adjacency"),
-    Feature("reverse-other", "relations from y to x, other than h", "adjacency"),
+    Feature("reverse-other", "whether a relation other than h leads from y to x", "adjacency"),
     Feature("adjacent", "whether a relation joins x and y, in either direction", "adjacency"),
     Feature("common-neighbours", "constants that are adjacent to x and to y", "neighbours"),
     Feature("common-forward", "constants z with x → z → y", "neighbours"),
@@ -86,66 +86,52 @@ _COMPILED = (
 ) = range(len(_COMPILED))  # fmt: skip
 
 # Personalised PageRank: how likely a walk ends at each step, and up to which remainder it is followed, by neighbour.
-_STOP, _REMAINDER = 0.15, 5e-5
+_STOP, _REMAINDER = 0.15, 2e-4
 
 
-def _head(graph: KnowledgeGraph, triples: Triples) -> npt.NDArray[Any]:
-    return heads_of(graph, triples)
-
-
-def _types_of(graph: KnowledgeGraph) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-    """Return where the types of each entity begin, int64[entities + 1], and the types."""
-    pairs = graph.triples[graph.triples[:, 1] == (-1 if graph.type_relation is None else graph.type_relation)]
-    pointers = np.searchsorted(pairs[:, 0], np.arange(len(graph.entities) + 1))
-    return pointers, pairs[:, 2]
+def _types(
+    graph: KnowledgeGraph, entities: npt.NDArray[np.int32]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return all pairs of a row and a type of its entity, as two columns."""
+    typed = graph.triples[graph.triples[:, 1] == graph.type_relation]
+    pointers = np.searchsorted(typed[:, 0], np.arange(len(graph.entities) + 1))
+    count = np.diff(pointers)[entities]
+    row = np.repeat(np.arange(len(entities)), count)
+    within = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
+    return row, typed[pointers[entities[row]] + within, 2].astype(np.int64)
 
 
 def _common_types(graph: KnowledgeGraph, triples: Triples) -> npt.NDArray[Any]:
-    pointers, types = _types_of(graph)
-    row, of_subject = _typed(pointers, types, triples[:, 0])
-    other, of_object = _typed(pointers, types, triples[:, 2])
     size = max(len(graph.entities), 1)
-    common = np.intersect1d(row * size + of_subject, other * size + of_object, assume_unique=True)
-    return np.bincount(common // size, minlength=len(triples))
+    of_subject, of_object = (row * size + type_ for row, type_ in (_types(graph, triples[:, i]) for i in (0, 2)))
+    return np.bincount(np.intersect1d(of_subject, of_object, assume_unique=True) // size, minlength=len(triples))
 
 
-def _type_fit(column: int) -> ComputeFeature:
-    """Return how many of the triples of h have an end with the commonest of this end's types there."""
+def _type_fit(graph: KnowledgeGraph, triples: Triples, column: int) -> npt.NDArray[Any]:
+    """Return how many triples of h have, in a column, the type of this triple's end that most of them have."""
 
-    def compute(graph: KnowledgeGraph, triples: Triples) -> npt.NDArray[Any]:
-        pointers, types = _types_of(graph)
-        size = max(len(graph.entities), 1)
-        row, type_ = _typed(pointers, types, graph.triples[:, column])
-        keys, counts = np.unique(graph.triples[row, 1].astype(np.int64) * size + type_, return_counts=True)
-        fit = np.zeros(len(triples))
-        row, type_ = _typed(pointers, types, triples[:, column])
-        wanted = triples[row, 1].astype(np.int64) * size + type_
-        if len(keys):
-            at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-            np.maximum.at(fit, row, np.where(keys[at] == wanted, counts[at], 0))
-        return fit
+    def pairs(of: Triples) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        row, type_ = _types(graph, of[:, column])
+        return row, of[row, 1].astype(np.int64) * len(graph.entities) + type_
 
-    return compute
+    keys, counts = np.unique(pairs(graph.triples)[1], return_counts=True)
+    row, own = pairs(triples)
+    present, index = places_of(keys, own)
+    fit = np.zeros(len(triples))
+    np.maximum.at(fit, row[present], counts[index[present]])
+    return fit
 
 
-def _typed(
-    pointers: npt.NDArray[np.int64], types: npt.NDArray[np.int32], entities: npt.NDArray[np.int32]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return all pairs of a row and a type of its entity."""
-    count = pointers[entities + 1] - pointers[entities]
-    row = np.repeat(np.arange(len(entities)), count)
-    within = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
-    return row, types[pointers[entities[row]] + within].astype(np.int64)
-
+_subject_fit, _object_fit = (partial(_type_fit, column=column) for column in (0, 2))
 
 FEATURES: dict[str, Feature] = {
     feature.name: feature
     for feature in (
-        Feature("relation-name", "h itself", "name", _head),
+        Feature("relation-name", "h itself", "name", heads_of),
         *_COMPILED,
         Feature("common-types", "types that x and y share", "types", _common_types),
-        Feature("subject-type-fit", "triples of h whose subject has a type of x", "types", _type_fit(0)),
-        Feature("object-type-fit", "triples of h whose object has a type of y", "types", _type_fit(2)),
+        Feature("subject-type-fit", "most triples of h whose subjects have one type of x", "types", _subject_fit),
+        Feature("object-type-fit", "most triples of h whose objects have one type of y", "types", _object_fit),
     )
 }
 
@@ -208,6 +194,9 @@ class FeatureBattery:
     def __init__(self, graph: KnowledgeGraph, names: Sequence[str] | None = None) -> None:
         self.graph = graph
         typed = graph.type_relation is not None
+        for name in names or ():
+            if name not in FEATURES:
+                raise UnknownNameError("feature", name, tuple(FEATURES))
         chosen = [FEATURES[name] for name in (FEATURES if names is None else names)]
         self.features = tuple(feature for feature in chosen if typed or feature.group != "types")
 
@@ -230,71 +219,48 @@ class FeatureBattery:
     def _compiled(self, triples: Triples) -> Values:
         """Return the columns of `_COMPILED`, those of one subject after the other, in threads."""
         order = np.argsort(triples[:, 0], kind="stable")
-        ordered = triples[order]
+        ordered, graph = triples[order], self._arrays
+        type_relation = -1 if self.graph.type_relation is None else self.graph.type_relation
         values = np.empty((len(triples), len(_COMPILED)), dtype=np.float32)
-        subjects = np.flatnonzero(np.diff(ordered[:, 0], prepend=-1) != 0)
-        even = np.linspace(0, len(triples), (os.cpu_count() or 1) * 4 + 1)[1:-1]
-        cuts = subjects[np.minimum(np.searchsorted(subjects, even), len(subjects) - 1)] if len(subjects) else subjects
-        edges = np.unique([0, *cuts.tolist(), len(triples)])
-
-        def compute(part: slice) -> Values:
-            computed: Values = _pair_features(self._arrays, ordered[part])
-            return computed
-
-        with ThreadPoolExecutor(os.cpu_count() or 1) as threads:
-            parts = [slice(start, stop) for start, stop in pairwise(edges)]
-            for part, computed in zip(parts, threads.map(compute, parts), strict=True):
-                values[order[part]] = computed
+        cores = os.cpu_count() or 1
+        parts = even_parts(4 * cores, ordered[:, 0])
+        with ThreadPoolExecutor(cores) as threads:
+            computed = threads.map(lambda part: _pair_features(graph, type_relation, ordered[part]), parts)
+            for part, rows in zip(parts, computed, strict=True):
+                values[order[part]] = rows
         return values
 
     @cached_property
     def _arrays(self) -> tuple[npt.NDArray[Any], ...]:
         """The graph as the kernel sees it: neighbours with numbers of relations, degrees, profiles, steps."""
-        graph = self.graph
-        triples = graph.triples
-        if graph.type_relation is not None:
-            triples = triples[triples[:, 1] != graph.type_relation]
-        size = len(graph.entities)
+        size, steps, type_relation = len(self.graph.entities), self.graph.steps, self.graph.type_relation
+        triples = self.graph.triples[self.graph.triples[:, 1] != type_relation]
         subjects, objects = triples[:, 0].astype(np.int64), triples[:, 2].astype(np.int64)
         pairs, index = np.unique(
             np.concatenate([subjects * size + objects, objects * size + subjects]), return_inverse=True
         )
-        out = np.bincount(index[: len(triples)], minlength=len(pairs)).astype(np.int32)
-        into = np.bincount(index[len(triples) :], minlength=len(pairs)).astype(np.int32)
+        out, into = (np.bincount(half, minlength=len(pairs)).astype(np.int32) for half in np.split(index, 2))
         pointers = np.searchsorted(pairs, np.arange(size + 1, dtype=np.int64) * size)
         neighbours = (pairs % max(size, 1)).astype(np.int32)
         degrees = np.stack([np.bincount(subjects, minlength=size), np.bincount(objects, minlength=size)])
-        reach = np.add.reduceat(np.append(np.diff(pointers)[neighbours], 0), np.minimum(pointers[:-1], len(neighbours)))
-        reach[np.diff(pointers) == 0] = 0
-        steps = graph.steps
+        reach = np.diff(_sums(np.diff(pointers)[neighbours])[pointers])
         first = np.diff(steps.steps, prepend=-1) != 0
         first[steps.pointers[:-1][np.diff(steps.pointers) > 0]] = True
-        if graph.type_relation is not None:
-            first &= steps.steps >> 1 != graph.type_relation
-        profiles = np.zeros(size + 1, dtype=np.int64)
-        profiles[1:] = np.cumsum(first)[steps.pointers[1:] - 1] if len(first) else 0
-        profiles[1:][steps.pointers[1:] == 0] = 0
-        profile = steps.steps[first]
-        return (
-            pointers,
-            neighbours,
-            out,
-            into,
-            degrees,
-            reach,
-            profiles,
-            profile,
-            steps.pointers,
-            steps.steps,
-            steps.ends,
-        )
+        first &= steps.steps >> 1 != type_relation
+        profiles = (_sums(first)[steps.pointers], steps.steps[first])
+        return pointers, neighbours, out, into, degrees, reach, *profiles, steps.pointers, steps.steps, steps.ends
+
+
+def _sums(numbers: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Return int64[n + 1]: the sum of all numbers before each."""
+    return np.append(0, np.cumsum(numbers))
 
 
 # -- compiled ------------------------------------------------------------------------------------------
 
 
 @kernel
-def _pair_features(graph: Any, triples: Any) -> Any:
+def _pair_features(graph: Any, type_relation: Any, triples: Any) -> Any:
     """Return float32[n, f], see `_COMPILED`; triples with the same subject must stand together."""
     pointers, neighbours, out, into, degrees, _, profiles, profile, step_pointers, steps, ends = graph
     size = len(pointers) - 1
@@ -324,9 +290,10 @@ def _pair_features(graph: Any, triples: Any) -> Any:
         line[_X_SUBJECT], line[_X_OBJECT] = middle - low, high - middle
         index = lower_bound(neighbours, pointers[x], pointers[x + 1], y)
         if index < pointers[x + 1] and neighbours[index] == y:
-            line[_PARALLEL] = out[index] - _contains(ends, low, middle, y)
+            counted = h != type_relation  # `out` and `into` leave type triples out
+            line[_PARALLEL] = out[index] - (counted and _contains(ends, low, middle, y))
             line[_REVERSE] = into[index]
-            line[_REVERSE_OTHER] = into[index] - _contains(ends, middle, high, y)
+            line[_REVERSE_OTHER] = into[index] > (counted and _contains(ends, middle, high, y))
             line[_ADJACENT] = 1
         low, middle, high = _occurrences(step_pointers, steps, y, h)
         line[_Y_SUBJECT], line[_Y_OBJECT] = middle - low, high - middle
@@ -335,9 +302,10 @@ def _pair_features(graph: Any, triples: Any) -> Any:
         common = _common_steps(profile, profiles[x], profiles[x + 1], profiles[y], profiles[y + 1])
         line[_OVERLAP] = common / max(line[_X_PROFILE] + line[_Y_PROFILE] - common, 1)
         line[_DETOUR] = 2 if line[_COMMON] else _detour(graph, x, y, stamp)
-        line[_RANK_X] = rank[y]
+        # Of what has not been passed on, that share stays at least: hubs would have nothing otherwise.
+        line[_RANK_X] = rank[y] + _STOP * remainder[y]
         # On a graph without directions both are the same, up to the degrees.
-        line[_RANK_Y] = rank[y] * (pointers[x + 1] - pointers[x]) / max(pointers[y + 1] - pointers[y], 1)
+        line[_RANK_Y] = line[_RANK_X] * max(pointers[x + 1] - pointers[x], 1) / max(pointers[y + 1] - pointers[y], 1)
     return values
 
 
@@ -351,9 +319,9 @@ def _occurrences(step_pointers: Any, steps: Any, entity: Any, relation: Any) -> 
 
 @inlined
 def _contains(ends: Any, low: Any, high: Any, end: Any) -> Any:
-    """Return 1 if a sorted part of `ends` has one, 0 otherwise."""
+    """Say whether a sorted part of `ends` has one."""
     index = lower_bound(ends, low, high, end)
-    return 1 if index < high and ends[index] == end else 0
+    return index < high and ends[index] == end
 
 
 @inlined
@@ -393,7 +361,7 @@ def _common_steps(profile: Any, i: Any, last: Any, j: Any, end: Any) -> Any:
 
 @inlined
 def _detour(graph: Any, x: Any, y: Any, stamp: Any) -> Any:
-    """Return 3 if there is a path x – w – v – y over four different constants, 4 otherwise."""
+    """Return 3 if there is a path x – w – v – y, 4 otherwise, of constants without a common neighbour: so v ≠ w."""
     pointers, neighbours, _, _, _, reach = graph[:6]
     if reach[y] <= reach[x]:
         for i in range(pointers[y], pointers[y + 1]):
@@ -402,7 +370,7 @@ def _detour(graph: Any, x: Any, y: Any, stamp: Any) -> Any:
                 continue
             for j in range(pointers[v], pointers[v + 1]):
                 w = np.int64(neighbours[j])
-                if stamp[w] == x and w != x and w != y and w != v:
+                if stamp[w] == x and w != y:
                     return 3
         return 4
     for i in range(pointers[x], pointers[x + 1]):
@@ -411,10 +379,8 @@ def _detour(graph: Any, x: Any, y: Any, stamp: Any) -> Any:
             continue
         for j in range(pointers[w], pointers[w + 1]):
             v = np.int64(neighbours[j])
-            if v in (x, y, w):
-                continue
             index = lower_bound(neighbours, pointers[v], pointers[v + 1], y)
-            if index < pointers[v + 1] and neighbours[index] == y:
+            if v != x and index < pointers[v + 1] and neighbours[index] == y:
                 return 3
     return 4
 
@@ -438,19 +404,15 @@ def _push(
         waiting -= 1
         queued[entity] = False
         degree = pointers[entity + 1] - pointers[entity]
-        amount = remainder[entity]
-        if degree == 0:
-            rank[entity] += amount
-            remainder[entity] = 0.0
-            continue
-        if amount <= _REMAINDER * degree:
-            continue
+        amount, remainder[entity] = remainder[entity], 0.0
+        if degree == 0:  # the source, which has nowhere to go
+            rank[entity] = amount
+            break
         rank[entity] += _STOP * amount
-        remainder[entity] = 0.0
         share = (1 - _STOP) * amount / degree
         for i in range(pointers[entity], pointers[entity + 1]):
             end = neighbours[i]
-            if rank[end] == 0 and remainder[end] == 0 and end != source:
+            if rank[end] == 0 and remainder[end] == 0:
                 touched[reached] = end
                 reached += 1
             remainder[end] += share

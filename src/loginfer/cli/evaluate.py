@@ -324,8 +324,9 @@ def print_figures(answer: Mapping[str, Any]) -> None:
     tested = [row for row in parts.get("rules", ()) if row["recall"] is not None]
     worst = sorted((row for row in tested if row["accuracy"] < 1), key=lambda row: (row["accuracy"], row["rule"]))
     if len(tested) > 1 and worst:
-        shares = ("accuracy", "recall")
-        rows = [(*(metric_text(key, row[key]) for key in shares), row["rule"]) for row in worst[:WORST]]
+        keys = [key for key in ("accuracy", "recall", "twin_accuracy") if key in worst[0]]
+        rows = [(*(metric_text(key, row[key]) for key in keys), row["rule"]) for row in worst[:WORST]]
+        shares = tuple(map(metric_title, keys))
         _print_rows((*shares, "worst rules"), rows, numbers=shares)
     for remark in answer.get("notes", ()):
         show(f"note: {remark}")
@@ -344,7 +345,7 @@ def _print_rows(
 def _print_metrics(answer: Mapping[str, Any]) -> None:
     metrics, several = answer["metrics"], "seeds" in answer
     rows = []
-    for name, title in shown_metrics("classification").items():
+    for name, title in shown_metrics("classification", "pairs").items():
         if metrics.get(name) is None:
             continue
         cells = [metric_text(name, metrics[name])]

@@ -6,7 +6,9 @@ needs for one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,8 @@ import numpy.typing as npt
 from loginfer.benchmark.benchmark import POSITIONS, Benchmark
 from loginfer.benchmark.negatives.methods import SOURCES
 from loginfer.benchmark.shortcut_gate import rule_triples
-from loginfer.evaluation.predictions import Counts, Predictions, Scores, labelled_triples
+from loginfer.evaluation.metric_table import twin_points
+from loginfer.evaluation.predictions import Counts, LabelledScores, Predictions, Scores, labelled_triples
 from loginfer.evaluation.thresholds import Thresholds
 from loginfer.kg.graph import places_of
 from loginfer.logic.rule import Atom, Negation
@@ -40,7 +43,8 @@ def breakdown(benchmark: Benchmark, predictions: Predictions, thresholds: Thresh
             In the benchmark's order, each with its text, its pattern and the metrics. A rule's positives are
             its conclusions in P_test; a triple that several rules conclude counts for each. Its negatives
             are those that were drawn from its sub-rules or near misses; negatives of which no rule is
-            recorded count for each rule whose head they fit.
+            recorded count for each rule whose head they fit. Where conclusions have twins, also `twin_accuracy`
+            of the pairs whose conclusion is the rule's, its 95 % interval (Wilson), and the number of `pairs`.
         `patterns`
             By the pattern's text, `given` for rules that were given: the triples of all its rules, each once.
         `negatives`
@@ -69,8 +73,10 @@ def breakdown(benchmark: Benchmark, predictions: Predictions, thresholds: Thresh
     return {
         "relations": dict(sorted(zip(benchmark.graph.relations.names(relation_ids), by_relation, strict=True))),
         "rules": [
-            {"rule": str(benchmark_rule.rule), "pattern": pattern, **metrics}
-            for benchmark_rule, pattern, metrics in zip(benchmark.rules, patterns, by_rule, strict=True)
+            {"rule": str(benchmark_rule.rule), "pattern": pattern, **metrics, **of_pairs}
+            for benchmark_rule, pattern, metrics, of_pairs in zip(
+                benchmark.rules, patterns, by_rule, twin_figures(scores, rule, row, len(patterns)), strict=True
+            )
         ],
         "patterns": _by_pattern(rows, patterns, rule, row),
         "negatives": _by_kind(benchmark, predictions.method, rows),
@@ -110,6 +116,46 @@ def _by_depth(benchmark: Benchmark, rows: LabelledRows) -> dict[str, dict[str, A
     group = np.concatenate([depth.ravel(), np.repeat(np.arange(len(depths)), rows.negatives)])
     row = np.concatenate([rows_concluded, np.tile(np.arange(rows.negatives) + rows.positives, len(depths))])
     return dict(zip(map(str, depths.tolist()), group_metrics(rows, group, row, len(depths)), strict=True))
+
+
+# -- pairs of a conclusion and its twin --------------------------------------------------------------
+
+
+def twin_figures(scores: LabelledScores, group: Counts, row: Counts, size: int) -> list[dict[str, Any]]:
+    """Return `twin_accuracy`, `twin_interval` and `pairs` of each group; nothing for any if there are no twins.
+
+    Parameters
+    ----------
+    scores
+        The triples.
+    group, row
+        int64[m], int64[m]: which group has which row, positives first. A group has the pairs of its positives.
+    size
+        How many groups there are.
+    """
+    conclusion, twin = scores.pairs
+    if not len(twin):
+        return [{} for _ in range(size)]
+    is_positive = row < len(scores.positive)
+    group, row = group[is_positive], row[is_positive]
+
+    def total(values: Fractions) -> Fractions:
+        by_conclusion = np.bincount(conclusion, weights=values, minlength=len(scores.positive))
+        return np.asarray(np.bincount(group, weights=by_conclusion[row], minlength=size), dtype=np.float64)
+
+    points, pairs = total(twin_points(scores.positive[conclusion], scores.negative[twin])), total(np.ones(len(twin)))
+    return [
+        {"twin_accuracy": p / n if n else None, "twin_interval": wilson(p / n, n) if n else None, "pairs": int(n)}
+        for p, n in zip(points.tolist(), pairs.tolist(), strict=True)
+    ]
+
+
+def wilson(share: float, count: float) -> list[float]:
+    """Return the 95 % interval of a share of `count` trials by Wilson's formula; with ties it is wider than need be."""
+    z = NormalDist().inv_cdf(0.975)
+    middle = share + z * z / (2 * count)
+    half = z * math.sqrt(share * (1 - share) / count + (z / (2 * count)) ** 2)
+    return [max((middle - half) / (1 + z * z / count), 0.0), min((middle + half) / (1 + z * z / count), 1.0)]
 
 
 # -- kinds of negatives ----------------------------------------------------------------------------

@@ -33,6 +33,7 @@ from loginfer.evaluation.predictions import (
     Tie,
     labelled_triples,
     predict,
+    twins_of,
 )
 from loginfer.evaluation.thresholds import Criterion
 from loginfer.kg import KnowledgeGraph, Triples
@@ -168,7 +169,10 @@ class Evaluator:
 
     def _evaluate(self, arrays: Mapping[str, Any], score: Any, options: MetricOptions, name: str) -> Evaluation:
         scores = _check_sets(arrays, self.triples(), self.benchmark.graph)
-        valid, test = (LabelledScores(scores[f"{split}_pos"], scores[f"{split}_neg"]) for split in ("valid", "test"))
+        valid, test = (
+            LabelledScores(scores[f"{s}_pos"], scores[f"{s}_neg"], twins_of(self.benchmark, self.method, s))
+            for s in ("valid", "test")
+        )
         # The sum distinguishes the runs of two models of the same name.
         digest = hashlib.sha256()
         for key in sorted(scores):
@@ -204,11 +208,14 @@ class Evaluator:
     @property
     def expected_output_format(self) -> str:
         """What `eval` returns, in words."""
+        metrics = metric_titles("classification")
+        if (twins_of(self.benchmark, self.method, "test") >= 0).any():
+            metrics |= metric_titles("pairs")
         constants, relations = ([n for n in metric_titles("ranking") if n.startswith(of)] for of in ("c_", "r_"))
         return "\n".join(
             [
                 "Evaluator.eval returns a dictionary of numbers; None for what is not defined.",
-                f"    on test, between 0 and 1: {', '.join(metric_titles('classification'))}",
+                f"    on test, between 0 and 1: {', '.join(metrics)}",
                 "    threshold: from which score on a triple is predicted, chosen on valid",
                 "    given/…: ranks of constants and relations against the negatives of test:",
                 f"        {', '.join(constants)},",

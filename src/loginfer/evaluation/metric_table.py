@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from loginfer.errors import InputError
 
-MetricGroup = Literal["classification", "ranking"]
+MetricGroup = Literal["classification", "pairs", "ranking"]
 Compute: TypeAlias = Callable[..., float | None]
 
 
@@ -28,11 +28,12 @@ class Metric:
     title
         What people read.
     group
-        Whether it is about predictions or about ranks.
+        Whether it is about predictions, about pairs of a conclusion and its twin, or about ranks.
     compute
         Returns the value, or None where it is not defined. A classification metric gets `truth` int8[n], 1
-        for positives, `scores` float64[n] and `predicted` int8[n]; a ranking metric gets `ranks` float64[m]
-        and the numbers of `competitors` int64[m], at least one of each.
+        for positives, `scores` float64[n] and `predicted` int8[n]; a metric of pairs gets the scores of the
+        conclusions float64[k] and of their twins float64[k]; a ranking metric gets `ranks` float64[m] and the
+        numbers of `competitors` int64[m]; at least one of each.
     share
         Whether it is shown in percent.
     needs_threshold
@@ -57,7 +58,11 @@ class Metric:
 
 
 # How a metric of each group is written in `metrics.json`, and what is put before its title.
-_VARIANTS: dict[MetricGroup, dict[str, str]] = {"classification": {"": ""}, "ranking": {"c_": "C-", "r_": "R-"}}
+_VARIANTS: dict[MetricGroup, dict[str, str]] = {
+    "classification": {"": ""},
+    "pairs": {"": ""},
+    "ranking": {"c_": "C-", "r_": "R-"},
+}
 
 
 def _sklearn(function: str, *, labels: tuple[int, ...] = (1,), on: str = "predicted", **options: Any) -> Compute:
@@ -71,6 +76,11 @@ def _sklearn(function: str, *, labels: tuple[int, ...] = (1,), on: str = "predic
         return float(getattr(metrics, function)(truth, scores if on == "scores" else predicted, **options))
 
     return compute
+
+
+def twin_points(conclusions: Any, twins: Any) -> Any:
+    """Return float64[k]: 1 where a conclusion has a higher score than its twin, ½ for a tie, 0 for a lower one."""
+    return (conclusions > twins) + 0.5 * (conclusions == twins)
 
 
 def hits_at(k: int, *, shown: bool = True) -> Metric:
@@ -96,6 +106,8 @@ _BUILT_IN = (
     Metric("recall", "recall", "classification", _sklearn("recall_score")),
     Metric("average_precision", "average precision", "classification",
            _sklearn("average_precision_score", on="scores"), needs_threshold=False),
+    Metric("twin_accuracy", "twin accuracy", "pairs",
+           lambda conclusions, twins: float(twin_points(conclusions, twins).mean()), headline=True),
     Metric("mrr", "MRR", "ranking", lambda ranks, _: float((1 / ranks).mean()), headline=True),
     hits_at(1),
     hits_at(3, shown=False),
@@ -137,16 +149,16 @@ def metric_titles(group: MetricGroup) -> dict[str, str]:
     return dict(_named(group, metrics_of(group)))
 
 
-def shown_metrics(group: MetricGroup) -> dict[str, str]:
+def shown_metrics(*groups: MetricGroup) -> dict[str, str]:
     """Return names and titles of the metrics that tables show, headlines first."""
-    shown = [metric for metric in metrics_of(group) if metric.shown]
-    others = _named(group, [metric for metric in shown if not metric.headline])
-    return headlines(group) | dict(others)
+    others = ((group, [m for m in metrics_of(group) if m.shown and not m.headline]) for group in groups)
+    return headlines(*groups) | {key: title for part in others for key, title in _named(*part)}
 
 
-def headlines(group: MetricGroup) -> dict[str, str]:
+def headlines(*groups: MetricGroup) -> dict[str, str]:
     """Return names and titles of the metrics that come first."""
-    return dict(_named(group, [m for m in metrics_of(group) if m.headline and m.shown]))
+    first = ((group, [m for m in metrics_of(group) if m.headline and m.shown]) for group in groups)
+    return {key: title for part in first for key, title in _named(*part)}
 
 
 def _named(group: MetricGroup, metrics: Sequence[Metric]) -> Iterator[tuple[str, str]]:

@@ -18,7 +18,17 @@ import numpy.typing as npt
 from loginfer.benchmark.benchmark import Benchmark
 from loginfer.errors import InputError, UnknownNameError
 from loginfer.evaluation.metric_table import METRICS, Metric, metrics_of
-from loginfer.evaluation.predictions import PROTOCOLS, TIES, Predictions, Protocol, Ranks, Scores, Tie, labelled_triples
+from loginfer.evaluation.predictions import (
+    PROTOCOLS,
+    TIES,
+    LabelledScores,
+    Predictions,
+    Protocol,
+    Ranks,
+    Scores,
+    Tie,
+    labelled_triples,
+)
 from loginfer.evaluation.thresholds import CRITERIA, KINDS, Criterion, Kind, Thresholds, fit_thresholds
 from loginfer.systems.interface import POSITIONS, Position
 
@@ -189,8 +199,8 @@ def _classify(benchmark: Benchmark, predictions: Predictions, thresholds: Thresh
     cutoffs = thresholds or Thresholds.fixed(0.0)
     values = classification(positive, negative, *map(cutoffs.predict, triples, (positive, negative)))
     if thresholds is None:
-        return {name: None if METRICS[name].needs_threshold else value for name, value in values.items()}
-    return values
+        values = {name: None if METRICS[name].needs_threshold else value for name, value in values.items()}
+    return values | pair_metrics(predictions.test)
 
 
 def classification(positive: Scores, negative: Scores, predicted_positive: Mask, predicted_negative: Mask) -> Figures:
@@ -210,6 +220,15 @@ def classification(positive: Scores, negative: Scores, predicted_positive: Mask,
     scores = np.concatenate([positive, negative])
     predicted = np.concatenate([predicted_positive, predicted_negative]).astype(np.int8)
     return {m.key: m.compute(truth, scores, predicted) if len(truth) else None for m in metrics_of("classification")}
+
+
+def pair_metrics(scores: LabelledScores) -> Figures:
+    """Return the metrics of conclusions and their twins by name; empty without twins."""
+    positives, negatives = scores.pairs
+    if not len(negatives):
+        return {}
+    pairs = scores.positive[positives], scores.negative[negatives]
+    return {metric.key: metric.compute(*pairs) for metric in metrics_of("pairs")}
 
 
 # -- ranking ----------------------------------------------------------------------------------------

@@ -56,7 +56,8 @@ def _facts(answer: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _metrics(metrics: Mapping[str, float | None]) -> Markup:
-    titles = {name: title for name, title in shown_metrics("classification").items() if metrics.get(name) is not None}
+    shown = shown_metrics("classification", "pairs")
+    titles = {name: title for name, title in shown.items() if metrics.get(name) is not None}
     if not titles:
         return Markup("")
     columns = ["classification, %", *titles.values()]

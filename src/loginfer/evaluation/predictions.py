@@ -9,7 +9,7 @@ same values always give the same bytes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, Literal, TypeAlias, get_args
 
@@ -25,6 +25,7 @@ from loginfer.systems.interface import POSITIONS, Position, Scorer
 
 Scores: TypeAlias = npt.NDArray[np.float64]
 Counts: TypeAlias = npt.NDArray[np.int64]
+Twins: TypeAlias = npt.NDArray[np.int32]
 
 # Whom a test triple is ranked against, position by position.
 #   given       the triples of N_test that differ from it in that position (section 2.2 of the paper)
@@ -51,13 +52,27 @@ class LabelledScores:
         float64[|P|].
     negative
         float64[|N|].
+    twin
+        int32[|N|], as in `Origins`: the positive whose twin each negative is, -1 for none; empty where that is
+        not recorded.
     """
 
     positive: Scores
     negative: Scores
+    twin: Twins = field(default_factory=lambda: np.empty(0, dtype=np.int32))
+
+    def __post_init__(self) -> None:
+        if len(self.twin) not in (0, len(self.negative)) or self.twin.max(initial=-1) >= len(self.positive):
+            raise InputError("the twins of these scores are not among their triples", hint="evaluate the system again")
 
     def __len__(self) -> int:
         return len(self.positive) + len(self.negative)
+
+    @property
+    def pairs(self) -> tuple[Counts, Counts]:
+        """int64[k], int64[k]: which positives have a twin, and which negatives are these."""
+        negatives = np.flatnonzero(self.twin >= 0)
+        return self.twin[negatives].astype(np.int64), negatives
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +124,12 @@ def labelled_triples(benchmark: Benchmark, method: str | None, split: str) -> tu
     return positives, positives[:0] if method is None else benchmark.negatives[method].splits[split]
 
 
+def twins_of(benchmark: Benchmark, method: str | None, split: str) -> Twins:
+    """Return whose twins the negatives of a split are, as in `Origins`; empty where that is not recorded."""
+    origins = None if method is None else benchmark.negatives[method].origins.get(split)
+    return np.empty(0, dtype=np.int32) if origins is None else origins.twin
+
+
 # -- asking a scorer --------------------------------------------------------------------------------
 
 
@@ -136,7 +157,8 @@ def predict(scorer: Scorer, benchmark: Benchmark, method: str | None) -> Predict
         triples = np.vstack([positive, negative])
         answer = scorer.score(triples) if len(triples) else np.empty(0)
         scores = _check_scores(answer, benchmark.graph, triples)
-        scored.append(LabelledScores(scores[: len(positive)], scores[len(positive) :]))
+        parts = scores[: len(positive)], scores[len(positive) :]
+        scored.append(LabelledScores(*parts, twins_of(benchmark, method, split)))
     return Predictions(method, *scored)
 
 
@@ -187,6 +209,8 @@ def _check_scores(answer: Any, graph: KnowledgeGraph, triples: Triples) -> Score
 
 # A triple's names, its split, whether it is a positive, and the confidence that the system gave it.
 PREDICTION_COLUMNS = (*TRIPLE_COLUMNS, "split", "label", "score")
+# Only where there are twins: of which positive of the split, counted from 0, a negative is the twin.
+TWIN = "twin"
 # A test triple's names, its place in P_test, and the fields of `Ranks`.
 PREDICTIONS = "predictions.parquet"
 RANKS = "ranks.parquet"
@@ -199,19 +223,24 @@ def write_predictions(predictions: Predictions, benchmark: Benchmark, stream: IO
     import pyarrow as pa
 
     names = NameColumns(benchmark)
-    schema = pa.schema([*names.fields(), ("split", word_type()), ("label", pa.bool_()), ("score", pa.float64())])
+    fields = [*names.fields(), ("split", word_type()), ("label", pa.bool_()), ("score", pa.float64())]
+    paired = any((scores.twin >= 0).any() for scores in (predictions.valid, predictions.test))
+    schema = pa.schema([*fields, (TWIN, pa.int32())] if paired else fields)
 
     def parts() -> Iterator[list[Any]]:
         for split in SCORED:
             scores: LabelledScores = getattr(predictions, split)
             labelled = labelled_triples(benchmark, predictions.method, split)
             for triples, values, label in zip(labelled, (scores.positive, scores.negative), (True, False), strict=True):
+                no_twins = np.broadcast_to(np.int32(-1), len(triples))
+                twin = no_twins if label or not len(scores.twin) else scores.twin
                 for start, stop in row_groups(len(triples)):
                     yield [
                         *names.columns(triples[start:stop]),
                         _repeated(split, SCORED, stop - start),
                         pa.array(np.full(stop - start, label)),
                         pa.array(values[start:stop]),
+                        *([pa.array(twin[start:stop], mask=twin[start:stop] < 0)] if paired else []),
                     ]
 
     write_parts(stream, schema, parts())
@@ -265,7 +294,8 @@ def read_predictions(path: Path, benchmark: Benchmark, method: str | None) -> Pr
             ids = [entities[stored[:, 0]], relations[stored[:, 1]], entities[stored[:, 2]]]
             if not np.array_equal(expected, np.stack(ids, axis=1)):
                 raise InputError(f"the predictions are not about the triples of {benchmark.name}", where=str(path))
-    return predictions
+    valid, test = (replace(getattr(predictions, s), twin=twins_of(benchmark, method, s)) for s in SCORED)
+    return Predictions(method, valid, test)
 
 
 def read_labelled(path: Path, method: str | None, type_predicate: str | None) -> tuple[Benchmark, Predictions]:
@@ -294,8 +324,16 @@ def read_labelled(path: Path, method: str | None, type_predicate: str | None) ->
             raise InputError("the triples are not in order", where=str(path))
     positives, negative_splits = (Splits(triples[:0], *(triples[rows[s, p]] for s in SCORED)) for p in (True, False))
     negatives = {} if method is None else {method: NegativeSet(method, negative_splits)}
-    scores = (LabelledScores(score[rows[s, True]], score[rows[s, False]]) for s in SCORED)
+    twin = stored_twins(table)
+    scores = (LabelledScores(score[rows[s, True]], score[rows[s, False]], twin[rows[s, False]]) for s in SCORED)
     return Benchmark("", graph, positives, negatives), Predictions(method, *scores)
+
+
+def stored_twins(table: Any) -> Twins:
+    """Return int32[n]: the column `twin` of predictions, -1 for none."""
+    if TWIN not in table.column_names:
+        return np.full(table.num_rows, -1, dtype=np.int32)
+    return np.asarray(table.column(TWIN).fill_null(-1).to_numpy(), dtype=np.int32)
 
 
 def read_ranks(path: Path) -> list[Ranks]:

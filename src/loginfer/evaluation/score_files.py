@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from loginfer.benchmark.benchmark import Benchmark
 from loginfer.errors import InputError, OutputError
-from loginfer.evaluation.predictions import LabelledScores, Predictions, Scores, ids_of, labelled_triples
+from loginfer.evaluation.predictions import LabelledScores, Predictions, Scores, ids_of, labelled_triples, twins_of
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.kg.formats.base import Source, check_text, split_compression
 from loginfer.kg.graph import merged_keys, places_of
@@ -94,10 +94,11 @@ def read_scores(path: str | Path, benchmark: Benchmark, method: str | None) -> P
     scores[query_index] = table.scores
 
     def of(split: str) -> LabelledScores:
-        parts = labelled_triples(benchmark, method, split)
-        return LabelledScores(
-            *(scores[places_of(query_graph.packed, query_graph.keys.pack(part))[1]] for part in parts)
+        positive, negative = (
+            scores[places_of(query_graph.packed, query_graph.keys.pack(part))[1]]
+            for part in labelled_triples(benchmark, method, split)
         )
+        return LabelledScores(positive, negative, twins_of(benchmark, method, split))
 
     return Predictions(method, of("valid"), of("test"))
 

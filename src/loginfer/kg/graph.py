@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from threading import Lock
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -605,6 +606,14 @@ def places_of(keys: Keys, queries: Keys) -> tuple[npt.NDArray[np.bool_], npt.NDA
     positions = np.searchsorted(keys, queries)
     positions[positions == len(keys)] = 0
     return keys[positions] == queries, positions
+
+
+def even_parts(count: int, *columns: npt.NDArray[Any]) -> list[slice]:
+    """Divide rows into about so many parts of about one length; equal rows next to each other stay together."""
+    cuts = np.flatnonzero(np.any([column[1:] != column[:-1] for column in columns], axis=0)) + 1
+    even = np.linspace(0, len(columns[0]), count + 1)[1:-1]
+    inner = cuts[np.minimum(np.searchsorted(cuts, even), len(cuts) - 1)] if len(cuts) else cuts
+    return [slice(start, stop) for start, stop in pairwise([0, *np.unique(inner).tolist(), len(columns[0])])]
 
 
 def grouped(*columns: npt.NDArray[np.int64]) -> list[tuple[tuple[int, ...], npt.NDArray[np.int64]]]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from loginfer.benchmark.negatives.methods import method_or_unknown, method_phrases
 from loginfer.errors import LogInferError
-from loginfer.evaluation.metric_table import is_share, shown_metrics
+from loginfer.evaluation.metric_table import headlines, is_share, shown_metrics
 from loginfer.evaluation.predictions import PROTOCOLS, Counts
 from loginfer.kg.vocabulary import shortened
 from loginfer.logic import Inequality, Rule, parse_rule
@@ -209,9 +209,15 @@ class Figure:
         return Column(self.title, "share" if is_share(self.metric) else "number")
 
 
-def classification_figures() -> list[Figure]:
-    """Return the figures of classification that are shown, the main one first."""
-    return [Figure(metric, title) for metric, title in shown_metrics("classification").items()]
+def classification_figures(cells: Sequence[Cell]) -> list[Figure]:
+    """Return the figures of classification that are shown, the main ones first; of pairs only those that a cell has."""
+    shown, pairs = shown_metrics("classification", "pairs"), shown_metrics("pairs")
+    return [Figure(m, title) for m, title in shown.items() if m not in pairs or any(cell.values(m) for cell in cells)]
+
+
+def headline_figures(cells: Sequence[Cell]) -> list[Figure]:
+    """Return those of them that come first: balanced accuracy, and with twins twin accuracy."""
+    return [f for f in classification_figures(cells) if f.metric in headlines("classification", "pairs")]
 
 
 def ranking_figures(cells: Sequence[Cell]) -> list[Figure]:
@@ -232,7 +238,9 @@ def protocols_of(cells: Sequence[Cell]) -> list[str]:
 
 def figures_of(collection: Collection) -> list[Figure]:
     """Return every share that some cell has, in the order of the menus."""
-    shares = [f for f in (*classification_figures(), *ranking_figures(collection.cells)) if is_share(f.metric)]
+    shares = [
+        f for f in (*classification_figures(collection.cells), *ranking_figures(collection.cells)) if is_share(f.metric)
+    ]
     return [f for f in shares if any(c.values(f.metric, f.protocol) for c in collection.cells)]
 
 

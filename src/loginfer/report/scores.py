@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from loginfer.benchmark.shortcuts import counts_from
 from loginfer.errors import InputError
-from loginfer.evaluation.predictions import PREDICTIONS, Counts, LabelledScores, Scores
+from loginfer.evaluation.predictions import PREDICTIONS, TWIN, Counts, LabelledScores, Scores, stored_twins
 from loginfer.evaluation.runs import TIMING, Run
 from loginfer.files import reading
 from loginfer.report.values import Rows
@@ -260,7 +260,7 @@ def scores_of_test(run: Run) -> LabelledScores:
     path = run.path / PREDICTIONS
     try:
         with reading(path), path.open("rb") as stream:
-            table = pq.ParquetFile(stream).read(["split", "label", "score"], use_threads=False)
+            table = pq.ParquetFile(stream).read(["split", "label", "score", TWIN], use_threads=False)
         test = table.filter(pc.equal(table["split"], pa.scalar("test")))
         scores = np.asarray(test["score"].to_numpy(), dtype=np.float64)
         label = np.asarray(test["label"].to_numpy(), dtype=bool)
@@ -269,7 +269,7 @@ def scores_of_test(run: Run) -> LabelledScores:
         raise InputError(f"no readable predictions: {reason}", where=str(path)) from error
     if not np.isfinite(scores).all():
         raise InputError("column `score` holds something that is no finite number", where=str(path))
-    return LabelledScores(scores[label], scores[~label])
+    return LabelledScores(scores[label], scores[~label], stored_twins(test)[~label])
 
 
 def threshold_of(run: Run) -> tuple[float | None, str]:

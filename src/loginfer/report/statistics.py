@@ -10,13 +10,14 @@ bootstrap.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.evaluation.predictions import Scores, labelled_triples
+from loginfer.evaluation.metric_table import twin_points
+from loginfer.evaluation.predictions import LabelledScores, Scores, labelled_triples
 from loginfer.evaluation.runs import Run
 from loginfer.evaluation.thresholds import Thresholds
 from loginfer.randomness import generator
@@ -46,9 +47,9 @@ class Interval:
     low, high
         Its ends.
     over
-        `seeds` or `triples`.
+        `seeds`, `triples`, or `pairs` of a conclusion and its twin.
     count
-        How many seeds or test triples there are.
+        How many of them there are.
     """
 
     low: float
@@ -72,12 +73,15 @@ class Decisions:
         float64[|P|], float64[|N|]: the scores, in the order of the benchmark's triples.
     predicted_positive, predicted_negative
         bool[|P|], bool[|N|]: which triples are predicted; None where no threshold could be chosen.
+    twins
+        float64[k], for each pair of a conclusion and its twin: see `twin_points`.
     """
 
     positive: Scores
     negative: Scores
     predicted_positive: Mask | None
     predicted_negative: Mask | None
+    twins: Floats = field(default_factory=lambda: np.empty(0))
 
     @property
     def right(self) -> Mask | None:
@@ -92,15 +96,23 @@ def decisions_of(run: Run) -> Decisions:
     saved = run.thresholds()
     if saved is None or not saved.get("relations"):
         scores = scores_of_test(run)
-        predicted = [None if saved is None else s >= saved["value"] for s in (scores.positive, scores.negative)]
-        return Decisions(scores.positive, scores.negative, *predicted)
+        positive, negative = (
+            None if saved is None else s >= saved["value"] for s in (scores.positive, scores.negative)
+        )
+        return Decisions(scores.positive, scores.negative, positive, negative, _twins(scores))
     benchmark, predictions = run.labelled()
     # A relation with a threshold of its own need not be among the test triples.
     by_relation = {name: v for name, v in saved["relations"].items() if name in benchmark.graph.relations}
     thresholds = Thresholds.from_dict({**saved, "relations": by_relation}, benchmark)
     sides = (predictions.test.positive, predictions.test.negative)
     triples = labelled_triples(benchmark, predictions.method, "test")
-    return Decisions(*sides, *(thresholds.predict(t, s) for t, s in zip(triples, sides, strict=True)))
+    positive, negative = (thresholds.predict(t, s) for t, s in zip(triples, sides, strict=True))
+    return Decisions(*sides, positive, negative, _twins(predictions.test))
+
+
+def _twins(scores: LabelledScores) -> Floats:
+    positives, negatives = scores.pairs
+    return np.asarray(twin_points(scores.positive[positives], scores.negative[negatives]))
 
 
 # -- intervals ----------------------------------------------------------------------------------
@@ -129,8 +141,8 @@ def triple_intervals(decisions: Decisions, *stage: object) -> dict[str, Interval
     Returns
     -------
     dict
-        By the name of the metric: those of `DECISION_METRICS` if there was a threshold, and `roc_auc`;
-        empty without triples of both labels.
+        By the name of the metric: those of `DECISION_METRICS` if there was a threshold, `roc_auc`, and where
+        there are twins `twin_accuracy`; empty without triples of both labels.
     """
     positives, negatives = len(decisions.positive), len(decisions.negative)
     if not positives or not negatives:
@@ -147,7 +159,17 @@ def triple_intervals(decisions: Decisions, *stage: object) -> dict[str, Interval
         draw.multinomial(negatives, negative_groups / negatives, size=RESAMPLES),
         inner,
     )
-    return {name: interval_of_draws(v, "triples", positives + negatives) for name, v in resampled.items()}
+    intervals = {name: interval_of_draws(v, "triples", positives + negatives) for name, v in resampled.items()}
+    if len(decisions.twins):
+        intervals["twin_accuracy"] = interval_of_mean(decisions.twins, draw)
+    return intervals
+
+
+def interval_of_mean(values: Floats, draw: np.random.Generator) -> Interval:
+    """Return the interval of the mean over pairs, of whose values few are distinct."""
+    kinds, counts = np.unique(values, return_counts=True)
+    resampled = draw.multinomial(len(values), counts / len(values), size=RESAMPLES) @ kinds / len(values)
+    return interval_of_draws(resampled, "pairs", len(values))
 
 
 def interval_of_draws(values: Floats, over: str, count: int) -> Interval:
@@ -374,6 +396,14 @@ def decision_differences(first: Decisions, second: Decisions, *stage: object) ->
         resampled = first_metrics[name] - second_metrics[name]
         differences[name] = (float(resampled[0]), interval_of_draws(resampled[1:], "triples", sum(sizes)))
     return differences
+
+
+def twin_difference(first: Decisions, second: Decisions, *stage: object) -> tuple[float, Interval] | None:
+    """Return by how much two systems differ in twin accuracy, with a paired interval; None without twins."""
+    if not len(first.twins) or len(first.twins) != len(second.twins):  # an older run does not tell of them
+        return None
+    differences = first.twins - second.twins
+    return float(differences.mean()), interval_of_mean(differences, generator(0, "report", "pair of twins", *stage))
 
 
 def auc_difference(first: Decisions, second: Decisions, *stage: object) -> tuple[float, Interval] | None:

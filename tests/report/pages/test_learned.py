@@ -52,6 +52,7 @@ def with_edits(benchmark):
             edit=(1 + np.arange(len(known)) % 2).astype(np.int8),
             part=nothing.astype(np.int32),
             predicate=np.where(np.arange(len(known)) % 2, -1, 0).astype(np.int32),
+            twin=known.twin,
         )
     return replace(benchmark, negatives={method: replace(made, origins=origins)})
 

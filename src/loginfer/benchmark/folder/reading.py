@@ -361,7 +361,7 @@ class _Reader:
                 problem = f"a benchmark with noise has the negatives of one method, not of {len(negative_sets)}"
                 self._contradict(problem, str(self.folder / NOISE))
             return None, {
-                m: replace(negative_set, origins=self._origins(negative_set, table, keys))
+                m: replace(negative_set, origins=self._origins(negative_set, table, keys, sets.distinct))
                 for m, negative_set in negative_sets.items()
             }
         ((method, negative_set),) = negative_sets.items()
@@ -369,13 +369,26 @@ class _Reader:
         out, new = (packed[noise.kind == KINDS.index(k)] for k in ("flipped-positive", "flipped-negative"))
         train = keys.unpack(exchanged(keys.pack(negative_set.splits.train), out, np.sort(new)))
         clean = replace(negative_set, splits=Splits(train, negative_set.splits.valid, negative_set.splits.test))
-        clean = replace(clean, origins=self._origins(clean, table, keys))
+
+        def clean_positives(split: str) -> Triples:
+            if split != "train":
+                return sets.distinct(split)
+            true = np.sort(packed[noise.kind != KINDS.index("flipped-negative")])
+            return keys.unpack(exchanged(keys.pack(sets.distinct(split)), new, true))
+
+        clean = replace(clean, origins=self._origins(clean, table, keys, clean_positives))
         later = {split: origins for split, origins in clean.origins.items() if split != "train"}
         counts = self.recorded.get("noise", {})
         asked, reached = (_sizes(counts, key) for key in ("asked", "reached"))
         return Noise(noise.triples, noise.kind, clean, asked, reached), {method: replace(negative_set, origins=later)}
 
-    def _origins(self, negative_set: NegativeSet, table: NegativeTable | None, keys: TripleKeys) -> dict[str, Origins]:
+    def _origins(
+        self,
+        negative_set: NegativeSet,
+        table: NegativeTable | None,
+        keys: TripleKeys,
+        positives: Callable[[str], Triples],
+    ) -> dict[str, Origins]:
         """Return the origins of the negatives of each split, if the table lists exactly these."""
         origins_of: dict[str, Origins] = {}
         if table is None:
@@ -388,6 +401,9 @@ class _Reader:
                 self._contradict(f"`{NEGATIVES}` and `{text}` hold different negatives", str(self.folder))
                 continue
             origins = table.origins[rows]
+            if len(table.twins):
+                twin = self._attempt(NEGATIVES, partial(table.twin_rows, rows, positives(split), keys))
+                origins = origins if twin is None else replace(origins, twin=twin)
             if (origins.source >= 0).all():
                 origins_of[split] = origins
         return origins_of

@@ -23,6 +23,7 @@ from loginfer.benchmark.negatives.methods import SOURCES
 from loginfer.errors import InputError
 from loginfer.files import reading
 from loginfer.kg import Triples
+from loginfer.kg.graph import TripleKeys, places_of
 from loginfer.logic.rule import Atom, Rule
 from loginfer.logic.subrules import EDITS
 
@@ -62,6 +63,11 @@ EDIT_COLUMNS = {
     "part": "The part of the body to which it was done, counted from 0.",
     "relation_instead": "The relation that replaces that of the part.",
     "type_instead": "The type that replaces that of the part.",
+}
+# Only of a benchmark whose conclusions have twins.
+TWIN_COLUMNS = {
+    "twin_subject": "The subject of the conclusion whose twin it is: a positive of the same split and relation.",
+    "twin_object": "The object of that conclusion.",
 }
 NOISE_COLUMNS = {
     **TRIPLE_COLUMNS,
@@ -109,7 +115,7 @@ def write_negatives(benchmark: Benchmark, stream: IO[bytes]) -> None:
 
     names = NameColumns(benchmark)
     methods = tuple(benchmark.negatives)
-    edited = has_edits(benchmark)
+    edited, paired = has_edits(benchmark), has_twins(benchmark)
     sources = _sources_of(benchmark)
     schema = pa.schema(
         [
@@ -121,6 +127,7 @@ def write_negatives(benchmark: Benchmark, stream: IO[bytes]) -> None:
             ("rule", pa.int32()),
             ("kept", pa.int32()),
             *(names.edit_fields() if edited else []),
+            *((name, names.entity_type) for name in TWIN_COLUMNS if paired),
         ]
     )
 
@@ -128,6 +135,7 @@ def write_negatives(benchmark: Benchmark, stream: IO[bytes]) -> None:
         for m, negative_set in enumerate(benchmark.negatives.values()):
             for s, (split, triples) in enumerate(negative_set.splits.items()):
                 origins = negative_set.origins.get(split)
+                twin = np.broadcast_to(np.int32(-1), len(triples)) if origins is None else origins.twin
                 for start, stop in row_groups(len(triples)):
                     rows = slice(start, stop)
                     yield [
@@ -136,6 +144,7 @@ def write_negatives(benchmark: Benchmark, stream: IO[bytes]) -> None:
                         coded(np.full(stop - start, m, dtype=np.int8), methods),
                         *_origin_columns(origins, rows, stop - start, sources),
                         *(names.edit_columns(origins, rows, stop - start) if edited else []),
+                        *(names.twin_columns(benchmark.positives[split], twin[rows]) if paired else []),
                     ]
 
     write_parts(stream, schema, parts())
@@ -174,13 +183,19 @@ def has_edits(benchmark: Benchmark) -> bool:
     return any(bool((codes == near_miss).any()) for codes in _source_codes(benchmark))
 
 
+def has_twins(benchmark: Benchmark) -> bool:
+    """Say whether some negative is the twin of a conclusion."""
+    by_split = (origins for negatives in benchmark.negatives.values() for origins in negatives.origins.values())
+    return any(bool((origins.twin >= 0).any()) for origins in by_split)
+
+
 def negative_columns(benchmark: Benchmark) -> dict[str, str]:
     """Return the columns of `negatives.parquet` and what they mean."""
     columns = {**NEGATIVE_COLUMNS, "source": "Where it came from: " + ", ".join(_sources_of(benchmark)) + "."}
-    if not has_edits(benchmark):
-        return columns
-    rule = "The rule whose sub-rule or near miss concludes it, as its place in rules.txt, counted from 0."
-    return {**columns, "rule": rule, **EDIT_COLUMNS}
+    if has_edits(benchmark):
+        rule = "The rule whose sub-rule or near miss concludes it, as its place in rules.txt, counted from 0."
+        columns |= {"rule": rule, **EDIT_COLUMNS}
+    return columns | (TWIN_COLUMNS if has_twins(benchmark) else {})
 
 
 def _origin_columns(origins: Origins | None, rows: slice, count: int, sources: Sequence[str]) -> list[Any]:
@@ -255,6 +270,12 @@ class NameColumns:
             _encoded(np.where(is_type, -1, predicate).astype(np.int32), self._relations),
             _encoded(np.where(is_type, predicate, -1).astype(np.int32), self._entities),
         ]
+
+    def twin_columns(self, positives: Triples, twin: Ids) -> list[Any]:
+        """Return the columns about twins, given rows of the positives; cells of -1 are empty."""
+        ids = np.full((len(twin), 3), -1, dtype=np.int32)
+        ids[twin >= 0] = positives[twin[twin >= 0]]
+        return [self.entities(ids[:, 0]), self.entities(ids[:, 2])]
 
 
 def is_type_part(rules: Sequence[Rule], rule: int, part: int) -> bool:
@@ -342,7 +363,9 @@ class NegativeTable:
     methods
         Names of methods.
     origins
-        Of all rows; `origins.source` is -1 where it is not known.
+        Of all rows; `origins.source` is -1 where it is not known. `origins.twin` is always -1: see `twin_rows`.
+    twins
+        int32[n, 2]: subject and object of the conclusion whose twin each is, -1 for none; empty without twins.
     """
 
     triples: Triples
@@ -350,9 +373,28 @@ class NegativeTable:
     method: npt.NDArray[np.int8]
     methods: tuple[str, ...]
     origins: Origins
+    twins: Ids
 
     def __len__(self) -> int:
         return len(self.triples)
+
+    def twin_rows(self, rows: npt.NDArray[np.int64], positives: Triples, keys: TripleKeys) -> Ids:
+        """Return int32[n]: `Origins.twin` of some rows, given the positives of their split.
+
+        Raises
+        ------
+        InputError
+            If the conclusion of a twin is not among the positives.
+        """
+        twin = np.full(len(rows), -1, dtype=np.int32)
+        paired = np.flatnonzero(self.twins[rows, 0] >= 0)
+        (subject, object_), relation = self.twins[rows[paired]].T, self.triples[rows[paired], 1]
+        is_positive, index = places_of(keys.pack(positives), keys.pack(np.stack([subject, relation, object_], axis=1)))
+        if not is_positive.all():
+            wrong = int((~is_positive).sum())
+            raise InputError(f"{wrong:,} negatives are twins of what is no positive of their split and relation")
+        twin[paired] = index
+        return twin
 
     def rows(self, method: str, split: str) -> npt.NDArray[np.int64]:
         """Return the rows of the negatives that a method made for a split."""
@@ -438,11 +480,11 @@ def read_negatives(path: Path, builder: GraphBuilder) -> Finish[NegativeTable]:
     """Read `negatives.parquet`; its names are interned in the builder's tables."""
     code = np.empty(0, dtype=np.int8)
     parts: list[tuple[npt.NDArray[Any], ...]] = [
-        (_NO_TRIPLES, code, code, code, code, _NO_IDS, _NO_IDS, code, _NO_IDS, _NO_IDS, _NO_IDS)
+        (_NO_TRIPLES, code, code, code, code, _NO_IDS, _NO_IDS, code, _NO_IDS, _NO_IDS, _NO_IDS, _NO_TRIPLES[:, :2])
     ]
     methods: list[str] = []
-    nullable = ("source", "position", "rule", "kept", *EDIT_COLUMNS)
-    for columns in read_groups(path, NEGATIVE_COLUMNS, nullable, optional=EDIT_COLUMNS):
+    optional = EDIT_COLUMNS | TWIN_COLUMNS
+    for columns in read_groups(path, NEGATIVE_COLUMNS, ("source", "position", "rule", "kept", *optional), optional):
         methods += [m for m in columns["method"].dictionary.to_pylist() if m not in methods]
         parts.append(
             (
@@ -454,11 +496,12 @@ def read_negatives(path: Path, builder: GraphBuilder) -> Finish[NegativeTable]:
                 _numbers(columns["rule"], -1),
                 _numbers(columns["kept"], 0),
                 *_edits(columns, builder),
+                _twins(columns, builder),
             )
         )
     columns_read = (np.concatenate(column) for column in zip(*parts, strict=True))
     # `relation` and `type_` replace those of the edited part; -1 for none.
-    triples, split, method, source, position, rule, kept, edit, part, relation, type_ = columns_read
+    triples, split, method, source, position, rule, kept, edit, part, relation, type_, twins = columns_read
 
     def finish(entity_ids: Ids, relation_ids: Ids, rules: Sequence[Rule] | None) -> NegativeTable:
         # A type that would replace a relation, or a relation a type, is ignored.
@@ -468,8 +511,11 @@ def read_negatives(path: Path, builder: GraphBuilder) -> Finish[NegativeTable]:
         for ids, instead, fits in ((relation_ids, relation, ~is_type), (entity_ids, type_, is_type)):
             is_replaced = (instead >= 0) & fits
             predicate[is_replaced] = ids[instead[is_replaced]]
-        origins = Origins(source, position, rule, kept, edit, part, predicate)
-        return NegativeTable(_renamed(triples, entity_ids, relation_ids), split, method, tuple(methods), origins)
+        no_twin = np.broadcast_to(np.int32(-1), len(triples))
+        origins = Origins(source, position, rule, kept, edit, part, predicate, no_twin)
+        renamed = _renamed(triples, entity_ids, relation_ids)
+        pairs = np.where(twins < 0, np.int32(-1), entity_ids[twins])
+        return NegativeTable(renamed, split, method, tuple(methods), origins, pairs)
 
     return finish
 
@@ -486,6 +532,19 @@ def _edits(columns: Mapping[str, Any], builder: GraphBuilder) -> tuple[npt.NDArr
         _name_ids(columns["relation_instead"], builder.relations),
         _name_ids(columns["type_instead"], builder.entities),
     )
+
+
+def _twins(columns: Mapping[str, Any], builder: GraphBuilder) -> Ids:
+    """Return int32[n, 2], provisional ids of the conclusions whose twins negatives are; empty without the columns."""
+    missing = [name for name in TWIN_COLUMNS if name not in columns]
+    if len(missing) == len(TWIN_COLUMNS):
+        return _NO_TRIPLES[:, :2]
+    if missing:
+        raise InputError(f"there is no column `{missing[0]}`")
+    twins = np.stack([_name_ids(columns[name], builder.entities) for name in TWIN_COLUMNS], axis=1)
+    if ((twins < 0).any(axis=1) & (twins >= 0).any(axis=1)).any():
+        raise InputError("a twin has only one of `twin_subject` and `twin_object`")
+    return twins
 
 
 def _name_ids(column: Any, table: Any) -> Ids:

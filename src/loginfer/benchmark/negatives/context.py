@@ -223,6 +223,7 @@ def origins_from(
         column(0, np.int8),
         column(-1, np.int32),
         column(-1, np.int32),
+        column(-1, np.int32),
     )
 
 

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +22,7 @@ from loginfer.benchmark.negatives.near_miss_kernels import ANY, NONE_OF, RELATIO
 from loginfer.benchmark.shortcuts import SimpBLScorer
 from loginfer.engine.binding import ABSENT, relation_of
 from loginfer.kg import KnowledgeGraph, Triples
-from loginfer.kg.graph import distinct_keys, grouped, member, places_of
+from loginfer.kg.graph import distinct_keys, even_parts, grouped, member, places_of
 from loginfer.logic.rule import Atom, BodyAtom, Constant, Inequality, Rule, Term, Variable
 from loginfer.logic.subrules import Edit, is_own_complement
 
@@ -429,7 +428,8 @@ class NearMissSearch:
             )  # fmt: skip
             return proposals
 
-        parts = _parts(number, requests.anchor)
+        # Searches from one anchor stay together, so that results do not depend on the number of threads.
+        parts = even_parts(os.cpu_count() or 1, number, requests.anchor)
         with ThreadPoolExecutor(len(parts)) as threads:
             results = list(threads.map(of_part, parts, self._seen(len(parts))))
         ends, counts, spent = (np.concatenate(column) for column in zip(*results, strict=True))
@@ -532,12 +532,3 @@ class NearMissSearch:
         subject, relation, object_ = search_plan.wildcard
         s, o = (rows[:, t] if t >= 0 else np.full(len(rows), ~t) for t in (subject, object_))
         return np.asarray(o) if relation == self.context.kg.type_relation else self.index.another(relation, s, o)
-
-
-def _parts(plans: Ints, anchors: Ints) -> list[slice]:
-    """Divide searches among threads; those from one anchor stay together, so that results do not depend on it."""
-    cuts = np.flatnonzero((plans[1:] != plans[:-1]) | (anchors[1:] != anchors[:-1])) + 1
-    even = np.linspace(0, len(plans), (os.cpu_count() or 1) + 1)[1:-1].astype(np.int64)
-    inner = cuts[np.minimum(np.searchsorted(cuts, even), len(cuts) - 1)] if len(cuts) else even[:0]
-    edges = [0, *np.unique(inner).tolist(), len(plans)]
-    return [slice(start, stop) for start, stop in pairwise(edges)]

@@ -494,7 +494,7 @@ def _verdict(card: Card) -> str:
 
 def _results(context: ReportContext, card: Card) -> Grid:
     best = card.best_shortcut
-    main, *others = classification_figures()
+    main, *others = classification_figures(card.cells)
     rows = []
     for cell in card.cells:
         accuracy = cell.mean("accuracy")

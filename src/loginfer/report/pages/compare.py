@@ -25,6 +25,7 @@ from loginfer.report.statistics import (
     decision_differences,
     decisions_of,
     mcnemar,
+    twin_difference,
 )
 from loginfer.report.values import Chart, Column, Grid, Page, Rows, columns, headings
 
@@ -251,8 +252,12 @@ def _figure_grid(a: _Side, b: _Side) -> Grid:
     area = auc_difference(a.decisions, b.decisions, a.label, b.label)
     if area is not None:
         differences["roc_auc"] = area
+    twins = twin_difference(a.decisions, b.decisions, a.label, b.label)
+    if twins is not None:
+        differences["twin_accuracy"] = twins
     rows = []
-    for figure in (*classification_figures(), *ranking_figures([a.cell, b.cell])):
+    cells = [a.cell, b.cell]
+    for figure in (*classification_figures(cells), *ranking_figures(cells)):
         value_a, value_b = (figures_in(side.cell.metrics[0], figure.protocol).get(figure.metric) for side in (a, b))
         if value_a is None and value_b is None:
             continue

@@ -8,7 +8,15 @@ from typing import Any
 
 from loginfer.report import vega
 from loginfer.report.collection import Cell, Collection
-from loginfer.report.facts import Figure, ReportContext, benchmark_labels, figures_of, paper_figure, rounded
+from loginfer.report.facts import (
+    Figure,
+    ReportContext,
+    benchmark_labels,
+    figures_of,
+    headline_figures,
+    paper_figure,
+    rounded,
+)
 from loginfer.report.statistics import (
     ALPHA,
     Decisions,
@@ -216,17 +224,19 @@ def _value_grid(context: ReportContext, labels: Mapping[str, str]) -> Grid:
 def _best_grid(context: ReportContext, statistics: Mapping[str, _Statistics], labels: Mapping[str, str]) -> Grid | None:
     """Return for each benchmark the best system, and those that are not significantly different from it."""
     rows = []
+    figures = headline_figures(context.collection.cells)
     for benchmark, on_benchmark in statistics.items():
         cells = [c for c in context.collection.of_benchmark(benchmark) if c.name != _REFERENCE]
         ranked = [(value, cell) for cell in cells if (value := cell.mean(MAIN)) is not None]
         if not ranked or not on_benchmark.pairs:
             continue
-        value, best = max(ranked, key=lambda pair: pair[0])
+        _, best = max(ranked, key=lambda pair: pair[0])
+        values = (rounded(best.mean(figure.metric)) for figure in figures)
         link = (best.system, context.system_page(best.system))
         page = (labels[benchmark], context.benchmark_page(benchmark))
         tied = _tied(best.system, on_benchmark.pairs)
-        rows.append((page, link, rounded(value), ", ".join(tied) or "none", len(ranked), on_benchmark.triples))
-    heads = columns("link", "benchmark", "best system") + columns("share", "balanced accuracy")
+        rows.append((page, link, *values, ", ".join(tied) or "none", len(ranked), on_benchmark.triples))
+    heads = columns("link", "benchmark", "best system") + tuple(figure.column for figure in figures)
     heads += columns("text", "not significantly different from it") + columns("number", "systems", "test triples")
     return Grid(heads, tuple(rows)) if rows else None
 

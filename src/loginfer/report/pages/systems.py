@@ -19,6 +19,7 @@ from loginfer.report.facts import (
     classification_figures,
     diagnosis_of,
     entry_of,
+    headline_figures,
     mean_of_known,
     protocols_of,
     rounded,
@@ -87,7 +88,7 @@ def _benchmark_text(cell: Cell) -> str:
 
 def _headline(cell: Cell) -> list[tuple[str, float]]:
     metrics = cell.metrics[0]["metrics"]
-    names = ("balanced_accuracy", "roc_auc", "average_precision")
+    names = (*headlines("classification", "pairs"), "roc_auc", "average_precision")
     return [(metric_title(name), metrics[name]) for name in names if metrics.get(name) is not None]
 
 
@@ -127,10 +128,11 @@ def _cost(cell: Cell) -> Cost:
 
 def _index(context: ReportContext) -> Page:
     rows, dots = [], []
+    main, *others = headline_figures(context.collection.cells)
     for system in context.collection.systems:
         cells = context.collection.of_system(system)
         entry = entry_of(cells[0].name)
-        accuracy = mean_of_known([cell.mean("balanced_accuracy") for cell in cells])
+        accuracy = mean_of_known([cell.mean(main.metric) for cell in cells])
         costs = [cost_of(context, cell) for cell in cells]
         cpu_seconds = [cost.cpu_seconds for cost in costs if cost.cpu_seconds is not None]
         cpu = sum(cpu_seconds) if cpu_seconds else None
@@ -142,6 +144,7 @@ def _index(context: ReportContext) -> Page:
                 kind,
                 len(cells),
                 accuracy,
+                *(mean_of_known([cell.mean(figure.metric) for cell in cells]) for figure in others),
                 mean_of_known([cell.mean("c_mrr", "filtered") for cell in cells]),
                 rounded(cpu, 1),
                 None if memory is None else round(memory / _MB),
@@ -151,7 +154,7 @@ def _index(context: ReportContext) -> Page:
         if accuracy is not None and cpu is not None:
             dots.append((system, kind, len(cells), accuracy, max(cpu, 0.001)))
     heads = (*columns("link", "system"), *columns("text", "kind"), *columns("number", "benchmarks"))
-    heads += (*columns("share", "balanced accuracy", "C-MRR, filtered"),)
+    heads += (main.column, *(figure.column for figure in others), *columns("share", "C-MRR, filtered"))
     heads += (*columns("number", "CPU seconds", "peak memory (MB)"), *columns("text", "what it does"))
     caption = (
         "Means over the benchmarks that a system ran on, in percent; of each benchmark the mean over the "
@@ -233,7 +236,7 @@ def _setting_text(value: Any) -> str:
 def _grid(context: ReportContext, cells: Sequence[Cell], labels: dict[str, str]) -> Grid:
     ranked = protocols_of(cells)
     protocol = next((name for name in ("filtered", "unfiltered", "given") if name in ranked), None)
-    figures = classification_figures()
+    figures = classification_figures(cells)
     if protocol is not None:
         figures += [Figure(name, f"{title}, {protocol}", protocol) for name, title in headlines("ranking").items()]
     heads = (*columns("link", "benchmark"), *(figure.column for figure in figures))
