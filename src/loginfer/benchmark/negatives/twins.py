@@ -26,7 +26,7 @@ from loginfer.benchmark.negatives.near_miss_search import NearMissSearch, Reques
 from loginfer.benchmark.shortcut_features import FeatureBattery, features_named
 from loginfer.engine.binding import ABSENT, relation_of
 from loginfer.kg import Triples
-from loginfer.kg.graph import distinct_keys, grouped, member, places_of
+from loginfer.kg.graph import grouped, member, places_of
 from loginfer.logic.rule import Atom, Constant, Rule, Variable
 from loginfer.logic.subrules import Edit, edits_of, tears_apart
 from loginfer.randomness import generator, hash_order, salt
@@ -36,8 +36,6 @@ Ids = npt.NDArray[np.int32]
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-# So many times k2 conclusions of a rule are looked at, of which those with a twin are kept.
-MORE_CONCLUSIONS = 4
 # How many near misses a head should have for each of its conclusions, and below how many further edits are tried.
 _ENOUGH, _SCARCE = 8, 4
 # Searches for near misses, until there are enough: from how many anchors of an edit, and how many ends from each.
@@ -74,21 +72,21 @@ class Twins:
         int64[n], keys of their twins, all different.
     rule, edit
         int64[n], the near miss that concludes the twin: a rule of R and one of its edits (see `near_miss_edits`).
-    notes
-        What was given up.
+    note
+        How many there are of how many, in words.
     """
 
     conclusion: Ints
     twin: Ints
     rule: Ints
     edit: Ints
-    notes: tuple[str, ...] = ()
+    note: str = ""
 
     def __len__(self) -> int:
         return len(self.conclusion)
 
     def __getitem__(self, rows: npt.NDArray[Any]) -> Twins:
-        return Twins(self.conclusion[rows], self.twin[rows], self.rule[rows], self.edit[rows], self.notes)
+        return Twins(self.conclusion[rows], self.twin[rows], self.rule[rows], self.edit[rows], self.note)
 
     def rows_of(self, conclusions: Ints) -> tuple[Mask, Ints]:
         """Return for the keys of conclusions whether they have a twin, and in which row."""
@@ -129,15 +127,18 @@ def pair(context: Context, side: Mask | None = None, rounds: int = len(CALIPERS)
     for which, rows in enumerate((kept, chosen)):
         triples[which], groups[which] = triples[which][rows], groups[which][rows]
         looks[which], involved[which] = looks[which][rows], involved[which][rows]
-    pool = pool[chosen]
+    gathered, pool = len(pool.key), pool[chosen]
     if len(triples[1]) >= _PLENTY * len(triples[0]):
         looks = [np.hstack(columns) for columns in zip(looks, involved, strict=True)]
     rows, partners = _pair_rounds(context, looks, groups, rounds)
     concluded = keys.pack(triples[0][rows])
     order = np.argsort(concluded)
     partners = partners[order]
-    note = f"{len(rows):,} of {len(conclusions):,} conclusions have a twin among {len(pool.key):,} near misses"
-    return Twins(concluded[order], pool.key[partners], pool.rule[partners], pool.edit[partners], (note,))
+    note = (
+        f"{len(rows):,} of {len(conclusions):,} conclusions have one; {len(kept):,} have a near miss that is adjacent "
+        f"in the same way, among {gathered:,}"
+    )
+    return Twins(concluded[order], pool.key[partners], pool.rule[partners], pool.edit[partners], note)
 
 
 def _groups(context: Context, triples: Triples, look: Floats, names: Sequence[str], side: Mask | None) -> Ints:
@@ -412,8 +413,3 @@ def _nearest_pairs(points: Sequence[Floats], groups: Sequence[Ints], rng: np.ran
             # Those that saw only taken ones look again, if there are more within reach.
             pending = pending[(chosen < 0) & np.isfinite(distance[:, -1]) & (count < len(left))]
     return np.concatenate(paired), np.concatenate(partners)
-
-
-def distinct_conclusions(samples: Sequence[Ints]) -> Ints:
-    """Return the keys of the conclusions of all rules, ascending."""
-    return distinct_keys(np.concatenate([np.empty(0, dtype=np.int64), *samples]))
