@@ -135,8 +135,8 @@ def pair(context: Context, side: Mask | None = None, rounds: int = len(CALIPERS)
     order = np.argsort(concluded)
     partners = partners[order]
     note = (
-        f"{len(rows):,} of {len(conclusions):,} conclusions have one; {len(kept):,} have a near miss that is adjacent "
-        f"in the same way, among {gathered:,}"
+        f"{len(rows):,} of {len(conclusions):,} conclusions have one, the others are given up; {gathered:,} near misses "
+        f"were looked at, and {len(kept):,} conclusions have one among them that is adjacent in the same way"
     )
     return Twins(concluded[order], pool.key[partners], pool.rule[partners], pool.edit[partners], note)
 
