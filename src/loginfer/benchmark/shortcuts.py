@@ -260,7 +260,7 @@ def counts_from(positive: Scores, negative: Scores) -> tuple[Scores, Keys, Keys]
 
 
 def fit_cut(positive: Scores, negative: Scores) -> Cut:
-    """Return the cut with the best accuracy on labelled scores.
+    """Return the cut with the best balanced accuracy on labelled scores.
 
     A threshold lies halfway between two neighbouring scores. Of equally good cuts those that are not reversed
     come first, then the lowest.
@@ -268,8 +268,10 @@ def fit_cut(positive: Scores, negative: Scores) -> Cut:
     values, true, false = counts_from(positive, negative)
     if not len(values):
         raise ValueError("no scores to fit a threshold on")
-    right = true + len(negative) - false
-    wrong = len(positive) + len(negative) - right
+    # The share of positives and that of negatives, both times the number of pairs of one and the other.
+    of_positives, of_negatives = max(len(negative), 1), max(len(positive), 1)
+    right = true * of_positives + (len(negative) - false) * of_negatives
+    wrong = len(positive) * of_positives + len(negative) * of_negatives - right
     turned = bool(wrong.max() > right.max())
     best = int(np.argmax(wrong if turned else right))
     edges = np.concatenate([[-np.inf], values, [np.inf]])
