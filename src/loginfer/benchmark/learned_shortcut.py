@@ -14,6 +14,7 @@ which a shortcut is right, 50 % by chance.
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import NormalDist
@@ -24,7 +25,7 @@ import numpy.typing as npt
 
 from loginfer.benchmark.benchmark import Benchmark
 from loginfer.benchmark.negatives.context import heads_of
-from loginfer.benchmark.shortcut_features import FeatureBattery, Values
+from loginfer.benchmark.shortcut_features import FEATURES, FeatureBattery, Values
 from loginfer.benchmark.shortcuts import Cut, SimpBLScorer, fit_cut, visible_graph
 from loginfer.benchmark.skeletons import all_but_one_hold, most_atoms, skeleton_holds
 from loginfer.kg import KnowledgeGraph, Triples
@@ -164,8 +165,12 @@ class ShortcutResult:
         return answer
 
 
-def shortcut_results(benchmark: Benchmark, method: str) -> dict[str, ShortcutResult]:
-    """Return how all shortcuts do on the negatives of one method.
+# What was measured in this process: by the benchmark's id, which is dropped with it, the method and the features.
+_MEASURED: dict[tuple[int, str, tuple[str, ...]], dict[str, ShortcutResult]] = {}
+
+
+def shortcut_results(benchmark: Benchmark, method: str) -> Mapping[str, ShortcutResult]:
+    """Return how all shortcuts do on the negatives of one method; measured once for each benchmark in memory.
 
     Parameters
     ----------
@@ -181,6 +186,14 @@ def shortcut_results(benchmark: Benchmark, method: str) -> dict[str, ShortcutRes
         that need no fitting. The learned shortcut is left out where a side has fewer than `LEAST` triples, and the
         skeleton where no rules are known.
     """
+    key = id(benchmark), method, tuple(FEATURES)
+    if key not in _MEASURED:
+        _MEASURED[key] = _measured(benchmark, method)
+        weakref.finalize(benchmark, _MEASURED.pop, key)
+    return _MEASURED[key]
+
+
+def _measured(benchmark: Benchmark, method: str) -> dict[str, ShortcutResult]:
     positives, negatives = benchmark.positives, benchmark.negatives[method].splits
     sets = [positives.valid, negatives.valid, positives.test, negatives.test]
     sizes = [len(triples) for triples in sets]
