@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from fractions import Fraction
 from functools import partial
 
 import numpy as np
@@ -87,8 +88,9 @@ def test_no_cut_is_better_than_the_fitted_one(positive, negative):
         return
     p, n = np.array(positive), np.array(negative)
 
-    def right(cut: Cut) -> int:
-        return int(cut.predict(p).sum()) + len(n) - int(cut.predict(n).sum())
+    def right(cut: Cut) -> Fraction:
+        true, false = int(cut.predict(p).sum()), len(n) - int(cut.predict(n).sum())
+        return Fraction(true, len(p) or 1) + Fraction(false, len(n) or 1)
 
     best = max(right(Cut(t - 0.5, turned)) for t in range(6) for turned in (False, True))
     fitted = fit_cut(p, n)

@@ -57,7 +57,7 @@ def test_a_folder_without_manifest_is_audited_as_far_as_it_goes(loginfer, folder
     code, printed, _ = loginfer("audit", bare)
     assert code == 0
     assert "skipped" in printed
-    assert "adjacent" in printed
+    assert "pa, learned: " in printed
     (line,) = [line for line in printed.splitlines() if "the rules are not known" in line]
     assert line.startswith("skipped  rules, rule-shapes, ")
     assert "oracle: the rules are not known (no rules.txt)" in line

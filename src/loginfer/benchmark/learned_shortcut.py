@@ -257,7 +257,7 @@ def _learned(
     fitting = battery.values(np.vstack(training)) if enough else values[:valid]
     ranked, categories = _ranked(battery.names, np.vstack([fitting, values]))
     fitting, values = np.split(ranked, [len(fitting)])
-    with _one_thread():
+    with one_thread():
         model = _boosting(labels, categories, ROUNDS).fit(fitting, labels)
         scores = np.asarray(model.decision_function(values))
         if not enough:
@@ -299,7 +299,7 @@ def cross_fitted(names: Sequence[str], values: Values, truth: Mask, rounds: int 
 
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
     ranked, categories = _ranked(names, values)
-    with _one_thread():
+    with one_thread():
         model = _boosting(truth, categories, rounds)
         return np.asarray(cross_val_predict(model, ranked, truth, cv=folds, method="decision_function"))
 
@@ -319,7 +319,7 @@ def _boosting(truth: Mask, categories: list[int], rounds: int) -> Any:
     )
 
 
-def _one_thread() -> Any:
+def one_thread() -> Any:
     """Return a context in which scikit-learn uses one thread: sums then have one order, and it is faster for us."""
     import sklearn.ensemble  # noqa: F401 - only libraries that are loaded can be limited
     from threadpoolctl import threadpool_limits

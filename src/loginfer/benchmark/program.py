@@ -28,7 +28,6 @@ least 3 / 5: where that is wanted, conclusions must be chosen, too.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -43,7 +42,6 @@ from loginfer.logic.rule import Pattern, Rule
 from loginfer.logic.stratification import Predicate, negated_predicates, predicate_of
 from loginfer.logic.subrules import is_own_complement, kept_parts
 from loginfer.progress import Progress
-from loginfer.randomness import hash_order, salt
 
 # -- negation ---------------------------------------------------------------------------------------
 
@@ -314,9 +312,6 @@ def minimal(masks: Iterable[int]) -> list[int]:
 
 # -- complements ------------------------------------------------------------------------------------
 
-# The share of conclusions that another relation must connect: then no shortcut is right for more than 60 %.
-CONNECTED = Fraction(3, 5)
-
 
 def complement_share(otherwise: float) -> float:
     """Return the share q of near misses among the negatives, given the share p of such conclusions."""
@@ -349,72 +344,15 @@ def connected_otherwise(graph: KnowledgeGraph, triples: Triples, body: Rule) -> 
     return np.asarray(relations > own_relation)
 
 
-def matched_size(most: int, others: int, connected: int) -> int:
-    """Return how many conclusions are sampled, three in five of which another relation connects.
+# -- twins ------------------------------------------------------------------------------------------
 
-    Parameters
-    ----------
-    most
-        k2.
-    others, connected
-        How many new conclusions there are that no other relation connects, and that another one does.
-    """
-    return min(most, int(connected / CONNECTED), others + connected)
+# So many times k2 conclusions of a rule are looked at, of which those with a twin are kept: of any rule, and of one
+# whose only near miss is its complement, since few of its conclusions can have a twin.
+_MORE, _MORE_OF_COMPLEMENT = 4, 16
 
 
-def needs_matching(recipe: Recipe, rule: Rule) -> bool:
-    """Say whether the conclusions of a rule have to be chosen: its near miss is its complement."""
-    return "adjacency" in recipe.match and is_own_complement(rule)
-
-
-class MatchedSample:
-    """Up to so many conclusions of a rule, three in five of which another relation connects.
-
-    Where there are fewer such triples, fewer are sampled.
-
-    Parameters
-    ----------
-    graph
-        The graph K.
-    rule
-        The rule.
-    most
-        How many to sample, at most.
-    seed
-        The recipe's.
-    """
-
-    def __init__(self, graph: KnowledgeGraph, rule: Rule, most: int, seed: int) -> None:
-        self._graph, self._rule, self._most = graph, rule, most
-        self._order = salt(seed, "positives", rule)
-        self._kept = [np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)]
-
-    def add(self, part: Triples) -> None:
-        """Add conclusions to sample from."""
-        otherwise = connected_otherwise(self._graph, part, self._rule)
-        for side, conclusions in enumerate((part[~otherwise], part[otherwise])):
-            keys = np.concatenate([self._kept[side], self._graph.keys.pack(conclusions)])
-            self._kept[side] = keys[hash_order(keys, self._order, self._most)]
-
-    def keys(self) -> npt.NDArray[np.int64]:
-        """Return the keys of what is sampled, each kind in random order, evenly mixed.
-
-        However the list is cut, each part has its share of either kind. Ordered by their hashes, those of
-        which fewer were kept would come first, since theirs are smaller, and all go to train.
-        """
-        others, connected = self._kept
-        size = matched_size(self._most, len(others), len(connected))
-        many = min(-(-size * CONNECTED.numerator // CONNECTED.denominator), len(connected))
-        many = max(many, size - len(others))
-        keys = np.concatenate([connected[:many], others[: size - many]])
-        turns = [(np.arange(count) + 0.5) / count for count in (many, size - many) if count]
-        return keys[np.argsort(np.concatenate([*turns, np.empty(0)]), kind="stable")]
-
-
-def matched_sample(recipe: Recipe, engine: Engine, rule: Rule) -> tuple[int, npt.NDArray[np.int64]]:
-    """Return |T_r(K) ∖ K| and up to k2 of these triples, three in five of which another relation connects."""
-    new, sample = 0, MatchedSample(engine.graph, rule, recipe.k2, recipe.seed)
-    for part in engine.conclusions_in_parts(rule, new=True):
-        new += len(part)
-        sample.add(part)
-    return new, sample.keys()
+def looked_at(recipe: Recipe, most: int, rule: Rule) -> int:
+    """Return how many conclusions of a rule to look at, if so many are to be distributed at most."""
+    if not recipe.match:
+        return most
+    return most * (_MORE_OF_COMPLEMENT if is_own_complement(rule) else _MORE)

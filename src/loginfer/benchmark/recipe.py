@@ -25,7 +25,8 @@ from loginfer.settings import Setting, kinds, setting, settings_of
 #   support   those with the largest support
 #   random    any, each as likely as the others
 #   interval  any whose measure lies in an interval
-Select = Literal["support", "random", "interval"]
+#   twins     of those with the largest support, those with the most twins
+Select = Literal["support", "random", "interval", "twins"]
 # What an interval is about (see `construction.rules`).
 Measure = Literal["support", "confidence", "overlap"]
 # Where the predicate of a head comes from that the body does not determine.
@@ -33,10 +34,17 @@ Measure = Literal["support", "confidence", "overlap"]
 #   best   the one with the largest confidence
 Head = Literal["drawn", "best"]
 Protocol = Literal["paper", "sound"]
-Match = Literal["popularity", "adjacency", "simpbl"]
+# On which features of a pair twins are alike: groups of `shortcut_features`, or all of them.
+Match = Literal["all", "popularity", "head", "adjacency", "neighbours", "profile", "distance", "types"]
 
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 MATCHES: tuple[Match, ...] = get_args(Match)
+
+
+def listed_matches() -> str:
+    """Return what twins can be matched on, beside all features, for help."""
+    return f"{', '.join(MATCHES[1:-1])} or {MATCHES[-1]}"
+
 
 # Parts of the help of `loginfer build`.
 _RULES, _NEGATIVES, _VARIANTS = "Rules and conclusions", "Negatives", "Noise and new constants"
@@ -96,7 +104,7 @@ class Recipe:
     max_support: int | None = setting(None, "Only bodies with at most this support.", least=1, panel=_RULES)
     select: Select = setting(
         "support",
-        "Which rules of a pattern: support (default), those with the largest; random; or interval.",
+        "Which rules of a pattern: support (default), those with the largest; random; interval; twins.",
         noun="way to select rules", panel=_RULES, **_LATER,
     )  # fmt: skip
     select_by: Measure = setting(
@@ -132,7 +140,7 @@ class Recipe:
     )  # fmt: skip
     match: tuple[Match, ...] = setting(
         (),
-        f"{NEAR_MISSES.name}: negatives look like positives to these shortcuts: popularity, adjacency, simpbl.",
+        f"{NEAR_MISSES.name}: give each conclusion a twin that looks like it: all, or {listed_matches()}.",
         noun="shortcut to match", read=_words, panel=_NEGATIVES, **_LATER,
     )  # fmt: skip
     protocol: Protocol = setting(
@@ -298,6 +306,8 @@ def _contradictions(recipe: Recipe) -> Iterator[tuple[bool, str, str | None]]:
     yield not recipe.negatives, "the recipe asks for no negatives", f"choose from {', '.join(METHODS)}"
     unmatched = bool(recipe.match) and not any(METHODS[name].matchable for name in recipe.negatives)
     yield unmatched, f"`match` is for {NEAR_MISSES.title}", f"add the method `{NEAR_MISSES.name}`"
+    by_twins = recipe.select == "twins" and not recipe.match
+    yield by_twins, '`select = "twins"` is for twins, but none are asked for', 'set match = "all"'
     for method in (METHODS[name] for name in recipe.negatives):
         only, unable = method.protocols[0], recipe.protocol not in method.protocols
         yield unable, f"{method.title} are for the protocol `{only}`", f'set protocol = "{only}"'

@@ -15,7 +15,6 @@ from loginfer.benchmark.benchmark import SPLITS, BenchmarkRule
 from loginfer.benchmark.construction.rules import concluded, named_patterns, overlap
 from loginfer.benchmark.folder.manifest import RULES
 from loginfer.benchmark.folder.reading import UNKNOWN
-from loginfer.benchmark.program import connected_otherwise, matched_size, needs_matching
 from loginfer.benchmark.recipe import parse_interval
 from loginfer.engine.bodies import predicate_names
 from loginfer.errors import InputError
@@ -152,12 +151,8 @@ def _sample_size(audited: AuditedBenchmark, benchmark_rule: BenchmarkRule, concl
         return inductive_sample_size(audited, context, benchmark_rule, conclusions)
     if recipe.protocol == "sound" and benchmark_rule.new < recipe.min_new:
         return 0
-    if needs_matching(recipe, benchmark_rule.rule):
-        if audited.depth > 1:  # each depth has its own sample, so only a bound is certain
-            return min(benchmark_rule.sampled, benchmark_rule.new, recipe.k2)
-        connected = int(connected_otherwise(audited.kg, conclusions, benchmark_rule.rule).sum())
-        return matched_size(recipe.k2, benchmark_rule.new - connected, connected)
-    return min(benchmark_rule.new, recipe.k2)
+    most = min(benchmark_rule.new, recipe.k2)
+    return min(benchmark_rule.sampled, most) if recipe.match else most  # twins tell how many
 
 
 def rare_rules(audited: AuditedBenchmark) -> Iterator[Finding]:
@@ -193,7 +188,7 @@ def rare_rules(audited: AuditedBenchmark) -> Iterator[Finding]:
 def _wrong_measures(audited: AuditedBenchmark) -> Iterator[Finding]:
     """Check the confidence and overlap that the manifest gives for each rule, and the recipe's interval."""
     recipe = audited.benchmark.recipe
-    if recipe is None or (recipe.select == "support" and recipe.head == "drawn"):
+    if recipe is None or (recipe.select in ("support", "twins") and recipe.head == "drawn"):
         return
     if recipe.inductive:
         return  # rules are chosen on K, of which the folder holds what is left on the two sides

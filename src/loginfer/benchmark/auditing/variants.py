@@ -89,7 +89,8 @@ def inductive_sample_size(audited: AuditedBenchmark, context: KnowledgeGraph, ru
     if not on_train or (recipe.protocol == "sound" and rule.new < recipe.min_new):
         return 0
     most = shares(recipe)
-    return min(on_train, most[0]) + min(on_test, most[1])
+    size = min(on_train, most[0]) + min(on_test, most[1])
+    return min(rule.sampled, size) if recipe.match else size  # twins tell how many
 
 
 def inductive_shares(audited: AuditedBenchmark) -> Iterator[Finding]:

@@ -21,10 +21,19 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.benchmark import SPLITS, NegativeSet, Signature, Splits
-from loginfer.benchmark.construction.positives import Positives, conclusions_of, trace, with_new_names
+from loginfer.benchmark.construction.positives import (
+    Positives,
+    choose_paired,
+    conclusions_of,
+    trace,
+    universe,
+    with_new_names,
+    with_twins,
+)
 from loginfer.benchmark.construction.rules import Selection
 from loginfer.benchmark.negatives import Context, sample_negatives
-from loginfer.benchmark.program import MatchedSample, needs_matching
+from loginfer.benchmark.negatives.twins import Twins
+from loginfer.benchmark.program import looked_at
 from loginfer.benchmark.recipe import Recipe, share_of
 from loginfer.engine import Engine
 from loginfer.errors import InputError
@@ -344,13 +353,24 @@ def inductive_sides(
     refuse_rules(selection.program)
     division = divide(recipe, graph, selection.program, open_engine, progress)
     over_both = open_engine(division.both)
-    counted, samples = _sample_sides(recipe, over_both, selection, side_of_test(division.test), progress)
+    is_test = side_of_test(division.test)
+    counted, samples = _sample_sides(recipe, over_both, selection, is_test, progress)
+    twins = None
+    if recipe.match:
+        both = replace(counted, samples=tuple(np.concatenate(sides) for sides in samples))
+        conclusions = universe(division.both, both.samples)
+        pairing = Context(recipe, over_both, open_engine, counted.program, conclusions, progress)
+        twins = choose_paired(pairing, both, is_test)
+        samples = [_with_twins(recipe, sides, twins) for sides in samples]
+        counted = with_twins(both, [np.concatenate(sides) for sides in samples], twins)
     positives = _distribute(recipe, over_both, counted, samples, division, progress)
     splits = positives.splits
     nothing: Triples = np.empty((0, 3), dtype=np.int32)
 
     def context(side: KnowledgeGraph, side_splits: Splits, more: Triples) -> Context:
-        return Context(recipe, open_engine(side), open_engine, counted.program, side_splits, progress, more)
+        return Context(
+            recipe, open_engine(side), open_engine, counted.program, side_splits, progress, more, twins=twins
+        )
 
     return Sides(
         division,
@@ -381,22 +401,23 @@ def _sample_sides(
 
 def _sample_rule(recipe: Recipe, engine: Engine, rule: Rule, is_test: Mask) -> tuple[int, list[Keys]]:
     """Return how many new conclusions a rule has, and the sampled keys of either side in random order."""
-    graph, limits = engine.graph, shares(recipe)
+    graph, limits = engine.graph, [looked_at(recipe, most, rule) for most in shares(recipe)]
     order = salt(recipe.seed, "positives", rule)
-    matched = [MatchedSample(graph, rule, most, recipe.seed) for most in limits]
     keys: list[Keys] = [np.empty(0, dtype=np.int64) for _ in limits]
     new = 0
     for part in engine.conclusions_in_parts(rule, new=True):
         new += len(part)
         side = is_test[part[:, 0]].astype(np.int64)
         for i, most in enumerate(limits):
-            conclusions = part[side == i]
-            if needs_matching(recipe, rule):
-                matched[i].add(conclusions)
-                continue
-            candidates = np.concatenate([keys[i], graph.keys.pack(conclusions)])
+            candidates = np.concatenate([keys[i], graph.keys.pack(part[side == i])])
             keys[i] = candidates[hash_order(candidates, order, most)]
-    return new, [sample.keys() for sample in matched] if needs_matching(recipe, rule) else keys
+    return new, keys
+
+
+def _with_twins(recipe: Recipe, sides: tuple[Keys, Keys], twins: Twins) -> tuple[Keys, Keys]:
+    """Return the conclusions of either side that have a twin, as many as may be distributed."""
+    train, test = (keys[twins.rows_of(keys)[0]][:most] for keys, most in zip(sides, shares(recipe), strict=True))
+    return train, test[: len(test) if len(train) else 0]
 
 
 def _notes(selection: Selection, samples: Sequence[tuple[Keys, Keys]]) -> tuple[str, ...]:

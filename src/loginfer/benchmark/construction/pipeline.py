@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loginfer.benchmark.benchmark import Benchmark
-from loginfer.benchmark.construction.positives import Positives, deepen, distribute
+from loginfer.benchmark.construction.positives import (
+    Positives,
+    choose_paired,
+    deepen,
+    distribute,
+    rules_with_twins,
+    universe,
+    widened,
+    with_twins,
+)
 from loginfer.benchmark.construction.rules import Selection, given_rules, named_patterns, select_rules
 from loginfer.benchmark.negatives import Context, sample_negatives
 from loginfer.benchmark.program import Rounds, refuse_negations
@@ -134,7 +143,15 @@ def foundation(
             return open_engine_in(stack, over, engine, **options)
 
         over_kg = open_engine(extend(graph, rules))
-        selection = select_rules(recipe, over_kg, progress)
+        selection = select_rules(widened(recipe), over_kg, progress)
+
+        def pairing(chosen: Selection, rounds: Rounds | None = None) -> Context:
+            premises = over_kg if rounds is None else rounds.last
+            conclusions = universe(over_kg.graph, chosen.samples)
+            return Context(recipe, premises, open_engine, chosen.program, conclusions, progress, rounds=rounds)
+
+        if recipe.select == "twins":
+            selection = rules_with_twins(recipe, pairing(selection), selection)
         if recipe.inductive:
             from loginfer.benchmark.construction.inductive import inductive_sides
 
@@ -147,9 +164,13 @@ def foundation(
                 over_kg, selection.program, recipe.depth, open_engine, max_triples=recipe.max_triples, progress=progress
             )
             selection = deepen(recipe, selection, rounds, progress)
+        twins = None
+        if recipe.match:
+            twins = choose_paired(pairing(selection, rounds), selection)
+            samples = [sample[twins.rows_of(sample)[0]][: recipe.k2] for sample in selection.samples]
+            selection = with_twins(selection, samples, twins)
         positives = distribute(recipe, over_kg, selection, progress, rounds)
-        premises = over_kg if rounds is None else rounds.last
-        context = Context(recipe, premises, open_engine, selection.program, positives.splits, progress, rounds=rounds)
+        context = replace(pairing(selection, rounds), positives=positives.splits, twins=twins)
         yield Foundation(recipe, selection, positives, context)
 
 

@@ -8,11 +8,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.benchmark.benchmark import SPLITS, Provenance, Signature, Splits, StoredSplits, offsets_of, reordered
+from loginfer.benchmark.benchmark import (
+    SPLITS,
+    PassedOver,
+    Provenance,
+    Signature,
+    Splits,
+    StoredSplits,
+    offsets_of,
+    reordered,
+)
 from loginfer.benchmark.construction.rules import Selection, refuse_silence, sample_new, silent_rules
-from loginfer.benchmark.program import Rounds
+from loginfer.benchmark.negatives import Context
+from loginfer.benchmark.negatives.twins import Twins, pair
+from loginfer.benchmark.program import Rounds, has_negations, looked_at
 from loginfer.benchmark.recipe import Recipe
 from loginfer.engine import Engine
+from loginfer.errors import InputError
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.kg.graph import TripleKeys, keys_without, merged_keys
 from loginfer.logic.rule import Rule
@@ -20,6 +32,9 @@ from loginfer.progress import Progress
 from loginfer.randomness import hash_order, salt
 
 Keys = npt.NDArray[np.int64]
+
+# How many rounds of pairing tell which rules have twins; and of how many times k1 rules they are chosen.
+_SCREENING, CANDIDATES = 2, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +90,99 @@ def distribute(
     if len(moved):
         notes = (f"{len(moved)} conclusions went to train because they are the first with some name",)
     return Positives(splits, provenance, notes)
+
+
+def universe(graph: KnowledgeGraph, samples: Sequence[Keys]) -> Splits:
+    """Return as P_train K with all conclusions that might be chosen; nothing as P_valid and P_test."""
+    nothing: Triples = np.empty((0, 3), dtype=np.int32)
+    return Splits(graph.keys.unpack(merged_keys(graph.packed, *map(np.sort, samples))), nothing, nothing)
+
+
+def choose_paired(context: Context, selection: Selection, side: npt.NDArray[np.bool_] | None = None) -> Twins:
+    """Return twins of sampled conclusions, none of which is true whichever of them are chosen.
+
+    Parameters
+    ----------
+    context
+        With the `universe` of the samples as positives.
+    selection
+        The rules, and conclusions to choose from.
+    side
+        See `pair`.
+    """
+    twins = pair(context, side)
+    # Rules with negations may derive more from fewer conclusions: what is derivable then loses its place.
+    while has_negations(selection.program):
+        kept = [sample[twins.rows_of(sample)[0]] for sample in selection.samples]
+        chosen = replace(context, positives=universe(context.base, kept))
+        is_negative = chosen.truth.negative(context.kg.keys.unpack(twins.twin))
+        if is_negative.all():
+            break
+        twins = twins[np.flatnonzero(is_negative)]
+    return twins
+
+
+def with_twins(selection: Selection, samples: Sequence[Keys], twins: Twins) -> Selection:
+    """Return the same rules with those of their conclusions that have a twin, and a note on what is given up.
+
+    Raises
+    ------
+    InputError
+        When no conclusion has a twin.
+    """
+    refuse_unpaired(twins, samples)
+    rules = tuple(replace(rule, sampled=len(sample)) for rule, sample in zip(selection.rules, samples, strict=True))
+    before, after = (sum(len(sample) > 0 for sample in part) for part in (selection.samples, samples))
+    given_up = f"; {before - after:,} of {before:,} rules have no conclusion left" if after < before else ""
+    note = f"twins: {twins.note}{given_up}"
+    return replace(selection, rules=rules, samples=tuple(samples), notes=(*selection.notes, note))
+
+
+def refuse_unpaired(twins: Twins, samples: Sequence[Keys]) -> None:
+    """Raise `InputError` when no conclusion is left."""
+    if not any(map(len, samples)):
+        raise InputError(
+            f"no conclusion has a twin: {twins.note}",
+            hint='match on fewer features, choose other rules (`select = "twins"`), or leave out `match`',
+        )
+
+
+def widened(recipe: Recipe) -> Recipe:
+    """Return a recipe that selects more rules, where those with twins will be chosen among them."""
+    return recipe.changed(k1=CANDIDATES * recipe.k1, allow_fewer=True) if recipe.select == "twins" else recipe
+
+
+def rules_with_twins(recipe: Recipe, context: Context, selection: Selection) -> Selection:
+    """Return the k1 rules of each pattern whose conclusions have the most twins; the others are passed over.
+
+    Raises
+    ------
+    InputError
+        When there are fewer such rules than the recipe asks for.
+    """
+    twins = pair(context, rounds=_SCREENING)
+    counts = [min(int(twins.rows_of(sample)[0].sum()), recipe.k2) for sample in selection.samples]
+    chosen: list[int] = []
+    for pattern in dict.fromkeys(rule.pattern for rule in selection.rules):
+        numbers = [i for i, rule in enumerate(selection.rules) if rule.pattern == pattern and counts[i]]
+        if len(numbers) < recipe.k1 and not recipe.allow_fewer:
+            raise InputError(
+                f"k1 asks for {recipe.k1:,} rules, but only {len(numbers):,} have conclusions with a twin",
+                hint=f"give k1 = {len(numbers)}, or set allow_fewer" if numbers else "match on fewer features",
+            )
+        chosen += sorted(sorted(numbers, key=lambda i: (-counts[i], i))[: recipe.k1])
+    passed_over = [
+        PassedOver(rule.rule, rule.pattern or "", rule.support, rule.new, f"{counts[i]:,} conclusions have a twin")
+        for i, rule in enumerate(selection.rules)
+        if i not in chosen
+    ]
+    refuse_unpaired(twins, [selection.samples[i] for i in chosen])
+    return replace(
+        selection,
+        rules=tuple(selection.rules[i] for i in chosen),
+        samples=tuple(selection.samples[i] for i in chosen),
+        passed_over=(*selection.passed_over, *passed_over),
+    )
 
 
 def _splits(graph: KnowledgeGraph, train: Keys, valid: Keys, test: Keys) -> Splits:
@@ -180,7 +288,7 @@ def deepen(recipe: Recipe, selection: Selection, rounds: Rounds, progress: Progr
         if progress:
             progress("applying rules step by step", i, len(selection.rules))
         by_depth = [sample_new(recipe, rounds.over(d), rule.rule) for d in range(1, rounds.steps + 1)]
-        shares = equal_shares([len(sample) for _, sample in by_depth], recipe.k2)
+        shares = equal_shares([len(sample) for _, sample in by_depth], looked_at(recipe, recipe.k2, rule.rule))
         sample = np.concatenate([sample[:n] for (_, sample), n in zip(by_depth, shares, strict=True)])
         new = sum(count for count, _ in by_depth)
         if recipe.protocol == "sound" and new < recipe.min_new:

@@ -36,15 +36,7 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.benchmark import BenchmarkRule, PassedOver
-from loginfer.benchmark.program import (
-    Interplay,
-    kept_masks,
-    least_excluded,
-    matched_sample,
-    needs_matching,
-    negation_notes,
-    sub_rule,
-)
+from loginfer.benchmark.program import Interplay, kept_masks, least_excluded, looked_at, negation_notes, sub_rule
 from loginfer.benchmark.recipe import Recipe, parse_interval
 from loginfer.engine import BodyTable, Engine, Projection
 from loginfer.engine.binding import bind
@@ -186,7 +178,7 @@ def candidates(
     """
     heads = Heads(recipe, engine, pattern)
     low, high = _bounds(recipe)
-    if recipe.select == "support":
+    if recipe.select in ("support", "twins"):
         bodies = _bodies_by_support(recipe, engine, pattern, progress)
     elif can_be_listed(engine.graph, pattern):
         bodies = _listed_bodies(recipe, engine, pattern, progress)
@@ -396,8 +388,7 @@ class Selection:
     samples
         For each rule the keys (see `TripleKeys`) of its sampled new conclusions, in random order.
     passed_over
-        Candidates with too few new conclusions, or kept out by a negation or by what is matched, in the order
-        they were met.
+        Candidates with too few new conclusions or twins, or kept out by a negation, in the order they were met.
     notes
         What a user should know.
     """
@@ -513,8 +504,6 @@ def select_rules(recipe: Recipe, engine: Engine, progress: Progress | None = Non
             tries += 1
             new, sample = sample_new(recipe, engine, candidate.rule)
             reason = _objection(recipe, engine, candidate.rule, new, interplay) if sound else None
-            if len(sample) < min(recipe.min_new, new, recipe.k2) and reason is None:
-                reason = "another relation connects the ends of too few conclusions"
             if sound and (reason is not None or new < recipe.min_new):
                 passed_over.append(PassedOver(candidate.rule, candidate.pattern, candidate.support, new, reason))
                 continue
@@ -571,7 +560,7 @@ def _measured(recipe: Recipe, engine: Engine, candidate: Candidate, new: int, sa
     """
     rule = candidate.rule
     measured = BenchmarkRule(rule, candidate.pattern, candidate.support, new, sampled)
-    if recipe.select == "support" and recipe.head == "drawn":
+    if recipe.select in ("support", "twins") and recipe.head == "drawn":
         return measured
     measured = replace(measured, confidence=confidence(engine, rule, new))
     if recipe.select_by == "confidence" and not _inside(recipe, measured.confidence):
@@ -587,14 +576,8 @@ def _inside(recipe: Recipe, value: float | None) -> bool:
 
 
 def sample_new(recipe: Recipe, engine: Engine, rule: Rule) -> tuple[int, npt.NDArray[np.int64]]:
-    """Return |T_r(K) ∖ K| and the keys of up to k2 of these triples, in random order.
-
-    With `adjacency` among the shortcuts to match, the conclusions of a rule that is its own complement are
-    chosen so that another relation connects the ends of enough of them (see `matched_sample`).
-    """
-    if needs_matching(recipe, rule):
-        return matched_sample(recipe, engine, rule)
-    return engine.sample_conclusions(rule, salt(recipe.seed, "positives", rule), recipe.k2)
+    """Return |T_r(K) ∖ K| and the keys of up to k2 of these triples, in random order; more for twins."""
+    return engine.sample_conclusions(rule, salt(recipe.seed, "positives", rule), looked_at(recipe, recipe.k2, rule))
 
 
 def _too_few(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,9 @@ from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.kg.graph import TripleKeys, distinct_keys, member
 from loginfer.logic.rule import Rule
 from loginfer.progress import Progress
+
+if TYPE_CHECKING:
+    from loginfer.benchmark.negatives.twins import Twins
 
 
 class Truth:
@@ -93,6 +96,8 @@ class Context:
         int32[n, 3]: true triples that are in no split, as the context graph of an inductive benchmark's test.
     rounds
         For conclusions of several steps: what follows from K, step by step.
+    twins
+        Near misses with which conclusions were paired before they were distributed.
     """
 
     recipe: Recipe
@@ -103,6 +108,7 @@ class Context:
     progress: Progress | None = None
     more: Triples | None = None
     rounds: Rounds | None = None
+    twins: Twins | None = None
     _concluded: dict[Split, KnowledgeGraph] = field(default_factory=dict, init=False, repr=False)
 
     @property

@@ -8,17 +8,7 @@ head's relation, from any constant that stands in K where the anchor does in the
 after the other), with an edit that drops the atom between the ends; what is left then is filled by position-aware
 corruption with the same head.
 
-*Matched* near misses are, of many candidates, those that look like the conclusions to whoever takes shortcuts.
-
-For each split and head, slots first gather candidates from all edits of their rules. What a shortcut sees of
-a triple are its covariates: how popular subject and object are, whether and in which direction K connects
-them, whether they occur with the head's relation elsewhere. Then every conclusion, in random order, gets the
-nearest candidate that is left. All of that stays within a split and head; a candidate that several splits
-have gathered is for one of them, chosen at random.
-
-Matching on a propensity, the probability of being a conclusion that a logistic model sees in the covariates,
-balanced them less well than matching on the covariates themselves: where a model tells the two apart, it
-goes to extremes, and candidates that are alike in that one number differ in popularity.
+With twins, none of that happens: conclusions were paired with near misses before they were distributed (see `twins`).
 """
 
 from __future__ import annotations
@@ -26,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -35,16 +25,14 @@ from loginfer.benchmark.benchmark import SPLITS, NegativeSet, Origins, Split
 from loginfer.benchmark.negatives.context import Context, SplitNegatives, assemble, heads_of, origins_from
 from loginfer.benchmark.negatives.corruption import Corruptions
 from loginfer.benchmark.negatives.methods import SOURCES
-from loginfer.benchmark.negatives.near_miss_kernels import first_free
 from loginfer.benchmark.negatives.near_miss_search import NearMissSearch, Requests
 from loginfer.benchmark.negatives.spaces import draw, listed, rectangle, union
+from loginfer.benchmark.negatives.twins import Twins, near_miss_edits
 from loginfer.benchmark.program import complement_share, connected_otherwise
-from loginfer.benchmark.shortcuts import Adjacent, OtherRelation, Popularity, ShortcutScorer, SimpBLScorer
 from loginfer.engine.binding import relation_of
 from loginfer.kg import Triples
-from loginfer.kg.graph import distinct_keys, grouped, member, merged_keys
-from loginfer.logic.rule import Constant, Rule
-from loginfer.logic.subrules import EDITS, Edit, edits_of, is_own_complement, tears_apart
+from loginfer.kg.graph import grouped, member, merged_keys
+from loginfer.logic.subrules import EDITS, Edit, is_own_complement, tears_apart
 from loginfer.randomness import generator, hash_order, mixed_numbers, salt
 
 Ids = npt.NDArray[np.int32]
@@ -71,10 +59,12 @@ WAY_NUMBER = {way: number for number, way in enumerate(WAYS)}
 
 
 def near_misses(context: Context) -> NegativeSet:
-    """Draw near misses for all splits."""
+    """Draw near misses for all splits; where conclusions were paired with near misses, those are taken."""
+    if context.twins is not None:
+        return _paired(context, context.twins)
     slots = slots_of(context)
     search = NearMissSearch(context, slots.edits, slots.salt)
-    filled = draw_matched(search, slots) if context.recipe.match else Filled.nothing(len(slots))
+    filled = Filled.nothing(len(slots))
     fill(search, slots, filled)
     _fill_by_position(context, slots, filled)
     return _negatives(search, slots, filled)
@@ -123,12 +113,12 @@ def slots_of(context: Context) -> Slots:
 
     Each split has as many slots for a head as it has conclusions with it, so that the head says nothing. The
     pairs (rule, edit) of the rules with that head, as far as they have conclusions in the split, get equal
-    numbers of slots, and go through the rule's conclusions in a random order, from the beginning again
-    where there are fewer. Near misses of a rule whose only near miss is its complement get a part only, see
-    `complement_share`; the other slots are without one. So are all those of a head whose rules have no near
-    misses.
+    numbers of slots (of edits that keep the rule's skeleton, if it has such), and go through the rule's
+    conclusions in a random order, from the beginning again where there are fewer. Near misses of a rule whose
+    only near miss is its complement get a part only, see `complement_share`; the other slots are without one. So
+    are all those of a head whose rules have no near misses.
     """
-    edits = tuple(_edits(rule) for rule in context.rules)
+    edits = tuple(map(near_miss_edits, context.rules))
     rows = [(number, *share) for number, split in enumerate(SPLITS) for share in _shares(context, split, edits)]
     counts = [len(row[4]) for row in rows]
     split, head, rule, edit = (np.repeat(np.array([row[i] for row in rows], dtype=np.int64), counts) for i in range(4))
@@ -139,12 +129,6 @@ def slots_of(context: Context) -> Slots:
 
 def _rng(context: Context, *stage: object) -> np.random.Generator:
     return generator(context.recipe.seed, "negatives", "nm", *stage)
-
-
-def _edits(rule: Rule) -> tuple[Edit, ...]:
-    """Return the edits of a rule; none where conclusions of one rule have several types as heads."""
-    one = not rule.head.is_type or isinstance(rule.head.object, Constant)
-    return edits_of(rule) if one else ()
 
 
 def first_served(context: Context, slots: Slots) -> Mask:
@@ -170,7 +154,7 @@ def _shares(context: Context, split: Split, edits: Sequence[Sequence[Edit]]) -> 
     for head, size in zip(numbers.tolist(), sizes.tolist(), strict=True):
         rules = by_head.get(head, [])
         near_miss_count = _count_near_misses(context, {rule: by_rule[rule] for rule in rules}, size)
-        pairs = [(rule, edit) for rule in rules for edit in range(len(edits[rule]))]
+        pairs = [(rule, edit) for rule in rules for edit in _first_edits(edits[rule])]
         if pairs:
             share, rest = divmod(near_miss_count, len(pairs))
             pair_keys = np.array([rule * 64 + edit for rule, edit in pairs], dtype=np.int64)
@@ -182,6 +166,12 @@ def _shares(context: Context, split: Split, edits: Sequence[Sequence[Edit]]) -> 
                     yield head, rule, edit, _cycled(context, by_rule[rule], count, split, rule, edit)
         if size > near_miss_count:
             yield head, -1, -1, _cycled(context, triples[heads == head], size - near_miss_count, split, head, "spare")
+
+
+def _first_edits(edits: Sequence[Edit]) -> list[int]:
+    """Return which edits of a rule get slots: those that keep its skeleton, if there are any."""
+    keeping = [number for number, edit in enumerate(edits) if edit.kind == "replace"]
+    return keeping or list(range(len(edits)))
 
 
 def _count_near_misses(context: Context, conclusions: Mapping[int, Triples], size: int) -> int:
@@ -298,9 +288,10 @@ class SearchWays:
         self._side = (slots.salt & np.uint64(1)).astype(np.int64)
         self._anchored = np.array([search.anchored(rule) for rule in range(len(rules))], dtype=bool)
         self._edits = np.array([len(edits) for edits in slots.edits], dtype=np.int64)
-        self._apart = np.zeros((len(rules), int(self._edits.max(initial=1))), dtype=bool)
+        self._apart, self._keeping = np.zeros((2, len(rules), int(self._edits.max(initial=1))), dtype=bool)
         for number, rule in enumerate(rules):
             self._apart[number, : self._edits[number]] = [tears_apart(rule, edit) for edit in slots.edits[number]]
+            self._keeping[number, : self._edits[number]] = [edit.kind == "replace" for edit in slots.edits[number]]
         everything = search.context.everything
         self._heads = heads_of(everything, everything.triples)
         self._pools: dict[tuple[str, int, int], Ids] = {}
@@ -345,12 +336,14 @@ class SearchWays:
     def _other_edit(self, slots: Ints, rule: Ints, edit: Ints, further: Ints) -> Ints:
         """Return an edit for each slot: its own is number 0, others follow in a random order.
 
-        Edits that tear the ends apart come last: nearly everything follows from what they leave, so they would
-        be taken most often, and whether two constants are adjacent would say too much.
+        Edits that keep the skeleton come first. Edits that tear the ends apart come last: nearly everything follows
+        from what they leave, so they would be taken most often, and whether two constants are adjacent would say
+        too much.
         """
         order = np.stack([self._random(slots, 2000 + e) for e in range(self._apart.shape[1])], axis=1)
         order >>= 1
-        order[self._apart[rule]] += 2**62
+        order[~self._keeping[rule]] += 2**61
+        order[self._apart[rule]] += 2**61
         order[np.arange(len(slots)), edit] = -1
         order[np.arange(order.shape[1]) >= self._edits[rule][:, None]] = 2**63 - 1
         ordered = np.argsort(order, axis=1, kind="stable")
@@ -439,34 +432,6 @@ def head_corruptions(context: Context, split: int, head: int) -> Corruptions:
     return Corruptions(rectangle(subjects, relation, conclusions[:, 2]), union(of_object))
 
 
-def shuffled_candidates(context: Context, split: int, head: int, rounds: int) -> Ints:
-    """Return the keys of truly negative triples that give the conclusions of a head each other's objects.
-
-    They are position-aware, and subjects and objects are as popular as those of the conclusions.
-
-    Parameters
-    ----------
-    context
-        What negatives are made from.
-    split, head
-        The split, as an index of `SPLITS`, and the head.
-    rounds
-        How often all objects are exchanged.
-    """
-    rng = _rng(context, "shuffled", SPLITS[split], head)
-    conclusions = conclusions_with(context, split, head)
-    candidates = np.tile(conclusions, (rounds, 1))
-    column = 0 if conclusions[0, 1] == context.kg.type_relation else 2
-    for turn in range(rounds):
-        part = slice(turn * len(conclusions), (turn + 1) * len(conclusions))
-        candidates[part, column] = conclusions[rng.permutation(len(conclusions)), column]
-    if column == 0:  # of a type triple only the constant can be replaced, by one of another type
-        typed = context.everything.triples[context.everything.triples[:, 1] == conclusions[0, 1], 0]
-        candidates[:, 0] = typed[rng.integers(0, len(typed), size=len(candidates))]
-    keys = distinct_keys(context.kg.keys.pack(candidates))
-    return keys[context.truth.negative(context.kg.keys.unpack(keys))]
-
-
 # -- the result ----------------------------------------------------------------------------------------
 
 
@@ -477,30 +442,47 @@ def _negatives(search: NearMissSearch, slots: Slots, filled: Filled) -> Negative
     for number, split in enumerate(SPLITS):
         served = np.flatnonzero((slots.split == number) & (filled.key >= 0))
         triples = search.context.kg.keys.unpack(filled.key[served])
-        by_split[split] = SplitNegatives(triples, _origins(search, slots, filled, served, triples))
+        origins = _origins(search, filled.rule[served], filled.edit[served], triples)
+        spare = np.flatnonzero(filled.rule[served] < 0)
+        for (_, head), members in grouped(slots.split[served[spare]], slots.head[served[spare]]):
+            rows = spare[members]
+            origins.position[rows] = head_corruptions(search.context, number, head).positions(triples[rows])
+        by_split[split] = SplitNegatives(triples, origins)
         sizes[split] = int((slots.split == number).sum())
     negatives = assemble(search.context, "nm", by_split, sizes)
     return replace(negatives, notes=(*negatives.notes, *_notes(search, slots, filled)))
 
 
-def _origins(search: NearMissSearch, slots: Slots, filled: Filled, served: Ints, triples: Triples) -> Origins:
-    """Return where the negatives of some slots came from."""
+def _origins(search: NearMissSearch, rule: Ints, edit: Ints, triples: Triples) -> Origins:
+    """Return where negatives came from: the rules and edits that conclude them, -1 for position-aware ones."""
     # Indexed, since each is to have values of its own.
-    origins = origins_from("near-miss", len(served), rule=filled.rule[served].astype(np.int32))[np.arange(len(served))]
-    spare = np.flatnonzero(filled.rule[served] < 0)
-    origins.source[spare] = SOURCES.index("position")
-    for (split, head), members in grouped(slots.split[served[spare]], slots.head[served[spare]]):
-        rows = spare[members]
-        origins.position[rows] = head_corruptions(search.context, split, head).positions(triples[rows])
-    for (rule, number), members in grouped(filled.rule[served], filled.edit[served]):
-        if rule < 0:
+    origins = origins_from("near-miss", len(triples), rule=rule.astype(np.int32))[np.arange(len(triples))]
+    origins.source[rule < 0] = SOURCES.index("position")
+    for (number, which), rows in grouped(rule, edit):
+        if number < 0:
             continue
-        edit = slots.edits[rule][number]
-        origins.edit[members] = EDITS.index(edit.kind)
-        origins.part[members] = edit.part
-        if edit.kind == "replace":
-            origins.predicate[members] = search.replaced_by(rule, number, triples[members])
+        of_rule = search.edits[number][which]
+        origins.edit[rows] = EDITS.index(of_rule.kind)
+        origins.part[rows] = of_rule.part
+        if of_rule.kind == "replace":
+            origins.predicate[rows] = search.replaced_by(number, which, triples[rows])
     return origins
+
+
+def _paired(context: Context, twins: Twins) -> NegativeSet:
+    """Return the twins of each split's conclusions."""
+    search = NearMissSearch(context, tuple(map(near_miss_edits, context.rules)), np.empty(0, dtype=np.uint64))
+    keys = context.kg.keys
+    by_split: dict[Split, SplitNegatives] = {}
+    for split, positives in context.positives.items():
+        has_twin, pairs = twins.rows_of(keys.pack(positives))
+        rows = np.flatnonzero(has_twin)
+        of_split = twins[pairs[rows]]
+        triples = keys.unpack(of_split.twin)
+        origins = _origins(search, of_split.rule, of_split.edit, triples)
+        origins.twin[:] = rows
+        by_split[split] = SplitNegatives(triples, origins)
+    return assemble(context, "nm", by_split, {split: len(part.triples) for split, part in by_split.items()})
 
 
 def _notes(search: NearMissSearch, slots: Slots, filled: Filled) -> Iterator[str]:
@@ -520,206 +502,3 @@ def _notes(search: NearMissSearch, slots: Slots, filled: Filled) -> Iterator[str
             f"{search.spent:,} of {search.searched:,} searches were given up after {search.budget:,} steps: "
             "what they found is not uniform over all candidates"
         )
-
-
-Floats = npt.NDArray[np.float64]
-
-# How many candidates a slot gathers in each way of looking, and in how many ways with its own anchor at most;
-# those with other anchors, and with edits that disconnect the ends, are all taken.
-_EACH, _LOOKS = 6, 16
-# How often conclusions exchange their objects to make position-aware candidates.
-_SPARE = 8
-# How much a difference in adjacency or involvement weighs against one in popularity, a factor of e.
-_APART = 2.0
-# How much each step further away from a slot's own near miss weighs (see `WAYS`).
-_FAR = 0.05
-# Where train stands back: how many times likelier than train another split gets a candidate of both.
-_BEFORE = 2**20
-# How many of the nearest candidates a conclusion looks at in a round.
-_NEAREST = 64
-
-
-@dataclass(frozen=True)
-class CandidatePool:
-    """Candidates, each once for a split and head.
-
-    Parameters
-    ----------
-    split, head, key, rule, edit, way
-        Side by side, sorted; `rule` and `edit` are -1 for position-aware candidates.
-    """
-
-    split: Ints
-    head: Ints
-    key: Ints
-    rule: Ints
-    edit: Ints
-    way: Ints
-
-
-def draw_matched(search: NearMissSearch, slots: Slots) -> Filled:
-    """Fill slots with candidates that match their conclusions; some may be left open.
-
-    Where a head's negatives are position-aware in part, by design, those match the conclusions for which the
-    nearest near misses are furthest away.
-    """
-    filled = Filled.nothing(len(slots))
-    matching = Matching(search.context)
-    for by_design in (False, True):
-        indices = np.flatnonzero((slots.rule < 0) == by_design)
-        rows = _by_position(search, slots, indices) if by_design else _by_near_misses(search, slots, indices)
-        pool = _pool(search, slots, rows)
-        groups = dict(grouped(pool.split, pool.head))
-        for group, members in grouped(slots.split[indices], slots.head[indices]):
-            if group not in groups:
-                continue
-            candidates = groups[group]
-            candidates = candidates[~member(filled.taken, pool.key[candidates])]
-            near = matching.choose(group, len(members), pool.key[candidates], pool.way[candidates])
-            chosen = candidates[near]
-            served = indices[members[: len(chosen)]]
-            filled.put(served, pool.key[chosen], pool.rule[chosen], pool.edit[chosen], pool.way[chosen])
-    return filled
-
-
-# -- candidates ---------------------------------------------------------------------------------------
-
-
-def _by_near_misses(search: NearMissSearch, slots: Slots, indices: Ints) -> list[Ints]:
-    """Return what the near misses of some slots conclude about their anchors: int64[6, n] for each way."""
-    ways = SearchWays(search, slots)
-    rows = [np.empty((6, 0), dtype=np.int64)]
-    for turn, (way, further) in enumerate(ways):
-        if turn >= _LOOKS and way == "moved":
-            continue
-        requests = ways.requests(way, further, indices)
-        keys, _ = search.propose(requests, _EACH)
-        row, column = np.nonzero(keys >= 0)
-        slot, number = requests.slot[row], np.full(len(row), WAY_NUMBER[way])
-        key, rule, edit = keys[row, column], requests.rule[row], requests.edit[row]
-        rows.append(np.stack([slots.split[slot], slots.head[slot], key, rule, edit, number]))
-        if search.context.progress:
-            search.context.progress("gathering near misses", turn, None)
-    return rows
-
-
-def _by_position(search: NearMissSearch, slots: Slots, indices: Ints) -> list[Ints]:
-    """Return position-aware candidates for slots that have no near miss by design: int64[6, n] for each head."""
-    rows = [np.empty((6, 0), dtype=np.int64)]
-    for (split, head), _ in grouped(slots.split[indices], slots.head[indices]):
-        key = shuffled_candidates(search.context, split, head, _SPARE)
-        constant = np.array([split, head, 0, -1, -1, WAY_NUMBER["position"]])
-        rows.append(np.repeat(constant[:, None], len(key), axis=1))
-        rows[-1][2] = key
-    return rows
-
-
-def _pool(search: NearMissSearch, slots: Slots, rows: Sequence[Ints]) -> CandidatePool:
-    """Return each candidate once for a split and head, in the first way it was found, if truly negative."""
-    columns = np.concatenate(rows, axis=1)
-    split, head, key = columns[:3]
-    order = np.lexsort((np.arange(len(key)), key, head, split))
-    first = np.ones(len(order), dtype=bool)
-    first[1:] = (key[order[1:]] != key[order[:-1]]) | (split[order[1:]] != split[order[:-1]])
-    order = order[first]
-    order = order[search.negative(key[order])]
-    order = order[_allot_to_splits(search.context, slots, split[order], head[order], key[order])]
-    return CandidatePool(*columns[:, order])
-
-
-def _allot_to_splits(context: Context, slots: Slots, split: Ints, head: Ints, key: Ints) -> Ints:
-    """Return the rows of candidates, each in one split only.
-
-    One that several splits have gathered goes to any of them at random, as likely as the split has slots for
-    the head: whichever chose first would have the best matches. But train stands back where it has to (see
-    `first_served`).
-    """
-    size = {group: len(rows) for group, rows in grouped(slots.split, slots.head)}
-    weight = np.empty(len(key), dtype=np.int64)
-    for group, rows in grouped(split, head):
-        weight[rows] = size[group]
-    first = np.unique(slots.head[first_served(context, slots)])
-    weight[member(first, head) & (split > 0)] *= _BEFORE
-    order = np.lexsort((split, key))
-    ends = np.cumsum(weight[order])
-    last = np.flatnonzero(np.diff(key[order], append=-1) != 0)  # the last row of each key
-    starts = np.zeros(len(last), dtype=np.int64)
-    starts[1:] = ends[last[:-1]]
-    numbers = mixed_numbers(key[order[last]].astype(np.uint64), context.recipe.seed)
-    draws = starts + numbers % np.maximum(ends[last] - starts, 1)
-    return np.sort(order[np.searchsorted(ends, draws, side="right")])
-
-
-# -- matching -----------------------------------------------------------------------------------------
-
-
-class Matching:
-    """Chooses candidates; remembers which conclusions have their match already."""
-
-    def __init__(self, context: Context) -> None:
-        match = context.recipe.match
-        self._context = context
-        self._popular = [Popularity(context.seen, column) for column in (0, 2) if "popularity" in match]
-        self._adjacent: list[ShortcutScorer] = []
-        if "adjacency" in match:
-            self._adjacent = [Adjacent(context.base), OtherRelation(context.base)]
-        self._simpbl = SimpBLScorer(context.seen.triples, len(context.kg.relations)) if "simpbl" in match else None
-        self._unmatched: dict[tuple[int, ...], Triples] = {}
-
-    def choose(self, group: tuple[int, ...], count: int, keys: Ints, way: Ints) -> Ints:
-        """Return the rows of up to `count` candidates that match conclusions of a split and head.
-
-        Parameters
-        ----------
-        group
-            Split and head.
-        count
-            How many to choose.
-        keys, way
-            The candidates, and how they were found.
-        """
-        context = self._context
-        if group not in self._unmatched:
-            unmatched = conclusions_with(context, *group)
-            order = generator(context.recipe.seed, "negatives", "nm", "match", *group).permutation(len(unmatched))
-            self._unmatched[group] = unmatched[order]
-        unmatched = self._unmatched[group]
-        if not len(keys) or not len(unmatched):
-            return keys[:0]
-        positive = self._covariates(unmatched, np.zeros(len(unmatched)))
-        candidate = self._covariates(context.kg.keys.unpack(keys), _FAR * way)
-        matched, near = _nearest(positive, candidate, count)
-        self._unmatched[group] = np.delete(unmatched, matched, axis=0)
-        return near
-
-    def _covariates(self, triples: Triples, far: npt.NDArray[np.floating[Any]]) -> Floats:
-        """Return float64[n, f]: popularity on a logarithmic scale, adjacency as 0 or its weight, and `far`."""
-        columns = [np.log1p(scorer.score(triples)) for scorer in self._popular]
-        columns += [_APART * scorer.score(triples) for scorer in self._adjacent]
-        if self._simpbl is not None:
-            involved = (self._simpbl.involves(triples[:, column], triples[:, 1]) for column in (0, 2))
-            columns += [_APART * is_involved.astype(np.float64) for is_involved in involved]
-        return np.column_stack([*columns, far])
-
-
-def _nearest(positive: Floats, candidate: Floats, count: int) -> tuple[Ints, Ints]:
-    """Give `count` conclusions the nearest candidate that is left; return the rows of both side by side.
-
-    The conclusions that are nearest to any candidate have one chosen.
-    """
-    from scipy.spatial import cKDTree
-
-    free = np.ones(len(candidate), dtype=bool)
-    pending = np.arange(len(positive))
-    if count < len(positive):
-        nearest, _ = cKDTree(candidate).query(positive, k=1)
-        pending = np.sort(np.argsort(nearest, kind="stable")[:count])
-    matched, chosen = [pending[:0]], [pending[:0]]
-    while len(pending) and free.any():
-        left = np.flatnonzero(free)
-        _, near = cKDTree(candidate[left]).query(positive[pending], k=min(_NEAREST, len(left)))
-        nearest_free = first_free(left[np.asarray(near).reshape(len(pending), -1)], free)
-        matched.append(pending[nearest_free >= 0])
-        chosen.append(nearest_free[nearest_free >= 0])
-        pending = pending[nearest_free < 0]
-    return np.concatenate(matched), np.concatenate(chosen)

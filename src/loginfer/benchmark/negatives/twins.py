@@ -26,7 +26,7 @@ from loginfer.benchmark.negatives.near_miss_search import NearMissSearch, Reques
 from loginfer.benchmark.shortcut_features import FeatureBattery, features_named
 from loginfer.engine.binding import ABSENT, relation_of
 from loginfer.kg import Triples
-from loginfer.kg.graph import distinct_keys, grouped, places_of
+from loginfer.kg.graph import grouped, member, places_of
 from loginfer.logic.rule import Atom, Constant, Rule, Variable
 from loginfer.logic.subrules import Edit, edits_of, tears_apart
 from loginfer.randomness import generator, hash_order, salt
@@ -36,8 +36,6 @@ Ids = npt.NDArray[np.int32]
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-# So many times k2 conclusions of a rule are looked at, of which those with a twin are kept.
-MORE_CONCLUSIONS = 4
 # How many near misses a head should have for each of its conclusions, and below how many further edits are tried.
 _ENOUGH, _SCARCE = 8, 4
 # Searches for near misses, until there are enough: from how many anchors of an edit, and how many ends from each.
@@ -51,9 +49,11 @@ _BATCH = 2**17
 
 # How far the log odds of a pair may be apart, one round after the other; and the share of pairs in which a classifier
 # may give the conclusion the higher odds. Rounds end when it is not exceeded.
-CALIPERS, TARGET = (1.0, 0.7, 0.5, 0.4, 0.4, 0.3, 0.3), 0.58
+CALIPERS, TARGET = (1.6, 0.8, 0.5, 0.4, 0.4, 0.3, 0.3), 0.58
+# Features in which a pair must agree; from this number on, there are many.
+_EXACT, _MANY = ("parallel", "reverse", "reverse-other"), 3
 # With so many near misses for each conclusion, ends must also take part in conclusions equally often.
-_PLENTY = 7
+_PLENTY = 6
 # Each classifier: boosting rounds, step, and how many triples a side it learns from at most.
 _TREES, _STEP, _LEARNED_FROM = 60, 0.15, 40_000
 # How many of the nearest near misses a conclusion looks at in a turn.
@@ -72,21 +72,21 @@ class Twins:
         int64[n], keys of their twins, all different.
     rule, edit
         int64[n], the near miss that concludes the twin: a rule of R and one of its edits (see `near_miss_edits`).
-    notes
-        What was given up.
+    note
+        How many there are of how many, in words.
     """
 
     conclusion: Ints
     twin: Ints
     rule: Ints
     edit: Ints
-    notes: tuple[str, ...] = ()
+    note: str = ""
 
     def __len__(self) -> int:
         return len(self.conclusion)
 
     def __getitem__(self, rows: npt.NDArray[Any]) -> Twins:
-        return Twins(self.conclusion[rows], self.twin[rows], self.rule[rows], self.edit[rows], self.notes)
+        return Twins(self.conclusion[rows], self.twin[rows], self.rule[rows], self.edit[rows], self.note)
 
     def rows_of(self, conclusions: Ints) -> tuple[Mask, Ints]:
         """Return for the keys of conclusions whether they have a twin, and in which row."""
@@ -115,30 +115,39 @@ def pair(context: Context, side: Mask | None = None, rounds: int = len(CALIPERS)
     new = ~context.base.contains(context.conclusions["train"])
     conclusions = context.conclusions["train"][new]
     pool = _gather(context, conclusions)
-    candidates = keys.unpack(pool.key)
-    groups = [_groups(context, triples, side) for triples in (conclusions, candidates)]
-    chosen = _most_involved(context, pool.key, conclusions, candidates, *groups)
-    pool, candidates, groups[1] = pool[chosen], candidates[chosen], groups[1][chosen]
     if context.progress:
         context.progress("comparing conclusions and near misses", 0, rounds)
     battery = FeatureBattery(context.base, features_named(context.recipe.match))
-    looks = [battery.values(triples) for triples in (conclusions, candidates)]
-    if len(candidates) >= _PLENTY * len(conclusions):
-        looks = [
-            np.hstack([look, _involvement(conclusions, triples, own)])
-            for look, triples, own in zip(looks, (conclusions, candidates), (1, 0), strict=True)
-        ]
+    triples = [conclusions, keys.unpack(pool.key)]
+    looks: list[Floats] = [battery.values(part) for part in triples]
+    groups = [_groups(context, part, look, battery.names, side) for part, look in zip(triples, looks, strict=True)]
+    involved = [_involvement(conclusions, part, own) for part, own in zip(triples, (1, 0), strict=True)]
+    kept = np.flatnonzero(member(np.unique(groups[1]), groups[0]))
+    chosen = _most_involved(context, pool.key, involved[1], groups[0][kept], groups[1])
+    for which, rows in enumerate((kept, chosen)):
+        triples[which], groups[which] = triples[which][rows], groups[which][rows]
+        looks[which], involved[which] = looks[which][rows], involved[which][rows]
+    gathered, pool = len(pool.key), pool[chosen]
+    if len(triples[1]) >= _PLENTY * len(triples[0]):
+        looks = [np.hstack(columns) for columns in zip(looks, involved, strict=True)]
     rows, partners = _pair_rounds(context, looks, groups, rounds)
-    order = np.argsort(keys.pack(conclusions[rows]))
-    rows, partners = rows[order], partners[order]
-    note = f"{len(rows):,} of {len(conclusions):,} conclusions have a twin among {len(pool.key):,} near misses"
-    return Twins(keys.pack(conclusions[rows]), pool.key[partners], pool.rule[partners], pool.edit[partners], (note,))
+    concluded = keys.pack(triples[0][rows])
+    order = np.argsort(concluded)
+    partners = partners[order]
+    note = (
+        f"{len(rows):,} of {len(conclusions):,} conclusions have one; {len(kept):,} have a near miss that is adjacent "
+        f"in the same way, among {gathered:,}"
+    )
+    return Twins(concluded[order], pool.key[partners], pool.rule[partners], pool.edit[partners], note)
 
 
-def _groups(context: Context, triples: Triples, side: Mask | None) -> Ints:
-    """Return int64[n]: triples in the same group have the same head, and are on the same side."""
-    heads = heads_of(context.kg, triples)
-    return heads if side is None else 2 * heads + side[triples[:, 0]]
+def _groups(context: Context, triples: Triples, look: Floats, names: Sequence[str], side: Mask | None) -> Ints:
+    """Return int64[n]: triples of a group have the same head, are adjacent in the same way, and on the same side."""
+    groups = heads_of(context.kg, triples)
+    for name in _EXACT:
+        if name in names:
+            groups = groups * (_MANY + 1) + np.minimum(look[:, names.index(name)], _MANY).astype(np.int64)
+    return groups if side is None else 2 * groups + side[triples[:, 0]]
 
 
 # -- near misses ---------------------------------------------------------------------------------------
@@ -252,14 +261,11 @@ def _anchors(search: NearMissSearch, rule: Rule, edit: Edit, variable: Variable)
     return anchors
 
 
-def _most_involved(
-    context: Context, keys: Ints, conclusions: Triples, candidates: Triples, group: Ints, candidate_group: Ints
-) -> Ints:
+def _most_involved(context: Context, keys: Ints, involved: Floats, group: Ints, candidate_group: Ints) -> Ints:
     """Return the rows of enough candidates for each group: those whose ends take part in conclusions come first."""
-    involved = (_involvement(conclusions, candidates, 0) > 0).sum(axis=1)
     shuffled = np.empty(len(keys), dtype=np.int64)
     shuffled[hash_order(keys, salt(context.recipe.seed, "twins", "pool"))] = np.arange(len(keys))
-    order = np.lexsort((shuffled, -involved, candidate_group))
+    order = np.lexsort((shuffled, -(involved > 0).sum(axis=1), candidate_group))
     ordered = candidate_group[order]
     rank = np.arange(len(order)) - np.searchsorted(ordered, ordered)
     groups, sizes = np.unique(group, return_counts=True)
@@ -347,7 +353,7 @@ def _cross_fitted(
     folds = [rng.integers(2, size=len(look)) for look in looks]
     if pairs is not None:
         folds[1][pairs[1]] = folds[0][pairs[0]]
-    odds = [np.zeros(len(look)) for look in looks]
+    odds: list[Floats] = [np.zeros(len(look)) for look in looks]
     for fold in (0, 1):
         learned_from = []
         for which, in_fold in enumerate(folds):
@@ -407,8 +413,3 @@ def _nearest_pairs(points: Sequence[Floats], groups: Sequence[Ints], rng: np.ran
             # Those that saw only taken ones look again, if there are more within reach.
             pending = pending[(chosen < 0) & np.isfinite(distance[:, -1]) & (count < len(left))]
     return np.concatenate(paired), np.concatenate(partners)
-
-
-def distinct_conclusions(samples: Sequence[Ints]) -> Ints:
-    """Return the keys of the conclusions of all rules, ascending."""
-    return distinct_keys(np.concatenate([np.empty(0, dtype=np.int64), *samples]))
