@@ -157,6 +157,10 @@ class NegativeStory:
         The part of the body to which that was done, and what stands there instead; None if nothing does.
     put
         The triple that `instead` becomes under the witness.
+    triple
+        The negative, where the story is about the conclusion whose twin it is.
+    twin
+        The conclusion whose twin it is, if it is one.
     """
 
     method: str
@@ -173,16 +177,24 @@ class NegativeStory:
     edited: str | None = None
     instead: str | None = None
     put: Names | None = None
+    triple: Names | None = None
+    twin: Names | None = None
 
     def lines(self) -> Iterator[Line]:
         """Yield how it became a negative, in sentences."""
         begin = f"negative by {self.method} for {self.split}"
+        if self.triple is not None:
+            yield Line(0, ("its twin is ", self.triple, f", a near miss of rule {self.rule} in N_{self.split}"))
+            yield from self._near_miss_lines()
+            return
         if self.source == "sub-rule" and self.sub_rule is not None and self.rule is not None:
             yield Line(0, (f"{begin}: a conclusion of a sub-rule of rule {self.rule}, ", RuleText(self.sub_rule)))
             yield from self._sub_rule_lines()
         elif self.near_miss is not None:
             yield Line(0, (f"{begin}: a near miss of rule {self.rule}",))
             yield from self._near_miss_lines()
+            if self.twin is not None:
+                yield Line(2, ("it is the twin of ", self.twin))
         elif self.source == "position":
             positions = {"subject": "the subject", "object": "the object", "either": "subject or object"}
             replaced = positions.get(self.position or "", "a constant")
@@ -259,6 +271,8 @@ class TripleStory:
         from that. None without derivations.
     negatives
         How it became a negative, for each set of negatives it is in.
+    twins
+        Of a conclusion: the negatives that are its twins, one for each set of negatives with twins.
     reason
         Why no rule derives it; None if one does, or the rules are not known.
     noise
@@ -275,16 +289,22 @@ class TripleStory:
     derivations: tuple[Derivation, ...] = ()
     source: str | None = None
     negatives: tuple[NegativeStory, ...] = ()
+    twins: tuple[NegativeStory, ...] = ()
     reason: str | None = None
     noise: str | None = None
     depth: int | None = None
     steps: tuple[DerivationStep, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the story as plain values, ready for JSON; depth and steps only where they are known."""
+        """Return the story as plain values, ready for JSON; depth, steps and twins only where there are any."""
         story = asdict(self)
         if self.depth is None:
             del story["depth"], story["steps"]
+        if not self.twins:
+            del story["twins"]
+        for told in (*story["negatives"], *story.get("twins", ())):
+            for name in [name for name in ("triple", "twin") if told[name] is None]:
+                del told[name]
         return story
 
     def lines(self) -> Iterator[Line]:
@@ -313,6 +333,8 @@ class TripleStory:
                 yield Line(2, (f"{step.depth}. ", step.triple, f" by rule {step.derivation.rule}"))
                 for premise in step.derivation.premises:
                     yield Line(7, ("because ", premise))
+        for twin in self.twins:
+            yield from twin.lines()
         if self.reason:
             yield Line(0, (f"does not follow: {self.reason}",))
 
@@ -442,6 +464,7 @@ class _Teller:
             derivations=tuple(derivations),
             source=source,
             negatives=tuple(self._negatives()),
+            twins=tuple(self._twins()),
             reason=self._why_not() if self.benchmark.rules and not derivations else None,
             noise=self._noise(),
             depth=self._depth,
@@ -627,7 +650,21 @@ class _Teller:
                     story = self._with_origin(story, int(origins.rule[row]), int(origins.kept[row]))
                     if story.source == "near-miss":
                         story = self._near_miss(story, origins, row)
+                    if origins.twin[row] >= 0:
+                        story = replace(story, twin=self._names(self.benchmark.positives[split][origins.twin[row]]))
                 yield story
+
+    def _twins(self) -> Iterator[NegativeStory]:
+        """Yield the stories of the negatives that are twins of this triple."""
+        for method, negatives in self.benchmark.negatives.items():
+            for split, origins in negatives.origins.items():
+                row = self._row_of(self.benchmark.positives[split])
+                for twin in np.flatnonzero(origins.twin == row) if row is not None else ():
+                    triple = negatives.splits[split][twin]
+                    teller = _Teller(self.original, triple, self.limit, self._engine, self._stack)
+                    for story in teller._negatives():
+                        if (story.method, story.split) == (method, split):
+                            yield replace(story, triple=self._names(triple), twin=None)
 
     def _with_origin(self, story: NegativeStory, number: int, kept: int) -> NegativeStory:
         if story.source in ("position", "object"):

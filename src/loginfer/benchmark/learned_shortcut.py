@@ -255,10 +255,10 @@ def _learned(
     enough = min(map(len, training)) >= LEAST
     labels = np.repeat([True, False], list(map(len, training))) if enough else truth[:valid]
     fitting = battery.values(np.vstack(training)) if enough else values[:valid]
-    ranked, categories = _ranked(battery.names, np.vstack([fitting, values]))
+    ranked, categories = ranked_heads(battery.names, np.vstack([fitting, values]))
     fitting, values = np.split(ranked, [len(fitting)])
     with one_thread():
-        model = _boosting(labels, categories, ROUNDS).fit(fitting, labels)
+        model = boosting(labels, categories, ROUNDS).fit(fitting, labels)
         scores = np.asarray(model.decision_function(values))
         if not enough:
             # The threshold must not come from scores of the very triples that the model was fitted on.
@@ -298,19 +298,20 @@ def cross_fitted(names: Sequence[str], values: Values, truth: Mask, rounds: int 
     from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
-    ranked, categories = _ranked(names, values)
+    ranked, categories = ranked_heads(names, values)
     with one_thread():
-        model = _boosting(truth, categories, rounds)
+        model = boosting(truth, categories, rounds)
         return np.asarray(cross_val_predict(model, ranked, truth, cv=folds, method="decision_function"))
 
 
-def _boosting(truth: Mask, categories: list[int], rounds: int) -> Any:
+def boosting(truth: Mask, categories: list[int], rounds: int, step: float = 0.1) -> Any:
     """Return a classifier to be fitted on triples with these labels."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     fewest = min(int(truth.sum()), int((~truth).sum()))
     return HistGradientBoostingClassifier(
         max_iter=rounds,
+        learning_rate=step,
         class_weight="balanced",
         early_stopping=False,
         random_state=0,
@@ -327,7 +328,7 @@ def one_thread() -> Any:
     return threadpool_limits(limits=1, user_api="openmp")
 
 
-def _ranked(names: Sequence[str], values: Values) -> tuple[Values, list[int]]:
+def ranked_heads(names: Sequence[str], values: Values) -> tuple[Values, list[int]]:
     """Return features with heads numbered from 0 on, and the column of the heads unless they are too many."""
     if RELATION not in names:
         return values, []

@@ -118,15 +118,17 @@ def stop_at_gate(above: Sequence[Exceeded], limit: float | None, json: bool, mat
     json
         Whether to print JSON.
     match
-        On which shortcuts near misses are matched already.
+        On which features near misses are alike to conclusions already.
     """
     for exceeded in above:
         note(f"error: {exceeded.message}")
     hint = f"`--negatives {NEAR_MISSES.name}` draws near misses, which shortcuts hardly tell from conclusions"
     if all(METHODS[exceeded.method].matchable for exceeded in above):
-        hint = "`--match popularity,adjacency` matches near misses to the conclusions"
+        hint = "`--match all` gives each conclusion a near miss that looks like it"
         if match:
-            hint = "choose other rules, another seed or a higher limit: near misses are matched already"
+            hint = (
+                "choose other rules (`--select twins`), another seed or a higher limit: near misses are twins already"
+            )
     note(f"nothing was written\n  hint: {hint}")
     if json:
         print_json({"path": None, **gate_answer(limit, above)})
@@ -250,7 +252,7 @@ OnlyOption = Annotated[
     typer.Option(
         "--only",
         help="Only benchmarks whose name matches, e.g. 'WN-*' or 'FB-*-qg'; repeatable. '*-nm' and '*-nmm' "
-        "bring near misses, plain and matched, which the paper does not have.",
+        "bring near misses, plain and as twins, which the paper does not have.",
     ),
 ]
 

@@ -76,6 +76,9 @@ CHECKS: dict[str, Check] = {
     "true-origins": Check(negatives.origins_are_true, ("negatives",)),
     "undesired-rules": Check(negatives.undesired_rules, ("rules",)),
     "balanced-heads": Check(negatives.balanced_heads, ("negatives",), negatives.counted_by_heads),
+    "twins": Check(
+        negatives.pairs_complete, ("negatives", "provenance"), lambda audited: bool(negatives.paired_methods(audited))
+    ),
     "splits-alike": Check(negatives.splits_alike, ("provenance", "negatives")),
     "inductive": Check(variants.sides_apart, (), variants.is_inductive),
     "noise": Check(variants.recorded_noise, (), variants.is_noisy),

@@ -157,7 +157,7 @@ def counted_by_heads(audited: AuditedBenchmark) -> bool:
 def balanced_heads(audited: AuditedBenchmark) -> Iterator[Finding]:
     """Near misses: for each head predicate, a split has as many negatives as conclusions."""
     for method, negative_set in audited.negatives.items():
-        if method_or_unknown(method).size_of != "conclusions":
+        if method_or_unknown(method).size_of != "conclusions" or method in paired_methods(audited):
             continue
         for split, triples in negative_set.splits.items():
             positives = audited.benchmark.positives[split]
@@ -173,6 +173,41 @@ def balanced_heads(audited: AuditedBenchmark) -> Iterator[Finding]:
             if missing:
                 say = warning if len(triples) < negative_set.asked.get(split, 0) else error
                 yield say(missing, f"{name} lacks {missing:,} triples with the head of conclusions")
+
+
+def paired_methods(audited: AuditedBenchmark) -> list[str]:
+    """Return the methods whose negatives are twins, by the recipe or because some say so."""
+    recipe = audited.benchmark.recipe
+    return [
+        method
+        for method, negative_set in audited.benchmark.clean.negatives.items()
+        if (recipe is not None and recipe.match and method_or_unknown(method).matchable)
+        or any((origins.twin >= 0).any() for origins in negative_set.origins.values())
+    ]
+
+
+def pairs_complete(audited: AuditedBenchmark) -> Iterator[Finding]:
+    """Twins: each negative is the twin of a conclusion with the same head, and each new conclusion has one twin."""
+    benchmark, provenance = audited.benchmark.clean, audited.provenance
+    for method in paired_methods(audited):
+        negative_set = benchmark.negatives[method]
+        for number, (split, negatives) in enumerate(negative_set.splits.items()):
+            positives, origins = benchmark.positives[split], negative_set.origins.get(split)
+            twin = np.full(len(negatives), -1) if origins is None else origins.twin
+            name, has_twin = set_name(split, method, full=True), twin >= 0
+            concluded = benchmark.graph.keys.pack(provenance.triples[provenance.split == number])
+            counts = np.bincount(twin[has_twin], minlength=len(positives))
+            is_new = member(np.sort(concluded), benchmark.graph.keys.pack(positives))
+            heads = heads_of(audited.graph, positives)[twin[has_twin]]
+            other = negatives[has_twin][heads != heads_of(audited.graph, negatives[has_twin])]
+            for rows, what in (
+                (negatives[~has_twin], f"{{}} triples of {name} are the twin of no conclusion"),
+                (other, f"{{}} triples of {name} have another head than the conclusion whose twin they are"),
+                (positives[(counts > 0) & ~is_new], f"{{}} triples of {name} are twins of triples that were in K"),
+                (positives[(counts == 0) & is_new], f"{{}} conclusions of P_{split} have no twin in {name}"),
+                (positives[counts > 1], f"{{}} conclusions of P_{split} have several twins in {name}"),
+            ):
+                yield from audited.about(rows, what)
 
 
 def splits_alike(audited: AuditedBenchmark) -> Iterator[Finding]:

@@ -58,6 +58,8 @@ class SuiteGroup:
         Sizes in the paper: `kg`, `train`, `valid`, `test`.
     remark
         Why sizes differ from the paper's, if they do.
+    no_twins
+        Why conclusions have no twins, if they have none.
     """
 
     name: str
@@ -70,6 +72,7 @@ class SuiteGroup:
     rules: str | None = None
     more: tuple[str, ...] = ()
     remark: str = ""
+    no_twins: str = ""
 
     def recipe(self, methods: Sequence[str], settings: Mapping[str, Any], match: tuple[Match, ...] = ()) -> Recipe:
         """Return the recipe of this group's benchmarks."""
@@ -98,7 +101,7 @@ class SuiteBenchmark:
     method
         For negatives.
     match
-        Of near misses: shortcuts on which negatives are matched to positives.
+        Of near misses: on which features twins are alike.
     """
 
     group: SuiteGroup
@@ -107,7 +110,7 @@ class SuiteBenchmark:
 
     @property
     def negatives(self) -> str:
-        """The method as it stands in the name: `nmm` for matched near misses."""
+        """The method as it stands in the name: `nmm` for near misses that are twins."""
         return method_named(self.method).names[-1 if self.match else 0]
 
     @property
@@ -142,12 +145,17 @@ def entries() -> tuple[SuiteBenchmark, ...]:
 
 
 def near_misses() -> tuple[SuiteBenchmark, ...]:
-    """Return the same rules and positives with near misses, plain and matched: beside the paper's suite.
+    """Return the same rules with near misses, plain and as twins: beside the paper's suite.
 
-    Where symmetry is matched, other rules and positives may be chosen (see `matched_sample`).
+    Positives with twins are those conclusions that have one.
     """
-    matches: tuple[tuple[Match, ...], ...] = ((), ("popularity", "adjacency"))
-    return tuple(SuiteBenchmark(group, NEAR_MISSES.name, match) for group in groups() for match in matches)
+    matches: tuple[tuple[Match, ...], ...] = ((), ("all",))
+    return tuple(
+        SuiteBenchmark(group, NEAR_MISSES.name, match)
+        for group in groups()
+        for match in matches
+        if not (match and group.no_twins)
+    )
 
 
 def all_entries() -> tuple[SuiteBenchmark, ...]:

@@ -132,7 +132,7 @@ def _how_made(benchmark: Benchmark, kg: Mapping[str, Any] | None) -> list[str]:
     lines.append(f"- conclusions: at most {recipe.k2:,} sampled for each rule (k2), split {recipe.ratio}")
     if recipe.depth > 1:
         lines.append(f"- depth: conclusions follow in up to {recipe.depth} steps; each depth has its share")
-    matched = f"; nm matched on {' and '.join(recipe.match)}" if recipe.match else ""
+    matched = f"; nm are twins of the conclusions, alike in {' and '.join(recipe.match)}" if recipe.match else ""
     methods = ", ".join(f"{m} ({method_or_unknown(m).title})" for m in recipe.negatives)
     lines.append(f"- negatives: {methods}{matched}")
     promise = _PROTOCOLS[recipe.protocol]
@@ -190,6 +190,8 @@ def _which(recipe: Recipe) -> str:
     """Say which candidates became rules."""
     if recipe.select == "support":
         which = f"the {recipe.k1:,} with the largest support"
+    elif recipe.select == "twins":
+        which = f"those {recipe.k1:,} with the most twins, among candidates with the largest support"
     elif recipe.select == "random":
         which = f"{recipe.k1:,} random ones"
     else:
