@@ -2,9 +2,15 @@
 
 import json
 
+import numpy as np
 import pytest
+import typer
 
 from loginfer.benchmark import load_benchmark
+from loginfer.benchmark.learned_shortcut import ShortcutResult
+from loginfer.benchmark.shortcut_gate import Exceeded
+from loginfer.benchmark.shortcuts import Cut
+from loginfer.cli.build import stop_at_gate
 
 
 @pytest.fixture(scope="module")
@@ -47,14 +53,16 @@ def test_with_strict_nothing_is_written_and_what_is_there_stays(loginfer, small,
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
 
 
-def test_what_was_matched_already_is_not_recommended(loginfer, small, tmp_path):
+def test_what_was_matched_already_is_not_recommended(loginfer, small, tmp_path, capsys):
     """Few triples of test: some shortcut is right for more than half of them by chance."""
     more = ("-n", "nm", "--ratio", "2:1:1", "--max-shortcut", 0.501, "--strict")
     code, _, err = loginfer(*words(small, tmp_path / "bench", *more))
     assert code == 1
-    assert "hint: `--match popularity,adjacency`" in err
-    code, _, err = loginfer(*words(small, tmp_path / "bench", *more, "--match", "popularity,adjacency"))
-    assert code == 1
+    assert "hint: `--match all`" in err
+    result = ShortcutResult("adjacent", np.array([1.0, 0.0]), 1, Cut(0.5))
+    with pytest.raises(typer.Exit):
+        stop_at_gate([Exceeded("nm", 0.6, (result,))], 0.6, False, ("all",))
+    err = capsys.readouterr().err
     assert "matched already" in err
     assert "--match" not in err
 

@@ -14,21 +14,24 @@ which a shortcut is right, 50 % by chance.
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import NormalDist
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.benchmark import Benchmark
 from loginfer.benchmark.negatives.context import heads_of
-from loginfer.benchmark.shortcut_features import FeatureBattery, Values
 from loginfer.benchmark.shortcuts import Cut, SimpBLScorer, fit_cut, visible_graph
 from loginfer.benchmark.skeletons import all_but_one_hold, most_atoms, skeleton_holds
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.randomness import generator, hash_order, salt
+
+if TYPE_CHECKING:  # features are compiled: whoever computes none need not wait for the compiler
+    from loginfer.benchmark.shortcut_features import FeatureBattery, Values
 
 Mask = npt.NDArray[np.bool_]
 Scores = npt.NDArray[np.float64]
@@ -164,8 +167,12 @@ class ShortcutResult:
         return answer
 
 
-def shortcut_results(benchmark: Benchmark, method: str) -> dict[str, ShortcutResult]:
-    """Return how all shortcuts do on the negatives of one method.
+# What was measured in this process: by the benchmark's id, which is dropped with it, the method and the features.
+_MEASURED: dict[tuple[int, str, tuple[str, ...]], dict[str, ShortcutResult]] = {}
+
+
+def shortcut_results(benchmark: Benchmark, method: str) -> Mapping[str, ShortcutResult]:
+    """Return how all shortcuts do on the negatives of one method; measured once for each benchmark in memory.
 
     Parameters
     ----------
@@ -181,6 +188,18 @@ def shortcut_results(benchmark: Benchmark, method: str) -> dict[str, ShortcutRes
         that need no fitting. The learned shortcut is left out where a side has fewer than `LEAST` triples, and the
         skeleton where no rules are known.
     """
+    from loginfer.benchmark.shortcut_features import FEATURES
+
+    key = id(benchmark), method, tuple(FEATURES)
+    if key not in _MEASURED:
+        _MEASURED[key] = _measured(benchmark, method)
+        weakref.finalize(benchmark, _MEASURED.pop, key)
+    return _MEASURED[key]
+
+
+def _measured(benchmark: Benchmark, method: str) -> dict[str, ShortcutResult]:
+    from loginfer.benchmark.shortcut_features import FeatureBattery
+
     positives, negatives = benchmark.positives, benchmark.negatives[method].splits
     sets = [positives.valid, negatives.valid, positives.test, negatives.test]
     sizes = [len(triples) for triples in sets]
@@ -377,6 +396,8 @@ def split_difference(benchmark: Benchmark, method: str) -> dict[str, float]:
         The cross-fitted balanced accuracy of telling N_train from N_test, `negatives`, and the conclusions in P_train
         from P_test, `conclusions`. Without those of which fewer than `SPLIT_LEAST` triples are known.
     """
+    from loginfer.benchmark.shortcut_features import FeatureBattery
+
     conclusions, negatives = training_triples(benchmark, method)
     pairs = {
         "negatives": (negatives, benchmark.negatives[method].splits.test),
