@@ -1,7 +1,5 @@
 """On which rules shortcuts rest, and the gate that refuses those which do too well."""
 
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,21 +7,12 @@ from hypothesis import strategies as st
 from tests.support.made_up_benchmarks import family
 
 from loginfer.benchmark import audit
-from loginfer.benchmark.benchmark import Benchmark, NegativeSet, Splits
+from loginfer.benchmark.benchmark import Benchmark
 from loginfer.benchmark.construction.pipeline import build
 from loginfer.benchmark.learned_shortcut import LEARNED, SKELETON, ShortcutDecisions, ShortcutResult, shortcut_results
 from loginfer.benchmark.recipe import Recipe
-from loginfer.benchmark.shortcut_gate import (
-    COMBINED,
-    balanced_accuracies,
-    check_limit,
-    combined_decisions,
-    fits_head,
-    gate,
-    own_conclusions,
-    rule_shares,
-)
-from loginfer.benchmark.shortcuts import SHORTCUTS, Cut
+from loginfer.benchmark.shortcut_gate import check_limit, fits_head, gate, own_conclusions, rule_shares
+from loginfer.benchmark.shortcuts import Cut
 from loginfer.errors import InputError
 from loginfer.kg import KnowledgeGraph
 
@@ -195,49 +184,3 @@ def test_the_audit_warns_or_fails_and_tells_the_rules(small, results):
     rules = warned.as_dict()["shortcuts"]["pa"]["learned"]["rules"]
     assert 0 < len(rules) <= 3
     assert rules[0].keys() == {"rule", "triples", "accuracy", "contribution"}
-
-
-# -- all shortcuts at once --------------------------------------------------------------------------
-
-
-def test_the_combined_shortcut_finds_what_only_two_features_together_tell():
-    # A triple of `a` is true if its constants are adjacent, one of `b` if they are not.
-    draw = np.random.default_rng(1)
-    pairs = [tuple(pair) for pair in draw.permutation(list(itertools.permutations(range(60), 2))).tolist()]
-    near = pairs[:400]
-    closed = {*near, *((y, x) for x, y in near)}
-    far = [pair for pair in pairs if pair not in closed][:400]
-    edges = [(f"e{x}", "edge", f"e{y}") for x, y in near]
-    graph = KnowledgeGraph.from_names([*edges, ("e0", "a", "e1"), ("e0", "b", "e1")], type_predicate="")
-
-    def labelled(first, second):
-        names = [("a", pair) for pair in first] + [("b", pair) for pair in second]
-        rows = [
-            (graph.entity_id(f"e{x}"), graph.relation_id(relation), graph.entity_id(f"e{y}"))
-            for relation, (x, y) in names
-        ]
-        return np.array(sorted(rows), dtype=np.int32)
-
-    parts = [slice(start, start + 100) for start in (0, 100, 200, 300)]
-    valid, test = (labelled(near[part], far[part]) for part in parts[:2])
-    wrong = [labelled(far[part], near[part]) for part in parts[2:]]
-    positives = Splits(graph.triples, valid, test)
-    negatives = Splits(graph.triples[:0], *wrong)
-    made = Benchmark("made", graph, positives, {"given": NegativeSet("given", negatives)})
-    reached = balanced_accuracies(made, "given")
-    assert list(reached) == [*SHORTCUTS, COMBINED]
-    assert reached["adjacent"] < 0.6
-    assert reached[COMBINED] > 0.95
-
-
-def test_the_combined_shortcut_is_the_same_every_time_and_not_worse_than_chance(small):
-    for method in small.negatives:
-        first, again = combined_decisions(small, method), combined_decisions(small, method)
-        assert np.array_equal(first.right, again.right)
-        assert first.balanced_accuracy > 0.5
-
-
-def test_without_valid_there_is_no_combined_shortcut():
-    made = family(valid=False)
-    assert combined_decisions(made, "pa") is None
-    assert COMBINED not in balanced_accuracies(made, "pa")

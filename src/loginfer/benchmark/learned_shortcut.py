@@ -14,21 +14,24 @@ which a shortcut is right, 50 % by chance.
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import NormalDist
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.benchmark import Benchmark
 from loginfer.benchmark.negatives.context import heads_of
-from loginfer.benchmark.shortcut_features import FeatureBattery, Values
 from loginfer.benchmark.shortcuts import Cut, SimpBLScorer, fit_cut, visible_graph
 from loginfer.benchmark.skeletons import all_but_one_hold, most_atoms, skeleton_holds
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.randomness import generator, hash_order, salt
+
+if TYPE_CHECKING:  # features are compiled: whoever computes none need not wait for the compiler
+    from loginfer.benchmark.shortcut_features import FeatureBattery, Values
 
 Mask = npt.NDArray[np.bool_]
 Scores = npt.NDArray[np.float64]
@@ -166,8 +169,12 @@ class ShortcutResult:
         return answer
 
 
-def shortcut_results(benchmark: Benchmark, method: str) -> dict[str, ShortcutResult]:
-    """Return how all shortcuts do on the negatives of one method.
+# What was measured in this process: by the benchmark's id, which is dropped with it, the method and the features.
+_MEASURED: dict[tuple[int, str, tuple[str, ...]], dict[str, ShortcutResult]] = {}
+
+
+def shortcut_results(benchmark: Benchmark, method: str) -> Mapping[str, ShortcutResult]:
+    """Return how all shortcuts do on the negatives of one method; measured once for each benchmark in memory.
 
     Parameters
     ----------
@@ -183,6 +190,18 @@ def shortcut_results(benchmark: Benchmark, method: str) -> dict[str, ShortcutRes
         that need no fitting. The learned shortcut is left out where a side has fewer than `LEAST` triples, and the
         skeleton where no rules are known.
     """
+    from loginfer.benchmark.shortcut_features import FEATURES
+
+    key = id(benchmark), method, tuple(FEATURES)
+    if key not in _MEASURED:
+        _MEASURED[key] = _measured(benchmark, method)
+        weakref.finalize(benchmark, _MEASURED.pop, key)
+    return _MEASURED[key]
+
+
+def _measured(benchmark: Benchmark, method: str) -> dict[str, ShortcutResult]:
+    from loginfer.benchmark.shortcut_features import FeatureBattery
+
     positives, negatives = benchmark.positives, benchmark.negatives[method].splits
     sets = [positives.valid, negatives.valid, positives.test, negatives.test]
     sizes = [len(triples) for triples in sets]
@@ -238,10 +257,10 @@ def _learned(
     enough = min(map(len, training)) >= LEAST
     labels = np.repeat([True, False], list(map(len, training))) if enough else truth[:valid]
     fitting = battery.values(np.vstack(training)) if enough else values[:valid]
-    ranked, categories = _ranked(battery.names, np.vstack([fitting, values]))
+    ranked, categories = ranked_heads(battery.names, np.vstack([fitting, values]))
     fitting, values = np.split(ranked, [len(fitting)])
     with one_thread():
-        model = _boosting(labels, categories, ROUNDS).fit(fitting, labels)
+        model = boosting(labels, categories, ROUNDS).fit(fitting, labels)
         scores = np.asarray(model.decision_function(values))
         if not enough:
             # The threshold must not come from scores of the very triples that the model was fitted on.
@@ -283,19 +302,20 @@ def cross_fitted(names: Sequence[str], values: Values, truth: Mask, rounds: int 
     from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
-    ranked, categories = _ranked(names, values)
+    ranked, categories = ranked_heads(names, values)
     with one_thread():
-        model = _boosting(truth, categories, rounds)
+        model = boosting(truth, categories, rounds)
         return np.asarray(cross_val_predict(model, ranked, truth, cv=folds, method="decision_function"))
 
 
-def _boosting(truth: Mask, categories: list[int], rounds: int) -> Any:
+def boosting(truth: Mask, categories: list[int], rounds: int, step: float = 0.1) -> Any:
     """Return a classifier to be fitted on triples with these labels."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     fewest = min(int(truth.sum()), int((~truth).sum()))
     return HistGradientBoostingClassifier(
         max_iter=rounds,
+        learning_rate=step,
         class_weight="balanced",
         early_stopping=False,
         random_state=0,
@@ -312,7 +332,7 @@ def one_thread() -> Any:
     return threadpool_limits(limits=1, user_api="openmp")
 
 
-def _ranked(names: Sequence[str], values: Values) -> tuple[Values, list[int]]:
+def ranked_heads(names: Sequence[str], values: Values) -> tuple[Values, list[int]]:
     """Return features with heads numbered from 0 on, and the column of the heads unless they are too many."""
     if RELATION not in names:
         return values, []
@@ -380,6 +400,8 @@ def split_difference(benchmark: Benchmark, method: str) -> dict[str, float]:
         The cross-fitted balanced accuracy of telling N_train from N_test, `negatives`, and the conclusions in P_train
         from P_test, `conclusions`. Without those of which fewer than `SPLIT_LEAST` triples are known.
     """
+    from loginfer.benchmark.shortcut_features import FeatureBattery
+
     conclusions, negatives = training_triples(benchmark, method)
     pairs = {
         "negatives": (negatives, benchmark.negatives[method].splits.test),

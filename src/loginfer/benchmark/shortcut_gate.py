@@ -19,7 +19,6 @@ import numpy.typing as npt
 
 from loginfer.benchmark.benchmark import Benchmark
 from loginfer.benchmark.learned_shortcut import LEARNED, SKELETON, ShortcutDecisions, ShortcutResult, shortcut_results
-from loginfer.benchmark.shortcuts import SHORTCUTS, Adjacent, fit_cut, fitted_shortcuts, shortcut, visible_graph
 from loginfer.engine.binding import relation_of
 from loginfer.errors import InputError
 from loginfer.kg import KnowledgeGraph, Triples
@@ -31,16 +30,8 @@ Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 Pairs = tuple[Counts, Counts]  # group, row
 
-# How tables call all shortcuts combined.
-COMBINED = "combined"
 # So many rules of a shortcut are named; the others are counted.
 NAMED = 3
-# A relation with fewer labelled triples in valid has no correction of its own.
-LEAST = 30
-# How strongly weights are drawn to 0, in triples: of the common model, of a relation's correction.
-RIDGE, RIDGE_OF_RELATION = 1.0, 5.0
-# Steps of Newton's method; far more than it needs with these penalties.
-STEPS = 30
 
 
 # -- which test triples belong to which rule -------------------------------------------------------
@@ -330,109 +321,3 @@ def _rank(result: ShortcutResult) -> tuple[bool, bool, float, str]:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.1f} %".replace(".0 %", " %")
-
-
-# -- the old shortcuts, one by one and combined: for reports and tables that still ask for them ------------
-
-
-def shortcut_decisions(benchmark: Benchmark, method: str) -> dict[str, ShortcutDecisions]:
-    """Return what each shortcut says about test; see `fitted_shortcuts` for which there are."""
-    test = benchmark.positives.test, benchmark.negatives[method].splits.test
-    return {
-        name: ShortcutDecisions(*(cut.predict(scorer.score(triples)) for triples in test))
-        for name, scorer, cut in fitted_shortcuts(benchmark, method)
-    }
-
-
-def balanced_accuracies(benchmark: Benchmark, method: str) -> dict[str, float]:
-    """Return the balanced accuracy on test of every shortcut and of all of them combined.
-
-    Nothing without test; without valid only shortcuts that need no fitting.
-    """
-    decisions = shortcut_decisions(benchmark, method)
-    combined = combined_decisions(benchmark, method)
-    if combined is not None:
-        decisions[COMBINED] = combined
-    return {name: decision.balanced_accuracy for name, decision in decisions.items()}
-
-
-def combined_decisions(benchmark: Benchmark, method: str) -> ShortcutDecisions | None:
-    """Return what the combined shortcut says about test; None without valid or without test.
-
-    Parameters
-    ----------
-    benchmark
-        The benchmark.
-    method
-        Whose negatives.
-    """
-    positives, negatives = benchmark.positives, benchmark.negatives[method].splits
-    sets = (positives.valid, negatives.valid, positives.test, negatives.test)
-    if not all(len(triples) for triples in sets):
-        return None
-    triples = np.vstack(sets)
-    labelled = len(positives.valid) + len(negatives.valid)
-    truth = (np.arange(labelled) < len(positives.valid)).astype(np.float64)
-    features = _standardised(_features(benchmark, method, triples), labelled)
-    scores = _fitted(_with_products(features), truth, np.zeros(len(triples)), RIDGE)
-    relations, group = np.unique(triples[:, 1], return_inverse=True)
-    linear = np.column_stack([np.ones(len(triples)), features])
-    for relation in range(len(relations)):
-        rows = np.flatnonzero(group.ravel() == relation)
-        labelled_rows = rows[rows < labelled]
-        if len(labelled_rows) >= LEAST:
-            scores[rows] = _fitted(linear[rows], truth[labelled_rows], scores[rows], RIDGE_OF_RELATION)
-    cut = fit_cut(scores[:labelled][truth == 1], scores[:labelled][truth == 0])
-    is_true = cut.predict(scores[labelled:])
-    return ShortcutDecisions(is_true[: len(positives.test)], is_true[len(positives.test) :])
-
-
-def _features(benchmark: Benchmark, method: str, triples: Triples) -> Floats:
-    """Return float64[n, f]: the scores of all shortcuts, popularity by its logarithm, and two directions."""
-    columns = []
-    for name in SHORTCUTS:
-        scores = shortcut(name, benchmark, method).score(triples)
-        columns.append(np.log1p(scores) if name.endswith("popularity") else scores)
-    adjacent = Adjacent(visible_graph(benchmark))
-    columns += [adjacent.connects(triples, *ends).astype(np.float64) for ends in ((0, 2), (2, 0))]
-    return np.column_stack(columns)
-
-
-def _standardised(features: Floats, labelled: int) -> Floats:
-    """Return features with mean 0 and deviation 1 on the labelled triples; constant ones become 0."""
-    mean, spread = features[:labelled].mean(axis=0), features[:labelled].std(axis=0)
-    return np.asarray((features - mean) / np.where(spread > 0, spread, np.inf))
-
-
-def _with_products(features: Floats) -> Floats:
-    first, second = np.triu_indices(features.shape[1])
-    return np.column_stack([np.ones(len(features)), features, features[:, first] * features[:, second]])
-
-
-def _fitted(columns: Floats, truth: Floats, offset: Floats, ridge: float) -> Floats:
-    """Fit a logistic model on the first triples, whose truth is known, and return all log odds.
-
-    Parameters
-    ----------
-    columns
-        float64[n, c], those with a known truth first.
-    truth
-        float64[m]: 1 or 0.
-    offset
-        float64[n]: log odds to start from, which the model corrects.
-    ridge
-        The penalty of squared weights.
-    """
-    labelled, start = columns[: len(truth)], offset[: len(truth)]
-    weights = np.zeros(columns.shape[1])
-    for _ in range(STEPS):
-        odds = np.clip(labelled @ weights + start, -30, 30)
-        share = 1 / (1 + np.exp(-odds))
-        slope = labelled.T @ (truth - share) - ridge * weights
-        curve = (labelled * (share * (1 - share))[:, None]).T @ labelled + ridge * np.eye(len(weights))
-        step = np.linalg.solve(curve, slope)
-        # A step that overshoots is damped: the penalised likelihood then never falls for long.
-        weights += step / max(1.0, float(np.abs(step).max()) / 5)
-        if np.abs(step).max() < 1e-8:
-            break
-    return np.asarray(np.clip(columns @ weights + offset, -60, 60))
