@@ -5,8 +5,14 @@ import shutil
 
 import pytest
 
-from loginfer.benchmark import Recipe, audit, build, load_benchmark, write_benchmark
+from loginfer.benchmark import Recipe, audit, build, learned_shortcut, load_benchmark, write_benchmark
 from loginfer.benchmark.auditing.audit import saved_audit
+
+
+@pytest.fixture(autouse=True)
+def few_rounds(monkeypatch):
+    """Learn shortcuts in a moment: here they stand beside what is tested."""
+    monkeypatch.setattr(learned_shortcut, "ROUNDS", 5)
 
 
 @pytest.fixture(scope="module")

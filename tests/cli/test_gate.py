@@ -63,7 +63,7 @@ def test_what_was_matched_already_is_not_recommended(loginfer, small, tmp_path, 
     with pytest.raises(typer.Exit):
         stop_at_gate([Exceeded("nm", 0.6, (result,))], 0.6, False, ("all",))
     err = capsys.readouterr().err
-    assert "matched already" in err
+    assert "twins already" in err
     assert "--match" not in err
 
 

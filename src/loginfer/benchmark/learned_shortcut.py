@@ -41,6 +41,8 @@ LEARNED, SKELETON, SIMPBL, RELATION = "learned", "skeleton", "simpbl", "relation
 ROUNDS, SPLIT_ROUNDS = 200, 50
 # At most so many triples a side are fitted on, shuffled to see what a feature is worth, and told apart by split.
 LARGEST, SHUFFLED, SPLIT_LARGEST = 100_000, 1_000, 4_000
+# More negatives for each conclusion cost time and teach little.
+MORE = 10
 # With fewer a side nothing is learned, and splits are not told apart: chance alone would do much.
 LEAST, SPLIT_LEAST = 10, 100
 # How often each feature is shuffled, and into how many parts triples are divided for cross-fitting.
@@ -268,9 +270,10 @@ def _learned(
 
 
 def training_triples(benchmark: Benchmark, method: str) -> tuple[Triples, Triples]:
-    """Return the conclusions in P_train, and the triples of N_train with their heads; at most `LARGEST` of each.
+    """Return the conclusions in P_train, and the triples of N_train with their heads, both without noise.
 
-    Both are without noise. Nothing where conclusions are not known.
+    At most `LARGEST` of each, and at most `MORE` times as many negatives as conclusions, in seeded hash order. Nothing
+    where conclusions are not known.
     """
     benchmark, provenance = benchmark.clean, benchmark.provenance
     if provenance is None:
@@ -278,7 +281,8 @@ def training_triples(benchmark: Benchmark, method: str) -> tuple[Triples, Triple
     conclusions, negatives = provenance.triples[provenance.split == 0], benchmark.negatives[method].splits.train
     heads = heads_of(benchmark.graph, conclusions)
     negatives = negatives[np.isin(heads_of(benchmark.graph, negatives), heads)]
-    return _sample(benchmark.graph, conclusions, LARGEST), _sample(benchmark.graph, negatives, LARGEST)
+    conclusions = _sample(benchmark.graph, conclusions, LARGEST)
+    return conclusions, _sample(benchmark.graph, negatives, min(LARGEST, MORE * len(conclusions)))
 
 
 def cross_fitted(names: Sequence[str], values: Values, truth: Mask, rounds: int = ROUNDS) -> Scores:

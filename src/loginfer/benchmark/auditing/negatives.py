@@ -155,13 +155,14 @@ def counted_by_heads(audited: AuditedBenchmark) -> bool:
 
 
 def balanced_heads(audited: AuditedBenchmark) -> Iterator[Finding]:
-    """Near misses: for each head predicate, a split has as many negatives as conclusions."""
+    """Near misses: for each head predicate, a split has as many negatives as new conclusions."""
     for method, negative_set in audited.negatives.items():
         if method_or_unknown(method).size_of != "conclusions" or method in paired_methods(audited):
             continue
         for split, triples in negative_set.splits.items():
             positives = audited.benchmark.positives[split]
-            conclusions = positives[audited.over_premises.derives(audited.rules, positives)]
+            new = positives[~audited.kg.contains(positives)]
+            conclusions = new[audited.over_premises.derives(audited.rules, new)]
             heads = np.concatenate([heads_of(audited.graph, t) for t in (conclusions, triples)])
             _, head_codes = np.unique(heads, return_inverse=True)
             sides = np.split(head_codes.ravel(), [len(conclusions)])
