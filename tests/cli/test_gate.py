@@ -46,15 +46,15 @@ def test_with_strict_nothing_is_written_and_what_is_there_stays(loginfer, small,
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
 
 
-def test_what_was_matched_already_is_not_recommended(loginfer, small, tmp_path):
+def test_twins_are_recommended_unless_there_are_some(loginfer, small, tmp_path):
     """Few triples of test: some shortcut is right for more than half of them by chance."""
     more = ("-n", "nm", "--ratio", "2:1:1", "--max-shortcut", 0.501, "--strict")
     code, _, err = loginfer(*words(small, tmp_path / "bench", *more))
     assert code == 1
-    assert "hint: `--match popularity,adjacency`" in err
-    code, _, err = loginfer(*words(small, tmp_path / "bench", *more, "--match", "popularity,adjacency"))
+    assert "hint: `--match all`" in err
+    code, _, err = loginfer(*words(small, tmp_path / "bench", *more, "--match", "popularity"))
     assert code == 1
-    assert "matched already" in err
+    assert "twins already" in err
     assert "--match" not in err
 
 

@@ -349,6 +349,7 @@ def _cross_fitted(
     The classifiers learn from the pairs, of which both are in the same fold; at first from all triples.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
+    from threadpoolctl import threadpool_limits
 
     folds = [rng.integers(2, size=len(look)) for look in looks]
     if pairs is not None:
@@ -365,11 +366,12 @@ def _cross_fitted(
             max_iter=_TREES, learning_rate=_STEP, early_stopping=False, class_weight="balanced", random_state=0
         )
         truth = np.repeat([1, 0], [len(part) for part in learned_from])
-        model.fit(np.vstack([look[part] for look, part in zip(looks, learned_from, strict=True)]), truth)
-        for which, in_fold in enumerate(folds):
-            unseen = rows[which][in_fold[rows[which]] == fold]
-            if len(unseen):
-                odds[which][unseen] = model.decision_function(looks[which][unseen])
+        with threadpool_limits(1, user_api="openmp"):  # whose threads wait for each other where others are busy
+            model.fit(np.vstack([look[part] for look, part in zip(looks, learned_from, strict=True)]), truth)
+            for which, in_fold in enumerate(folds):
+                unseen = rows[which][in_fold[rows[which]] == fold]
+                if len(unseen):
+                    odds[which][unseen] = model.decision_function(looks[which][unseen])
     return odds
 
 
