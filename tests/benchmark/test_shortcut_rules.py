@@ -1,7 +1,5 @@
 """On which rules shortcuts rest, and the gate that refuses those which do too well."""
 
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,22 +7,12 @@ from hypothesis import strategies as st
 from tests.support.made_up_benchmarks import family
 
 from loginfer.benchmark import audit
-from loginfer.benchmark.benchmark import Benchmark, NegativeSet, Splits
+from loginfer.benchmark.benchmark import Benchmark
 from loginfer.benchmark.construction.pipeline import build
+from loginfer.benchmark.learned_shortcut import LEARNED, SKELETON, ShortcutDecisions, ShortcutResult, shortcut_results
 from loginfer.benchmark.recipe import Recipe
-from loginfer.benchmark.shortcut_gate import (
-    COMBINED,
-    ShortcutDecisions,
-    balanced_accuracies,
-    check_limit,
-    combined_decisions,
-    fits_head,
-    gate,
-    own_conclusions,
-    rule_shares,
-    shortcut_decisions,
-)
-from loginfer.benchmark.shortcuts import SHORTCUTS, shortcut_accuracies
+from loginfer.benchmark.shortcut_gate import check_limit, fits_head, gate, own_conclusions, rule_shares
+from loginfer.benchmark.shortcuts import Cut
 from loginfer.errors import InputError
 from loginfer.kg import KnowledgeGraph
 
@@ -39,13 +27,10 @@ def small():
     return build(recipe, graph)
 
 
-def test_decisions_give_the_accuracies_of_the_audit(small):
-    for method in small.negatives:
-        told = shortcut_accuracies(small, method)
-        found = shortcut_decisions(small, method)
-        assert list(found) == list(told) == list(SHORTCUTS)
-        for name, said in found.items():
-            assert said.accuracy == pytest.approx(told[name]["accuracy"])
+@pytest.fixture(scope="module")
+def results(small):
+    """How all shortcuts do, method by method."""
+    return {method: shortcut_results(small, method) for method in small.negatives}
 
 
 def test_the_balanced_accuracy_weighs_both_labels_alike():
@@ -84,8 +69,8 @@ def shares_by_definition(benchmark, method, said):
 
 
 @pytest.mark.parametrize("method", ["pa", "rb"])
-def test_each_rule_has_its_share_of_the_triples(small, method):
-    decisions = shortcut_decisions(small, method)
+def test_each_rule_has_its_share_of_the_triples(small, results, method):
+    decisions = {name: result.decisions for name, result in results[method].items()}
     for name, shares in rule_shares(small, method, decisions).items():
         wanted = shares_by_definition(small, method, decisions[name])
         assert {share.rule for share in shares} == set(wanted)
@@ -119,29 +104,62 @@ def _made():
 _MADE = [_made()]
 
 
-def test_the_gate_names_method_shortcut_accuracy_and_rules(small):
-    found = gate(small, 0.6)
+def test_the_gate_names_method_shortcuts_features_and_rules(small, results):
+    found = {exceeded.method: exceeded for exceeded in gate(small, 0.6, results)}
+    assert set(found) == set(small.negatives)
+    for method in found:
+        first, *others = found[method].results
+        assert first.name == LEARNED
+        alone = [other.balanced_accuracy for other in others if other.name != SKELETON]
+        assert alone == sorted(alone, reverse=True)
+        message = found[method].message
+        assert message.startswith(f"{method}: the shortcut `learned` reaches ")
+        assert f"most by {next(iter(first.features))} (" in message
+        assert f"`{others[0].name}` alone " in message
+        rules = found[method].rules
+        assert f"for {len(found[method].over)} of {len(rules)} rules" in message
+        assert f"most for rule {rules[0].rule} (" in message
+        assert found[method].texts[0] == f"rule {rules[0].rule}: {small.rules[rules[0].rule].rule}"
+        plain = found[method].as_dict()
+        assert plain["accuracy"] == first.balanced_accuracy
+        assert list(plain["shortcuts"]) == [result.name for result in found[method].results]
+        assert plain["rules"][0]["rule"] == rules[0].rule
+    assert gate(small, 1.0, results) == []
+
+
+def result_with(name, on_valid, on_test):
+    """Return a shortcut with these balanced accuracies, of a hundred positives and no wrong negative."""
+    scores = np.repeat([1.0, 0.0, 0.0], [round(200 * on_test - 100), round(200 - 200 * on_test), 100])
+    return ShortcutResult(name, scores, 100, Cut(0.5), on_valid)
+
+
+@pytest.mark.parametrize(
+    ("name", "on_valid", "on_test", "refused"),
+    [
+        ("parallel", 0.9, 0.9, True),
+        ("parallel", 0.5, 0.9, False),
+        ("parallel", 0.9, 0.5, False),
+        ("parallel", None, 0.9, True),
+        ("simpbl", 0.5, 0.9, False),
+        ("learned", 0.5, 0.9, True),
+        ("learned", 0.9, 0.5, False),
+        ("skeleton", 0.5, 0.9, True),
+    ],
+)
+def test_a_single_feature_must_be_above_the_limit_on_valid_and_on_test(name, on_valid, on_test, refused):
+    made = family(methods=("pa",))
+    made = Benchmark(made.name, made.graph, made.positives, made.negatives)
+    assert bool(gate(made, 0.8, {"pa": {name: result_with(name, on_valid, on_test)}})) == refused
+
+
+def test_a_benchmark_without_rules_is_judged_without_them(small):
+    bare = Benchmark(small.name, small.graph, small.positives, small.negatives)
+    found = gate(bare, 0.51)
     assert found
     for exceeded in found:
-        assert exceeded.accuracy > 0.6
-        told = shortcut_accuracies(small, exceeded.method)[exceeded.shortcut]["accuracy"]
-        assert exceeded.accuracy == pytest.approx(told)
-        assert exceeded.message.startswith(f"{exceeded.method}: the shortcut `{exceeded.shortcut}` reaches ")
-        assert f"for {len(exceeded.over)} of {len(exceeded.rules)} rules" in exceeded.message
-        assert f"most for rule {exceeded.rules[0].rule} (" in exceeded.message
-        assert exceeded.texts[0] == f"rule {exceeded.rules[0].rule}: {small.rules[exceeded.rules[0].rule].rule}"
-        assert exceeded.as_dict()["rules"][0]["rule"] == exceeded.rules[0].rule
-    best = {m: max(d.accuracy for d in shortcut_decisions(small, m).values()) for m in small.negatives}
-    assert {e.method for e in found} == {method for method, value in best.items() if value > 0.6}
-    assert gate(small, 1.0) == []
-
-
-def test_a_benchmark_without_rules_is_judged_without_them():
-    bare = family()
-    bare = Benchmark(bare.name, bare.graph, bare.positives, bare.negatives)
-    for exceeded in gate(bare, 0.51):
         assert exceeded.rules == ()
-        assert exceeded.message.endswith("above 51 %")
+        assert SKELETON not in [result.name for result in exceeded.results]
+        assert "rule" not in exceeded.message.replace("relation", "")
 
 
 @pytest.mark.parametrize(("limit", "hint"), [(0.5, "0.6"), (60, "0.6"), (1.01, "0.6"), (float("nan"), "0.6")])
@@ -153,61 +171,16 @@ def test_a_limit_that_makes_no_sense_is_refused(limit, hint):
         audit(family(), max_shortcut=limit)
 
 
-def test_the_audit_warns_or_fails_and_tells_the_rules(small):
-    assert "max-shortcut" not in {f.check for f in audit(small, closure=False).findings}
+def test_the_audit_warns_or_fails_and_tells_the_rules(small, results):
+    fine = audit(small, closure=False, max_shortcut=1.0)
+    assert "max-shortcut" in fine.passed
+    assert not fine.found("max-shortcut")
     warned = audit(small, closure=False, max_shortcut=0.6)
     assert warned.ok
     assert {f.severity for f in warned.found("max-shortcut")} == {"warning"}
     failed = audit(small, closure=False, max_shortcut=0.6, strict=True)
     assert not failed.ok
-    assert [f.message for f in failed.found("max-shortcut")] == [e.message for e in gate(small, 0.6)]
-    assert "max-shortcut" in audit(small, closure=False, max_shortcut=1.0).passed
-    rules = warned.as_dict()["shortcuts"]["pa"]["adjacent"]["rules"]
+    assert [f.message for f in failed.found("max-shortcut")] == [e.message for e in gate(small, 0.6, results)]
+    rules = warned.as_dict()["shortcuts"]["pa"]["learned"]["rules"]
     assert 0 < len(rules) <= 3
     assert rules[0].keys() == {"rule", "triples", "accuracy", "contribution"}
-
-
-# -- all shortcuts at once --------------------------------------------------------------------------
-
-
-def test_the_combined_shortcut_finds_what_only_two_features_together_tell():
-    # A triple of `a` is true if its constants are adjacent, one of `b` if they are not.
-    draw = np.random.default_rng(1)
-    pairs = [tuple(pair) for pair in draw.permutation(list(itertools.permutations(range(60), 2))).tolist()]
-    near = pairs[:400]
-    closed = {*near, *((y, x) for x, y in near)}
-    far = [pair for pair in pairs if pair not in closed][:400]
-    edges = [(f"e{x}", "edge", f"e{y}") for x, y in near]
-    graph = KnowledgeGraph.from_names([*edges, ("e0", "a", "e1"), ("e0", "b", "e1")], type_predicate="")
-
-    def labelled(first, second):
-        names = [("a", pair) for pair in first] + [("b", pair) for pair in second]
-        rows = [
-            (graph.entity_id(f"e{x}"), graph.relation_id(relation), graph.entity_id(f"e{y}"))
-            for relation, (x, y) in names
-        ]
-        return np.array(sorted(rows), dtype=np.int32)
-
-    parts = [slice(start, start + 100) for start in (0, 100, 200, 300)]
-    valid, test = (labelled(near[part], far[part]) for part in parts[:2])
-    wrong = [labelled(far[part], near[part]) for part in parts[2:]]
-    positives = Splits(graph.triples, valid, test)
-    negatives = Splits(graph.triples[:0], *wrong)
-    made = Benchmark("made", graph, positives, {"given": NegativeSet("given", negatives)})
-    reached = balanced_accuracies(made, "given")
-    assert list(reached) == [*SHORTCUTS, COMBINED]
-    assert reached["adjacent"] < 0.6
-    assert reached[COMBINED] > 0.95
-
-
-def test_the_combined_shortcut_is_the_same_every_time_and_not_worse_than_chance(small):
-    for method in small.negatives:
-        first, again = combined_decisions(small, method), combined_decisions(small, method)
-        assert np.array_equal(first.right, again.right)
-        assert first.balanced_accuracy > 0.5
-
-
-def test_without_valid_there_is_no_combined_shortcut():
-    made = family(valid=False)
-    assert combined_decisions(made, "pa") is None
-    assert COMBINED not in balanced_accuracies(made, "pa")

@@ -2,9 +2,15 @@
 
 import json
 
+import numpy as np
 import pytest
+import typer
 
 from loginfer.benchmark import load_benchmark
+from loginfer.benchmark.learned_shortcut import ShortcutResult
+from loginfer.benchmark.shortcut_gate import Exceeded
+from loginfer.benchmark.shortcuts import Cut
+from loginfer.cli.build import stop_at_gate
 
 
 @pytest.fixture(scope="module")
@@ -18,14 +24,15 @@ def small(tmp_path_factory):
 
 
 def words(small, out, *more):
-    return ("build", small, "-p", "hierarchy", "--k1", 1, "--k2", 80, "--out", out, *more)
+    return ("build", small, "-p", "hierarchy", "--k1", 1, "--k2", 80, "--ratio", "6:2:2", "--out", out, *more)
 
 
 def test_a_shortcut_above_the_limit_is_a_warning_with_its_rules(loginfer, small, tmp_path):
     code, printed, err = loginfer(*words(small, tmp_path / "bench", "--max-shortcut", 0.6))
     assert code == 0
     assert "written to" in printed
-    assert "warning: pa: the shortcut `adjacent` reaches 100 % on test, above 60 %" in err
+    assert "warning: pa: the shortcut `learned` reaches 100 % on test, above 60 %, most by parallel (" in err
+    assert "`skeleton` alone 100 %, " in err
     assert "most for rule 0" in err
     assert load_benchmark(tmp_path / "bench").name == "small-hierarchy-pa"
 
@@ -37,7 +44,7 @@ def test_with_strict_nothing_is_written_and_what_is_there_stays(loginfer, small,
     assert not out.exists()
     assert list(tmp_path.iterdir()) == []
     assert printed == ""
-    assert "error: pa: the shortcut `adjacent` reaches 100 %" in err
+    assert "error: pa: the shortcut `learned` reaches 100 %" in err
     assert "nothing was written" in err
     assert "--negatives nm" in err
     assert loginfer(*words(small, out))[0] == 0
@@ -46,14 +53,16 @@ def test_with_strict_nothing_is_written_and_what_is_there_stays(loginfer, small,
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
 
 
-def test_twins_are_recommended_unless_there_are_some(loginfer, small, tmp_path):
+def test_what_was_matched_already_is_not_recommended(loginfer, small, tmp_path, capsys):
     """Few triples of test: some shortcut is right for more than half of them by chance."""
     more = ("-n", "nm", "--ratio", "2:1:1", "--max-shortcut", 0.501, "--strict")
     code, _, err = loginfer(*words(small, tmp_path / "bench", *more))
     assert code == 1
     assert "hint: `--match all`" in err
-    code, _, err = loginfer(*words(small, tmp_path / "bench", *more, "--match", "popularity"))
-    assert code == 1
+    result = ShortcutResult("adjacent", np.array([1.0, 0.0]), 1, Cut(0.5))
+    with pytest.raises(typer.Exit):
+        stop_at_gate([Exceeded("nm", 0.6, (result,))], 0.6, False, ("all",))
+    err = capsys.readouterr().err
     assert "twins already" in err
     assert "--match" not in err
 
@@ -70,9 +79,10 @@ def test_programs_are_told_the_limit_and_what_is_above_it(loginfer, small, tmp_p
     answer = json.loads(printed)
     assert code == 0
     assert answer["max_shortcut"]["limit"] == 0.6
-    found = {known["shortcut"]: known for known in answer["max_shortcut"]["exceeded"]}
-    assert found["adjacent"]["accuracy"] == 1.0
-    assert found["adjacent"]["rules"][0]["rule"] == 0
+    (exceeded,) = answer["max_shortcut"]["exceeded"]
+    assert (exceeded["method"], exceeded["shortcut"], exceeded["accuracy"]) == ("pa", "learned", 1.0)
+    assert exceeded["shortcuts"]["parallel"]["balanced_accuracy"] == 1.0
+    assert exceeded["rules"][0]["rule"] == 0
     code, printed, _ = loginfer(*words(small, tmp_path / "no", "--max-shortcut", 0.6, "--strict", "--json"))
     assert code == 1
     assert json.loads(printed)["path"] is None
@@ -83,12 +93,13 @@ def test_the_audit_has_the_same_gate(loginfer, small, tmp_path):
     loginfer(*words(small, out))
     code, printed, _ = loginfer("audit", out, "--max-shortcut", 0.6)
     assert code == 0
-    assert "warning  max-shortcut: pa: the shortcut `adjacent`" in printed
+    assert "warning  max-shortcut: pa: the shortcut `learned`" in printed
     assert "rule 0: (x," in printed
     assert loginfer("audit", out, "--max-shortcut", 0.6, "--strict")[0] == 1
     assert loginfer("audit", out, "--max-shortcut", 1)[0] == 0
     _, printed, _ = loginfer("audit", out, "--verbose")
-    assert "pa, adjacent: 100.0 %, most for rule 0 (100.0 %)" in printed
+    assert "pa, parallel: 100.0 % (" in printed
+    assert "), most for rule 0 (100.0 %)" in printed
 
 
 @pytest.mark.parametrize(

@@ -52,10 +52,10 @@ def test_each_room_has_a_page_of_reference(room):
 
 def test_the_page_on_audits_explains_every_check():
     from loginfer.benchmark.auditing.audit import CHECKS
-    from loginfer.benchmark.shortcuts import SHORTCUTS
+    from loginfer.benchmark.learned_shortcut import LEARNED, SIMPBL, SKELETON
 
     page = (ROOT / "docs" / "howto" / "reading-an-audit.md").read_text()
-    for name in (*CHECKS, *SHORTCUTS, "oracle"):
+    for name in (*CHECKS, LEARNED, SKELETON, SIMPBL, "oracle"):
         assert f"`{name}`" in page, name
 
 

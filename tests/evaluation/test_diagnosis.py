@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import json
 from dataclasses import replace
@@ -14,10 +15,12 @@ from tests.support.made_up_benchmarks import family
 
 from loginfer.benchmark.benchmark import Benchmark, Splits
 from loginfer.benchmark.construction.pipeline import build
+from loginfer.benchmark.learned_shortcut import LEARNED, SIMPBL, SKELETON, shortcut_results
 from loginfer.benchmark.recipe import Recipe
-from loginfer.benchmark.shortcuts import SHORTCUTS, OracleScorer, shortcut
+from loginfer.benchmark.shortcut_features import FeatureBattery
+from loginfer.benchmark.shortcuts import OracleScorer
 from loginfer.engine import open_engine
-from loginfer.evaluation.diagnosis import Diagnosis, diagnose
+from loginfer.evaluation.diagnosis import Diagnosis, diagnose, standing
 from loginfer.evaluation.predictions import LabelledScores, Predictions
 from loginfer.evaluation.thresholds import Thresholds, fit_thresholds
 from loginfer.kg import KnowledgeGraph, load_graph
@@ -69,6 +72,10 @@ def oracle(made: Benchmark):
     return OracleScorer(open_engine(made.graph), made.program).score
 
 
+def feature(made: Benchmark, name: str):
+    return lambda triples: FeatureBattery(made.kg, [name]).values(triples)[:, 0]
+
+
 def holds(made: Benchmark, *relations: str):
     """Say true if another relation already holds, whatever is asked: (x R y) → (x T y)."""
 
@@ -89,8 +96,8 @@ HALF = Thresholds.fixed(0.5)
 # -- verdicts on benchmarks ------------------------------------------------------------------------
 
 
-def test_an_oracle_has_learned_every_rule(triangles, simple):
-    for made in (triangles, simple):
+def test_an_oracle_has_learned_every_rule(triangles):
+    for made in (triangles, people(SIMPLE, 40, 0.12, "nm", k2=500)):
         found = diagnose(made, scored(made, oracle(made)), HALF)
         assert [rule.text for rule in found.rules] == ["learned the rule"] * 2
         assert [rule.recall for rule in found.rules] == [1.0, 1.0]
@@ -101,7 +108,7 @@ def test_an_oracle_has_learned_every_rule(triangles, simple):
 def test_a_rule_that_no_negatives_tell_from_adjacency_is_untested(simple):
     negatives = simple.negatives["pa"]
     test = negatives.splits.test
-    test = test[shortcut("adjacent", simple, "pa").score(test) == 0]
+    test = test[feature(simple, "adjacent")(test) == 0]
     apart = replace(negatives, splits=replace(negatives.splits, test=test), origins={})
     made = replace(simple, negatives={"pa": apart})
     first, second = diagnose(made, scored(made, oracle(made)), HALF).rules
@@ -183,15 +190,78 @@ def test_a_threshold_from_validation_does_as_well(triangles):
     )
 
 
-def test_the_scores_of_a_baseline_follow_it(triangles):
-    for name in ("object-popularity", "relation-name", "adjacent"):
-        baseline = shortcut(name, triangles, "qg")
-        found = diagnose(triangles, scored(triangles, baseline.score), HALF)
-        assert list(found.baselines) == list(SHORTCUTS)
-        assert found.baselines[name]["correlation"] == pytest.approx(1.0)
-        followed = [line for line in found.summary() if "the scores follow" in line]
-    assert followed[0].startswith("the scores follow `adjacent` (ρ = 1.00); `adjacent` alone is right in ")
+@pytest.mark.parametrize("name", ["object-in-degree", "adjacent", "parallel"])
+def test_the_scores_of_a_feature_follow_it(triangles, name):
+    found = diagnose(triangles, scored(triangles, feature(triangles, name)), HALF)
+    assert list(found.baselines) == list(shortcut_results(triangles, "qg"))
+    assert found.baselines[name]["correlation"] == pytest.approx(1.0)
+    (followed,) = (line for line in found.summary() if "the scores follow" in line)
+    assert "(ρ = 1.00)" in followed
     assert found.baselines["simpbl"]["correlation"] is None  # everybody has every relation
+
+
+def test_who_decides_as_the_learned_shortcut_does_is_at_it(triangles):
+    learned = shortcut_results(triangles, "qg")[LEARNED]
+    scores = np.split(learned.scores, [learned.positives])
+    found = diagnose(
+        triangles,
+        Predictions("qg", LabelledScores(*scores), LabelledScores(*scores)),
+        Thresholds.fixed(learned.cut.threshold),
+    )
+    best = found.best_shortcut
+    assert (best["shortcut"], best["standing"], best["agreement"]) == (LEARNED, "at", 1.0)
+    assert best["system"] == best["balanced_accuracy"] == learned.balanced_accuracy
+    assert found.baselines[LEARNED]["agreement"] == 1.0
+    assert any(line.startswith("at the learned shortcut: balanced accuracy of ") for line in found.summary())
+
+
+def test_the_oracle_is_above_the_learned_shortcut_and_guessing_is_below_it(triangles):
+    rng = np.random.default_rng(0)
+    for score, words in ((oracle(triangles), "above"), (lambda asked: rng.random(len(asked)), "below")):
+        found = diagnose(triangles, scored(triangles, score), HALF)
+        assert found.best_shortcut["standing"] == words
+        assert any(line.startswith(f"{words} the learned shortcut: ") for line in found.summary())
+    assert [standing(value, (0.6, 0.7)) for value in (0.59, 0.6, 0.7, 0.71)] == ["below", "at", "at", "above"]
+
+
+def test_agreement_counts_triples_with_the_same_decision(simple):
+    rng = np.random.default_rng(3)
+    predictions = scored(simple, lambda asked: rng.random(len(asked)))
+    found = diagnose(simple, predictions, HALF)
+    mine = np.concatenate([predictions.test.positive, predictions.test.negative]) >= 0.5
+    for name, result in shortcut_results(simple, "pa").items():
+        said = np.concatenate([result.decisions.positive, result.decisions.negative])
+        assert found.baselines[name]["agreement"] == pytest.approx((mine == said).mean())
+
+
+def test_a_rule_that_no_negatives_tell_from_the_learned_shortcut_is_untested(simple):
+    learned = shortcut_results(simple, "pa")[LEARNED]
+    negatives = simple.negatives["pa"]
+    # Only negatives that the learned shortcut calls false are left.
+    test = negatives.splits.test[~learned.decisions.negative]
+    made = replace(
+        simple, negatives={"pa": replace(negatives, splits=replace(negatives.splits, test=test), origins={})}
+    )
+    first, _ = diagnose(made, scored(made, oracle(made)), HALF).rules
+    by_text = {known.text: known for known in first.shortcuts}
+    assert by_text["learned shortcut -> (y,fears,x)"].witnesses == 0
+    assert first.verdict == "untested"
+
+
+def test_shortcuts_are_measured_once_for_a_benchmark_in_memory(triangles, monkeypatch):
+    from loginfer.benchmark import learned_shortcut
+
+    made, measured, calls = replace(triangles), learned_shortcut._measured, []
+    monkeypatch.setattr(learned_shortcut, "_measured", lambda *about: calls.append(about) or measured(*about))
+    for _ in range(3):
+        diagnose(made, scored(made, oracle(made)), HALF)
+    assert len(calls) == 1
+    # They are forgotten with it.
+    (key,) = (key for key in learned_shortcut._MEASURED if key[0] == id(made))
+    calls.clear()
+    del made
+    gc.collect()
+    assert key not in learned_shortcut._MEASURED
 
 
 # -- witnesses by brute force ----------------------------------------------------------------------
@@ -259,7 +329,7 @@ def test_without_rules_only_baselines_are_compared(triangles):
     made = replace(triangles, rules=(), provenance=None)
     found = diagnose(made, scored(made, oracle(triangles)), HALF)
     assert found.rules == ()
-    assert list(found.baselines) == list(SHORTCUTS)
+    assert list(found.baselines) == [name for name in shortcut_results(triangles, "qg") if name != SKELETON]
     assert found.summary()[-1] == "the rules of this benchmark are not known"
 
 
@@ -267,11 +337,11 @@ def test_without_negatives_there_is_recall(triangles):
     made = replace(triangles, negatives={})
     ones = LabelledScores(np.ones(len(made.positives.test)), np.zeros(0))
     found = diagnose(made, Predictions(None, ones, ones), HALF)
-    assert found.baselines == {}
+    assert (found.baselines, found.best_shortcut) == ({}, {})
     assert [(rule.recall, rule.verdict) for rule in found.rules] == [(1.0, "untested")] * 2
 
 
-def test_without_valid_baselines_are_compared_all_the_same(triangles):
+def test_without_valid_only_shortcuts_that_need_no_fitting_are_compared(triangles):
     nothing = triangles.positives.valid[:0]
     positives = Splits(triangles.positives.train, nothing, triangles.positives.test)
     negatives = triangles.negatives["qg"]
@@ -279,9 +349,9 @@ def test_without_valid_baselines_are_compared_all_the_same(triangles):
     made = replace(triangles, positives=positives, negatives={"qg": replace(negatives, splits=splits)})
     found = diagnose(made, scored(made, oracle(triangles)), HALF)
     assert {rule.verdict for rule in found.rules} == {"learned"}
-    assert found.baselines["subject-popularity"]["accuracy"] is None
-    assert found.baselines["subject-popularity"]["correlation"] is not None
-    assert found.baselines["adjacent"]["accuracy"] is not None
+    assert list(found.baselines) == [SKELETON, SIMPBL]
+    assert found.best_shortcut["shortcut"] in (SKELETON, SIMPBL)
+    assert any(line.startswith("above the shortcut `") for line in found.summary())
 
 
 def test_a_body_too_long_for_sub_rules_is_noted(triangles):
@@ -323,11 +393,12 @@ def test_adjacency_is_exposed_on_the_triangles_of_wordnet(data_folder):
     made = build(recipe, load_graph("wn18rr"))
     honest = diagnose(made, scored(made, oracle(made)), HALF)
     assert honest.verdicts["learned"] == 20
-    adjacent = diagnose(made, scored(made, shortcut("adjacent", made, "qg").score), HALF)
+    adjacent = diagnose(made, scored(made, feature(made, "adjacent")), HALF)
     assert adjacent.verdicts["shortcut"] == 20
     assert all(len(parse_rule(rule.instead.text).body) == 1 for rule in adjacent.rules)
 
 
 def test_scores_that_are_the_opposite_of_a_baseline_run_against_it():
-    found = Diagnosis((), {"adjacent": {"correlation": -0.9, "accuracy": None}})
-    assert found.summary() == ["the scores run against `adjacent` (ρ = -0.90)"]
+    found = Diagnosis((), {"adjacent": {"correlation": -0.9, "balanced_accuracy": 0.6}})
+    sentence = "the scores run against `adjacent` (ρ = -0.90); `adjacent` alone has a balanced accuracy of 60.0%"
+    assert found.summary() == [sentence]

@@ -82,11 +82,12 @@ def test_the_first_steps_lead_from_a_graph_to_a_report(executed):
     assert '<span class="li-good">ok</span>' in audit
     for result in (embedding, miner):
         assert "chosen on valid for the best accuracy" in result
-    figures = re.findall(r"(\w+) +([\d.]+)% right, (\d) of 5 rules learned", read)
-    (first, weak, few), (second, strong, many) = figures
+    figures = re.findall(r"(\w+) +([\d.]+)% right, (\d) of 5 rules learned, (\d) not told apart", read)
+    (first, weak, few, _), (second, strong, many, untested) = figures
     assert (first, second) == ("distmult", "exact")
     assert float(strong) > 85 > float(weak)
-    assert int(many) >= 3 > int(few)
+    assert int(many) >= 1 > int(few)
+    assert int(many) + int(untested) >= 3
     page = Path(re.search(r"open (.+index\.html): (\d+) pages", report)[1])
     assert "First steps" in page.read_text(encoding="utf-8")
 
@@ -101,6 +102,9 @@ def test_a_model_of_ones_own_lies_between_the_baseline_and_the_oracle(executed):
     assert max(accuracy["SimpBL"], accuracy["popularity"]) < 65 < 95 < accuracy["two steps"]
     assert accuracy["oracle"] == 100
     verdicts = re.findall(r"^(popularity|two steps) +recall +[\d.]+% +(.+)$", cells[7], re.MULTILINE)
-    assert [verdict for name, verdict in verdicts if name == "two steps"] == ["learned"] * 5
-    assert "learned" not in [verdict for name, verdict in verdicts if name == "popularity"]
+    by_model = {
+        model: [verdict for name, verdict in verdicts if name == model] for model in ("two steps", "popularity")
+    }
+    assert sorted(by_model["two steps"]) == ["learned"] * 2 + ["untested"] * 3
+    assert not {"learned", "untested"} & set(by_model["popularity"])
     assert cells[8].splitlines() == [f"accuracy {accuracy['two steps']:.1f}%", "", "True"]

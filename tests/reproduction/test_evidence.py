@@ -7,13 +7,13 @@ import pytest
 from tests.support.small_reproduction import InProcess, tiny_suite
 
 from loginfer.benchmark import load_benchmark
-from loginfer.benchmark.shortcut_gate import COMBINED, balanced_accuracies
-from loginfer.benchmark.shortcuts import SHORTCUTS
+from loginfer.benchmark.learned_shortcut import shortcut_results
 from loginfer.errors import InputError
 from loginfer.reproduction import Folder, plan, run, write_report
 from loginfer.reproduction.claims.evidence import COMPARED, QUESTIONS, answers, mean_fall
 from loginfer.reproduction.claims.values import EIGHT
 from loginfer.reproduction.figures import Figures, groups_of
+from loginfer.reproduction.paper_tables import tables
 from loginfer.reproduction.planning import benchmarks_of, build_seconds, table_names
 
 GROUPS = tuple(
@@ -43,9 +43,9 @@ def test_the_table_is_made_only_if_it_is_asked_for_and_then_with_sound_benchmark
     assert plan(tables=["lubm"]).request.protocol == "paper"
     made = plan(tables=["lubm", "evidence"], protocol="sound")
     assert made.request.tables == ("lubm", "evidence")
-    for tables, protocol in ((["lubm", "evidence"], None), (["evidence"], "paper")):
+    for names, protocol in ((["lubm", "evidence"], None), (["evidence"], "paper")):
         with pytest.raises(InputError, match="sound"):
-            plan(tables=tables, protocol=protocol)
+            plan(tables=names, protocol=protocol)
 
 
 def test_benchmarks_are_chosen_by_name_and_near_misses_take_longer_to_build():
@@ -77,7 +77,9 @@ def test_what_shortcuts_reach_is_written_down_once_for_each_benchmark(folder):
         told = json.loads(folder.shortcuts(name).read_text())
         benchmark = load_benchmark(folder.suite / name)
         (own,) = benchmark.negatives
-        assert told["balanced_accuracy"] == pytest.approx(balanced_accuracies(benchmark, own))
+        results = shortcut_results(benchmark, own)
+        assert told["balanced_accuracy"] == {name: pytest.approx(r.balanced_accuracy) for name, r in results.items()}
+        assert told["interval"] == {name: pytest.approx(list(r.interval)) for name, r in results.items()}
         assert told["negatives"] == own
     path = folder.shortcuts("LogInfer-WN-trian-nm")
     told["balanced_accuracy"] = {"adjacent": 0.123}
@@ -85,6 +87,10 @@ def test_what_shortcuts_reach_is_written_down_once_for_each_benchmark(folder):
     # A sum that is not the benchmark's: measured again.
     write_report(folder)
     assert json.loads(path.read_text())["balanced_accuracy"] != {"adjacent": 0.123}
+    # So are figures of earlier versions, which know no learned shortcut.
+    folder.write(path, json.dumps({**json.loads(path.read_text()), "format_version": 1}))
+    write_report(folder)
+    assert json.loads(path.read_text())["format_version"] == 2
     kept = path.stat().st_mtime_ns
     write_report(folder)
     assert path.stat().st_mtime_ns == kept
@@ -94,19 +100,46 @@ def test_the_table_has_systems_then_shortcuts_under_each_kind_of_negatives(folde
     with (folder.path / "tables/evidence.csv").open() as stream:
         rows = list(csv.DictReader(stream))
     names = [row["system"] for row in rows]
-    assert names == [
-        "SimpBL", "exact", "oracle", *(f"shortcut: {name}" for name in (*SHORTCUTS, COMBINED)),
-    ]  # fmt: skip
+    assert names[:3] == ["SimpBL", "exact", "oracle"]
+    assert all(name.startswith("shortcut: ") for name in names[3:])
     assert {row["benchmark"] for row in rows} == {"WN-trian"}
     for method in ("pa", "nmm"):
         result = json.loads(folder.result("oracle", f"LogInfer-WN-trian-{method}").read_text())
         value = 100 * result["mean"]["metrics"]["balanced_accuracy"]
         assert float(rows[2][method]) == pytest.approx(value, abs=0.051)
         reached = json.loads(folder.shortcuts(f"LogInfer-WN-trian-{method}").read_text())
-        adjacent = 100 * reached["balanced_accuracy"]["adjacent"]
-        assert float(rows[names.index("shortcut: adjacent")][method]) == pytest.approx(adjacent, abs=0.051)
+        for row in rows[3:]:
+            name = row["system"].removeprefix("shortcut: ")
+            low, high = reached["interval"][name]
+            assert float(row[method].split(" ± ")[0]) == pytest.approx(
+                100 * reached["balanced_accuracy"][name], abs=0.051
+            )
+            assert float(row[f"{method} ±"]) == pytest.approx(50 * (high - low), abs=0.051)
     assert (folder.path / "tables/evidence.tex").exists()
-    assert "| shortcut: adjacent |" in (folder.path / "tables/evidence.md").read_text().replace("  ", " ")
+    assert f"| {names[3]} |" in (folder.path / "tables/evidence.md").read_text().replace("  ", " ")
+
+
+def test_the_table_shows_the_learned_shortcut_and_those_that_reach_most():
+    request = plan(tables=["evidence"], only=["WN-hier-*"], systems=["simpbl"], seeds=1).request
+    singles = {f"feature-{number}": 0.5 + number / 100 for number in range(20)}
+    shortcuts = {
+        "LogInfer-WN-hier-pa": {**singles, "learned": 0.6},
+        "LogInfer-WN-hier-nm": {**singles, "feature-0": 0.9, "learned": 0.55},
+    }
+    (table,) = tables(Figures(shortcuts=shortcuts), request, {}).values()
+    shown = [row[1].text for row in table.rows[1:]]
+    assert shown == [
+        f"shortcut: {name}" for name in ("learned", "feature-0", *(f"feature-{number}" for number in range(19, 14, -1)))
+    ]
+    assert [entry.value for entry in table.rows[1][2:]] == [60, None, pytest.approx(55), None]
+
+
+def test_the_best_shortcut_is_the_learned_one_and_in_figures_of_earlier_versions_the_best_of_all():
+    shortcuts = {"new": {"adjacent": 0.8, "learned": 0.7}, "old": {"adjacent": 0.8, "combined": 0.9}, "none": {}}
+    found = Figures(shortcuts=shortcuts)
+    assert found.best_shortcut("new") == ("learned", 0.7)
+    assert found.best_shortcut("old") == ("combined", 0.9)
+    assert found.best_shortcut("none") is found.best_shortcut("missing") is None
 
 
 def test_the_report_says_what_survives_and_leaves_the_papers_findings_out(folder):

@@ -6,6 +6,7 @@ from tests.support.made_up_benchmarks import family
 
 from loginfer.errors import InputError
 from loginfer.systems import configure, find_system, settings_of, training_view
+from loginfer.systems.baselines import RelationNameScorer
 from loginfer.systems.interface import POSITIONS, CandidateScorer
 from loginfer.systems.registry import known_graph, tuned_settings
 
@@ -103,3 +104,9 @@ def test_graphs_are_recognised_by_their_triples_and_others_have_no_tuned_setting
     benchmark = family()
     assert known_graph(benchmark) is None
     assert tuned_settings(find_system("transe"), benchmark) == {}
+
+
+def test_a_relation_is_scored_by_its_share_of_positives():
+    positives, negatives = (np.array([(0, r, 1) for r in relations]) for relations in ((0, 0, 0, 1), (0, 2)))
+    asked = np.array([(5, relation, 5) for relation in range(4)])
+    assert RelationNameScorer(positives, negatives, 4).score(asked).tolist() == [0.75, 1.0, 0.0, 0.5]

@@ -158,14 +158,14 @@ def _example(example: Example) -> Markup:
 
 
 def _shortcuts(audit: Audit) -> Markup:
-    """Return the accuracy on test of each shortcut, method by method, and of the oracle."""
+    """Return the balanced accuracy on test of the best shortcuts, method by method, and of the oracle."""
     methods = list(audit.shortcuts)
     if not methods:
         return Markup("")
     rows = [[name, *map(percent, row)] for name, row in audit.accuracies().items()]
     if audit.oracle:
         rows[-1] = [element("b", cell) for cell in rows[-1]]
-    columns = ("accuracy on test, %", *methods)
+    columns = ("balanced accuracy on test, %", *methods)
     return table(columns, rows, numbers=columns[1:])
 
 

@@ -5,11 +5,7 @@ derive is shared equally between them, and so is a negative that several rules m
 conclusion in test take no part in that unless all of them are such. What the rules contribute to a shortcut's
 accuracy beyond a half then adds up to what it has, less what triples without any rule contribute.
 
-All shortcuts are also combined, as somebody could do who knows no rule. The features of a triple (x, R, y) are
-the scores of the shortcuts, and adjacency by direction. A logistic model over them, their squares and products
-is fitted on P_valid and N_valid. Then each relation with enough labelled triples gets a linear correction of
-its own: a constant may be popular for one relation and not for another. No rule is looked at, and no pair of
-relations.
+All limits are about balanced accuracy, see `learned_shortcut`.
 """
 
 from __future__ import annotations
@@ -22,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.benchmark import Benchmark
-from loginfer.benchmark.shortcuts import SHORTCUTS, Adjacent, fit_cut, fitted_shortcuts, shortcut, visible_graph
+from loginfer.benchmark.learned_shortcut import LEARNED, SKELETON, ShortcutDecisions, ShortcutResult, shortcut_results
 from loginfer.engine.binding import relation_of
 from loginfer.errors import InputError
 from loginfer.kg import KnowledgeGraph, Triples
@@ -34,16 +30,8 @@ Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 Pairs = tuple[Counts, Counts]  # group, row
 
-# How tables call all shortcuts combined.
-COMBINED = "combined"
 # So many rules of a shortcut are named; the others are counted.
 NAMED = 3
-# A relation with fewer labelled triples in valid has no correction of its own.
-LEAST = 30
-# How strongly weights are drawn to 0, in triples: of the common model, of a relation's correction.
-RIDGE, RIDGE_OF_RELATION = 1.0, 5.0
-# Steps of Newton's method; far more than it needs with these penalties.
-STEPS = 30
 
 
 # -- which test triples belong to which rule -------------------------------------------------------
@@ -116,44 +104,6 @@ def rule_triples(benchmark: Benchmark, method: str | None) -> Pairs:
 
 
 @dataclass(frozen=True, slots=True)
-class ShortcutDecisions:
-    """What a shortcut says about P_test and N_test.
-
-    Parameters
-    ----------
-    positive, negative
-        bool[|P_test|], bool[|N_test|]: which triples it calls true.
-    """
-
-    positive: Mask
-    negative: Mask
-
-    @property
-    def right(self) -> Mask:
-        """bool[|P_test| + |N_test|]: where it is right, positives first."""
-        return np.concatenate([self.positive, ~self.negative])
-
-    @property
-    def accuracy(self) -> float:
-        """The share of triples on which it is right."""
-        return float(self.right.mean())
-
-    @property
-    def balanced_accuracy(self) -> float:
-        """The mean of the shares of positives and of negatives on which it is right."""
-        return float((self.positive.mean() + (~self.negative).mean()) / 2)
-
-
-def shortcut_decisions(benchmark: Benchmark, method: str) -> dict[str, ShortcutDecisions]:
-    """Return what each shortcut says about test; see `fitted_shortcuts` for which there are."""
-    test = benchmark.positives.test, benchmark.negatives[method].splits.test
-    return {
-        name: ShortcutDecisions(*(cut.predict(scorer.score(triples)) for triples in test))
-        for name, scorer, cut in fitted_shortcuts(benchmark, method)
-    }
-
-
-@dataclass(frozen=True, slots=True)
 class RuleShare:
     """How a shortcut does on the test triples of one rule.
 
@@ -191,7 +141,7 @@ def rule_shares(
     method
         Whose negatives.
     decisions
-        What the shortcuts say, see `shortcut_decisions`.
+        What the shortcuts say, by name.
 
     Returns
     -------
@@ -242,37 +192,45 @@ def _weights(benchmark: Benchmark, rule: Counts, row: Counts) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Exceeded:
-    """A shortcut that does better than it may.
+    """Shortcuts that do better on the negatives of a method than they may.
 
     Parameters
     ----------
-    method, shortcut
-        Whose negatives, and which shortcut.
-    accuracy, limit
-        Its accuracy on test, and the largest that it may have.
+    method
+        Whose negatives.
+    limit
+        The largest balanced accuracy on test that a shortcut may have.
+    results
+        The shortcuts above it: the learned one first, then the skeleton, then others, the best first.
     rules
-        Rule by rule, those that contribute most first; empty if the rules are not known.
+        How the first of them does rule by rule, those that contribute most first; empty if the rules are not known.
     texts
-        The most important of them, as texts.
+        The most important rules, as texts.
     """
 
     method: str
-    shortcut: str
-    accuracy: float
     limit: float
+    results: tuple[ShortcutResult, ...]
     rules: tuple[RuleShare, ...] = ()
     texts: tuple[str, ...] = ()
 
     @property
     def over(self) -> tuple[RuleShare, ...]:
-        """The rules on which the shortcut alone is above the limit."""
+        """The rules on which the first shortcut is above the limit."""
         return tuple(share for share in self.rules if share.accuracy > self.limit)
 
     @property
     def message(self) -> str:
         """What is wrong, in one sentence; rules are numbered from 0, as in `rules.txt`."""
-        text = f"{self.method}: the shortcut `{self.shortcut}` reaches {_percent(self.accuracy)} on test, "
+        first, *others = self.results
+        text = f"{self.method}: the shortcut `{first.name}` reaches {_percent(first.balanced_accuracy)} on test, "
         text += f"above {_percent(self.limit)}"
+        if first.features:
+            text += f", most by {carried_by(first)}"
+        if others:
+            names = [f"`{other.name}` alone {_percent(other.balanced_accuracy)}" for other in others[:NAMED]]
+            more = [f"{len(others) - NAMED} more"] if len(others) > NAMED else []
+            text += f"; {', '.join(names + more)}"
         if not self.rules:
             return text
         text += f"; above it for {len(self.over):,} of {len(self.rules):,} rules"
@@ -286,13 +244,19 @@ class Exceeded:
         """Return it as JSON values."""
         return {
             "method": self.method,
-            "shortcut": self.shortcut,
-            "accuracy": self.accuracy,
+            "shortcut": self.results[0].name,
+            "accuracy": self.results[0].balanced_accuracy,
             "limit": self.limit,
+            "shortcuts": {result.name: result.as_dict() for result in self.results},
             "rules_above": len(self.over),
             "rules": [share.as_dict() for share in self.rules],
             "message": self.message,
         }
+
+
+def carried_by(result: ShortcutResult) -> str:
+    """Return the features that the learned shortcut loses most without, each with its share of all that is lost."""
+    return ", ".join(f"{name} ({_percent(share)})" for name, share in list(result.shares.items())[:NAMED])
 
 
 def check_limit(limit: float, *, where: str | None = None) -> float:
@@ -315,128 +279,45 @@ def check_limit(limit: float, *, where: str | None = None) -> float:
     )
 
 
-def gate(benchmark: Benchmark, limit: float) -> list[Exceeded]:
-    """Return the shortcuts that are above a limit, method by method, the best first.
+def gate(
+    benchmark: Benchmark, limit: float, results: Mapping[str, Mapping[str, ShortcutResult]] | None = None
+) -> list[Exceeded]:
+    """Return the methods on whose negatives shortcuts are above a limit.
+
+    The learned shortcut and the skeleton must not be above it on test. Any other must not be above it on valid and on
+    test: of so many, some are above it on one of them by chance.
 
     Parameters
     ----------
     benchmark
         The benchmark.
     limit
-        The largest accuracy on test that a shortcut may have, see `check_limit`.
+        The largest balanced accuracy that a shortcut may have, see `check_limit`.
+    results
+        By method, what `shortcut_results` returned, where that is at hand.
     """
     check_limit(limit)
     all_exceeded = []
     for method in benchmark.negatives:
-        decisions = shortcut_decisions(benchmark, method)
-        above = {name: decision for name, decision in decisions.items() if decision.accuracy > limit}
-        shares = rule_shares(benchmark, method, above)
-        exceeded = []
-        for name, decision in above.items():
-            named = tuple(
-                f"rule {share.rule}: {benchmark.rules[share.rule].rule}" for share in most_important(shares[name])
-            )
-            exceeded.append(Exceeded(method, name, decision.accuracy, limit, shares[name], named))
-        all_exceeded += sorted(exceeded, key=lambda one: (-one.accuracy, one.shortcut))
+        of_method = shortcut_results(benchmark, method) if results is None else results[method]
+        above = sorted((r for r in of_method.values() if _is_above(r, limit)), key=_rank)
+        if above:
+            shares = rule_shares(benchmark, method, {"": above[0].decisions})[""]
+            texts = (f"rule {share.rule}: {benchmark.rules[share.rule].rule}" for share in most_important(shares))
+            all_exceeded.append(Exceeded(method, limit, tuple(above), shares, tuple(texts)))
     return all_exceeded
+
+
+def _is_above(result: ShortcutResult, limit: float) -> bool:
+    figures = [result.balanced_accuracy]
+    if result.name not in (LEARNED, SKELETON) and result.valid_accuracy is not None:
+        figures.append(result.valid_accuracy)
+    return min(figures) > limit
+
+
+def _rank(result: ShortcutResult) -> tuple[bool, bool, float, str]:
+    return result.name != LEARNED, result.name != SKELETON, -result.balanced_accuracy, result.name
 
 
 def _percent(share: float) -> str:
     return f"{100 * share:.1f} %".replace(".0 %", " %")
-
-
-# -- all shortcuts combined ------------------------------------------------------------------------
-
-
-def balanced_accuracies(benchmark: Benchmark, method: str) -> dict[str, float]:
-    """Return the balanced accuracy on test of every shortcut and of all of them combined.
-
-    Nothing without test; without valid only shortcuts that need no fitting.
-    """
-    decisions = shortcut_decisions(benchmark, method)
-    combined = combined_decisions(benchmark, method)
-    if combined is not None:
-        decisions[COMBINED] = combined
-    return {name: decision.balanced_accuracy for name, decision in decisions.items()}
-
-
-def combined_decisions(benchmark: Benchmark, method: str) -> ShortcutDecisions | None:
-    """Return what the combined shortcut says about test; None without valid or without test.
-
-    Parameters
-    ----------
-    benchmark
-        The benchmark.
-    method
-        Whose negatives.
-    """
-    positives, negatives = benchmark.positives, benchmark.negatives[method].splits
-    sets = (positives.valid, negatives.valid, positives.test, negatives.test)
-    if not all(len(triples) for triples in sets):
-        return None
-    triples = np.vstack(sets)
-    labelled = len(positives.valid) + len(negatives.valid)
-    truth = (np.arange(labelled) < len(positives.valid)).astype(np.float64)
-    features = _standardised(_features(benchmark, method, triples), labelled)
-    scores = _fitted(_with_products(features), truth, np.zeros(len(triples)), RIDGE)
-    relations, group = np.unique(triples[:, 1], return_inverse=True)
-    linear = np.column_stack([np.ones(len(triples)), features])
-    for relation in range(len(relations)):
-        rows = np.flatnonzero(group.ravel() == relation)
-        labelled_rows = rows[rows < labelled]
-        if len(labelled_rows) >= LEAST:
-            scores[rows] = _fitted(linear[rows], truth[labelled_rows], scores[rows], RIDGE_OF_RELATION)
-    cut = fit_cut(scores[:labelled][truth == 1], scores[:labelled][truth == 0])
-    is_true = cut.predict(scores[labelled:])
-    return ShortcutDecisions(is_true[: len(positives.test)], is_true[len(positives.test) :])
-
-
-def _features(benchmark: Benchmark, method: str, triples: Triples) -> Floats:
-    """Return float64[n, f]: the scores of all shortcuts, popularity by its logarithm, and two directions."""
-    columns = []
-    for name in SHORTCUTS:
-        scores = shortcut(name, benchmark, method).score(triples)
-        columns.append(np.log1p(scores) if name.endswith("popularity") else scores)
-    adjacent = Adjacent(visible_graph(benchmark))
-    columns += [adjacent.connects(triples, *ends).astype(np.float64) for ends in ((0, 2), (2, 0))]
-    return np.column_stack(columns)
-
-
-def _standardised(features: Floats, labelled: int) -> Floats:
-    """Return features with mean 0 and deviation 1 on the labelled triples; constant ones become 0."""
-    mean, spread = features[:labelled].mean(axis=0), features[:labelled].std(axis=0)
-    return np.asarray((features - mean) / np.where(spread > 0, spread, np.inf))
-
-
-def _with_products(features: Floats) -> Floats:
-    first, second = np.triu_indices(features.shape[1])
-    return np.column_stack([np.ones(len(features)), features, features[:, first] * features[:, second]])
-
-
-def _fitted(columns: Floats, truth: Floats, offset: Floats, ridge: float) -> Floats:
-    """Fit a logistic model on the first triples, whose truth is known, and return all log odds.
-
-    Parameters
-    ----------
-    columns
-        float64[n, c], those with a known truth first.
-    truth
-        float64[m]: 1 or 0.
-    offset
-        float64[n]: log odds to start from, which the model corrects.
-    ridge
-        The penalty of squared weights.
-    """
-    labelled, start = columns[: len(truth)], offset[: len(truth)]
-    weights = np.zeros(columns.shape[1])
-    for _ in range(STEPS):
-        odds = np.clip(labelled @ weights + start, -30, 30)
-        share = 1 / (1 + np.exp(-odds))
-        slope = labelled.T @ (truth - share) - ridge * weights
-        curve = (labelled * (share * (1 - share))[:, None]).T @ labelled + ridge * np.eye(len(weights))
-        step = np.linalg.solve(curve, slope)
-        # A step that overshoots is damped: the penalised likelihood then never falls for long.
-        weights += step / max(1.0, float(np.abs(step).max()) / 5)
-        if np.abs(step).max() < 1e-8:
-            break
-    return np.asarray(np.clip(columns @ weights + offset, -60, 60))

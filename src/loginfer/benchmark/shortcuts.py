@@ -1,16 +1,15 @@
-"""Scorers that learn nothing: shortcuts, which know no rule, and the oracle, which knows them all.
+"""Scorers that learn nothing: simple ones, which know no rule, and the oracle, which knows them all.
 
-A shortcut looks at P_train (or at K, where that is known) and gives every triple a score. The score says nothing
-about truth by itself: which side of which threshold is called positive is fitted on P_valid and N_valid, and
-the accuracy is counted on P_test and N_test. A benchmark on which a shortcut does well can be passed without
-inference. The oracle predicts what the rules derive from P_train.
+A simple one looks at P_train (or at K, where that is known) and gives every triple a score. The score says nothing
+about truth by itself: a cut says which side of which threshold is called positive. The oracle predicts what the rules
+derive from P_train. How far one gets on a benchmark without any rule is measured in `learned_shortcut`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -27,8 +26,6 @@ Keys = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 Scores = npt.NDArray[np.float64]
 
-# Where the scores are 0 and 1, a benchmark without valid can still be judged: 1 is the prediction "true".
-BINARY = ("adjacent", "other-relation", "simpbl")
 # The columns of a triple by what candidates are asked for.
 _COLUMNS = {"subject": 0, "relation": 1, "object": 2}
 
@@ -39,27 +36,6 @@ class ShortcutScorer(Protocol):
     def score(self, triples: Triples) -> Scores:
         """Return float64[n], one score a triple."""
         ...
-
-
-class RelationName:
-    """The share of positives among a relation's labelled triples; 0.5 for a relation without any.
-
-    Parameters
-    ----------
-    positives, negatives
-        Labelled triples, those of valid.
-    relations
-        How many relations there are.
-    """
-
-    def __init__(self, positives: Triples, negatives: Triples, relations: int) -> None:
-        true = np.bincount(positives[:, 1], minlength=relations).astype(np.float64)
-        all_ = true + np.bincount(negatives[:, 1], minlength=relations)
-        self._share = np.divide(true, all_, out=np.full(relations, 0.5), where=all_ > 0)
-
-    def score(self, triples: Triples) -> Scores:
-        """Return the share of positives of each triple's relation."""
-        return np.asarray(self._share[triples[:, 1]])
 
 
 class Popularity:
@@ -173,56 +149,12 @@ def _pairs(triples: Triples, first: int, second: int, size: int) -> Keys:
     return np.asarray(triples[:, first].astype(np.int64) * size + triples[:, second])
 
 
-# -- by name ---------------------------------------------------------------------------------------
-
-Index = Literal["train", "train+valid"]
-
-
-def _relation_name(benchmark: Benchmark, method: str, _: Index) -> ShortcutScorer:
-    negatives = benchmark.negatives[method].splits.valid
-    return RelationName(benchmark.positives.valid, negatives, len(benchmark.graph.relations))
-
-
-def _simpbl(benchmark: Benchmark, _: str, index: Index) -> ShortcutScorer:
-    triples = benchmark.seen.triples
-    if index == "train+valid":
-        triples = np.vstack([triples, benchmark.positives.valid])
-    return SimpBLScorer(triples, len(benchmark.graph.relations))
-
-
 def visible_graph(benchmark: Benchmark) -> KnowledgeGraph:
     """Return the graph that shortcuts look into: K, or P_train where K is not known."""
     return benchmark.graph if benchmark.kg is None else benchmark.kg
 
 
-SHORTCUTS: Mapping[str, Callable[[Benchmark, str, Index], ShortcutScorer]] = {
-    "relation-name": _relation_name,
-    "subject-popularity": lambda benchmark, _, __: Popularity(benchmark.seen, 0),
-    "object-popularity": lambda benchmark, _, __: Popularity(benchmark.seen, 2),
-    "adjacent": lambda benchmark, _, __: Adjacent(visible_graph(benchmark)),
-    "other-relation": lambda benchmark, _, __: OtherRelation(visible_graph(benchmark)),
-    "simpbl": _simpbl,
-}
-
-
-def shortcut(name: str, benchmark: Benchmark, method: str, *, index: Index = "train") -> ShortcutScorer:
-    """Return a shortcut by name.
-
-    Parameters
-    ----------
-    name
-        A key of `SHORTCUTS`.
-    benchmark
-        What it looks into: P_train, K, and for `relation-name` the labels of valid.
-    method
-        Whose negatives of valid `relation-name` looks at.
-    index
-        What `simpbl` looks into.
-    """
-    return SHORTCUTS[name](benchmark, method, index)
-
-
-# -- from scores to accuracy -----------------------------------------------------------------------
+# -- from scores to decisions ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +192,7 @@ def counts_from(positive: Scores, negative: Scores) -> tuple[Scores, Keys, Keys]
 
 
 def fit_cut(positive: Scores, negative: Scores) -> Cut:
-    """Return the cut with the best accuracy on labelled scores.
+    """Return the cut with the best balanced accuracy on labelled scores.
 
     A threshold lies halfway between two neighbouring scores. Of equally good cuts those that are not reversed
     come first, then the lowest.
@@ -268,8 +200,10 @@ def fit_cut(positive: Scores, negative: Scores) -> Cut:
     values, true, false = counts_from(positive, negative)
     if not len(values):
         raise ValueError("no scores to fit a threshold on")
-    right = true + len(negative) - false
-    wrong = len(positive) + len(negative) - right
+    # The share of positives and that of negatives, both times the number of pairs of one and the other.
+    of_positives, of_negatives = max(len(negative), 1), max(len(positive), 1)
+    right = true * of_positives + (len(negative) - false) * of_negatives
+    wrong = len(positive) * of_positives + len(negative) * of_negatives - right
     turned = bool(wrong.max() > right.max())
     best = int(np.argmax(wrong if turned else right))
     edges = np.concatenate([[-np.inf], values, [np.inf]])
@@ -277,59 +211,6 @@ def fit_cut(positive: Scores, negative: Scores) -> Cut:
     if np.isinf(low) or np.isinf(high):
         return Cut(low if np.isinf(low) else high, turned)
     return Cut((low + high) / 2, turned)
-
-
-def fitted_shortcuts(benchmark: Benchmark, method: str) -> Iterator[tuple[str, ShortcutScorer, Cut]]:
-    """Yield each shortcut with the cut that is best on valid.
-
-    Without valid, only those that need no fitting. Nothing without test: there would be nothing to judge.
-    """
-    positives, negatives = benchmark.positives, benchmark.negatives[method].splits
-    if not len(positives.test) or not len(negatives.test):
-        return
-    labelled = len(positives.valid) > 0 and len(negatives.valid) > 0
-    for name in SHORTCUTS:
-        if labelled or name in BINARY:
-            scorer = shortcut(name, benchmark, method)
-            valid = (scorer.score(triples) for triples in (positives.valid, negatives.valid))
-            yield name, scorer, fit_cut(*valid) if labelled else Cut(0.5)
-
-
-def shortcut_accuracies(benchmark: Benchmark, method: str) -> dict[str, dict[str, Any]]:
-    """Return how well each shortcut does on one method's negatives.
-
-    Parameters
-    ----------
-    benchmark
-        The benchmark.
-    method
-        Whose negatives.
-
-    Returns
-    -------
-    dict
-        For each shortcut `accuracy` on test, `valid_accuracy`, `threshold` (None if all scores are called the
-        same) and `reversed`: whether scores below the threshold are called true. See `fitted_shortcuts` for
-        which there are.
-    """
-    positives, negatives = benchmark.positives, benchmark.negatives[method].splits
-    return {
-        name: {
-            "accuracy": _accuracy(scorer, cut, positives.test, negatives.test),
-            "valid_accuracy": _accuracy(scorer, cut, positives.valid, negatives.valid),
-            "threshold": cut.threshold if np.isfinite(cut.threshold) else None,
-            "reversed": cut.reversed,
-        }
-        for name, scorer, cut in fitted_shortcuts(benchmark, method)
-    }
-
-
-def _accuracy(scorer: ShortcutScorer, cut: Cut, positives: Triples, negatives: Triples) -> float | None:
-    """Return the share of correct predictions; None without triples."""
-    right = int(cut.predict(scorer.score(positives)).sum())
-    right += len(negatives) - int(cut.predict(scorer.score(negatives)).sum())
-    size = len(positives) + len(negatives)
-    return right / size if size else None
 
 
 # -- the oracle ------------------------------------------------------------------------------------

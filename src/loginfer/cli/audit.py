@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -64,8 +65,8 @@ def audit(
     """Check that a benchmark is what it should be, and how far shortcuts get on it.
 
     Sums and sizes, leaks, derivations of every conclusion, negatives that are true, coverage of undesired
-    rules; shortcut baselines beside the oracle. Exit code 1 when something is wrong. With --recipe, the
-    manifest must also agree with the settings of that file.
+    rules; how far one gets without knowing a rule, beside the oracle. Exit code 1 when something is wrong. With
+    --recipe, the manifest must also agree with the settings of that file.
     """
     from loginfer.benchmark import audit as audit_benchmark
     from loginfer.benchmark.auditing.audit import file_sums, save_audit
@@ -85,9 +86,7 @@ def audit(
         print_json(answer.as_dict())
     else:
         _print_findings(answer, verbose)
-        _print_shortcuts(answer)
-        if verbose:
-            _print_rules_of_shortcuts(answer)
+        _print_shortcuts(answer, verbose)
     if not answer.ok:
         raise typer.Exit(1)
 
@@ -113,24 +112,30 @@ def _print_findings(answer: Audit, verbose: bool) -> None:
     )
 
 
-def _print_shortcuts(answer: Audit) -> None:
+def _print_shortcuts(answer: Audit, verbose: bool) -> None:
     methods = list(answer.shortcuts)
     if not methods:
         return
-    listing = table("accuracy on test", *methods, numbers=tuple(methods))
+    listing = table("balanced accuracy on test", *methods, numbers=tuple(methods))
     for name, row in answer.accuracies().items():
         listing.add_row(name, *map(_percent, row))
     console().print()
     console().print(listing)
+    for method, shortcuts in answer.shortcuts.items():
+        for name, figures in shortcuts.items():
+            if name == "learned" or (verbose and figures["balanced_accuracy"] > 0.5):
+                console().print(f"{method}, {name}: {_shortcut_text(figures)}")
 
 
-def _print_rules_of_shortcuts(answer: Audit) -> None:
-    """Say on which rules each shortcut rests that is better than chance; numbered from 0, as in rules.txt."""
-    for method, baselines in answer.shortcuts.items():
-        for name, outcome in baselines.items():
-            if outcome.get("rules") and outcome["accuracy"] > 0.5:
-                rules = ", ".join(f"rule {r['rule']} ({_percent(r['accuracy'])})" for r in outcome["rules"])
-                console().print(f"{method}, {name}: {_percent(outcome['accuracy'])}, most for {rules}")
+def _shortcut_text(figures: Mapping[str, Any]) -> str:
+    """Say how good a shortcut is, on which features and on which rules it rests; rules are numbered from 0."""
+    low, high = figures["interval"]
+    text = f"{_percent(figures['balanced_accuracy'])} ({100 * low:.1f} to {100 * high:.1f})"
+    if features := list(figures.get("features", {}).items())[:3]:
+        text += ", most by " + ", ".join(f"{name} ({_percent(value['share'])})" for name, value in features)
+    if rules := figures.get("rules"):
+        text += ", most for " + ", ".join(f"rule {r['rule']} ({_percent(r['accuracy'])})" for r in rules)
+    return text
 
 
 def _percent(accuracy: float | None) -> str:

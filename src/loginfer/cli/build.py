@@ -122,7 +122,7 @@ def stop_at_gate(above: Sequence[Exceeded], limit: float | None, json: bool, mat
     """
     for exceeded in above:
         note(f"error: {exceeded.message}")
-    hint = f"`--negatives {NEAR_MISSES.name}` draws near misses, which shortcuts hardly tell from conclusions"
+    hint = f"`--negatives {NEAR_MISSES.name}` draws near misses, which are harder to tell from conclusions"
     if all(METHODS[exceeded.method].matchable for exceeded in above):
         hint = "`--match all` gives each conclusion a near miss that looks like it"
         if match:

@@ -76,7 +76,7 @@ MaxShortcutOption = Annotated[
     float | None,
     typer.Option(
         "--max-shortcut",
-        help="Warn of shortcuts with a larger accuracy on test: a share such as 0.6, above 0.5.",
+        help="Warn of shortcuts with a larger balanced accuracy on test: a share such as 0.6, above 0.5.",
         show_default=False,
     ),
 ]

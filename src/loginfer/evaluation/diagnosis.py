@@ -1,4 +1,4 @@
-"""Diagnosis: which rules a system learned, which it replaced by a shortcut, and which baseline it follows.
+"""Diagnosis: which rules a system learned, which it replaced by a shortcut, and how it compares with shortcuts.
 
 For each rule of R: the recall of its conclusions in P_test, and the false-positive rate on the witnesses of each of
 its shortcuts. A shortcut says true to all conclusions of the rule, and to more; its witnesses are the negatives of
@@ -9,7 +9,7 @@ under the protocol `paper`, are left out.
 The shortcuts of a rule are its sub-rules in R⁻. A rule counts as learned only if it was told from the simplest of
 them: those that no other keeps fewer atoms than. Sub-rules that only forget inequalities are reported, but need not
 have witnesses. A rule that has no sub-rule with fewer atoms, such as a symmetry, must be told from its head's relation
-alone, and from the baselines of the audit that say true to its conclusions.
+alone, and from those shortcuts of the audit, its learned one among them, that say true to its conclusions.
 
 What a verdict needs:
 
@@ -36,11 +36,18 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.benchmark import Benchmark
+from loginfer.benchmark.learned_shortcut import (
+    LEARNED,
+    SIMPBL,
+    SKELETON,
+    ShortcutDecisions,
+    ShortcutResult,
+    best_shortcut,
+    shortcut_results,
+)
 from loginfer.benchmark.negatives.query_candidates import SubRuleGroup, groups_of, members
 from loginfer.benchmark.program import kept_masks, sub_rule
 from loginfer.benchmark.shortcut_gate import fits_head, negatives_of, own_conclusions
-from loginfer.benchmark.shortcuts import BINARY, SHORTCUTS, shortcut_accuracies
-from loginfer.benchmark.shortcuts import shortcut as shortcut_baseline
 from loginfer.engine import Engine, open_engine_in
 from loginfer.errors import LimitError
 from loginfer.evaluation.predictions import Predictions, Scores
@@ -70,8 +77,12 @@ _WORDS: Mapping[Verdict, tuple[str, str]] = {
 
 # sub-rule   a rule of R⁻
 # relation   says true to whatever fits the head
-# baseline   one of the audit's shortcut baselines, for triples that fit the head
+# baseline   one of the audit's shortcuts, for triples that fit the head
 ShortcutKind = Literal["sub-rule", "relation", "baseline"]
+# Those of them that need no cut, the simplest first; then the learned one.
+_BASELINES = ("adjacent", "parallel", SIMPBL, SKELETON, LEARNED)
+
+Standing = Literal["above", "at", "below"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +223,9 @@ class Diagnosis:
     rules
         One diagnosis for each rule, in the benchmark's order; empty if the rules are not known.
     baselines
-        How far the scores follow each shortcut baseline (see `baseline_correlations`).
+        Each shortcut of the audit, and how far the system follows it (see `compare_with_shortcuts`).
+    best_shortcut
+        Whether the system is above the best shortcut (see `compare_with_best`); empty where there is none.
     derivable
         How many negatives of N_test follow from the rules and were left out.
     notes
@@ -221,6 +234,7 @@ class Diagnosis:
 
     rules: tuple[RuleDiagnosis, ...]
     baselines: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    best_shortcut: Mapping[str, Any] = field(default_factory=dict)
     derivable: int = 0
     notes: tuple[str, ...] = ()
 
@@ -237,8 +251,7 @@ class Diagnosis:
             alike = [rule for rule in self.rules if rule.verdict == verdict]
             if alike:
                 sentences.append(_example(min(alike, key=lambda rule: len(rule.rule))))  # names may be long
-        baseline = self._baseline_sentence()
-        sentences += [baseline] if baseline else []
+        sentences += [text for text in (self._best_sentence(), self._baseline_sentence()) if text]
         if self.derivable:
             sentences.append(
                 f"{self.derivable:,} negative{_s(self.derivable)} of test "
@@ -251,16 +264,27 @@ class Diagnosis:
         parts = [f"{count:,} {_WORDS[verdict][1]}" for verdict, count in self.verdicts.items() if count]
         return f"of {len(self.rules):,} rule{_s(len(self.rules))}: {', '.join(parts)}"
 
+    def _best_sentence(self) -> str | None:
+        best = self.best_shortcut
+        if not best:
+            return None
+        name = "the learned shortcut" if best["shortcut"] == LEARNED else f"the shortcut `{best['shortcut']}`"
+        low, high = best["interval"]
+        return (
+            f"{best['standing']} {name}: balanced accuracy of {best['system']:.1%} against "
+            f"{best['balanced_accuracy']:.1%} ({low:.1%} to {high:.1%}) without any rule; "
+            f"both decide alike on {best['agreement']:.1%} of the test triples"
+        )
+
     def _baseline_sentence(self) -> str | None:
-        correlations = {name: row["correlation"] for name, row in self.baselines.items()}
+        correlations = {name: row["correlation"] for name, row in self.baselines.items() if name != LEARNED}
         strong = {name: rho for name, rho in correlations.items() if rho is not None and abs(rho) >= HALF}
         if not strong:
             return None
         name = max(strong, key=lambda name: abs(strong[name]))
-        accuracy = self.baselines[name]["accuracy"]
-        alone = "" if accuracy is None else f"; `{name}` alone is right in {accuracy:.1%} of the test triples"
         verb = "follow" if strong[name] > 0 else "run against"
-        return f"the scores {verb} `{name}` (ρ = {strong[name]:.2f}){alone}"
+        alone = f"`{name}` alone has a balanced accuracy of {self.baselines[name]['balanced_accuracy']:.1%}"
+        return f"the scores {verb} `{name}` (ρ = {strong[name]:.2f}); {alone}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as JSON values."""
@@ -269,6 +293,7 @@ class Diagnosis:
             "verdicts": dict(self.verdicts),
             "limits": {"least": LEAST, "low": LOW, "half": HALF, "high": HIGH},
             "derivable_negatives": self.derivable,
+            "best_shortcut": dict(self.best_shortcut),
             "baselines": {name: dict(row) for name, row in self.baselines.items()},
             "rules": [rule.as_dict() for rule in self.rules],
             "notes": list(self.notes),
@@ -311,11 +336,15 @@ def diagnose(
     engine
         An engine over P_train; by default a native one is opened.
     """
-    correlations = baseline_correlations(benchmark, predictions)
-    if not benchmark.rules:
-        return Diagnosis((), correlations, notes=("the rules of this benchmark are not known",))
-    positives, negatives = benchmark.positives.test, negatives_of(benchmark, predictions.method)
+    method = predictions.method
+    positives, negatives = benchmark.positives.test, negatives_of(benchmark, method)
     predicted = thresholds.predict(positives, predictions.test.positive)
+    predicted_negatives = thresholds.predict(negatives, predictions.test.negative)
+    decisions = ShortcutDecisions(predicted, predicted_negatives)
+    results = {} if method is None else shortcut_results(benchmark, method)
+    compared = compare_with_shortcuts(predictions, decisions, results), compare_with_best(decisions, results)
+    if not benchmark.rules:
+        return Diagnosis((), *compared, notes=("the rules of this benchmark are not known",))
     notes: tuple[str, ...] = ()
     try:
         masks = kept_masks(benchmark.program)
@@ -325,12 +354,9 @@ def diagnose(
     with ExitStack() as stack:
         train_engine = open_engine_in(stack, benchmark.clean.seen) if engine is None else engine
         derivable = train_engine.derives(benchmark.program, negatives)
-        predicted_negatives = thresholds.predict(negatives, predictions.test.negative)[~derivable]
-        baselines = {name: shortcut_baseline(name, benchmark, predictions.method or "") for name in BINARY}
-        on_positives = {name: baseline.score(positives) > 0 for name, baseline in baselines.items()}
-        negatives = negatives[~derivable]
-        on_negatives = {name: baseline.score(negatives) > 0 for name, baseline in baselines.items()}
-        false = Negatives(negatives, predicted_negatives, on_negatives)
+        says_true = {name: _says_true(results[name]) for name in _BASELINES if name in results}
+        on_negatives = {name: mask[len(positives) :][~derivable] for name, mask in says_true.items()}
+        false = Negatives(negatives[~derivable], predicted_negatives[~derivable], on_negatives)
         rules = []
         conclusions = _conclusions(benchmark, train_engine)
         for benchmark_rule, rule_masks, rows in zip(benchmark.rules, masks, conclusions, strict=True):
@@ -339,11 +365,16 @@ def diagnose(
             shortcuts = sub_rule_shortcuts(train_engine, rule, rule_masks, fitting)
             needed = not any(shortcut.needed for shortcut in shortcuts)
             if needed or not any(shortcut.tested for shortcut in shortcuts):
-                on_conclusions = {name: says_true[rows] for name, says_true in on_positives.items()}
+                on_conclusions = {name: mask[rows] for name, mask in says_true.items()}
                 shortcuts += head_shortcuts(rule, fitting, on_conclusions, needed=needed)
             recalled = int(predicted[rows].sum())
             rules.append(diagnose_rule(str(rule), pattern, len(rows), recalled, shortcuts, len(rule_masks)))
-    return Diagnosis(tuple(rules), correlations, int(derivable.sum()), notes)
+    return Diagnosis(tuple(rules), *compared, int(derivable.sum()), notes)
+
+
+def _says_true(result: ShortcutResult) -> Mask:
+    """Return bool[|P_test| + |N_test|]: where a shortcut holds; of the learned one, what it calls true."""
+    return np.asarray(result.cut.predict(result.scores) if result.name == LEARNED else result.scores > 0)
 
 
 def _conclusions(benchmark: Benchmark, engine: Engine) -> list[npt.NDArray[np.int64]]:
@@ -465,45 +496,83 @@ def head_shortcuts(
     shortcuts = [negatives.shortcut("relation", f"every {head}", (0, 0), everything, needed)]
     baselines = [name for name, mask in conclusions.items() if len(mask) and mask.mean() >= HIGH]
     return shortcuts + [
-        negatives.shortcut("baseline", f"{name} -> {head}", (0, number), negatives.baselines[name], needed)
+        negatives.shortcut(
+            "baseline",
+            f"{'learned shortcut' if name == LEARNED else name} -> {head}",
+            (0, number),
+            negatives.baselines[name],
+            needed,
+        )
         for number, name in enumerate(baselines, start=1)
     ]
 
 
-# -- baselines --------------------------------------------------------------------------------------
+# -- beside shortcuts -------------------------------------------------------------------------------
 
 
-def baseline_correlations(benchmark: Benchmark, predictions: Predictions) -> dict[str, dict[str, Any]]:
-    """Compare the scores of P_test and N_test with those of each shortcut baseline.
+def compare_with_shortcuts(
+    predictions: Predictions, decisions: ShortcutDecisions, results: Mapping[str, ShortcutResult]
+) -> dict[str, dict[str, Any]]:
+    """Compare the scores of P_test and N_test, and what follows from them, with each shortcut.
 
-    On a benchmark that a baseline solves, a perfect system follows it, too. Whether it does so within the
-    positives and within the negatives says more, where the baseline tells those apart.
+    On a benchmark that a shortcut solves, a perfect system follows it, too. Whether it does so within the
+    positives and within the negatives says more, where the shortcut tells those apart.
+
+    Parameters
+    ----------
+    predictions, decisions
+        The system's scores, and what it calls true.
+    results
+        What `shortcut_results` returned.
 
     Returns
     -------
     dict
-        For each baseline, as JSON values: `correlation`, `within_positives` and `within_negatives`
-        (Spearman's ρ; None where one of the two is constant) and the `accuracy` of the baseline itself on
-        test (None if it cannot be fitted, for want of valid). Empty without negatives.
+        For each shortcut, as JSON values: its own figures (`ShortcutResult.as_dict`), `correlation`,
+        `within_positives` and `within_negatives` (Spearman's ρ; None where one of the two is constant) and
+        `agreement`, the share of test triples on which both decide alike.
     """
-    method = predictions.method
-    if method is None:
-        return {}
-    positives, negatives = benchmark.positives.test, benchmark.negatives[method].splits.test
     scores = predictions.test
-    accuracies = shortcut_accuracies(benchmark, method)
-    correlations = {}
-    for name in SHORTCUTS:
-        baseline = shortcut_baseline(name, benchmark, method)
-        true, false = baseline.score(positives), baseline.score(negatives)
-        everything = np.concatenate([scores.positive, scores.negative])
-        correlations[name] = {
-            "correlation": spearman(everything, np.concatenate([true, false])),
+    everything = np.concatenate([scores.positive, scores.negative])
+    compared = {}
+    for name, result in results.items():
+        true, false = np.split(result.scores, [result.positives])
+        compared[name] = {
+            **result.as_dict(),
+            "correlation": spearman(everything, result.scores),
             "within_positives": spearman(scores.positive, true),
             "within_negatives": spearman(scores.negative, false),
-            "accuracy": accuracies[name]["accuracy"] if name in accuracies else None,
+            "agreement": float((decisions.right == result.decisions.right).mean()),
         }
-    return correlations
+    return compared
+
+
+def compare_with_best(decisions: ShortcutDecisions, results: Mapping[str, ShortcutResult]) -> dict[str, Any]:
+    """Say whether a system is above the best shortcut, usually the learned one, see `best_shortcut`.
+
+    Returns
+    -------
+    dict
+        As JSON values: `standing`, the `shortcut`, its `balanced_accuracy` and `interval`, that of the `system`, and
+        `agreement`. Empty where there are no shortcuts.
+    """
+    best = best_shortcut(results)
+    if best is None:
+        return {}
+    return {
+        "standing": standing(decisions.balanced_accuracy, best.interval),
+        "shortcut": best.name,
+        "balanced_accuracy": best.balanced_accuracy,
+        "interval": list(best.interval),
+        "system": decisions.balanced_accuracy,
+        "agreement": float((decisions.right == best.decisions.right).mean()),
+    }
+
+
+def standing(accuracy: float, interval: tuple[float, float]) -> Standing:
+    """Say whether an accuracy is above, within or below the interval of a shortcut's."""
+    low, high = interval
+    return "above" if accuracy > high else "below" if accuracy < low else "at"
 
 
 def spearman(a: Scores, b: Scores) -> float | None:

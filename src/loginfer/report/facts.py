@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from loginfer.benchmark.learned_shortcut import LEARNED, shortcut_results
 from loginfer.benchmark.negatives.methods import method_or_unknown, method_phrases
 from loginfer.errors import LogInferError
 from loginfer.evaluation.metric_table import headlines, is_share, shown_metrics
@@ -330,3 +331,63 @@ def rule_label(text: str, length: int = 300) -> str:
 def diagnosis_of(cell: Cell) -> Mapping[str, Any]:
     """Return the diagnosis of a cell's first run; empty if it has none."""
     return cell.first.diagnosis() or {}
+
+
+# -- shortcuts ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ShortcutFigure:
+    """What a shortcut reaches on a benchmark.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    value, interval
+        Its balanced accuracy on test, and where that lies with 95 % confidence. Runs of earlier versions have the plain
+        accuracy, and no interval.
+    features
+        Of the learned shortcut: what it rests on most.
+    """
+
+    name: str
+    value: float
+    interval: tuple[float, float] | None = None
+    features: tuple[str, ...] = ()
+
+    @property
+    def interval_text(self) -> str:
+        """The interval in percent."""
+        return "" if self.interval is None else " to ".join(map(share_text, self.interval))
+
+
+def shortcut_figures(context: ReportContext, benchmark: str) -> list[ShortcutFigure]:
+    """Return what shortcuts reach on a benchmark: the learned one first, then the best; empty if not known.
+
+    From the audit, from a run's diagnosis, or measured now; runs of earlier versions say less, and come last.
+    """
+    return context.once(("shortcuts", benchmark), lambda: _shortcut_figures(context, benchmark))
+
+
+def _shortcut_figures(context: ReportContext, name: str) -> list[ShortcutFigure]:
+    cells, benchmark = context.collection.of_benchmark(name), context.benchmark(name)
+    method = cells[0].method
+    audited = (context.audit(name) or {}).get("shortcuts", {}).get(method, {})
+    diagnoses = (diagnosis_of(cell).get("baselines") for cell in cells)
+    diagnosed: Mapping[str, Mapping[str, Any]] = next(filter(None, diagnoses), {})
+    rows: Mapping[str, Mapping[str, Any]] = next(filter(_has_intervals, (audited, diagnosed)), {})
+    if not rows and benchmark is not None and method is not None and method in benchmark.negatives:
+        context.tell(f"shortcuts on {name}")
+        rows = {shortcut: result.as_dict() for shortcut, result in shortcut_results(benchmark, method).items()}
+    figures = []
+    for shortcut, row in (rows or diagnosed).items():
+        value, interval = row.get("balanced_accuracy", row["accuracy"]), row.get("interval")
+        if value is not None:
+            features = tuple(row.get("features", ()))[:3]
+            figures.append(ShortcutFigure(shortcut, value, None if interval is None else tuple(interval), features))
+    return sorted(figures, key=lambda figure: (figure.name != LEARNED, -figure.value, figure.name))
+
+
+def _has_intervals(rows: Mapping[str, Mapping[str, Any]]) -> bool:
+    return any("interval" in row for row in rows.values())

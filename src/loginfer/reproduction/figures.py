@@ -14,6 +14,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Protocol
 
+from loginfer.benchmark.learned_shortcut import LEARNED, shortcut_results
 from loginfer.errors import LogInferError
 from loginfer.report.paper import METRICS, SYSTEMS, benchmark_parts, paper_recovery, paper_value
 from loginfer.reproduction.planning import EVIDENCE, ONE_SEED, PlannedCell, Request, benchmarks_of, short, title
@@ -124,6 +125,9 @@ def _paper(system: str, benchmark: str) -> dict[str, float]:
     return {metric: value for metric, value in values.items() if value is not None}
 
 
+# Version 1 had single shortcuts of other names and `combined`, and no intervals.
+_SHORTCUTS_VERSION = 2
+
 # Whom test triples are ranked against, where a figure is held against the paper's.
 RANKING = "filtered"
 
@@ -152,12 +156,15 @@ class Figures:
         The recorded failures of cells.
     shortcuts
         The balanced accuracy of each shortcut, by benchmark.
+    intervals
+        Where these lie with 95 % confidence, by benchmark; figures of earlier versions have none.
     """
 
     results: Mapping[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
     rules: Mapping[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
     failures: Sequence[Mapping[str, Any]] = ()
     shortcuts: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    intervals: Mapping[str, Mapping[str, Sequence[float]]] = field(default_factory=dict)
 
     def values(self, system: str, benchmark: str, metric: str) -> list[float]:
         """Return a metric of each seed, of the filtered ranking if it is one of ranking."""
@@ -178,9 +185,12 @@ class Figures:
         return share
 
     def best_shortcut(self, benchmark: str) -> tuple[str, float] | None:
-        """Return the shortcut with the largest balanced accuracy on a benchmark, and that accuracy."""
+        """Return the learned shortcut on a benchmark and its balanced accuracy.
+
+        Where it was not measured, as in figures of earlier versions: the best of the others.
+        """
         accuracies = self.shortcuts.get(benchmark)
-        return max(accuracies.items(), key=lambda item: item[1]) if accuracies else None
+        return max(accuracies.items(), key=lambda item: (item[0] == LEARNED, item[1])) if accuracies else None
 
     def failed(self, system: str, benchmark: str, what: str = "run") -> list[Mapping[str, Any]]:
         """Return the recorded failures of a system on a benchmark."""
@@ -210,9 +220,10 @@ def read_figures(folder: Folder) -> Figures:
     request = folder.request()
     paths = {(s, b): folder.rules(s, b) for b in request.benchmarks for s in request.systems}
     rules = {cell: folder.json(path) for cell, path in paths.items() if path.exists()}
-    shortcut_files = {b: folder.shortcuts(b) for b in request.benchmarks}
-    shortcuts = {b: folder.json(path)["balanced_accuracy"] for b, path in shortcut_files.items() if path.exists()}
-    return Figures(by_cell, rules, folder.failures(), shortcuts)
+    measured = {b: folder.json(folder.shortcuts(b)) for b in request.benchmarks if folder.shortcuts(b).exists()}
+    shortcuts = {benchmark: figures["balanced_accuracy"] for benchmark, figures in measured.items()}
+    intervals = {benchmark: figures.get("interval", {}) for benchmark, figures in measured.items()}
+    return Figures(by_cell, rules, folder.failures(), shortcuts, intervals)
 
 
 def stated_averages() -> dict[str, float]:
@@ -250,26 +261,27 @@ def write_shortcuts(folder: Folder) -> None:
             # The manifest holds the sums of all files.
             digest = hashlib.sha256(manifest.read_bytes()).hexdigest()
             path = folder.shortcuts(benchmark)
-            if not path.exists() or folder.json(path).get("manifest_sha256") != digest:
+            measured = folder.json(path) if path.exists() else {}
+            if (measured.get("manifest_sha256"), measured.get("format_version")) != (digest, _SHORTCUTS_VERSION):
                 _measure(folder, benchmark, digest)
 
 
 def _measure(folder: Folder, benchmark: str, digest: str) -> None:
     from loginfer.benchmark import load_benchmark
-    from loginfer.benchmark.shortcut_gate import balanced_accuracies
     from loginfer.systems.interface import choose_method
 
     loaded = load_benchmark(folder.suite / benchmark, verify=False)
     method = choose_method(loaded, None)
-    accuracies = {} if method is None else balanced_accuracies(loaded, method)
+    results = {} if method is None else shortcut_results(loaded, method)
     document = {
         "format": "loginfer-shortcuts",
-        "format_version": 1,
+        "format_version": _SHORTCUTS_VERSION,
         "benchmark": benchmark,
         "negatives": method,
         "manifest_sha256": digest,
         "test": {"positives": len(loaded.positives.test),
                  "negatives": 0 if method is None else len(loaded.negatives[method].splits.test)},
-        "balanced_accuracy": accuracies,
+        "balanced_accuracy": {name: result.balanced_accuracy for name, result in results.items()},
+        "interval": {name: list(result.interval) for name, result in results.items()},
     }  # fmt: skip
     folder.write(folder.shortcuts(benchmark), stable_json(document))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import duckdb
 import numpy as np
 import pytest
+from tests.support.single_shortcuts import single_accuracies
 
 from loginfer.benchmark import build
 from loginfer.benchmark.auditing.audit import audit
 from loginfer.benchmark.benchmark import SPLITS
 from loginfer.benchmark.construction.suite import groups
-from loginfer.benchmark.shortcuts import shortcut_accuracies
 from loginfer.kg import load_graph
 
 pytestmark = pytest.mark.data
@@ -26,7 +26,7 @@ def made(data_folder, name, match=(), **settings):
 
 
 def accuracies(benchmark):
-    return {name: figures["accuracy"] for name, figures in shortcut_accuracies(benchmark, "nm").items()}
+    return single_accuracies(benchmark, "nm")
 
 
 def derivable(benchmark, splits=None):

@@ -12,7 +12,7 @@ from tests.support.made_up_benchmarks import family
 
 from loginfer.benchmark import audit, explain_triple, load_benchmark
 from loginfer.benchmark.auditing.audit import file_sums, save_audit
-from loginfer.benchmark.shortcuts import shortcut_accuracies
+from loginfer.benchmark.learned_shortcut import best_shortcut, shortcut_results
 from loginfer.report.collection import collect
 from loginfer.report.facts import ReportContext, ReportOptions
 from loginfer.report.pages import benchmarks
@@ -62,9 +62,11 @@ def test_the_list_has_what_the_folder_and_the_runs_say(context, small_runs):
     assert (row["graph"], row["patterns"], row["rules"]) == ("family.tsv", "composition", 3)
     assert [row[f"P_{s}"] for s in ("train", "valid", "test")] == list(benchmark.positives.sizes.values())
     assert row["N_test"] == len(benchmark.negatives["qg"].splits.test)
-    accuracies = {n: known["accuracy"] for n, known in shortcut_accuracies(benchmark, "qg").items()}
-    assert row["best shortcut"] == max(accuracies.values())
-    assert accuracies[row["which shortcut"]] == row["best shortcut"]
+    results = shortcut_results(benchmark, "qg")
+    assert row["best shortcut"] == best_shortcut(results).balanced_accuracy
+    known = results[row["which shortcut"]]
+    assert known.balanced_accuracy == row["best shortcut"]
+    assert row["its 95 % interval"] == f"{100 * known.interval[0]:.1f} to {100 * known.interval[1]:.1f}"
     cells = [c for c in context.collection.of_benchmark(NAME) if c.name != "oracle"]
     means = {c.system: np.mean([r.metrics()["metrics"]["balanced_accuracy"] for r in c.runs]) for c in cells}
     assert row["best system"] == pytest.approx(max(means.values()))
@@ -130,7 +132,7 @@ def test_without_the_folder_a_card_shows_what_the_runs_know(context, without_fol
     assert not known.folder
     assert known.sizes == {name: whole.sizes[name] for name in ("P_valid", "P_test", "N_valid", "N_test")}
     assert [row.rule for row in known.rules] == [row.rule for row in whole.rules]
-    assert known.shortcuts == pytest.approx(whole.shortcuts)
+    assert known.shortcuts == whole.shortcuts
     assert known.oracle == pytest.approx(whole.oracle)
     shown = html(without_folder, without_folder.benchmark_page(NAME))
     assert "Add it to the command" in shown
@@ -139,14 +141,55 @@ def test_without_the_folder_a_card_shows_what_the_runs_know(context, without_fol
 
 def test_a_sentence_says_whether_a_shortcut_is_beaten(context):
     known = make_card(context, NAME)
-    best = max(known.shortcuts.values())
-    better = [c.system for c in known.systems if c.mean("accuracy") > best]
+    best = known.best_shortcut
+    better = [c.system for c in known.systems if c.mean("balanced_accuracy") > best.interval[1]]
     sentence = made(context)[context.benchmark_page(NAME)].content["verdict"]
-    assert f"{100 * best:.1f}%" in sentence
+    assert f"{best.name}, has a balanced accuracy of {100 * best.value:.1f} % ({best.interval_text})" in sentence
     if not better:
-        assert "No system does better" in sentence
+        assert "No system is above it" in sentence
     for system in better if len(better) < len(known.systems) else ():
         assert system in sentence
+
+
+def diagnosed(small_runs, folder, baselines):
+    """Return a report of the same runs, whose diagnoses have other figures of shortcuts, without the benchmark."""
+    for run in (small_runs / "runs").iterdir():
+        shutil.copytree(run, folder / run.name)
+        diagnosis = json.loads((run / "diagnosis.json").read_bytes())
+        (folder / run.name / "diagnosis.json").write_text(json.dumps({**diagnosis, "baselines": baselines}))
+    return ReportContext(collect([folder]))
+
+
+def test_the_learned_shortcut_is_the_best_one_and_says_what_it_rests_on(small_runs, tmp_path):
+    rows = {
+        "adjacent": {"balanced_accuracy": 0.7, "accuracy": 0.9, "interval": [0.65, 0.75]},
+        "learned": {"balanced_accuracy": 0.6, "accuracy": 0.5, "interval": [0.55, 0.648], "features": {"detour": {}}},
+        "detour": {"balanced_accuracy": 0.55, "accuracy": 0.5, "interval": [0.5, 0.6]},
+    }
+    context = diagnosed(small_runs, tmp_path, rows)
+    known = make_card(context, NAME)
+    assert [figure.name for figure in known.shortcuts] == ["learned", "adjacent", "detour"]
+    assert (known.best_shortcut.value, known.best_shortcut.interval_text) == (0.6, "55.0 to 64.8")
+    sentence = made(context)[context.benchmark_page(NAME)].content["verdict"]
+    assert "The best shortcut, learned, has a balanced accuracy of 60.0 % (55.0 to 64.8). It rests most on detour." in (
+        sentence
+    )
+
+
+def test_runs_of_earlier_versions_show_their_best_single_shortcut(small_runs, tmp_path):
+    rows = {
+        "relation-name": {"correlation": None, "accuracy": None},
+        "other-relation": {"correlation": 0.5, "accuracy": 0.75},
+        "adjacent": {"correlation": 0.5, "accuracy": 0.7},
+    }
+    context = diagnosed(small_runs, tmp_path, rows)
+    known = make_card(context, NAME)
+    assert [(figure.name, figure.value) for figure in known.shortcuts] == [("other-relation", 0.75), ("adjacent", 0.7)]
+    assert known.best_shortcut.interval_text == ""
+    assert (
+        "The best shortcut, other-relation, has a balanced accuracy of 75.0 %. "
+        in (made(context)[context.benchmark_page(NAME)].content["verdict"])
+    )
 
 
 def charts(context):
@@ -174,11 +217,13 @@ def test_the_plot_compares_systems_oracle_and_shortcuts(context):
     chart = rivals_chart(known, context.collection.systems)
     rows = [dict(zip(chart.rows.fields, row, strict=True)) for row in chart.rows.rows]
     kinds = [row["kind"] for row in rows]
-    assert kinds.count("shortcut") == len(known.shortcuts)
+    shown = [row["name"] for row in rows if row["kind"] == "shortcut"]
+    assert set(shown) == {f"{figure.name} (shortcut)" for figure in known.shortcuts[: len(shown)]}
+    assert 0 < len(shown) < len(known.shortcuts)
     assert kinds.count("oracle") == 1
     assert {row["name"] for row in rows if row["kind"] == "system"} == {c.system for c in known.systems}
     assert [row["accuracy"] for row in rows] == sorted((row["accuracy"] for row in rows), reverse=True)
-    assert {row["best"] for row in rows} == {round(max(known.shortcuts.values()), 5)}
+    assert {row["best"] for row in rows} == {round(max(figure.value for figure in known.shortcuts), 5)}
 
 
 def test_figures_that_are_not_defined_leave_gaps(small_runs, tmp_path):

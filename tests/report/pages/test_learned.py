@@ -1,5 +1,7 @@
 """The page about what systems really learn."""
 
+import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -10,13 +12,13 @@ from tests.support.made_up_benchmarks import family
 
 from loginfer.benchmark import load_benchmark, write_benchmark
 from loginfer.benchmark.benchmark import Origins
+from loginfer.benchmark.learned_shortcut import best_shortcut, shortcut_results
 from loginfer.benchmark.negatives import SOURCES
-from loginfer.benchmark.shortcut_gate import balanced_accuracies
 from loginfer.evaluation import evaluate
 from loginfer.logic.patterns import SHORT_NAMES
 from loginfer.logic.subrules import EDITS
 from loginfer.report.collection import Collection, collect
-from loginfer.report.facts import ReportContext, grouped, method_order
+from loginfer.report.facts import ReportContext, ShortcutFigure, grouped, method_order
 from loginfer.report.pages.learned import (
     CONCLUSIONS,
     EDIT_NAMES,
@@ -109,10 +111,10 @@ def test_systems_stand_beside_the_best_shortcut_of_each_benchmark(runs):
     collection = collect([runs])
     for kind, method in KINDS.items():
         benchmark = load_benchmark(runs / "suite" / f"LogInfer-WN-hier-{kind}")
-        reached = balanced_accuracies(benchmark, method)
+        reached = best_shortcut(shortcut_results(benchmark, method))
         (best,) = [row for row in rows if row["kind"] == "shortcut" and row["method"] == kind]
-        assert best["value"] == pytest.approx(max(reached.values()), abs=1e-5)
-        assert reached[best["shortcut"]] == max(reached.values())
+        assert best["value"] == pytest.approx(reached.balanced_accuracy, abs=1e-5)
+        assert best["interval"] == f"{100 * reached.interval[0]:.1f} to {100 * reached.interval[1]:.1f}"
         for row in rows:
             if row["kind"] == "system" and row["method"] == kind:
                 cell = collection.cell(row["name"], f"LogInfer-WN-hier-{kind}")
@@ -139,22 +141,41 @@ def test_without_folders_the_runs_say_what_shortcuts_reach(runs):
     assert found.benchmarks == {}
     cells = standings_of(ReportContext(found), grouped(found)[0])
     told = cells[0].cell.first.diagnosis()["baselines"]
-    assert cells[0].best == max(known["accuracy"] for known in told.values() if known["accuracy"] is not None)
+    assert cells[0].best == max(known["balanced_accuracy"] for known in told.values())
     page, data = parts_of(pages(ReportContext(found)))
     assert page.content["edits"] is None
     assert all("give its folder" in value["texts"]["chosen"] for value in data.values())
+
+
+def test_twin_accuracy_stands_beside_balanced_accuracy_where_there_are_twins(runs, tmp_path):
+    page, _ = learned(runs)
+    assert all("twins" not in page.content[chart].columns for chart in ("slopes", "margins"))
+    shutil.copytree(runs, tmp_path / "runs")
+    path = tmp_path / "runs" / "runs" / "exact-nm" / "metrics.json"
+    metrics = json.loads(path.read_bytes())
+    path.write_text(json.dumps({**metrics, "metrics": {**metrics["metrics"], "twin_accuracy": 0.75}}))
+    page, _ = learned(tmp_path / "runs")
+    for chart in ("slopes", "margins"):
+        assert page.content[chart].columns["twins"] == "twin accuracy"
+        check_chart(page.content[chart])
+        told = {
+            (row.get("name", row.get("system")), row["method"]): row["twins"] for row in rows_of(page.content[chart])
+        }
+        assert told["exact", "nm"] == 0.75
+        assert told["exact", "pa"] is None
 
 
 def test_the_summary_counts_who_is_clearly_above_the_best_shortcut(runs):
     cells = {cell.name: cell for cell in collect([runs]).cells}
     baseline, learner = cells["simpbl"], cells["transe"]
     made = [
-        Standing("WN-hier", "nm", learner, value, "adjacent", best)
+        Standing("WN-hier", "nm", learner, value, best and ShortcutFigure("learned", best))
         for value, best in ((0.7, 0.6), (0.69, 0.6), (1.0, 0.95), (0.9, None))
     ]
+    half = ShortcutFigure("learned", 0.5)
     assert [s.learned for s in made] == ["learned", "not shown", "cannot tell", "cannot tell"]
-    assert learned_counts([*made, Standing("WN-hier", "nm", baseline, 1.0, "adjacent", 0.5)]) == {"nm": (1, 3)}
-    own = [Standing("WN-hier", "own", learner, 0.9, "adjacent", 0.5), *made]
+    assert learned_counts([*made, Standing("WN-hier", "nm", baseline, 1.0, half)]) == {"nm": (1, 3)}
+    own = [Standing("WN-hier", "own", learner, 0.9, half), *made]
     assert list(learned_counts(own).items()) == [("nm", (1, 3)), ("own", (1, 1))]
     assert MARGIN == 0.1
 

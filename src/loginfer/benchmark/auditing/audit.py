@@ -15,9 +15,10 @@ from loginfer.benchmark.auditing.findings import Audit, CannotCheckError, Exampl
 from loginfer.benchmark.benchmark import Benchmark
 from loginfer.benchmark.folder.manifest import AUDIT, as_json
 from loginfer.benchmark.folder.reading import files_in, read_folder
+from loginfer.benchmark.learned_shortcut import ShortcutResult, forgotten, shortcut_results
 from loginfer.benchmark.program import negation_notes
-from loginfer.benchmark.shortcut_gate import check_limit, gate, most_important, rule_shares, shortcut_decisions
-from loginfer.benchmark.shortcuts import oracle_accuracy, oracle_of, shortcut_accuracies
+from loginfer.benchmark.shortcut_gate import check_limit, gate, most_important, rule_shares
+from loginfer.benchmark.shortcuts import oracle_accuracy, oracle_of
 from loginfer.errors import LogInferError
 from loginfer.files import atomic_write, file_sum, remove_leftovers
 from loginfer.progress import Progress
@@ -78,6 +79,7 @@ CHECKS: dict[str, Check] = {
     "twins": Check(
         negatives.pairs_complete, ("negatives", "provenance"), lambda audited: bool(negatives.paired_methods(audited))
     ),
+    "splits-alike": Check(negatives.splits_alike, ("provenance", "negatives")),
     "inductive": Check(variants.sides_apart, (), variants.is_inductive),
     "noise": Check(variants.recorded_noise, (), variants.is_noisy),
 }
@@ -109,7 +111,7 @@ def audit(
     settings
         Settings of a recipe that the benchmark's recipe must agree with.
     max_shortcut
-        The largest accuracy that a shortcut may have, a share above 0.5; more is a warning.
+        The largest balanced accuracy that a shortcut may have, a share above 0.5; more is a warning.
     strict
         More is an error.
     progress
@@ -148,31 +150,46 @@ def audit(
             findings += check_findings
             if name not in skipped and all(finding.severity == "note" for finding in check_findings):
                 passed.append(name)
-        shortcuts = {method: _shortcuts(benchmark, method) for method in benchmark.negatives}
+        if progress:
+            progress("measuring shortcuts", len(checks), len(checks))
+        results = {method: shortcut_results(benchmark, method) for method in benchmark.negatives}
+        shortcuts = {method: _shortcuts(benchmark, method, of_method) for method, of_method in results.items()}
         if max_shortcut is not None:
-            above = _gate(benchmark, max_shortcut, strict)
+            above = _gate(benchmark, max_shortcut, strict, results)
             findings += above
             passed += [] if above else ["max-shortcut"]
         oracle = _oracle(audited, findings, skipped)
     finally:
         audited.close()
     findings.sort(key=lambda finding: _ORDER.index(finding.severity))
-    return Audit(benchmark.name, tuple(findings), tuple(passed), skipped, shortcuts, oracle)
+    return Audit(
+        benchmark.name,
+        tuple(findings),
+        tuple(passed),
+        skipped,
+        shortcuts,
+        oracle,
+        {method: forgotten(benchmark, method) for method in benchmark.negatives},
+        dict(audited.split_differences),
+    )
 
 
-def _shortcuts(benchmark: Benchmark, method: str) -> dict[str, dict[str, Any]]:
+def _shortcuts(benchmark: Benchmark, method: str, results: Mapping[str, ShortcutResult]) -> dict[str, dict[str, Any]]:
     """Return the figures of the shortcuts, each with the rules that it rests on most."""
-    figures = shortcut_accuracies(benchmark, method)
-    for name, shares in rule_shares(benchmark, method, shortcut_decisions(benchmark, method)).items():
+    figures = {name: result.as_dict() for name, result in results.items()}
+    decisions = {name: result.decisions for name, result in results.items()}
+    for name, shares in rule_shares(benchmark, method, decisions).items():
         figures[name]["rules"] = [share.as_dict() for share in most_important(shares)]
     return figures
 
 
-def _gate(benchmark: Benchmark, limit: float, strict: bool) -> list[Finding]:
+def _gate(
+    benchmark: Benchmark, limit: float, strict: bool, results: Mapping[str, Mapping[str, ShortcutResult]]
+) -> list[Finding]:
     severity: Severity = "error" if strict else "warning"
     return [
         Finding("max-shortcut", severity, len(excess.over) or 1, excess.message, tuple(map(Example, excess.texts)))
-        for excess in gate(benchmark, limit)
+        for excess in gate(benchmark, limit, results)
     ]
 
 

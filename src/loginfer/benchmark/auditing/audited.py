@@ -15,6 +15,7 @@ from loginfer.benchmark.auditing.findings import EXAMPLES, CannotCheckError, Exa
 from loginfer.benchmark.benchmark import SPLITS, Benchmark, BenchmarkRule, NegativeSet, Provenance
 from loginfer.benchmark.folder.manifest import RULES, Role, file_of
 from loginfer.benchmark.folder.reading import BenchmarkFolder, TripleFile
+from loginfer.benchmark.learned_shortcut import split_difference
 from loginfer.benchmark.program import Rounds
 from loginfer.benchmark.recipe import Recipe
 from loginfer.engine import Derivations, Engine, open_engine_in
@@ -188,6 +189,11 @@ class AuditedBenchmark:
         if self.depth > 1:
             return self.rounds.derivations(self.provenance.triples)
         return self.over_kg.derivations(self.rules, self.provenance.triples)
+
+    @cached_property
+    def split_differences(self) -> dict[str, dict[str, float]]:
+        """By method, how well the features of shortcuts tell train from test, see `split_difference`."""
+        return {method: split_difference(self.benchmark, method) for method in self.benchmark.negatives}
 
     @cached_property
     def packed(self) -> dict[tuple[str, str | None], Keys]:

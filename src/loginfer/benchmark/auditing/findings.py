@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Literal
+
+from loginfer.benchmark.learned_shortcut import LEARNED, SKELETON
 
 Severity = Literal["error", "warning", "note"]
 
 # At most this many examples a finding.
 EXAMPLES = 5
+# So many features are shown alone, the best ones.
+SINGLE = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +98,13 @@ class Audit:
     skipped
         Names of the checks that could not be made, with the reason.
     shortcuts
-        By method and baseline: `accuracy` on test, `valid_accuracy` and more (see `shortcut_accuracies`).
+        By method and shortcut: `balanced_accuracy` on test, its `interval` and more (see `ShortcutResult.as_dict`).
     oracle
         By method: `accuracy`, `recall` and `false_positive_rate` of predicting what R derives from P_train.
+    forgotten
+        By method: the balanced accuracy of knowing the rules but for one relation of each body (see `forgotten`).
+    splits
+        By method: how well train is told from test by somebody who knows no rule (see `split_difference`).
     """
 
     name: str
@@ -105,6 +113,8 @@ class Audit:
     skipped: dict[str, str] = field(default_factory=dict)
     shortcuts: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     oracle: dict[str, dict[str, Any]] = field(default_factory=dict)
+    forgotten: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    splits: dict[str, dict[str, float]] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -123,12 +133,21 @@ class Audit:
         return reasons
 
     def accuracies(self) -> dict[str, list[float | None]]:
-        """Return the accuracy on test of each shortcut, and of the oracle, for one method after the other."""
+        """Return balanced accuracies on test for one method after the other.
+
+        Those of the learned shortcut and the skeleton, the best `SINGLE` others, whoever forgot one relation of the
+        rules, and the oracle.
+        """
         names = dict.fromkeys(name for figures in self.shortcuts.values() for name in figures)
-        rows = {name: [figures.get(name, {}).get("accuracy") for figures in self.shortcuts.values()] for name in names}
+        rows = {name: [_balanced(figures.get(name, {})) for figures in self.shortcuts.values()] for name in names}
+        singles = sorted(rows.keys() - {LEARNED, SKELETON}, key=lambda name: (-max(v or 0 for v in rows[name]), name))
+        table = {name: rows[name] for name in (LEARNED, SKELETON, *singles[:SINGLE]) if name in rows}
+        for part in range(max(map(len, self.forgotten.values()), default=0)):
+            parts = [self.forgotten.get(method, ())[part : part + 1] for method in self.shortcuts]
+            table[f"all but relation {part + 1}"] = [of_method[0] if of_method else None for of_method in parts]
         if self.oracle:
-            rows["oracle"] = [self.oracle.get(method, {}).get("accuracy") for method in self.shortcuts]
-        return rows
+            table["oracle"] = [_balanced(self.oracle.get(method, {})) for method in self.shortcuts]
+        return table
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain values, ready for JSON."""
@@ -140,6 +159,8 @@ class Audit:
             "skipped": dict(self.skipped),
             "shortcuts": self.shortcuts,
             "oracle": self.oracle,
+            "forgotten": {method: list(accuracies) for method, accuracies in self.forgotten.items()},
+            "splits": self.splits,
         }
 
     def __repr__(self) -> str:
@@ -152,6 +173,13 @@ class Audit:
         from loginfer.benchmark.notebook import audit_fragment
 
         return audit_fragment(self)
+
+
+def _balanced(figures: Mapping[str, Any]) -> float | None:
+    """Return a balanced accuracy, of a shortcut or of the oracle."""
+    if None in (figures.get("recall"), figures.get("false_positive_rate")):
+        return figures.get("balanced_accuracy")
+    return float(figures["recall"] + 1 - figures["false_positive_rate"]) / 2
 
 
 class CannotCheckError(Exception):

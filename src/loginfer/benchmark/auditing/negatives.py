@@ -19,6 +19,7 @@ from loginfer.benchmark.auditing.findings import CannotCheckError, Example, Find
 from loginfer.benchmark.benchmark import POSITIONS, Origins, Split
 from loginfer.benchmark.folder.manifest import NEGATIVES
 from loginfer.benchmark.folder.tables import is_type_part
+from loginfer.benchmark.learned_shortcut import SPLIT_LEAST
 from loginfer.benchmark.negatives.context import heads_of
 from loginfer.benchmark.negatives.methods import SOURCES, method_or_unknown
 from loginfer.benchmark.negatives.query_candidates import SubRuleGroup, groups_of, members
@@ -38,6 +39,8 @@ Mask = npt.NDArray[np.bool_]
 NOTABLE = 0.01
 # The same for negatives that follow in several steps.
 MANY = 0.1
+# With a larger balanced accuracy the splits are not alike.
+TOLD_APART = 0.6
 
 # The materialisation is given up beyond so many times the size of P_all, but never below `_ALWAYS` triples.
 _GROWTH = 10
@@ -152,13 +155,14 @@ def counted_by_heads(audited: AuditedBenchmark) -> bool:
 
 
 def balanced_heads(audited: AuditedBenchmark) -> Iterator[Finding]:
-    """Near misses: for each head predicate, a split has as many negatives as conclusions."""
+    """Near misses: for each head predicate, a split has as many negatives as new conclusions."""
     for method, negative_set in audited.negatives.items():
         if method_or_unknown(method).size_of != "conclusions" or method in paired_methods(audited):
             continue
         for split, triples in negative_set.splits.items():
             positives = audited.benchmark.positives[split]
-            conclusions = positives[audited.over_premises.derives(audited.rules, positives)]
+            new = positives[~audited.kg.contains(positives)]
+            conclusions = new[audited.over_premises.derives(audited.rules, new)]
             heads = np.concatenate([heads_of(audited.graph, t) for t in (conclusions, triples)])
             _, head_codes = np.unique(heads, return_inverse=True)
             sides = np.split(head_codes.ravel(), [len(conclusions)])
@@ -205,6 +209,20 @@ def pairs_complete(audited: AuditedBenchmark) -> Iterator[Finding]:
                 (positives[counts > 1], f"{{}} conclusions of P_{split} have several twins in {name}"),
             ):
                 yield from audited.about(rows, what)
+
+
+def splits_alike(audited: AuditedBenchmark) -> Iterator[Finding]:
+    """Whoever knows no rule cannot tell the negatives, nor the conclusions, of train from those of test."""
+    if not any(audited.split_differences.values()):
+        raise CannotCheckError(f"train or test has fewer than {SPLIT_LEAST} conclusions or negatives")
+    for method, differences in audited.split_differences.items():
+        names = {"negatives": f"negatives of `{method}`", "conclusions": "conclusions"}
+        for kind, accuracy in differences.items():
+            if accuracy > TOLD_APART:
+                text = (
+                    f"a classifier that knows no rule tells {names[kind]} in train from those in test, {accuracy:.1%}"
+                )
+                yield warning(1, f"{text} right; 50% if they were alike")
 
 
 def origins_agree(audited: AuditedBenchmark) -> Iterator[Finding]:

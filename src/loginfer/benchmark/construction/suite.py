@@ -264,7 +264,7 @@ def build_suite(
     force
         Replace benchmarks that are there from another recipe.
     max_shortcut
-        The largest accuracy that a shortcut may have, a share above 0.5; more is a warning.
+        The largest balanced accuracy that a shortcut may have, a share above 0.5; more is a warning.
     strict
         A benchmark with more is not written, and counts as failed; one that is there stays.
     report

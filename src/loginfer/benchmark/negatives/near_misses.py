@@ -1,12 +1,11 @@
 """Near misses: negatives that would follow if one part of a rule's body were another.
 
 Each split has slots for negatives, each beside a conclusion with the same head (`slots_of`). All splits are drawn
-in one pass, but for slots that come first (`first_served`). Each slot asks its near miss for the other end of its
-anchor, which is the subject or the object of a conclusion. Where that gives nothing, it looks further, in this
-order: from the other end of the conclusion, with the rule's other edits, from other subjects or objects of the
-head's relation, from any constant that stands in K where the anchor does in the rule's body (both with one edit
-after the other), with an edit that drops the atom between the ends; what is left then is filled by position-aware
-corruption with the same head.
+in one pass, so that they are alike. Each slot asks its near miss for the other end of its anchor, which is the
+subject or the object of a conclusion. Where that gives nothing, it looks further, in this order: from the other end
+of the conclusion, with the rule's other edits, from other subjects or objects of the head's relation, from any
+constant that stands in K where the anchor does in the rule's body (both with one edit after the other), with an edit
+that drops the atom between the ends; what is left then is filled by position-aware corruption with the same head.
 
 With twins, none of that happens: conclusions were paired with near misses before they were distributed (see `twins`).
 """
@@ -111,7 +110,7 @@ class Slots:
 def slots_of(context: Context) -> Slots:
     """Return the slots of all splits.
 
-    Each split has as many slots for a head as it has conclusions with it, so that the head says nothing. The
+    Each split has as many slots for a head as it has new conclusions with it, so that the head says nothing. The
     pairs (rule, edit) of the rules with that head, as far as they have conclusions in the split, get equal
     numbers of slots (of edits that keep the rule's skeleton, if it has such), and go through the rule's
     conclusions in a random order, from the beginning again where there are fewer. Near misses of a rule whose
@@ -131,18 +130,11 @@ def _rng(context: Context, *stage: object) -> np.random.Generator:
     return generator(context.recipe.seed, "negatives", "nm", *stage)
 
 
-def first_served(context: Context, slots: Slots) -> Mask:
-    """Return bool[n]: the slots of valid and test for rules whose only near miss is their complement.
-
-    Such near misses are rare, and train has most of the slots: valid and test must not be left without.
-    """
-    complement = np.array([*map(is_own_complement, context.rules), False], dtype=bool)  # -1 is the last one
-    return np.asarray((slots.split > 0) & complement[slots.rule])
-
-
 def _shares(context: Context, split: Split, edits: Sequence[Sequence[Edit]]) -> Iterator[_Share]:
     """Yield the shares of one split."""
+    # Conclusions that K has from the start are for train only, and would give it other heads than valid and test.
     triples = context.conclusions[split]
+    triples = triples[~context.base.contains(triples)]
     heads = heads_of(context.kg, triples)
     derived = context.engine.derivations(context.rules, triples)
     by_rule = {rule: triples[derived.triple[derived.rule == rule]] for rule in np.unique(derived.rule).tolist()}
@@ -236,15 +228,13 @@ def fill(search: NearMissSearch, slots: Slots, filled: Filled) -> None:
     rank = np.empty(len(slots), dtype=np.int64)
     rank[_rng(context, "order").permutation(len(slots))] = np.arange(len(slots))
     ways = SearchWays(search, slots)
-    first = first_served(context, slots)
-    for served in (first, ~first):
-        for way, further in ways:
-            open_ = filled.open()
-            requests = ways.requests(way, further, open_[(slots.rule[open_] >= 0) & served[open_]])
-            if len(requests):
-                _fill_requests(search, filled, requests, WAY_NUMBER[way], rank)
-            if context.progress:
-                context.progress("drawing near misses", int((filled.key >= 0).sum()), len(slots))
+    for way, further in ways:
+        open_ = filled.open()
+        requests = ways.requests(way, further, open_[slots.rule[open_] >= 0])
+        if len(requests):
+            _fill_requests(search, filled, requests, WAY_NUMBER[way], rank)
+        if context.progress:
+            context.progress("drawing near misses", int((filled.key >= 0).sum()), len(slots))
 
 
 def _fill_requests(search: NearMissSearch, filled: Filled, requests: Requests, way: int, rank: Ints) -> None:

@@ -14,12 +14,14 @@ recognised by their degrees.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from loginfer.benchmark.learned_shortcut import boosting, one_thread, ranked_heads
 from loginfer.benchmark.negatives.context import Context, heads_of
 from loginfer.benchmark.negatives.near_miss_kernels import first_free
 from loginfer.benchmark.negatives.near_miss_search import NearMissSearch, Requests
@@ -39,9 +41,9 @@ Mask = npt.NDArray[np.bool_]
 # How many near misses a head should have for each of its conclusions, and below how many further edits are tried.
 _ENOUGH, _SCARCE = 8, 4
 # Searches for near misses, until there are enough: from how many anchors of an edit, and how many ends from each.
-_SEARCHES = ((400, 16), (2**40, 64))
+_SEARCHES = ((400, 16), (2**40, 32))
 # How many ends from each end of a conclusion.
-_FROM_CONCLUSIONS = 48
+_FROM_CONCLUSIONS = 24
 # How many near misses of a rule whose conclusions have one end at most.
 _FROM_ALL = 4096
 # Requests are answered in batches, so that what they propose fits into memory.
@@ -49,7 +51,7 @@ _BATCH = 2**17
 
 # How far the log odds of a pair may be apart, one round after the other; and the share of pairs in which a classifier
 # may give the conclusion the higher odds. Rounds end when it is not exceeded.
-CALIPERS, TARGET = (1.6, 0.8, 0.5, 0.4, 0.4, 0.3, 0.3), 0.58
+CALIPERS, TARGET = (1.6, 0.8, 0.5, 0.4, 0.4, 0.3, 0.3), 0.56
 # Features in which a pair must agree; from this number on, there are many.
 _EXACT, _MANY = ("parallel", "reverse", "reverse-other"), 3
 # With so many near misses for each conclusion, ends must also take part in conclusions equally often.
@@ -119,24 +121,32 @@ def pair(context: Context, side: Mask | None = None, rounds: int = len(CALIPERS)
         context.progress("comparing conclusions and near misses", 0, rounds)
     battery = FeatureBattery(context.base, features_named(context.recipe.match))
     triples = [conclusions, keys.unpack(pool.key)]
+    gathered = len(pool.key)
+    head, candidate_head = (heads_of(context.kg, part) for part in triples)
+    chosen = _most_involved(
+        context, pool.key, _involvement(conclusions, triples[1], 0), head, candidate_head, 2 * _ENOUGH
+    )
+    pool, triples[1] = pool[chosen], triples[1][chosen]
     looks: list[Floats] = [battery.values(part) for part in triples]
     groups = [_groups(context, part, look, battery.names, side) for part, look in zip(triples, looks, strict=True)]
     involved = [_involvement(conclusions, part, own) for part, own in zip(triples, (1, 0), strict=True)]
     kept = np.flatnonzero(member(np.unique(groups[1]), groups[0]))
-    chosen = _most_involved(context, pool.key, involved[1], groups[0][kept], groups[1])
+    chosen = _most_involved(context, pool.key, involved[1], groups[0][kept], groups[1], _ENOUGH)
     for which, rows in enumerate((kept, chosen)):
         triples[which], groups[which] = triples[which][rows], groups[which][rows]
         looks[which], involved[which] = looks[which][rows], involved[which][rows]
-    gathered, pool = len(pool.key), pool[chosen]
+    pool = pool[chosen]
     if len(triples[1]) >= _PLENTY * len(triples[0]):
         looks = [np.hstack(columns) for columns in zip(looks, involved, strict=True)]
-    rows, partners = _pair_rounds(context, looks, groups, rounds)
+    ranked, categories = ranked_heads(battery.names, np.vstack(looks))
+    looks = np.split(ranked, [len(looks[0])])
+    rows, partners = _pair_rounds(context, looks, groups, categories, rounds)
     concluded = keys.pack(triples[0][rows])
     order = np.argsort(concluded)
     partners = partners[order]
     note = (
-        f"{len(rows):,} of {len(conclusions):,} conclusions have one, the others are given up; {gathered:,} near misses "
-        f"were looked at, and {len(kept):,} conclusions have one among them that is adjacent in the same way"
+        f"{len(rows):,} of {len(conclusions):,} conclusions have one, the others are given up; of {gathered:,} near "
+        f"misses that were looked at, any is adjacent in the same way for {len(kept):,} conclusions"
     )
     return Twins(concluded[order], pool.key[partners], pool.rule[partners], pool.edit[partners], note)
 
@@ -261,8 +271,13 @@ def _anchors(search: NearMissSearch, rule: Rule, edit: Edit, variable: Variable)
     return anchors
 
 
-def _most_involved(context: Context, keys: Ints, involved: Floats, group: Ints, candidate_group: Ints) -> Ints:
-    """Return the rows of enough candidates for each group: those whose ends take part in conclusions come first."""
+def _most_involved(
+    context: Context, keys: Ints, involved: Floats, group: Ints, candidate_group: Ints, most: int
+) -> Ints:
+    """Return the rows of at most so many candidates for each conclusion of a group.
+
+    Those whose ends take part in conclusions come first.
+    """
     shuffled = np.empty(len(keys), dtype=np.int64)
     shuffled[hash_order(keys, salt(context.recipe.seed, "twins", "pool"))] = np.arange(len(keys))
     order = np.lexsort((shuffled, -(involved > 0).sum(axis=1), candidate_group))
@@ -270,7 +285,7 @@ def _most_involved(context: Context, keys: Ints, involved: Floats, group: Ints, 
     rank = np.arange(len(order)) - np.searchsorted(ordered, ordered)
     groups, sizes = np.unique(group, return_counts=True)
     present, index = places_of(groups, ordered)
-    return np.sort(order[present & (rank < _ENOUGH * np.append(sizes, 0)[index])])
+    return np.sort(order[present & (rank < most * np.append(sizes, 0)[index])])
 
 
 def _involvement(conclusions: Triples, triples: Triples, own: int) -> Floats:
@@ -299,7 +314,9 @@ def _involvement(conclusions: Triples, triples: Triples, own: int) -> Floats:
 # -- pairs ---------------------------------------------------------------------------------------------
 
 
-def _pair_rounds(context: Context, looks: Sequence[Floats], groups: Sequence[Ints], rounds: int) -> tuple[Ints, Ints]:
+def _pair_rounds(
+    context: Context, looks: Sequence[Floats], groups: Sequence[Ints], categories: list[int], rounds: int
+) -> tuple[Ints, Ints]:
     """Return the rows of conclusions and candidates that look alike to the classifiers of all rounds.
 
     Parameters
@@ -310,6 +327,8 @@ def _pair_rounds(context: Context, looks: Sequence[Floats], groups: Sequence[Int
         What is seen of conclusions, and of candidates.
     groups
         Only those of one group are paired.
+    categories
+        Which columns of `looks` are no numbers.
     rounds
         How many classifiers.
     """
@@ -318,7 +337,7 @@ def _pair_rounds(context: Context, looks: Sequence[Floats], groups: Sequence[Int
     pairs: tuple[Ints, Ints] | None = None
     for turn, caliper in enumerate(CALIPERS[:rounds]):
         rng = generator(context.recipe.seed, "twins", "round", turn)
-        fitted = _cross_fitted(looks, rows, pairs, rng)
+        fitted = _cross_fitted(looks, rows, pairs, categories, rng)
         if pairs is not None and (len(pairs[0]) < 2 or _told_apart(fitted, pairs) <= TARGET):
             break
         # What is too far from all others stays so, since points only get more coordinates.
@@ -342,36 +361,42 @@ def _told_apart(odds: Sequence[Floats], pairs: tuple[Ints, Ints]) -> float:
 
 
 def _cross_fitted(
-    looks: Sequence[Floats], rows: Sequence[Ints], pairs: tuple[Ints, Ints] | None, rng: np.random.Generator
+    looks: Sequence[Floats],
+    rows: Sequence[Ints],
+    pairs: tuple[Ints, Ints] | None,
+    categories: list[int],
+    rng: np.random.Generator,
 ) -> list[Floats]:
     """Return the log odds of being a conclusion, for some rows of both sides, by classifiers that did not see them.
 
     The classifiers learn from the pairs, of which both are in the same fold; at first from all triples.
     """
-    from sklearn.ensemble import HistGradientBoostingClassifier
-    from threadpoolctl import threadpool_limits
-
     folds = [rng.integers(2, size=len(look)) for look in looks]
     if pairs is not None:
         folds[1][pairs[1]] = folds[0][pairs[0]]
+    learned_from = [
+        [
+            rng.permutation(part[in_fold[part] != fold])[:_LEARNED_FROM]
+            for part, in_fold in zip(rows if pairs is None else pairs, folds, strict=True)
+        ]
+        for fold in (0, 1)
+    ]
     odds: list[Floats] = [np.zeros(len(look)) for look in looks]
-    for fold in (0, 1):
-        learned_from = []
-        for which, in_fold in enumerate(folds):
-            others = np.flatnonzero(in_fold != fold) if pairs is None else pairs[which][in_fold[pairs[which]] != fold]
-            learned_from.append(rng.permutation(others)[:_LEARNED_FROM])
-        if not all(map(len, learned_from)):
-            continue
-        model = HistGradientBoostingClassifier(
-            max_iter=_TREES, learning_rate=_STEP, early_stopping=False, class_weight="balanced", random_state=0
-        )
-        truth = np.repeat([1, 0], [len(part) for part in learned_from])
-        with threadpool_limits(1, user_api="openmp"):  # whose threads wait for each other where others are busy
-            model.fit(np.vstack([look[part] for look, part in zip(looks, learned_from, strict=True)]), truth)
-            for which, in_fold in enumerate(folds):
-                unseen = rows[which][in_fold[rows[which]] == fold]
-                if len(unseen):
-                    odds[which][unseen] = model.decision_function(looks[which][unseen])
+
+    def fit(fold: int) -> None:
+        parts = learned_from[fold]
+        if not all(map(len, parts)):
+            return
+        truth = np.repeat([True, False], [len(part) for part in parts])
+        model = boosting(truth, categories, _TREES, _STEP)
+        model.fit(np.vstack([look[part] for look, part in zip(looks, parts, strict=True)]), truth)
+        for look, part, in_fold, fitted in zip(looks, rows, folds, odds, strict=True):
+            unseen = part[in_fold[part] == fold]
+            if len(unseen):
+                fitted[unseen] = model.decision_function(look[unseen])
+
+    with one_thread(), ThreadPoolExecutor(2) as threads:
+        list(threads.map(fit, (0, 1)))
     return odds
 
 

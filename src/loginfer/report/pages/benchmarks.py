@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from loginfer.kg.vocabulary import shortened
 from loginfer.report import vega
-from loginfer.report.facts import benchmark_labels, classification_figures, rounded, share_text
+from loginfer.report.facts import (
+    ShortcutFigure,
+    benchmark_labels,
+    classification_figures,
+    rounded,
+    share_text,
+    shortcut_figures,
+)
 from loginfer.report.pages.examples import examples
 from loginfer.report.pages.explorer import slug_of
 from loginfer.report.paper import PaperSizes, benchmark_parts, paper_sizes, paper_value
@@ -63,9 +70,9 @@ class Card:
     rules
         Its rules.
     shortcuts
-        Accuracy on test of the shortcut baselines, by name.
+        What shortcuts reach, the best first, see `shortcut_figures`.
     oracle
-        Accuracy on test of the oracle.
+        Balanced accuracy on test of the oracle.
     audit
         What the audit found, as `loginfer audit --json` prints it; None if there is none.
     """
@@ -80,7 +87,7 @@ class Card:
     facts: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
     rules: tuple[RuleRow, ...] = ()
-    shortcuts: Mapping[str, float] = field(default_factory=dict)
+    shortcuts: Sequence[ShortcutFigure] = ()
     oracle: float | None = None
     audit: Mapping[str, Any] | None = None
 
@@ -95,9 +102,9 @@ class Card:
         return self.cells[0].method
 
     @property
-    def best_shortcut(self) -> tuple[str, float] | None:
-        """The shortcut with the best accuracy; of equal ones the first."""
-        return max(self.shortcuts.items(), key=lambda pair: pair[1]) if self.shortcuts else None
+    def best_shortcut(self) -> ShortcutFigure | None:
+        """The learned shortcut; where there is none, the best of the others."""
+        return self.shortcuts[0] if self.shortcuts else None
 
     @property
     def systems(self) -> list[Cell]:
@@ -139,8 +146,11 @@ def make_card(context: ReportContext, name: str) -> Card:
     benchmark = context.benchmark(name)
     audit = context.audit(name)
     diagnosis = _diagnosis(cells)
-    shortcuts, oracle = _accuracies(cells, benchmark, audit, diagnosis)
-    common: dict[str, Any] = {"audit": audit, "shortcuts": shortcuts, "oracle": oracle}
+    common: dict[str, Any] = {
+        "audit": audit,
+        "shortcuts": shortcut_figures(context, name),
+        "oracle": _oracle(cells, audit),
+    }
     if benchmark is None:
         return _from_runs(name, cells, diagnosis, common)
     return _from_folder(name, cells, benchmark, common)
@@ -249,33 +259,29 @@ def _diagnosis(cells: Sequence[Cell]) -> Mapping[str, Any]:
     return {}
 
 
-def _accuracies(
-    cells: Sequence[Cell], benchmark: Benchmark | None, audit: Mapping[str, Any] | None, diagnosis: Mapping[str, Any]
-) -> tuple[dict[str, float], float | None]:
-    """Return the accuracies of shortcuts and of the oracle, from the audit, a diagnosis, the benchmark or a run."""
-    method = cells[0].method
-    baselines = (audit or {}).get("shortcuts", {}).get(method) or diagnosis.get("baselines")
-    if not baselines and benchmark is not None and method is not None and method in benchmark.negatives:
-        from loginfer.benchmark.shortcuts import shortcut_accuracies
-
-        baselines = shortcut_accuracies(benchmark, method)
-    shortcuts = {name: baseline["accuracy"] for name, baseline in (baselines or {}).items()}
-    oracle = (audit or {}).get("oracle", {}).get(method, {}).get("accuracy")
-    if oracle is None:
-        oracle = next((cell.mean("accuracy") for cell in cells if cell.name == "oracle"), None)
-    return {name: value for name, value in shortcuts.items() if value is not None}, oracle
+def _oracle(cells: Sequence[Cell], audit: Mapping[str, Any] | None) -> float | None:
+    """Return the balanced accuracy of the oracle, from the audit or a run."""
+    figures = (audit or {}).get("oracle", {}).get(cells[0].method, {})
+    recall, rate = (figures.get(name) for name in ("recall", "false_positive_rate"))
+    if recall is not None and rate is not None:
+        return float(1 + recall - rate) / 2
+    return next((cell.mean("balanced_accuracy") for cell in cells if cell.name == "oracle"), None)
 
 
 _SHORTCUT = "any shortcut"
 _GREY = "#8a939c"
+# So many shortcuts are drawn beside the systems.
+_DRAWN = 7
 
 
 def gap_chart(cards: Sequence[Card], labels: Mapping[str, str]) -> Chart | None:
     """Return the plot of the best shortcut, the best system and the oracle on each benchmark."""
     rows: list[tuple[Any, ...]] = []
     for card in cards:
-        systems = sorted(_means(card.systems, "accuracy"), key=lambda pair: -pair[1])
-        points = [("best shortcut", *(card.best_shortcut or ("", None)))]
+        systems = sorted(_means(card.systems, "balanced_accuracy"), key=lambda pair: -pair[1])
+        best = card.best_shortcut
+        points: list[tuple[str, str, float | None]] = []
+        points += [] if best is None else [("best shortcut", best.name, best.value)]
         points += [("best system", *pair) for pair in systems[:1]]
         points += [("median system", *systems[len(systems) // 2])] if len(systems) > 2 else []
         points += [("oracle", "oracle", card.oracle)]
@@ -289,7 +295,7 @@ def gap_chart(cards: Sequence[Card], labels: Mapping[str, str]) -> Chart | None:
         "mark": vega.points(size=90, opacity=0.85),
         "encoding": {
             "y": vega.nominal("benchmark", sort=None, title=None, axis={"grid": True}),
-            "x": vega.percent_axis("accuracy on test", field="accuracy"),
+            "x": vega.percent_axis("balanced accuracy on test", field="accuracy"),
             "color": vega.nominal("kind", title=None, scale=colours, legend={"orient": "top"}),
             "shape": vega.nominal("kind", title=None, scale=shapes),
             "tooltip": [*map(vega.nominal, ("benchmark", "kind", "who")), vega.quantity("accuracy", format=".1%")],
@@ -300,8 +306,8 @@ def gap_chart(cards: Sequence[Card], labels: Mapping[str, str]) -> Chart | None:
         "How far systems are from the best shortcut, and from the oracle",
         vega.sized(spec, height=26 * len(cards)),
         Rows.of(("benchmark", "kind", "who", "accuracy"), rows),
-        headings("benchmark", "kind", "who", accuracy="accuracy on test"),
-        "Accuracy on test. Where the shortcut stands beside the systems, they may have learned no rule.",
+        headings("benchmark", "kind", "who", accuracy="balanced accuracy on test"),
+        "Balanced accuracy on test. Where the shortcut stands beside the systems, they may have learned no rule.",
     )
 
 
@@ -316,27 +322,29 @@ def rivals_chart(card: Card, systems: tuple[str, ...]) -> Chart | None:
         All systems of the report, for their colours.
     """
     best = card.best_shortcut
-    line = None if best is None else rounded(best[1])
+    line = None if best is None else rounded(best.value)
     rows: list[tuple[Any, ...]] = []
     for cell in card.cells:
-        mean = cell.mean("accuracy")
+        mean = cell.mean("balanced_accuracy")
         if mean is not None:
             kind = "oracle" if cell.name == "oracle" else "system"
-            rows.append((cell.system, cell.system, kind, rounded(mean), line))
+            rows.append((cell.system, cell.system, kind, rounded(mean), "", line))
     if card.oracle is not None and not any(row[2] == "oracle" for row in rows):
-        rows.append(("oracle (audit)", "oracle", "oracle", rounded(card.oracle), line))
-    for name, value in card.shortcuts.items():
-        rows.append((f"{name} (shortcut)", _SHORTCUT, "shortcut", rounded(value), line))
+        rows.append(("oracle (audit)", "oracle", "oracle", rounded(card.oracle), "", line))
+    for shortcut in card.shortcuts[:_DRAWN]:
+        name = f"{shortcut.name} (shortcut)"
+        rows.append((name, _SHORTCUT, "shortcut", rounded(shortcut.value), shortcut.interval_text, line))
     if not rows:
         return None
     return Chart(
         "rivals",
         "Does any system beat the best shortcut?",
         _rivals_spec(systems, best is not None, len(rows)),
-        Rows.of(("name", "who", "kind", "accuracy", "best"), sorted(rows, key=lambda row: -row[3])),
-        headings("name", "kind", accuracy="accuracy on test"),
-        "Accuracy on test, mean over seeds. Grey: shortcuts, which look at no premises; the line: the best "
-        "of them. The oracle derives with the benchmark's rules.",
+        Rows.of(("name", "who", "kind", "accuracy", "interval", "best"), sorted(rows, key=lambda row: -row[3])),
+        headings("name", "kind", accuracy="balanced accuracy on test", interval="95 % interval"),
+        "Balanced accuracy on test, mean over seeds. Grey: the learned shortcut, which knows no rule, and the best of "
+        "the single ones that explain it; the line: the learned one, or the best where nothing could be learned. The "
+        "oracle derives with the benchmark's rules.",
     )
 
 
@@ -347,9 +355,14 @@ def _rivals_spec(systems: tuple[str, ...], line: bool, bars: int) -> dict[str, A
     colour["scale"] = vega.scale_of([*scale["domain"], _SHORTCUT], [*scale["range"], _GREY])
     position = {
         "y": vega.nominal("name", sort=None, title=None),
-        "x": vega.percent_axis("accuracy on test", scale=vega.UNIT, field="accuracy"),
+        "x": vega.percent_axis("balanced accuracy on test", scale=vega.UNIT, field="accuracy"),
     }
-    tooltip = [vega.nominal("name"), vega.nominal("kind"), vega.quantity("accuracy", format=".1%")]
+    tooltip = [
+        vega.nominal("name"),
+        vega.nominal("kind"),
+        vega.quantity("accuracy", format=".1%"),
+        vega.nominal("interval", title="95 % interval"),
+    ]
     layers: list[dict[str, Any]] = [
         {"mark": {"type": "bar"}, "encoding": {**position, "color": colour, "tooltip": tooltip}},
         {
@@ -418,16 +431,13 @@ _INDEX = (
     *columns("number", "rules", "P_train", "P_valid", "P_test", "N_test"),
     *columns("text", "protocol"),
     *columns("share", "best shortcut", "oracle", "best system"),
-    *columns("text", "which shortcut", "which system"),
+    *columns("text", "which shortcut", "its 95 % interval", "which system"),
 )
-_INDEX_CAPTION = (
-    "Sizes in triples. Of the best shortcut and the oracle the accuracy on test, of the best system the "
-    "balanced accuracy, mean over seeds, in percent."
-)
+_INDEX_CAPTION = "Sizes in triples. Balanced accuracy on test in percent, of systems the mean over seeds."
 
 
 def _index_row(context: ReportContext, card: Card, labels: Mapping[str, str]) -> tuple[Any, ...]:
-    shortcut, system = card.best_shortcut or (None, None), card.best_system or (None, None)
+    shortcut, system = card.best_shortcut, card.best_system or (None, None)
     return (
         (labels[card.name], context.benchmark_page(card.name)),
         card.graph,
@@ -435,10 +445,10 @@ def _index_row(context: ReportContext, card: Card, labels: Mapping[str, str]) ->
         len(card.rules) or None,
         *(card.sizes.get(name) for name in ("P_train", "P_valid", "P_test", "N_test")),
         card.protocol,
-        shortcut[1],
+        None if shortcut is None else shortcut.value,
         card.oracle,
         system[1],
-        shortcut[0],
+        *((None, None) if shortcut is None else (shortcut.name, shortcut.interval_text)),
         system[0],
     )
 
@@ -478,18 +488,21 @@ def _sizes(card: Card) -> Grid:
 
 
 def _verdict(card: Card) -> str:
-    """Say in one or two sentences whether any system beats the best shortcut."""
+    """Say in a few sentences whether any system beats the best shortcut."""
     best = card.best_shortcut
-    accuracies = _means(card.systems, "accuracy")
+    accuracies = _means(card.systems, "balanced_accuracy")
     if best is None or not accuracies:
         return ""
-    better = [system for system, mean in accuracies if mean > best[1]]
-    begin = f"The best shortcut, {best[0]}, is right in {share_text(best[1])}% of the test triples."
+    interval = f" ({best.interval_text})" if best.interval else ""
+    begin = f"The best shortcut, {best.name}, has a balanced accuracy of {share_text(best.value)} %{interval}."
+    begin += f" It rests most on {', '.join(best.features)}." if best.features else ""
+    limit = best.value if best.interval is None else best.interval[1]
+    better = [system for system, mean in accuracies if mean > limit]
     if not better:
-        return f"{begin} No system does better."
+        return f"{begin} No system is above it."
     if len(better) == len(accuracies):
-        return f"{begin} Every system does better."
-    return f"{begin} {len(better)} of {len(accuracies)} systems do better: {', '.join(better)}."
+        return f"{begin} Every system is above it."
+    return f"{begin} {len(better)} of {len(accuracies)} systems are above it: {', '.join(better)}."
 
 
 def _results(context: ReportContext, card: Card) -> Grid:
@@ -497,8 +510,8 @@ def _results(context: ReportContext, card: Card) -> Grid:
     main, *others = classification_figures(card.cells)
     rows = []
     for cell in card.cells:
-        accuracy = cell.mean("accuracy")
-        gain = None if best is None or accuracy is None else accuracy - best[1]
+        accuracy = cell.mean("balanced_accuracy")
+        gain = None if best is None or accuracy is None else accuracy - best.value
         paper = paper_value(cell.name, card.own_name, "balanced_accuracy")
         rows.append(
             (
@@ -516,7 +529,7 @@ def _results(context: ReportContext, card: Card) -> Grid:
     return Grid(
         tuple(heads[i] for i in filled),
         tuple(tuple(row[i] for i in filled) for row in rows),
-        "Mean over seeds, in percent. Over best shortcut: the difference of the accuracies."
+        "Mean over seeds, in percent. Over best shortcut: the difference of the balanced accuracies."
         + (" The paper computes its AUC on decisions: it is the balanced accuracy." if 3 in filled else ""),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,13 +18,14 @@ from loginfer.report.collection import Cell
 from loginfer.report.facts import (
     Groups,
     ReportContext,
+    ShortcutFigure,
     benchmark_labels,
-    diagnosis_of,
     grouped,
     method_order,
     rounded,
     rule_label,
     share_text,
+    shortcut_figures,
 )
 from loginfer.report.paper import Answer, benchmark_parts, expressiveness, theory
 from loginfer.report.statistics import decisions_of
@@ -50,16 +51,20 @@ class Standing:
         The runs.
     value
         Balanced accuracy, the mean over the seeds.
-    shortcut, best
-        The best shortcut and its balanced accuracy; None where they are not known.
+    shortcut
+        The best shortcut, see `shortcut_figures`; None where that is not known.
     """
 
     group: str
     method: str
     cell: Cell
     value: float
-    shortcut: str | None
-    best: float | None
+    shortcut: ShortcutFigure | None
+
+    @property
+    def best(self) -> float | None:
+        """The balanced accuracy of the best shortcut."""
+        return None if self.shortcut is None else self.shortcut.value
 
     @property
     def over(self) -> float | None:
@@ -74,37 +79,16 @@ class Standing:
         return "learned" if round(self.value - self.best, 9) >= MARGIN else "not shown"
 
 
-def shortcuts_on(context: ReportContext, cell: Cell) -> Mapping[str, float]:
-    """Return the balanced accuracy of each shortcut on a cell's benchmark; empty if not known.
-
-    Without the benchmark's folder, what the run's diagnosis has: plain accuracy, without the combined shortcut.
-    """
-    return context.once(("shortcuts", cell.benchmark), lambda: _shortcuts(context, cell))
-
-
-def _shortcuts(context: ReportContext, cell: Cell) -> Mapping[str, float]:
-    from loginfer.benchmark.shortcut_gate import balanced_accuracies
-
-    benchmark = context.benchmark(cell.benchmark)
-    method = cell.method
-    if benchmark is not None and method is not None and method in benchmark.negatives:
-        context.tell(f"shortcuts on {cell.benchmark}")
-        return balanced_accuracies(benchmark, method)
-    baselines = diagnosis_of(cell).get("baselines", {})
-    return {name: baseline["accuracy"] for name, baseline in baselines.items() if baseline["accuracy"] is not None}
-
-
 def standings_of(context: ReportContext, groups: Groups) -> list[Standing]:
     """Return every system on every benchmark that has a balanced accuracy, in the report's order."""
     standings = []
     for group, methods in groups.items():
         for method, cells in methods.items():
-            accuracies = shortcuts_on(context, next(iter(cells.values())))
-            shortcut, best = max(accuracies.items(), key=lambda item: item[1], default=(None, None))
+            shortcut = next(iter(shortcut_figures(context, next(iter(cells.values())).benchmark)), None)
             for cell in cells.values():
                 value = cell.mean("balanced_accuracy")
                 if value is not None:
-                    standings.append(Standing(group, method, cell, value, shortcut, best))
+                    standings.append(Standing(group, method, cell, value, shortcut))
     return standings
 
 
@@ -231,22 +215,24 @@ def slope_chart(standings: Sequence[Standing], groups: Sequence[str], methods: S
     seen: set[tuple[str, str]] = set()
     for s in standings:
         over = rounded(s.over)
-        rows.append((s.group, "system", s.cell.system, s.method, rounded(s.value), over, s.shortcut))
+        about = _about_shortcut(s)
+        rows.append((s.group, "system", s.cell.system, s.method, rounded(s.value), _twins(s), over, *about))
         if s.best is not None and (s.group, s.method) not in seen:
             seen.add((s.group, s.method))
-            rows.append((s.group, "shortcut", SHORTCUT, s.method, rounded(s.best), None, s.shortcut))
+            rows.append((s.group, "shortcut", SHORTCUT, s.method, rounded(s.best), None, None, *about))
     return Chart(
         "slopes",
         "Systems and the best shortcut",
-        _slopes(methods, systems, _bottom([row[4] for row in rows])),
-        Rows.of(("group", "kind", "name", "method", "value", "over", "shortcut"), rows),
+        _slopes(methods, systems, _bottom([row[4] for row in rows]), bool(_twin_heading(standings))),
+        Rows.of(("group", "kind", "name", "method", "value", "twins", "over", "shortcut", "interval"), rows),
         headings(group="benchmark", name="system", method="negatives", value="balanced accuracy",
-                 over="above the best shortcut", shortcut="that shortcut"),
+                 **_twin_heading(standings), over="above the best shortcut", shortcut="that shortcut",
+                 interval="its 95 % interval"),
         "From left to right the same rules and positives with harder negatives; only symmetry may have "
         "others where it is matched (nmm). The shaded part, up to the dashed line, is what the best shortcut "
         "reaches: a point inside it says nothing about rules. Choose systems in the legend.",
         (Choice.among("group", groups, "benchmark"),),
-        packed=("group", "kind", "name", "method", "shortcut"),
+        packed=("group", "kind", "name", "method", "shortcut", "interval"),
     )  # fmt: skip
 
 
@@ -255,13 +241,30 @@ def _bottom(values: Sequence[float]) -> float:
     return min(0.4, int(20 * min(values)) / 20)
 
 
-def _slopes(methods: Sequence[str], systems: Sequence[str], bottom: float) -> dict[str, Any]:
+def _about_shortcut(standing: Standing) -> tuple[str | None, str | None]:
+    """Return the name and the interval of the best shortcut."""
+    shortcut = standing.shortcut
+    return (None, None) if shortcut is None else (shortcut.name, shortcut.interval_text)
+
+
+def _twins(standing: Standing) -> float | None:
+    return rounded(standing.cell.mean("twin_accuracy"))
+
+
+def _twin_heading(standings: Sequence[Standing]) -> dict[str, str]:
+    """Return the heading of twin accuracy, if conclusions have twins anywhere."""
+    return {"twins": "twin accuracy"} if any(_twins(s) is not None for s in standings) else {}
+
+
+def _slopes(methods: Sequence[str], systems: Sequence[str], bottom: float, twins: bool) -> dict[str, Any]:
     tooltip = [
         vega.nominal("name", title="system"),
         vega.nominal("method", title="negatives"),
         vega.share_tip("value", "balanced accuracy"),
+        *([vega.share_tip("twins", "twin accuracy")] if twins else []),
         vega.number_tip("over", "above the best shortcut", "+.1%"),
         vega.nominal("shortcut", title="best shortcut"),
+        vega.nominal("interval", title="its 95 % interval"),
     ]
     # A plain colour: an encoded one would join the legend of the systems.
     shortcut = {
@@ -307,10 +310,11 @@ def margin_chart(standings: Sequence[Standing], groups: Sequence[str], methods: 
                  systems: Sequence[str]) -> Chart:  # fmt: skip
     """Return by how much each system is above the best shortcut, for one method at a time."""
     rows = [
-        (s.method, s.cell.system, s.group, rounded(s.over), rounded(s.value), rounded(s.best), s.shortcut)
+        (s.method, s.cell.system, s.group, rounded(s.over), rounded(s.value), _twins(s), rounded(s.best),
+         *_about_shortcut(s))
         for s in standings
         if s.over is not None
-    ]
+    ]  # fmt: skip
     transforms = [{"calculate": "format(100 * datum.over, '+.1f')", "as": "shown"}]
     tooltip = [
         vega.nominal("system"),
@@ -318,6 +322,7 @@ def margin_chart(standings: Sequence[Standing], groups: Sequence[str], methods: 
         vega.share_tip("value", "system"),
         vega.nominal("shortcut", title="best shortcut"),
         vega.share_tip("best", "its balanced accuracy"),
+        vega.nominal("interval", title="its 95 % interval"),
         vega.nominal("shown", title="points above it"),
     ]
     legend = {"format": "+.0%", "orient": "bottom"}
@@ -329,13 +334,14 @@ def margin_chart(standings: Sequence[Standing], groups: Sequence[str], methods: 
         "Above the best shortcut",
         vega.heat_map(vega.heat_axes(("group", groups), ("system", systems)), colour, "shown",
                  "abs(datum.over) > 0.22", transforms=transforms, tooltip=tooltip),
-        Rows.of(("method", "system", "group", "over", "value", "best", "shortcut"), rows),
+        Rows.of(("method", "system", "group", "over", "value", "twins", "best", "shortcut", "interval"), rows),
         headings(method="negatives", system="system", group="benchmark", over="above the best shortcut",
-                 value="balanced accuracy", shortcut="best shortcut", best="its balanced accuracy"),
+                 value="balanced accuracy", **_twin_heading(standings), shortcut="best shortcut",
+                 best="its balanced accuracy", interval="its 95 % interval"),
         "Balanced accuracy of the system minus that of the best shortcut, in points. The oracle shows how "
         "much there is to gain.",
         (Choice.among("method", [m for m in methods if m in present], "negatives"),),
-        packed=("method", "system", "group", "shortcut"),
+        packed=("method", "system", "group", "shortcut", "interval"),
     )  # fmt: skip
 
 
