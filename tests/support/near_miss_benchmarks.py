@@ -17,6 +17,20 @@ GIVEN = (
     "(x,knows,y), not (y,helps,z) -> (x,meets,y)",
     "(x,helps,y), (y,likes,z), x != z -> (x,trusts,z)",
 )
+# Where one relation and one type are all there is, nothing can be replaced, and near misses come from other edits.
+BARE = (
+    "(x,likes,y), (y,likes,z), x != z -> (x,trusts,z)",
+    "(x,rdf:type,Fan), (x,likes,y) -> (y,meets,x)",
+    "(x,likes,y), not (y,likes,x) -> (x,helps,y)",
+)
+
+
+def bare_graph():
+    rng = random.Random(3)
+    names = [f"e{i:02d}" for i in range(60)]
+    rows = {(rng.choice(names), "likes", rng.choice(names)) for _ in range(150)}
+    rows |= {(name, TYPE, "Fan") for name in names[::2]}
+    return KnowledgeGraph.from_names(sorted(rows), type_predicate=TYPE)
 
 
 def typed_graph(seed=5, entities=45, triples=420):

@@ -38,7 +38,7 @@ from loginfer.engine import Derivations, Engine, Materialisation
 from loginfer.errors import InputError, LimitError
 from loginfer.kg import RDF_TYPE, KnowledgeGraph, Triples
 from loginfer.kg.graph import places_of
-from loginfer.logic.rule import Pattern, Rule
+from loginfer.logic.rule import BodyAtom, Negation, Pattern, Rule
 from loginfer.logic.stratification import Predicate, negated_predicates, predicate_of
 from loginfer.logic.subrules import is_own_complement, kept_parts
 from loginfer.progress import Progress
@@ -107,6 +107,19 @@ def negation_notes(rules: Sequence[Rule]) -> tuple[str, ...]:
         f"rules negate {listed}, which rules conclude too: all conclusions follow from K, but some may not "
         "follow from P_train or P_all, where there is more",
     )
+
+
+def without_retractable(rules: Sequence[Rule]) -> list[Rule]:
+    """Return rules without negations of what rules conclude: from P_all they derive what follows from any part of it.
+
+    A part is K with some of the conclusions.
+    """
+    concluded = {predicate_of(rule.head) for rule in rules}
+
+    def stays(part: BodyAtom) -> bool:
+        return not isinstance(part, Negation) or not any(_meet(predicate_of(part.atom), head) for head in concluded)
+
+    return [Rule.known_safe(tuple(filter(stays, rule.body)), rule.head) for rule in rules]
 
 
 def _meet(one: Predicate, two: Predicate) -> bool:

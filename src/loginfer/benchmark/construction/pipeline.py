@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loginfer.benchmark.benchmark import Benchmark
+from loginfer.benchmark.benchmark import Benchmark, Splits
 from loginfer.benchmark.construction.positives import (
     Positives,
     choose_paired,
@@ -145,13 +145,13 @@ def foundation(
         over_kg = open_engine(extend(graph, rules))
         selection = select_rules(widened(recipe), over_kg, progress)
 
-        def pairing(chosen: Selection, rounds: Rounds | None = None) -> Context:
+        def context(chosen: Selection, splits: Splits, rounds: Rounds | None = None) -> Context:
             premises = over_kg if rounds is None else rounds.last
-            conclusions = universe(over_kg.graph, chosen.samples)
-            return Context(recipe, premises, open_engine, chosen.program, conclusions, progress, rounds=rounds)
+            return Context(recipe, premises, open_engine, chosen.program, splits, progress, rounds=rounds)
 
         if recipe.select == "twins":
-            selection = rules_with_twins(recipe, pairing(selection), selection)
+            candidates = context(selection, universe(over_kg.graph, selection.samples))
+            selection = rules_with_twins(recipe, candidates, selection)
         if recipe.inductive:
             from loginfer.benchmark.construction.inductive import inductive_sides
 
@@ -166,12 +166,12 @@ def foundation(
             selection = deepen(recipe, selection, rounds, progress)
         twins = None
         if recipe.match:
-            twins = choose_paired(pairing(selection, rounds), selection)
+            twins = choose_paired(context(selection, universe(over_kg.graph, selection.samples), rounds), selection)
             samples = [sample[twins.rows_of(sample)[0]][: recipe.k2] for sample in selection.samples]
             selection = with_twins(selection, samples, twins)
         positives = distribute(recipe, over_kg, selection, progress, rounds)
-        context = replace(pairing(selection, rounds), positives=positives.splits, twins=twins)
-        yield Foundation(recipe, selection, positives, context)
+        laid = replace(context(selection, positives.splits, rounds), twins=twins)
+        yield Foundation(recipe, selection, positives, laid)
 
 
 def build(

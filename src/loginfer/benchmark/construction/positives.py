@@ -21,7 +21,7 @@ from loginfer.benchmark.benchmark import (
 from loginfer.benchmark.construction.rules import Selection, refuse_silence, sample_new, silent_rules
 from loginfer.benchmark.negatives import Context
 from loginfer.benchmark.negatives.twins import Twins, pair
-from loginfer.benchmark.program import Rounds, has_negations, looked_at
+from loginfer.benchmark.program import Rounds, has_negations, looked_at, without_retractable
 from loginfer.benchmark.recipe import Recipe
 from loginfer.engine import Engine
 from loginfer.errors import InputError
@@ -111,14 +111,10 @@ def choose_paired(context: Context, selection: Selection, side: npt.NDArray[np.b
         See `pair`.
     """
     twins = pair(context, side)
-    # Rules with negations may derive more from fewer conclusions: what is derivable then loses its place.
-    while has_negations(selection.program):
-        kept = [sample[twins.rows_of(sample)[0]] for sample in selection.samples]
-        chosen = replace(context, positives=universe(context.base, kept))
-        is_negative = chosen.truth.negative(context.kg.keys.unpack(twins.twin))
-        if is_negative.all():
-            break
-        twins = twins[np.flatnonzero(is_negative)]
+    if has_negations(selection.program):  # which may derive more from fewer conclusions
+        derives = context.open_engine(context.everything).derives
+        is_true = derives(without_retractable(selection.program), context.kg.keys.unpack(twins.twin))
+        twins = twins[np.flatnonzero(~is_true)]
     return twins
 
 

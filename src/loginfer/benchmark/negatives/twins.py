@@ -389,13 +389,14 @@ def _cross_fitted(
             return
         truth = np.repeat([True, False], [len(part) for part in parts])
         model = boosting(truth, categories, _TREES, _STEP)
-        model.fit(np.vstack([look[part] for look, part in zip(looks, parts, strict=True)]), truth)
-        for look, part, in_fold, fitted in zip(looks, rows, folds, odds, strict=True):
-            unseen = part[in_fold[part] == fold]
-            if len(unseen):
-                fitted[unseen] = model.decision_function(look[unseen])
+        with one_thread():  # here, since the limit is one of the thread that sets it
+            model.fit(np.vstack([look[part] for look, part in zip(looks, parts, strict=True)]), truth)
+            for look, part, in_fold, fitted in zip(looks, rows, folds, odds, strict=True):
+                unseen = part[in_fold[part] == fold]
+                if len(unseen):
+                    fitted[unseen] = model.decision_function(look[unseen])
 
-    with one_thread(), ThreadPoolExecutor(2) as threads:
+    with ThreadPoolExecutor(2) as threads:
         list(threads.map(fit, (0, 1)))
     return odds
 
