@@ -32,7 +32,7 @@ from loginfer.reproduction.claims.values import (
     strong_on_hierarchy,
 )  # fmt: skip
 from loginfer.reproduction.figures import Figures
-from loginfer.reproduction.planning import title
+from loginfer.reproduction.planning import EVIDENCE, benchmarks_of, title
 
 # The kinds of negatives on which every conclusion is tested.
 COMPARED = (POSITION.name, *NEAR_MISSES.names)
@@ -142,11 +142,13 @@ def answers(figures: Figures, groups: Sequence[str]) -> list[Answer]:
     figures
         Ours.
     groups
-        Graphs and patterns to test it on.
+        Graphs and patterns to test it on; those of which the suite has no benchmark with a kind of negatives, and which
+        earlier figures have not either, are left out with that kind.
     """
+    present = {*benchmarks_of(EVIDENCE), *figures.shortcuts}
+    cases = [Case(figures, tuple(g for g in groups if f"LogInfer-{g}-{kind}" in present), kind) for kind in COMPARED]
     return [
-        Answer(question, {kind: judge(question.checks(Case(figures, tuple(groups), kind))) for kind in COMPARED})
-        for question in QUESTIONS
+        Answer(question, {case.negatives: judge(question.checks(case)) for case in cases}) for question in QUESTIONS
     ]
 
 
