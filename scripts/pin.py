@@ -79,7 +79,7 @@ VARIANT = {
     "paper": "-p triangle -p diamond -n rb -n pa -n qg --protocol paper --max-support 2000",
     "own": "-p '(x,_R,y), (z,_S,y), x != z -> (x,_T,z)' -n qg --min-support 20 --max-shortcut 0.6",
     "near-miss": "-p composition -n nm",
-    "near-miss-matched": "-p triangle -n nm --match popularity,adjacency,simpbl",
+    "near-miss-twins": "-p triangle -n nm --match all",
 }
 # Names, each with its part of a command line; in a text, words that stand for themselves.
 TABLES: dict[str, dict[str, str] | str] = {

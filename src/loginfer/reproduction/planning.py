@@ -28,7 +28,7 @@ TABLES = {
     "negatives": "impact of the negatives",
     "rules": "rules that were mined, against those of the benchmark",
     "sizes": "sizes of the benchmarks",
-    EVIDENCE: "systems and shortcuts, from position-aware negatives to matched near misses",
+    EVIDENCE: "systems and shortcuts, from position-aware negatives to twins",
 }
 
 # Whose negatives the paper's main tables use: query-guided ones where the pattern has undesired sub-rules.

@@ -22,6 +22,7 @@ from loginfer.benchmark.construction.positives import (
 )
 from loginfer.benchmark.construction.rules import Selection, given_rules, named_patterns, select_rules
 from loginfer.benchmark.negatives import Context, sample_negatives
+from loginfer.benchmark.negatives.methods import method_named
 from loginfer.benchmark.program import Rounds, refuse_negations
 from loginfer.benchmark.recipe import Recipe
 from loginfer.engine import Engine, extend, open_engine_in
@@ -97,7 +98,8 @@ def default_name(recipe: Recipe) -> str:
     variants += ["inductive"] if recipe.inductive else []
     variants += [recipe.select] if recipe.select != "support" else []
     variants += [f"depth{recipe.depth}"] if recipe.depth > 1 else []
-    return "-".join([graph, *(patterns or ["rules"]), *recipe.negatives, *variants])
+    methods = [method_named(name).names[-1 if recipe.match else 0] for name in recipe.negatives]
+    return "-".join([graph, *(patterns or ["rules"]), *methods, *variants])
 
 
 def check_recipe(recipe: Recipe) -> tuple[Rule, ...]:

@@ -21,7 +21,7 @@ from loginfer.benchmark.benchmark import (
 from loginfer.benchmark.construction.rules import Selection, refuse_silence, sample_new, silent_rules
 from loginfer.benchmark.negatives import Context
 from loginfer.benchmark.negatives.twins import Twins, pair
-from loginfer.benchmark.program import Rounds, has_negations, looked_at, without_retractable
+from loginfer.benchmark.program import Rounds, has_negations, looked_at, negation_notes, without_retractable
 from loginfer.benchmark.recipe import Recipe
 from loginfer.engine import Engine
 from loginfer.errors import InputError
@@ -178,6 +178,7 @@ def rules_with_twins(recipe: Recipe, context: Context, selection: Selection) -> 
         rules=tuple(selection.rules[i] for i in chosen),
         samples=tuple(selection.samples[i] for i in chosen),
         passed_over=(*selection.passed_over, *passed_over),
+        notes=negation_notes([selection.rules[i].rule for i in chosen]),  # not how many candidates there were
     )
 
 

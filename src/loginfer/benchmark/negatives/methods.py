@@ -65,7 +65,7 @@ class NegativeMethod:
     in_memory
         Whether it compares with every triple of train, so that a graph in files is brought into memory.
     matchable
-        Whether its negatives can be matched to positives on shortcuts.
+        Whether its negatives can be twins of conclusions.
     size_of
         What a split has as many of as negatives; for conclusions, head by head.
     covers_sub_rules
@@ -89,7 +89,7 @@ class NegativeMethod:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What names of benchmarks call it: `nm`, and where it can be matched `nmm` for matched negatives."""
+        """What names of benchmarks call it: `nm`, and where its negatives can be twins `nmm`."""
         return (self.name, f"{self.name}m") if self.matchable else (self.name,)
 
     def sample(self, context: Context) -> NegativeSet:
@@ -152,7 +152,7 @@ def method_phrases() -> dict[str, str]:
     phrases: dict[str, str] = {}
     for method in sorted(METHODS.values(), key=lambda method: (method.rank, method.name)):
         phrase = method.phrase or method.title
-        phrases |= dict(zip(method.names, (phrase, f"matched {phrase}"), strict=False))
+        phrases |= dict(zip(method.names, (phrase, f"{phrase} that are twins"), strict=False))
     return phrases
 
 

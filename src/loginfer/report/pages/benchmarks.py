@@ -193,7 +193,10 @@ def _facts(benchmark: Benchmark, cell: Cell) -> list[tuple[str, str]]:
         facts += [
             ("graph", ": ".join([recipe.kg, *([", ".join(sizes)] if sizes else [])])),
             ("patterns", ", ".join(recipe.patterns) or "none: the rules were given"),
-            ("rules for each pattern (k1)", f"{recipe.k1:,}" if recipe.patterns else "all that were given"),
+            (
+                "rules for each pattern (k1)",
+                f"{recipe.k1:,}, by {recipe.select}" if recipe.patterns else "all that were given",
+            ),
             ("conclusions sampled for each rule (k2)", f"at most {recipe.k2:,}"),
             *_depth_facts(benchmark),
             ("train : valid : test", recipe.ratio),
@@ -201,6 +204,8 @@ def _facts(benchmark: Benchmark, cell: Cell) -> list[tuple[str, str]]:
             ("seed", str(recipe.seed)),
         ]
     title = METHODS[method].title if method in METHODS else ""
+    if recipe is not None and recipe.match and method in METHODS and METHODS[method].matchable:
+        title += f", twins of the conclusions, alike in {', '.join(recipe.match)}"
     facts.append(("negatives", ", ".join(word for word in (method, title) if word) or "none"))
     if kg:
         facts.append(("sum of the graph", str(kg["sha256"])))

@@ -228,8 +228,8 @@ def slope_chart(standings: Sequence[Standing], groups: Sequence[str], methods: S
         headings(group="benchmark", name="system", method="negatives", value="balanced accuracy",
                  **_twin_heading(standings), over="above the best shortcut", shortcut="that shortcut",
                  interval="its 95 % interval"),
-        "From left to right the same rules and positives with harder negatives; only symmetry may have "
-        "others where it is matched (nmm). The shaded part, up to the dashed line, is what the best shortcut "
+        "From left to right the same rules with harder negatives; where they are twins (nmm), only conclusions "
+        "that have one are left. The shaded part, up to the dashed line, is what the best shortcut "
         "reaches: a point inside it says nothing about rules. Choose systems in the legend.",
         (Choice.among("group", groups, "benchmark"),),
         packed=("group", "kind", "name", "method", "shortcut", "interval"),
