@@ -2,10 +2,10 @@
 
     python scripts/shortcut_table.py OUT [METHOD ...]
 
-Writes OUT/<group>-<method>.json for each graph and pattern of the suite, and prints a line for each. What is there already is
-kept. `twins` are near misses with `--match all`.
-The learned shortcut is that of the audit; for twins there are classifiers beside it that the pairing did not use
-(logistic regression, a random forest, gradient boosting with other seeds), and the systems `contrast` and `oracle`.
+Writes OUT/<group>-<method>.json for each graph and pattern of the suite, and prints a line for each. What is there
+already is kept. `twins` are near misses with `--match all`. The learned shortcut is that of the audit; for twins there
+are classifiers beside it that the pairing did not use (logistic regression, a random forest, gradient boosting with
+other seeds), and the systems `contrast` and `oracle`.
 """
 
 from __future__ import annotations

@@ -212,7 +212,7 @@ def test_who_decides_as_the_learned_shortcut_does_is_at_it(triangles):
     assert (best["shortcut"], best["standing"], best["agreement"]) == (LEARNED, "at", 1.0)
     assert best["system"] == best["balanced_accuracy"] == learned.balanced_accuracy
     assert found.baselines[LEARNED]["agreement"] == 1.0
-    assert any(line.startswith("at the learned shortcut: balanced accuracy of ") for line in found.summary())
+    assert any(line.startswith("at the learned shortcut, which knows no rule: ") for line in found.summary())
 
 
 def test_the_oracle_is_above_the_learned_shortcut_and_guessing_is_below_it(triangles):
@@ -220,7 +220,7 @@ def test_the_oracle_is_above_the_learned_shortcut_and_guessing_is_below_it(trian
     for score, words in ((oracle(triangles), "above"), (lambda asked: rng.random(len(asked)), "below")):
         found = diagnose(triangles, scored(triangles, score), HALF)
         assert found.best_shortcut["standing"] == words
-        assert any(line.startswith(f"{words} the learned shortcut: ") for line in found.summary())
+        assert any(line.startswith(f"{words} the learned shortcut, ") for line in found.summary())
     assert [standing(value, (0.6, 0.7)) for value in (0.59, 0.6, 0.7, 0.71)] == ["below", "at", "at", "above"]
 
 
@@ -402,3 +402,6 @@ def test_scores_that_are_the_opposite_of_a_baseline_run_against_it():
     found = Diagnosis((), {"adjacent": {"correlation": -0.9, "balanced_accuracy": 0.6}})
     sentence = "the scores run against `adjacent` (ρ = -0.90); `adjacent` alone has a balanced accuracy of 60.0%"
     assert found.summary() == [sentence]
+    best = {"shortcut": "learned", "system": 0.9, "balanced_accuracy": 0.7, "interval": [0.6, 0.8], "agreement": 0.5}
+    for standing_, count in (("above", 1), ("at", 2), ("below", 2)):
+        assert len(replace(found, best_shortcut={**best, "standing": standing_}).summary()) == count

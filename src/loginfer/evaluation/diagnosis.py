@@ -271,15 +271,16 @@ class Diagnosis:
         name = "the learned shortcut" if best["shortcut"] == LEARNED else f"the shortcut `{best['shortcut']}`"
         low, high = best["interval"]
         return (
-            f"{best['standing']} {name}: balanced accuracy of {best['system']:.1%} against "
-            f"{best['balanced_accuracy']:.1%} ({low:.1%} to {high:.1%}) without any rule; "
-            f"both decide alike on {best['agreement']:.1%} of the test triples"
+            f"{best['standing']} {name}, which knows no rule: {best['system']:.1%} against "
+            f"{best['balanced_accuracy']:.1%} ({low:.1%} to {high:.1%}) balanced accuracy, the same decision on "
+            f"{best['agreement']:.1%} of the test triples"
         )
 
     def _baseline_sentence(self) -> str | None:
         correlations = {name: row["correlation"] for name, row in self.baselines.items() if name != LEARNED}
         strong = {name: rho for name, rho in correlations.items() if rho is not None and abs(rho) >= HALF}
-        if not strong:
+        # Whoever is better than all shortcuts need not rest on one that does well.
+        if not strong or self.best_shortcut.get("standing") == "above":
             return None
         name = max(strong, key=lambda name: abs(strong[name]))
         verb = "follow" if strong[name] > 0 else "run against"
