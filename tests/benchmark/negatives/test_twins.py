@@ -569,7 +569,7 @@ def test_no_fresh_classifier_tells_the_twins_of_wn18rr_triangles_apart(data_fold
     recipe = recipe_of(patterns=("triangle",), k1=20, k2=2000, seed=0, allow_fewer=True)
     assert balanced_accuracy(boosting(), build(recipe, graph)) > 0.8
     benchmark = build(recipe.changed(match=("all",)), graph)
-    assert len(benchmark.negatives["nm"].splits.test) >= 250
+    assert len(benchmark.negatives["nm"].splits.test) >= 200
     for model in (
         boosting(),
         make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
