@@ -36,6 +36,8 @@ TWINS: dict[str, dict[str, Any]] = {
 def measured(benchmark: Any, method: str) -> dict[str, Any]:
     """Return what shortcuts reach on one method's negatives."""
     results = shortcut_results(benchmark, method)
+    if "learned" not in results:
+        return {"error": f"too few triples to learn from: {benchmark.positives.sizes}; {benchmark.notes}"}
     singles = {name: r.balanced_accuracy for name, r in results.items() if name not in ("learned", "skeleton")}
     single = max(singles, key=singles.__getitem__)
     return {
@@ -87,7 +89,10 @@ def measure(group: SuiteGroup, method: str, graph: KnowledgeGraph) -> dict[str, 
         benchmark = build(group.recipe(["nm"], {}, ("all",)).changed(**TWINS.get(group.name, {})), graph)
     except InputError as error:
         return {"error": error.message}
-    figures = measured(benchmark, "nm") | {"notes": benchmark.notes, "others": other_classifiers(benchmark, graph)}
+    figures = measured(benchmark, "nm")
+    if "error" in figures:
+        return figures
+    figures |= {"notes": benchmark.notes, "others": other_classifiers(benchmark, graph)}
     for system in ("contrast", "oracle"):
         metrics = evaluate(benchmark, system, protocols=(), diagnosis=False).metrics
         figures[system] = {key: metrics[key] for key in ("balanced_accuracy", "twin_accuracy")}

@@ -6,9 +6,9 @@ near miss to which the classifier gives about the same log odds. A second classi
 that are left, and what is paired must look alike to both; and so on, for some rounds. Conclusions without a twin are
 given up, so pairing comes before conclusions are distributed.
 
-Log odds are those of classifiers that have not seen the triple (two-fold cross-fitting). Besides the features, the
-classifiers see how often each end takes part in conclusions with the same head: popular ends would otherwise be
-recognised by their degrees.
+Log odds are those of classifiers that have not seen the triple (two-fold cross-fitting). Where near misses are many,
+the classifiers see beside the features how often each end takes part in conclusions with the same head: popular ends
+would otherwise be recognised by their degrees.
 """
 
 from __future__ import annotations
@@ -289,7 +289,7 @@ def _most_involved(
 
 
 def _involvement(conclusions: Triples, triples: Triples, own: int) -> Floats:
-    """Return float64[n, 2]: how many conclusions with the same relation have the same subject, and object.
+    """Return float32[n, 2]: how many conclusions with the same relation have the same subject, and object.
 
     Parameters
     ----------
@@ -308,7 +308,7 @@ def _involvement(conclusions: Triples, triples: Triples, own: int) -> Floats:
         ends, counts = np.unique(concluded, return_counts=True)
         present, index = places_of(ends, keys)
         columns.append(np.where(present, np.append(counts, 0)[index], 0) - own)
-    return np.stack(columns, axis=1).astype(np.float64)
+    return np.stack(columns, axis=1).astype(np.float32)
 
 
 # -- pairs ---------------------------------------------------------------------------------------------
