@@ -28,7 +28,7 @@ from loginfer.kg import KnowledgeGraph, load_graph
 
 # Where twins are few, rules are chosen for them; of symmetry, valid and test get a larger share as well.
 TWINS: dict[str, dict[str, Any]] = {
-    "FB-sym": {"select": "twins", "k1": 100, "ratio": "6:2:2"},
+    "FB-sym": {"select": "twins", "k1": 60, "ratio": "6:2:2"},
     "WN-trian": {"select": "twins", "k1": 25},
 }
 

@@ -25,6 +25,7 @@ from loginfer.benchmark.construction.positives import (
     Positives,
     choose_paired,
     conclusions_of,
+    paired_sample,
     trace,
     universe,
     with_new_names,
@@ -416,7 +417,8 @@ def _sample_rule(recipe: Recipe, engine: Engine, rule: Rule, is_test: Mask) -> t
 
 def _with_twins(recipe: Recipe, sides: tuple[Keys, Keys], twins: Twins) -> tuple[Keys, Keys]:
     """Return the conclusions of either side that have a twin, as many as may be distributed."""
-    train, test = (keys[twins.rows_of(keys)[0]][:most] for keys, most in zip(sides, shares(recipe), strict=True))
+    paired = paired_sample(recipe, np.concatenate(sides), twins)
+    train, test = (keys[np.isin(keys, paired)][:most] for keys, most in zip(sides, shares(recipe), strict=True))
     return train, test[: len(test) if len(train) else 0]
 
 

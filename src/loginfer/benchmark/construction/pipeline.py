@@ -15,6 +15,7 @@ from loginfer.benchmark.construction.positives import (
     choose_paired,
     deepen,
     distribute,
+    paired_sample,
     rules_with_twins,
     universe,
     widened,
@@ -169,7 +170,7 @@ def foundation(
         twins = None
         if recipe.match:
             twins = choose_paired(context(selection, universe(over_kg.graph, selection.samples), rounds), selection)
-            samples = [sample[twins.rows_of(sample)[0]][: recipe.k2] for sample in selection.samples]
+            samples = [paired_sample(recipe, sample, twins)[: recipe.k2] for sample in selection.samples]
             selection = with_twins(selection, samples, twins)
         positives = distribute(recipe, over_kg, selection, progress, rounds)
         laid = replace(context(selection, positives.splits, rounds), twins=twins)

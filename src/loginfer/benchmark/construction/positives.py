@@ -118,6 +118,12 @@ def choose_paired(context: Context, selection: Selection, side: npt.NDArray[np.b
     return twins
 
 
+def paired_sample(recipe: Recipe, sample: Keys, twins: Twins) -> Keys:
+    """Return those conclusions of a rule that have a twin; none of a rule with fewer than `min_new`."""
+    paired = sample[twins.rows_of(sample)[0]]
+    return paired if len(paired) >= recipe.min_new else paired[:0]
+
+
 def with_twins(selection: Selection, samples: Sequence[Keys], twins: Twins) -> Selection:
     """Return the same rules with those of their conclusions that have a twin, and a note on what is given up.
 
@@ -138,7 +144,7 @@ def refuse_unpaired(twins: Twins, samples: Sequence[Keys]) -> None:
     """Raise `InputError` when no conclusion is left."""
     if not any(map(len, samples)):
         raise InputError(
-            f"no conclusion has a twin: {twins.note}",
+            f"conclusions have too few twins: {twins.note}",
             hint='match on fewer features, choose other rules (`select = "twins"`), or leave out `match`',
         )
 
@@ -157,13 +163,13 @@ def rules_with_twins(recipe: Recipe, context: Context, selection: Selection) -> 
         When there are fewer such rules than the recipe asks for.
     """
     twins = pair(context, rounds=_SCREENING)
-    counts = [min(int(twins.rows_of(sample)[0].sum()), recipe.k2) for sample in selection.samples]
+    counts = [min(len(paired_sample(recipe, sample, twins)), recipe.k2) for sample in selection.samples]
     chosen: list[int] = []
     for pattern in dict.fromkeys(rule.pattern for rule in selection.rules):
         numbers = [i for i, rule in enumerate(selection.rules) if rule.pattern == pattern and counts[i]]
         if len(numbers) < recipe.k1 and not recipe.allow_fewer:
             raise InputError(
-                f"k1 asks for {recipe.k1:,} rules, but only {len(numbers):,} have conclusions with a twin",
+                f"k1 asks for {recipe.k1:,} rules, but only {len(numbers):,} have enough conclusions with a twin",
                 hint=f"give k1 = {len(numbers)}, or set allow_fewer" if numbers else "match on fewer features",
             )
         chosen += sorted(sorted(numbers, key=lambda i: (-counts[i], i))[: recipe.k1])
