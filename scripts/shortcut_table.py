@@ -20,7 +20,7 @@ import numpy as np
 from loginfer.benchmark import FeatureBattery, build
 from loginfer.benchmark.construction.suite import SuiteGroup, groups
 from loginfer.benchmark.learned_shortcut import shortcut_results, split_difference, training_triples
-from loginfer.benchmark.shortcuts import fit_cut
+from loginfer.benchmark.shortcuts import fit_cut, visible_graph
 from loginfer.errors import InputError
 from loginfer.evaluation import evaluate
 from loginfer.files import atomic_write
@@ -50,14 +50,14 @@ def measured(benchmark: Any, method: str) -> dict[str, Any]:
     }
 
 
-def other_classifiers(benchmark: Any, kg: KnowledgeGraph) -> dict[str, float]:
+def other_classifiers(benchmark: Any) -> dict[str, float]:
     """Return the balanced accuracy of classifiers that the pairing did not use."""
     from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import QuantileTransformer
 
-    battery, splits = FeatureBattery(kg), benchmark.negatives["nm"].splits
+    battery, splits = FeatureBattery(visible_graph(benchmark)), benchmark.negatives["nm"].splits
     sets = (training_triples(benchmark, "nm"), (benchmark.positives.valid, splits.valid),
             (benchmark.positives.test, splits.test))  # fmt: skip
     values = [[battery.values(triples) for triples in pair] for pair in sets]
@@ -92,7 +92,7 @@ def measure(group: SuiteGroup, method: str, graph: KnowledgeGraph) -> dict[str, 
     figures = measured(benchmark, "nm")
     if "error" in figures:
         return figures
-    figures |= {"notes": benchmark.notes, "others": other_classifiers(benchmark, graph)}
+    figures |= {"notes": benchmark.notes, "others": other_classifiers(benchmark)}
     for system in ("contrast", "oracle"):
         metrics = evaluate(benchmark, system, protocols=(), diagnosis=False).metrics
         figures[system] = {key: metrics[key] for key in ("balanced_accuracy", "twin_accuracy")}
