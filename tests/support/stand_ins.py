@@ -46,6 +46,7 @@ NOT_RUN = {
     "loginfer suite build --only 'WN-*'": "takes a minute",
     "python -m perf": "takes minutes",
     ".venv/bin/python -m perf": "takes minutes",
+    "python scripts/shortcut_table.py": "takes an hour, and needs the data",
     "loginfer mine wn-trian --miner external --jar": "needs Java and AnyBURL",
     "loginfer rules rank company.parquet --pattern composition --engine spark": "needs a Spark cluster",
     "loginfer kg fetch": "needs the archive or the network; run where LOGINFER_DATA is",
