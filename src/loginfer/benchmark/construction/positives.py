@@ -145,7 +145,7 @@ def refuse_unpaired(twins: Twins, samples: Sequence[Keys]) -> None:
     if not any(map(len, samples)):
         raise InputError(
             f"conclusions have too few twins: {twins.note}",
-            hint='match on fewer features, choose other rules (`select = "twins"`), or leave out `match`',
+            hint='match on fewer features, lower min_new, set select = "twins", or leave out `match`',
         )
 
 
