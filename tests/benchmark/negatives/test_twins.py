@@ -228,7 +228,7 @@ def test_where_nothing_can_be_a_twin_the_build_is_refused_with_counts():
     rng = random.Random(5)
     names = [(f"e{rng.randrange(40)}", "R", f"e{rng.randrange(40)}") for _ in range(150)]
     graph = KnowledgeGraph.from_names(names, type_predicate="")
-    with pytest.raises(InputError, match=r"no conclusion has a twin: 0 of \d+ conclusions have one") as refused:
+    with pytest.raises(InputError, match=r"conclusions have too few twins: 0 of \d+ conclusions have one") as refused:
         build(recipe_of(rules=("(x,R,y) -> (y,R,x)",), match=("all",)), graph)
     assert "match on fewer features" in refused.value.hint
 
@@ -447,7 +447,9 @@ def test_too_few_rules_with_twins_are_refused_unless_fewer_are_allowed():
     graph = KnowledgeGraph.from_names(sorted(rows), type_predicate="")
     settings = {"k2": 30, "match": ("popularity",), "select": "twins", "min_new": 1, "seed": 3}
     recipe = recipe_of(patterns=("hierarchy",), k1=2, **settings)
-    with pytest.raises(InputError, match="k1 asks for 2 rules, but only 1 have conclusions with a twin") as refused:
+    with pytest.raises(
+        InputError, match="k1 asks for 2 rules, but only 1 have enough conclusions with a twin"
+    ) as refused:
         build(recipe, graph)
     assert refused.value.hint == "give k1 = 1, or set allow_fewer"
     assert len(build(recipe.changed(allow_fewer=True), graph).rules) == 1

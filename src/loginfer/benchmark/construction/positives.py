@@ -163,10 +163,12 @@ def rules_with_twins(recipe: Recipe, context: Context, selection: Selection) -> 
         When there are fewer such rules than the recipe asks for.
     """
     twins = pair(context, rounds=_SCREENING)
-    counts = [min(len(paired_sample(recipe, sample, twins)), recipe.k2) for sample in selection.samples]
+    counts = [min(int(twins.rows_of(sample)[0].sum()), recipe.k2) for sample in selection.samples]
     chosen: list[int] = []
     for pattern in dict.fromkeys(rule.pattern for rule in selection.rules):
-        numbers = [i for i, rule in enumerate(selection.rules) if rule.pattern == pattern and counts[i]]
+        numbers = [
+            i for i, rule in enumerate(selection.rules) if rule.pattern == pattern and counts[i] >= recipe.min_new
+        ]
         if len(numbers) < recipe.k1 and not recipe.allow_fewer:
             raise InputError(
                 f"k1 asks for {recipe.k1:,} rules, but only {len(numbers):,} have enough conclusions with a twin",

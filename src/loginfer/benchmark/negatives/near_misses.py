@@ -31,6 +31,7 @@ from loginfer.benchmark.program import complement_share, connected_otherwise
 from loginfer.engine.binding import relation_of
 from loginfer.kg import Triples
 from loginfer.kg.graph import grouped, member, merged_keys
+from loginfer.logic.rule import Rule
 from loginfer.logic.subrules import EDITS, Edit, is_own_complement, tears_apart
 from loginfer.randomness import generator, hash_order, mixed_numbers, salt
 
@@ -43,7 +44,7 @@ _SHOWN = (24, 512)
 # How many other edits a slot tries, at most, and how many other anchors: of the same context, then any. Every
 # second anchor comes with another edit, and after the last one with the first again.
 _EDITS = 8
-_CONTEXTS, _ANYWHERE = 6, 10
+_CONTEXTS, _ANYWHERE = 6, 96
 
 # How slots are filled, in the order in which that is tried, and in words.
 WAYS = {
@@ -51,6 +52,7 @@ WAYS = {
     "moved": "by another edit of the rule",
     "context": "from another anchor of the same relation",
     "any": "from any anchor",
+    "shape": "by an edit that changes the shape of the body",
     "torn": "by an edit that disconnects the ends",
     "position": "by position-aware corruption",
 }
@@ -166,6 +168,17 @@ def _first_edits(edits: Sequence[Edit]) -> list[int]:
     return keeping or list(range(len(edits)))
 
 
+def _cost(rule: Rule, edit: Edit, edits: Sequence[Edit]) -> int:
+    """Return what an edit costs: 0 for nothing, 1 for the shape of the body if others keep it, 2 for tearing it apart.
+
+    Nearly everything follows from a body that is torn apart: such edits would be taken most often, and whether two
+    constants are adjacent would say too much.
+    """
+    if tears_apart(rule, edit):
+        return 2
+    return int(edit.kind != "replace" and any(other.kind == "replace" for other in edits))
+
+
 def _count_near_misses(context: Context, conclusions: Mapping[int, Triples], size: int) -> int:
     """Return how many of a head's negatives are to be near misses, given the conclusions of its rules."""
     if not conclusions:
@@ -278,10 +291,10 @@ class SearchWays:
         self._side = (slots.salt & np.uint64(1)).astype(np.int64)
         self._anchored = np.array([search.anchored(rule) for rule in range(len(rules))], dtype=bool)
         self._edits = np.array([len(edits) for edits in slots.edits], dtype=np.int64)
-        self._apart, self._keeping = np.zeros((2, len(rules), int(self._edits.max(initial=1))), dtype=bool)
-        for number, rule in enumerate(rules):
-            self._apart[number, : self._edits[number]] = [tears_apart(rule, edit) for edit in slots.edits[number]]
-            self._keeping[number, : self._edits[number]] = [edit.kind == "replace" for edit in slots.edits[number]]
+        # What each edit costs, see `_cost`; more than that beyond a rule's last.
+        self._costs = np.full((len(rules), int(self._edits.max(initial=1))), 3, dtype=np.int64)
+        for number, (rule, edits) in enumerate(zip(rules, slots.edits, strict=True)):
+            self._costs[number, : len(edits)] = [_cost(rule, edit, edits) for edit in edits]
         everything = search.context.everything
         self._heads = heads_of(everything, everything.triples)
         self._pools: dict[tuple[str, int, int], Ids] = {}
@@ -296,7 +309,8 @@ class SearchWays:
         yield from (("moved", 2 * further + turned) for further in range(1, most) for turned in (0, 1))
         yield from (("context", attempt) for attempt in range(_CONTEXTS))
         yield from (("any", attempt) for attempt in range(_ANYWHERE))
-        yield from (("torn", 2 * further + turned) for further in range(1, edit_count) for turned in (0, 1))
+        for way in ("shape", "torn"):
+            yield from ((way, 2 * further + turned) for further in range(1, edit_count) for turned in (0, 1))
 
     def requests(self, way: str, further: int, slots: Ints) -> Requests:
         """Return what slots ask for in one of these ways; some ask for nothing."""
@@ -304,15 +318,15 @@ class SearchWays:
         rule, edit = all_slots.rule[slots], all_slots.edit[slots]
         side = self._side[slots] ^ (further & 1)
         # Without two ends there is nothing to turn round, and no anchor.
-        is_able = self._anchored[rule] | ((further & 1 == 0) & (way in ("own", "moved", "torn")))
+        is_able = self._anchored[rule] | ((further & 1 == 0) & (way not in ("context", "any")))
         if further // 2 and way in ("context", "any"):
-            kept = self._edits[rule] - self._apart[rule].sum(axis=1)
-            cycle = np.maximum(kept + self._apart[rule, edit], 1)  # its own, and all that tear nothing apart
+            # Its own, and all that cost nothing.
+            cycle = np.maximum((self._costs[rule] == 0).sum(axis=1) + (self._costs[rule, edit] > 0), 1)
             edit = self._other_edit(slots, rule, edit, further // 2 % cycle)
         elif further // 2:
             is_able &= further // 2 < self._edits[rule]
             edit = self._other_edit(slots, rule, edit, np.full(len(slots), further // 2))
-            is_able &= self._apart[rule, edit] == (way == "torn")
+            is_able &= self._costs[rule, edit] == {"shape": 1, "torn": 2}.get(way, 0)
         slots, rule, edit, side = (column[is_able] for column in (slots, rule, edit, side))
         side = np.where(self._anchored[rule], side, 0)
         columns = self._columns[rule, side]
@@ -324,18 +338,11 @@ class SearchWays:
         return Requests(slots, rule, edit, side, anchor)
 
     def _other_edit(self, slots: Ints, rule: Ints, edit: Ints, further: Ints) -> Ints:
-        """Return an edit for each slot: its own is number 0, others follow in a random order.
-
-        Edits that keep the skeleton come first. Edits that tear the ends apart come last: nearly everything follows
-        from what they leave, so they would be taken most often, and whether two constants are adjacent would say
-        too much.
-        """
-        order = np.stack([self._random(slots, 2000 + e) for e in range(self._apart.shape[1])], axis=1)
+        """Return an edit for each slot: its own is number 0, others follow by cost, then in a random order."""
+        order = np.stack([self._random(slots, 2000 + e) for e in range(self._costs.shape[1])], axis=1)
         order >>= 1
-        order[~self._keeping[rule]] += 2**61
-        order[self._apart[rule]] += 2**61
+        order += self._costs[rule] << 61
         order[np.arange(len(slots)), edit] = -1
-        order[np.arange(order.shape[1]) >= self._edits[rule][:, None]] = 2**63 - 1
         ordered = np.argsort(order, axis=1, kind="stable")
         return np.asarray(ordered[np.arange(len(slots)), np.minimum(further, order.shape[1] - 1)])
 
