@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DEMO := demo-output
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types docs unit fuzz newcomer bench site suite growth clean
+.PHONY: help install demo test lint types docs unit fuzz newcomer bench site suite growth clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -27,6 +27,8 @@ $(VENV)/.dev: $(VENV)/.core
 $(VENV)/.bench: $(VENV)/.dev
 	$(PIP) install -c constraints.txt -e '.[bench]'
 	@touch $@
+
+install: $(VENV)/.core ## the program and what reports need, into .venv
 
 demo: $(VENV)/.core ## the main job end to end on generated LUBM data, no download
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/demo.sh $(DEMO)
@@ -56,7 +58,7 @@ bench: $(VENV)/.bench ## speed and memory against peers (minutes); needs LOGINFE
 	$(BIN)/python -m perf
 
 site: $(VENV)/.core ## light reports of the figures in results/: report-site/ and report-site/evidence
-	$(BIN)/loginfer report $(filter-out results/evidence %.md,$(wildcard results/*)) --title "The paper, run again" --out report-site --force
+	$(BIN)/loginfer report $(filter-out results/evidence %.md %.json,$(wildcard results/*)) --title "The paper, run again" --out report-site --force
 	$(BIN)/loginfer report results/evidence --title "What do systems really learn?" --out report-site/evidence --force
 
 suite: $(VENV)/.core ## build and audit the benchmarks of the paper in suite/ (minutes); needs LOGINFER_DATA

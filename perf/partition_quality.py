@@ -22,7 +22,7 @@ def measured(benchmark: Any, system: str, partitions: int, seed: int) -> dict[st
 
     settings = {"partitions": partitions}
     made = loginfer.evaluate(
-        benchmark, system, settings=settings, seed=seed, protocols=("filtered",), diagnosis=False
+        benchmark, system, settings=settings, seed=seed, ranking=("filtered",), diagnosis=False
     ).as_dict()
     return {
         "balanced_accuracy": round(made["metrics"]["balanced_accuracy"], 4),

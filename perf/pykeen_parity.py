@@ -72,7 +72,7 @@ def figures(benchmark: Any, system: str, given: dict[str, Any], seeds: range, ra
         started = cpu_seconds()
         made = evaluate(
             benchmark, system, settings=given, seed=seed, tuned=False, diagnosis=False,
-            protocols=("filtered",) if ranking else (),
+            ranking=("filtered",) if ranking else (),
         )  # fmt: skip
         row = {name: 100 * float(made.metrics[name] or 0) for name in ("balanced_accuracy", "roc_auc")}
         if ranking:

@@ -91,7 +91,7 @@ def worth(system: Any, benchmark: Benchmark) -> dict[str, float]:
     seconds = time.process_time() - started
     negatives = seen.negatives[method].splits.valid
     accuracy = best_accuracy(scorer.score(seen.positives.valid), scorer.score(negatives))
-    ranks = rank(scorer, valid_as_test(seen, method), method=method, protocols=("filtered",))
+    ranks = rank(scorer, valid_as_test(seen, method), negatives=method, ranking=("filtered",))
     return {"accuracy": accuracy, "c_mrr": ranking_metrics(ranks)["c_mrr"], "seconds": seconds}
 
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What a newcomer does: from a fresh clone to a report on an own score file over an own graph, with the README and
-# the documentation alone.
+# What newcomers do, with the README and the documentation alone, at 80 columns: an engineer with a messy graph of a company, a
+# researcher with a model, a reviewer with folders of benchmarks.
 #
 #   sh scripts/newcomer.sh [CLONE]       a folder with a clone; without it, this repository is cloned
 #   LOGINFER=.venv/bin/loginfer sh scripts/newcomer.sh .      an environment that is there: nothing is installed
@@ -69,42 +69,41 @@ else
 fi
 cd "$work"
 
-say "2. A graph of 1,000 triples, as a file with tabs"
-awk '
-    # The random numbers of Park and Miller: every awk has the same.
-    function draw(n) { x = (x * 16807) % 2147483647; return int(x / 2147483647 * n) }
-    BEGIN {
-        x = 3
-        split("likes knows helps calls visits", names, " ")
-        while (n < 1000) {
-            a = draw(90); b = draw(90); first = draw(3) + 1
-            for (i = first; i <= first + draw(2); i++) {
-                line = "p" a "\t" names[i + (draw(5) == 0)] "\tp" b
-                if (!(line in seen) && n < 1000) { seen[line]; n++; print line }
-            }
-        }
-    }' > mine.tsv
-[ "$(wc -l < mine.tsv)" -eq 1000 ] || fail "the graph does not have 1,000 triples"
-run "kg show" mine.tsv
+export COLUMNS=80
+# The example of the guide; `people` makes it smaller.
+people=${PEOPLE:-600}
 
-say "3. A benchmark, and whether it is any good"
-run build mine.tsv --pattern intersection --pattern composition --k1 3 --k2 200 --negatives qg --out bench/mine
-run audit bench/mine
+say "2. An engineer: a graph as companies have them, with labels, literals, types and a bad line"
+python3 "$clone/examples/company.py" company.nt --people "$people"
+run "kg show" company.nt --on-error skip --top 4
+run study company.nt --on-error skip --patterns inversion --systems anyburl,contrast --out study
+[ -s study/report/index.html ] || fail "there is no study/report/index.html"
+grep -q 'contrast' study/report/index.html || fail "the report does not name contrast"
+grep -q '^loginfer build' study/commands.sh || fail "the study does not say what it did"
 
-say "4. Which triples want a score?"
+say "3. The same as a table with a header and a fourth column"
+python3 "$clone/examples/company.py" company.csv --people "$people"
+run build company.csv --columns sro_ --pattern composition --k1 3 --k2 200 --negatives qg --out bench/mine
+
+say "4. A researcher: which triples want a score?"
 run evaluate bench/mine --export-queries queries.tsv
 
 say "5. A model of one's own: a pair that has a relation already is likely to have another one"
 awk -F '\t' -v OFS='\t' '
     NR == FNR { pair[$1, $3]++; next }
     { print $0, pair[$1, $3] + 0 }' bench/mine/train.txt queries.tsv > scores.tsv
-
-say "6. How good is it?"
 run evaluate bench/mine --scores scores.tsv --name my-model --out runs/mine
+cp "$clone/examples/own_system.py" .
+run evaluate bench/mine --system own_system:CommonNeighbours,oracle --jobs 2 --out runs
 
-say "7. A report"
+say "6. A reviewer: are these benchmarks any good, and who does well on them?"
+run audit bench/mine study/benchmarks/inversion
 run report runs bench --out site
-
 [ -s site/index.html ] || fail "there is no site/index.html"
 grep -q 'my-model' site/index.html || fail "the report does not name my-model"
-say "Done: a newcomer gets from a clone to a report"
+
+say "7. LUBM, which needs no file"
+run "kg show" lubm --top 3
+run "rules rank" lubm --pattern composition --top 3
+
+say "Done: newcomers get from a clone to their answers"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tests.support.real_browser import browser, missing, open_page, picture, wait
+from tests.support.real_browser import browser, missing, open_page, picture, resize, wait
 
 # What to call the picture, the pages that will do, and where in the page.
 KINDS = (
@@ -21,7 +21,6 @@ KINDS = (
     ("benchmark", "benchmarks/", ""),
     ("systems", "systems.html", ""),
     ("system", "systems/", ""),
-    ("negatives", "negatives.html", ""),
     ("learned", "learned.html", ""),
     ("rules", "rules.html", ""),
     ("ranking", "ranking.html", ""),
@@ -50,6 +49,7 @@ def main() -> None:
             found.sort(key=lambda page: given.prefer not in page)
             if not found:
                 continue
+            resize(driver, given.width)
             open_page(driver, given.site / found[0], fragment)
             if name == "explorer":
                 wait(driver, "!document.querySelector('#explorer .detail').hidden")

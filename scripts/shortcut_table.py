@@ -94,7 +94,7 @@ def measure(group: SuiteGroup, method: str, graph: KnowledgeGraph) -> dict[str, 
         return figures
     figures |= {"notes": benchmark.notes, "others": other_classifiers(benchmark)}
     for system in ("contrast", "oracle"):
-        metrics = evaluate(benchmark, system, protocols=(), diagnosis=False).metrics
+        metrics = evaluate(benchmark, system, ranking=(), diagnosis=False).metrics
         figures[system] = {key: metrics[key] for key in ("balanced_accuracy", "twin_accuracy")}
     return figures
 

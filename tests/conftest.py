@@ -24,10 +24,44 @@ def data_folder() -> Path:
     pytest.skip("needs FB15k-237 and WN18RR in the folder named by LOGINFER_DATA")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def few_rounds():
+    """Learn shortcuts in a moment: nearly everywhere they only stand beside what is tested."""
+    from loginfer.benchmark import learned_shortcut
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(learned_shortcut, "ROUNDS", 5)
+        yield
+
+
+@pytest.fixture(scope="module")
+def all_rounds():
+    """Learn shortcuts as the program does, for tests of what they reach."""
+    from loginfer.benchmark import learned_shortcut
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(learned_shortcut, "ROUNDS", 200)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiling_goes_unsaid():
+    """Which test compiles a kernel first depends on the machine."""
+    from loginfer import kernels
+
+    kernels._announce.announced = True
+
+
 @pytest.fixture
-def loginfer(capsys):
-    """Run the program in this process; returns its exit code, output and messages."""
+def loginfer(capsys, monkeypatch):
+    """Run the program in this process; returns its exit code, output and messages, without lines of progress.
+
+    Lines are as long as they need to be, whatever paths tests have; a test of widths sets COLUMNS itself.
+    """
     from loginfer.cli import main
+
+    monkeypatch.setenv("COLUMNS", "1000")
+    monkeypatch.setattr("loginfer.cli.common.FIRST_LINE", float("inf"))
 
     def run(*words: object) -> tuple[int, str, str]:
         code = 0

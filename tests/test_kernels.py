@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import numba
 import numpy as np
 
 import loginfer
@@ -77,19 +78,30 @@ def test_a_number_that_a_kernel_takes_from_another_file_is_part_of_its_key(tmp_p
     assert answer(package)[0] == 122
 
 
+def _callable(part, count):
+    """Return a kernel that does nothing but call an inlined function of so many parameters."""
+    if count == 1:
+        return numba.njit(lambda a: part(a))
+    if count == 2:
+        return numba.njit(lambda a, b: part(a, b))
+    return numba.njit((lambda a, b, c: part(a, b, c)) if count == 3 else (lambda a, b, c, d: part(a, b, c, d)))
+
+
 def test_both_searches_find_what_numpy_finds():
+    lower_bound, gallop = _callable(kernels.lower_bound, 4), _callable(kernels.gallop, 4)
     values = np.sort(np.random.default_rng(5).integers(0, 300, 200))
     for wanted in range(-1, 302):
         for low, high in ((0, 200), (17, 120), (50, 50)):
             expected = low + int(np.searchsorted(values[low:high], wanted))
-            assert kernels.lower_bound(values, low, high, wanted) == expected
-            assert kernels.gallop(values, low, high, wanted) == expected
+            assert lower_bound(values, low, high, wanted) == expected
+            assert gallop(values, low, high, wanted) == expected
 
 
 def test_a_counter_counts_while_it_grows():
     counter, expected = kernels.new_counter(4), Counter()
+    add_count = _callable(kernels.add_count, 3)
     for key in np.random.default_rng(6).integers(0, 50, 300).tolist():
-        kernels.add_count(counter, key, key + 1)
+        add_count(counter, key, key + 1)
         expected[key] += key + 1
         if 4 * len(expected) > counter.size:
             counter = kernels.grown_counter(counter)
@@ -98,6 +110,7 @@ def test_a_counter_counts_while_it_grows():
 
 
 def test_kernels_mix_bits_as_numpy_does():
+    mix64, random_bits = _callable(kernels.mix64, 1), _callable(kernels.random_bits, 2)
     values = np.arange(100, dtype=np.uint64) * np.uint64(0x123456789ABCDEF)
-    assert [kernels.mix64(value) for value in values] == mixed(values).tolist()
-    assert [kernels.random_bits(value, 1) for value in values] == mixed(values).tolist()
+    assert [mix64(value) for value in values] == mixed(values).tolist()
+    assert [random_bits(value, 1) for value in values] == mixed(values).tolist()

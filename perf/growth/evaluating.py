@@ -42,7 +42,7 @@ def rank_test(folder: str) -> Any:
 
     def call() -> Any:
         fresh = replace(known, positives=positives, graph=known.graph.with_triples(known.graph.triples))
-        return rank(scorer, fresh, protocols=["filtered"], positions=["subject", "object"])
+        return rank(scorer, fresh, ranking=["filtered"], positions=["subject", "object"])
 
     return metered(call, lambda found: {"queries": sum(len(ranks.places) for ranks in found)})
 

@@ -41,7 +41,7 @@ def ours(benchmark: str) -> Any:
 
     def call() -> Any:
         fresh = replace(loaded, graph=graph.with_triples(graph.triples))
-        return ranking_metrics(rank(scorer, fresh, protocols=["filtered"], positions=["subject", "object"]))
+        return ranking_metrics(rank(scorer, fresh, ranking=["filtered"], positions=["subject", "object"]))
 
     def summary(found: Any) -> Any:
         return {tie: summarise(figures["c_mrr"], figures["c_mr"]) for tie, figures in found["ties"].items()}

@@ -58,7 +58,7 @@ def _runs(benchmark: Any, folder: Path) -> None:
     from loginfer import evaluate
 
     first = folder / "0-0"
-    evaluate(benchmark, "adjacent", method="pa", out=first)
+    evaluate(benchmark, "adjacent", negatives="pa", out=first)
     scores = pq.read_table(first / "predictions.parquet")
     for system in range(SYSTEMS):
         for seed in range(SEEDS):

@@ -7,11 +7,15 @@ from .benchmark import export_benchmark as export_benchmark
 from .benchmark import load_benchmark as load_benchmark
 from .benchmark import read_export as read_export
 from .benchmark import read_recipe as read_recipe
+from .benchmark import suite as suite
 from .benchmark import write_benchmark as write_benchmark
 from .benchmark import write_recipe as write_recipe
+from .benchmark.explain import explain as explain
+from .benchmark.export.export import export as export
 from .engine import Engine as Engine
 from .engine import extend as extend
 from .engine import open_engine as open_engine
+from .engine import rank as rank
 from .errors import LogInferError as LogInferError
 from .evaluation import Evaluation as Evaluation
 from .evaluation import Evaluator as Evaluator
@@ -35,3 +39,8 @@ from .logic import parse_rule as parse_rule
 from .logic import subrules as subrules
 from .logic.rule_files import read_rules as read_rules
 from .logic.rule_files import write_rules as write_rules
+from .report.site import report as report
+from .reproduction import reproduce as reproduce
+from .study import Study as Study
+from .study import study as study
+from .systems.rules.mine import mine as mine

@@ -18,6 +18,8 @@ from collections.abc import Iterable
 
 # Up to so many known names are all offered where none is near an unknown one.
 MANY = 20
+# So many characters of a line are shown around the place where reading stopped.
+SHOWN = 72
 
 
 class LogInferError(Exception):
@@ -65,9 +67,11 @@ class ParseError(InputError):
         self, text: str, column: int, expected: str, *, where: str | None = None, hint: str | None = None
     ) -> None:
         actual = repr(text[column - 1 : column + 19]) if column <= len(text) else "the end"
-        line = text.replace("\t", " ").replace("\n", " ")
+        # Of a long line that part is shown which fits a narrow terminal, so that the mark stays where it belongs.
+        start = max(0, min(column - SHOWN // 2, len(text) + 1 - SHOWN))
+        line = text[start : start + SHOWN].replace("\t", " ").replace("\n", " ")
         super().__init__(
-            f"expected {expected} at column {column}, found {actual}\n    {line}\n    {' ' * (column - 1)}^",
+            f"expected {expected} at column {column}, found {actual}\n    {line}\n    {' ' * (column - 1 - start)}^",
             where=where,
             hint=hint,
         )

@@ -11,10 +11,10 @@ from __future__ import annotations
 import contextlib
 import gc
 import hashlib
+import logging
 import os
 import re
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -35,6 +35,14 @@ try:
     import numba
     from numba.core import config as _numba_config
     from numba.core import event
+    from numba.np import linalg
+
+    # `arraymath` asks for linear algebra when it is imported, and so for all of `scipy.linalg`: a tenth of the
+    # time that a short command takes. Whoever uses linear algebra is asked again.
+    _ensure_blas, linalg.ensure_blas = linalg.ensure_blas, lambda: None
+    import numba.np.arraymath
+
+    linalg.ensure_blas = _ensure_blas
 finally:
     if _collecting:
         gc.enable()
@@ -93,20 +101,25 @@ def fast_spliced(function: F) -> F:
 
 
 def _compiled(function: F, forceinline: bool = False, fast: bool = False) -> F:
-    options: dict[str, Any] = {"nogil": True, "forceinline": forceinline}
+    # Nobody calls what is inlined from Python, nor anything from C.
+    options: dict[str, Any] = {"nogil": True, "forceinline": forceinline, "no_cfunc_wrapper": True}
+    options["no_cpython_wrapper"] = forceinline
     if fast:
-        # Nobody calls what is inlined from Python.
-        options.update(_FAST_OPTIONS, no_cpython_wrapper=forceinline, no_cfunc_wrapper=forceinline)
+        options.update(_FAST_OPTIONS)
     if fast and forceinline:
         return cast(F, numba.njit(**options)(function))
     base = _cache_base() if _kept_on_disk else None
     if base is None and _kept_on_disk:
         # Neither the package's folder nor the user's cache can be written to, as in some containers.
         _announce.cached = False
-    if base is None:
-        return cast(F, numba.njit(**options)(function))
-    with _cached_in(_module_folder(base, function)):
-        return cast(F, numba.njit(cache=True, **options)(function))
+    with _cached_in(_module_folder(base, function)) if base else contextlib.nullcontext():
+        dispatcher: Any = numba.njit(cache=base is not None, **options)(function)
+    # Kernels that call this one with constants share its machine code: Numba would compile for each constant.
+    original, plain = dispatcher.get_call_template, cast(Any, types.unliteral)
+    dispatcher.get_call_template = lambda args, kws: original(
+        [plain(a) for a in args], {name: plain(a) for name, a in kws.items()}
+    )
+    return cast(F, dispatcher)
 
 
 _kept_on_disk = True
@@ -142,23 +155,12 @@ def _cache_base() -> Path | None:
     for folder in (Path(config.CACHE_DIR),) if config.CACHE_DIR else folders:
         base = folder / "kernels"
         try:
-            new = not base.exists()
             base.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=base).close()
         except OSError:
             continue
-        if new:
-            _remove_unkeyed()
         return base
     return None
-
-
-def _remove_unkeyed() -> None:
-    """Remove machine code that earlier versions kept beside each source file."""
-    for pattern in ("*.nbi", "*.nbc"):
-        for old in Path(__file__).parent.rglob(f"__pycache__/{pattern}"):
-            with contextlib.suppress(OSError):
-                old.unlink()
 
 
 _folders: dict[str, str] = {}
@@ -227,17 +229,23 @@ class _Announce(event.Listener):
     def __init__(self) -> None:
         self.announced = False
         self.cached = True
+        self.depth = 0
 
     def on_start(self, event: Any) -> None:
+        # Compiling, too, makes a great many objects and hardly any garbage.
+        self.depth += 1
+        gc.disable()
         if not self.announced:
             self.announced = True
             frequency = "once; this takes some seconds …"
             if not self.cached:
                 frequency = "every time: no folder to keep them in can be written to; set NUMBA_CACHE_DIR to one …"
-            print(f"loginfer: compiling kernels for this machine, {frequency}", file=sys.stderr, flush=True)
+            logging.getLogger("loginfer").info("loginfer: compiling kernels for this machine, %s", frequency)
 
     def on_end(self, event: Any) -> None:
-        pass
+        self.depth -= 1
+        if self.depth == 0 and _collecting:
+            gc.enable()
 
 
 _announce = _Announce()

@@ -1,9 +1,50 @@
-"""The callback by which long work reports its progress: one type for the whole package."""
+"""How long work reports its progress: one kind of callback for the whole package, and a bar that is one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeAlias
 
 # Called with what is being done, how much of it is done, and how much there is (None: unknown).
 Progress: TypeAlias = Callable[[str, int, int | None], None]
+
+# What public functions take: a callback, or True for a bar on the terminal or in the notebook.
+ProgressChoice: TypeAlias = Progress | bool | None
+
+
+@contextmanager
+def shown(progress: ProgressChoice, console: Any = None) -> Iterator[Progress | None]:
+    """Give the callback that a choice means; None for no progress.
+
+    Parameters
+    ----------
+    progress
+        A callback, True for a bar, or nothing.
+    console
+        Rich's console that the bar is on; by default standard error, in a notebook the cell's output.
+    """
+    if progress is not True:
+        yield progress or None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    bar = Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.completed:,.0f}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=console or Console(stderr=True),
+        transient=True,
+    )
+    with bar:
+        tasks: dict[str, Any] = {}
+
+        def report(what: str, done: int, total: int | None) -> None:
+            if what not in tasks:
+                tasks[what] = bar.add_task(what, total=total)
+            bar.update(tasks[what], completed=done, total=total)
+
+        yield report

@@ -136,6 +136,17 @@ def setting(default: Any, meaning: str, **more: Any) -> Any:
     return dataclasses.field(default=default, metadata={"meaning": meaning.replace("{default}", default_text), **more})
 
 
+def document_settings(system: type[Any]) -> None:
+    """Write the meanings of its settings into the documentation of a class."""
+    described = (f"{name}\n    {declared.meaning}" for name, declared in settings_of(system).items())
+    system.__doc__ = "\n".join([f"{system.__doc__}\n\nParameters\n----------", *described, ""])
+
+
+def words(text: str) -> tuple[str, ...]:
+    """Return the words of a list with commas."""
+    return tuple(word.strip() for word in text.split(","))
+
+
 def settings_of(system: type[Any]) -> dict[str, Setting]:
     """Return the settings of a class by name: the keyword arguments it can be called with."""
     declared: dict[str, Mapping[str, Any]] = {}

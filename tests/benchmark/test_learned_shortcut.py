@@ -29,6 +29,8 @@ from loginfer.benchmark.shortcut_features import FEATURES, FeatureBattery
 from loginfer.kg import KnowledgeGraph
 from loginfer.logic import parse_rule
 
+pytestmark = pytest.mark.usefixtures("all_rounds")
+
 ENTITIES = 150
 
 

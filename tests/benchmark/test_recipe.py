@@ -63,7 +63,7 @@ def test_rules_as_texts_survive_toml(tmp_path):
         ({"patterns": ["symmetry"], "k1": 0}, "`k1` must be at least 1"),
         ({"patterns": ["symmetry"], "k1": "20"}, "`k1` must be a whole number"),
         ({"patterns": ["symmetry"], "k1": True}, "`k1` must be a whole number"),
-        ({"patterns": "symmetry"}, "`patterns` must be a list of texts"),
+        ({"patterns": 3}, "`patterns` must be a list of texts"),
         ({"patterns": [7]}, "must be texts"),
         ({"patterns": ["symmetry"], "seed": -1}, "`seed` must be at least 0"),
         ({"patterns": ["symmetry"], "ratio": "8:1"}, "three positive parts"),
@@ -114,3 +114,8 @@ def test_shares_are_exact_and_add_up_to_one(parts):
     shares = parse_ratio(":".join(map(str, parts)))
     assert sum(shares) == 1
     assert all(share == Fraction(part, sum(parts)) for share, part in zip(shares, parts, strict=True))
+
+
+def test_a_list_of_one_may_be_a_text():
+    recipe = Recipe.from_dict({"kg": "kg", "patterns": "symmetry", "negatives": "qg"})
+    assert (recipe.patterns, recipe.negatives) == (("symmetry",), ("qg",))

@@ -5,14 +5,9 @@ import shutil
 
 import pytest
 
-from loginfer.benchmark import Recipe, audit, build, learned_shortcut, load_benchmark, write_benchmark
+from loginfer.benchmark import Recipe, audit, build, load_benchmark, write_benchmark
 from loginfer.benchmark.auditing.audit import saved_audit
-
-
-@pytest.fixture(autouse=True)
-def few_rounds(monkeypatch):
-    """Learn shortcuts in a moment: here they stand beside what is tested."""
-    monkeypatch.setattr(learned_shortcut, "ROUNDS", 5)
+from loginfer.logic.rule import short_text
 
 
 @pytest.fixture(scope="module")
@@ -167,7 +162,7 @@ def test_explain_counts_rules_as_the_card_does(loginfer, folder):
     place = json.loads(loginfer("explain", folder, *triple, "--json")[1])["derivations"][0]["rule"]
     assert f"by rule {place}:" in printed
     row = next(line for line in (folder / "README.md").read_text().splitlines() if f"| {place} |" in line)
-    assert str(load_benchmark(folder).program[place]) in row
+    assert short_text(load_benchmark(folder).program[place]) in row
 
 
 def test_a_saved_audit_is_what_is_printed_and_no_part_of_the_benchmark(loginfer, folder, tmp_path):
@@ -192,3 +187,64 @@ def test_an_audit_with_other_options_does_not_stand_for_the_usual_one(loginfer, 
     assert saved_audit(copy) is None
     loginfer("audit", copy, "--save")
     assert saved_audit(copy) == audit(copy).as_dict()
+
+
+def test_many_folders_get_a_line_each_and_those_that_are_none_an_error(loginfer, folder, tmp_path):
+    broken = shutil.copytree(folder, tmp_path / "broken")
+    (broken / "test.txt").write_text((broken / "test.txt").read_text() + "a\tb\tc\n")
+    (tmp_path / "empty").mkdir()
+    code, printed, _ = loginfer("audit", folder, broken, tmp_path / "empty")
+    header, good, bad, none = printed.splitlines()
+    assert header.split() == ["folder", "verdict", "errors", "warnings", "oracle", "best", "shortcut"]
+    assert good.split()[:6] == [str(folder), "ok", "0", "0", "100.0", "%"]
+    assert good.split()[6] == "pa"
+    assert bad.split()[1:3] == ["not", "ok"]
+    assert "error: " in none
+    assert code == 2
+    assert loginfer("audit", folder, broken)[0] == 1
+    assert loginfer("audit", folder, folder)[0] == 0
+
+
+def test_details_of_many_folders_come_with_verbose_and_programs_get_a_list(loginfer, folder, tmp_path):
+    (tmp_path / "empty").mkdir()
+    code, printed, _ = loginfer("audit", folder, tmp_path / "empty", "-v")
+    assert code == 2
+    assert "passed   duplicates" in printed
+    _, printed, _ = loginfer("audit", folder, tmp_path / "empty", "--json")
+    first, second = json.loads(printed)
+    assert first["folder"] == str(folder)
+    assert first["ok"] is True
+    assert second["ok"] is None
+    assert "empty" in second["error"]
+
+
+def test_a_reversed_shortcut_is_called_so(loginfer, folder):
+    _, printed, _ = loginfer("audit", folder, "--json")
+    turned = {
+        (method, name)
+        for method, rows in json.loads(printed)["shortcuts"].items()
+        for name, row in rows.items()
+        if row["reversed"]
+    }
+    _, printed, _ = loginfer("audit", folder)
+    rows = [line for line in printed.splitlines() if line.rstrip().endswith("%")]
+    shown = {(method, line.split()[0]) for line in rows for method in ("pa", "qg")} & turned
+    called = {line.split()[0] for line in rows if "reversed)" in line}
+    assert called == {name for _, name in shown}
+
+
+def test_a_shortcut_that_is_reversed_for_one_method_says_for_which(capsys):
+    from loginfer.benchmark.auditing.findings import Audit
+    from loginfer.cli.audit import _print_shortcuts
+
+    def row(turned):
+        return {"balanced_accuracy": 0.7, "interval": [0.6, 0.8], "reversed": turned}
+
+    shortcuts = {
+        "pa": {"detour": row(False), "parallel": row(True)},
+        "qg": {"detour": row(True), "parallel": row(True)},
+    }
+    _print_shortcuts(Audit("b", (), (), shortcuts=shortcuts), False)
+    printed = capsys.readouterr().out
+    assert "detour (qg reversed)" in printed
+    assert "parallel (reversed)" in printed

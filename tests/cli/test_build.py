@@ -6,6 +6,7 @@ import pytest
 
 from loginfer.benchmark import Recipe, load_benchmark, write_recipe
 from loginfer.benchmark.construction.suite import entries
+from loginfer.errors import InputError
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +80,41 @@ def test_an_existing_benchmark_is_replaced_only_with_force(loginfer, small, tmp_
     assert load_benchmark(tmp_path / "bench").recipe.seed == 1
 
 
+def test_too_few_rules_of_ones_own_graph_are_a_warning(loginfer, small, tmp_path):
+    code, printed, err = loginfer("build", small, "-p", "symmetry", "--k1", 50, "--out", tmp_path / "bench")
+    assert code == 0
+    assert "only 3 of 50 rules of `symmetry`" in err
+    assert "3 rules" in printed
+    assert loginfer("audit", tmp_path / "bench")[0] == 0
+
+
+def test_too_few_rules_of_a_named_graph_are_an_error_that_names_the_option(loginfer, tmp_path):
+    code, _, err = loginfer("build", "lubm", "-p", "inversion", "--k1", 5000, "--out", tmp_path / "bench")
+    assert code == 2
+    assert "of 5,000 rules of `inversion`" in err
+    assert "--allow-fewer" in err
+
+
+def test_options_of_reading_are_in_the_recipe_and_rebuild_the_same_bytes(loginfer, tmp_path):
+    rows = [f"p{i},p{(i * 7 + k) % 30},{relation},{k}" for i in range(30) for k, relation in enumerate("abc")]
+    (tmp_path / "g.csv").write_text("\n".join(["source,target,label,weight", *rows, "p1,p2,rare,1", "oops", ""]))
+    options = ["--on-error", "skip", "--without-relations", "c", "--min-relation-size", 2]
+    words = ["build", tmp_path / "g.csv", "-p", "composition", "--k1", 2, "--min-new", 1, "--out"]
+    code, _, err = loginfer(*words, tmp_path / "one", *options)
+    assert code == 0
+    assert "the first line is a header" in err
+    assert "left out 31 of 91 triples: 30 of relations that are not asked for, 1 of 1 relations with fewer" in err
+    recipe = json.loads((tmp_path / "one" / "manifest.json").read_text())["recipe"]
+    assert recipe["without_relations"] == ["c"]
+    assert (recipe["min_relation_size"], recipe["on_error"]) == (2, "skip")
+    assert not {"columns", "delimiter", "format", "literals", "relations"} & set(recipe)
+    text = f'kg = "{tmp_path / "g.csv"}"\npatterns = ["composition"]\nk1 = 2\nmin_new = 1\non_error = "skip"\n'
+    (tmp_path / "recipe.toml").write_text(text + 'without_relations = ["c"]\nmin_relation_size = 2\n')
+    assert loginfer("build", "--recipe", tmp_path / "recipe.toml", "--out", tmp_path / "two")[0] == 0
+    for file in (tmp_path / "one").iterdir():
+        assert file.read_bytes() == (tmp_path / "two" / file.name).read_bytes()
+
+
 def test_force_does_not_replace_a_folder_with_other_things(loginfer, small, tmp_path):
     folder = tmp_path / "precious"
     folder.mkdir()
@@ -92,9 +128,8 @@ def test_force_does_not_replace_a_folder_with_other_things(loginfer, small, tmp_
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["-p", "symmetry", "--k1", 50], "k1 asks for 50 rules of `symmetry`, but there are 3"),
         (["-p", "(x,_R,x), (x,_S,x) -> (x,_T,x)", "--k1", 1], "has no rule on this graph"),
-        (["-p", "symmetry", "--k2", 0], "`k2` must be at least 1, but is 0"),
+        (["-p", "symmetry", "--k2", 0], "`--k2` must be at least 1, but is 0"),
         (["-p", "symmetry", "--k1", 2, "--ratio", "0.8:0.1:0.2"], "add up to 1.1, not 1"),
         (["-p", "symetry"], "did you mean `symmetry`"),
         (["-p", "symmetry", "-n", "pq"], "unknown method for negatives `pq`"),
@@ -106,7 +141,7 @@ def test_force_does_not_replace_a_folder_with_other_things(loginfer, small, tmp_
         (["--rules", "(x,knows,y) -> (y,knows,z)"], "is not bound"),
         (["-p", "symmetry", "--k1", 2, "--memory-limit", "1GB"], "--memory-limit is for --engine duckdb"),
         (["--recipe", "no-such-recipe.toml"], "no file or folder"),
-        (["-p", "symmetry", "--k1", 2, "--seed", -1], "`seed` must be at least 0"),
+        (["-p", "symmetry", "--k1", 2, "--seed", -1], "`--seed` must be at least 0"),
     ],
 )
 def test_bad_input_gets_one_clear_message_and_leaves_nothing(loginfer, small, tmp_path, options, message):
@@ -247,3 +282,39 @@ def test_a_relation_that_the_graph_has_not_is_named(loginfer, small, tmp_path):
     code, _, err = loginfer("build", small, "-r", "(x,knwos,y) -> (y,knows,x)", "--out", tmp_path / "bench")
     assert code == 2
     assert "the graph has no triples with `knwos`" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "hint"),
+    [
+        (["-p", "symmetry", "--min-new", "-1"], "`--min-new` must be at least 0", ""),
+        (["-p", "symmetry", "--match", "all"], "`--match` is for near misses", ""),
+        (["-p", "symmetry", "-n", "nm", "--select", "twins"], "`--select twins` is for", "add `--match all`"),
+        (["-p", "symmetry", "--inductive-share", "0.4"], "`--inductive-share` is for", "add `--inductive`"),
+        (["-p", "symmetry", "--protocol", "paper", "--materialised"], "`--materialised`", "add `--protocol sound`"),
+        (["-p", "symmetry", "--k1", "999"], "only 16 of 999 rules of `symmetry`", "--allow-fewer"),
+        ([], "neither patterns nor rules", "give `--pattern` or `--rules`"),
+    ],
+)
+def test_errors_speak_of_options_on_the_command_line(loginfer, tmp_path, words, message, hint):
+    code, _, told = loginfer("build", "lubm", *words, "--out", tmp_path / "x")
+    assert code == 2
+    assert message in told
+    assert hint in told
+
+
+def test_errors_speak_of_keys_where_a_file_gives_them(loginfer, tmp_path):
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text('kg = "lubm"\npatterns = ["symmetry"]\nmin_new = -1\n')
+    _, _, told = loginfer("build", "--recipe", recipe, "--out", tmp_path / "x")
+    assert told == f"error: {recipe}: `min_new` must be at least 0, but is -1\n"
+    with pytest.raises(InputError, match="`min_new` must be at least 0"):
+        Recipe("lubm", ("symmetry",), min_new=-1)
+
+
+def test_a_relation_that_is_called_like_a_setting_keeps_its_name(loginfer, tmp_path):
+    graph = tmp_path / "graph.tsv"
+    graph.write_text("a\tname\tb\n")
+    words = ("build", graph, "-r", "(x,match,y) -> (y,name,x)", "--out", tmp_path / "x")
+    _, _, told = loginfer(*words)
+    assert "`match`" in told

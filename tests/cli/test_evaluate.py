@@ -142,7 +142,7 @@ def refused(loginfer, *words) -> str:
 
 
 def test_the_answer_for_programs_has_the_promised_shape(loginfer, bench):
-    found = answer(loginfer, "evaluate", bench, "--system", "Oracle")
+    found = answer(loginfer, "evaluate", bench, "--system", "Oracle", "--ranking", "filtered,given")
     assert (found["system"], found["benchmark"], found["seed"]) == ("oracle", "small", 0)
     assert set(found["metrics"]) == {
         "roc_auc", "balanced_accuracy", "accuracy", "f1", "precision", "recall", "average_precision",
@@ -153,17 +153,77 @@ def test_the_answer_for_programs_has_the_promised_shape(loginfer, bench):
         assert {"c_mrr", "r_mrr", "c_hits@1", "r_hits@1", "c_hits@10"} <= set(found["ranking"][protocol])
     assert found["negatives"] == "pa"
     assert found["diagnosis"]["rules"]
+    low, high = found["interval"]["metrics"]["balanced_accuracy"]
+    assert 0.5 < low < high == 1.0
 
 
 def test_people_get_tables_that_name_protocol_ties_and_threshold(loginfer, bench, tmp_path):
     code, out, _ = loginfer("evaluate", bench, "-s", "simpbl", "--out", tmp_path / "run")
     assert code == 0
     for expected in (
-        "simpbl on small, negatives pa, seed 0", "balanced accuracy", "C-MRR", "filtered", "given",
+        "simpbl on small, negatives pa, seed 0", "balanced accuracy", "C-MRR", "filtered",
         "ties are realistic", "chosen on valid for the best accuracy", "diagnosis: of 2 rules",
         f"written to {tmp_path / 'run'}",
     ):  # fmt: skip
         assert expected in out
+
+
+def test_ranks_among_the_negatives_are_there_on_request_only(loginfer, bench):
+    assert list(answer(loginfer, "evaluate", bench, "-s", "simpbl")["ranking"]) == ["filtered"]
+    assert list(answer(loginfer, "evaluate", bench, "-s", "simpbl", "--ranking", "given")["ranking"]) == ["given"]
+
+
+def test_several_systems_are_compared_best_first_and_kept_when_asked_again(loginfer, bench, tmp_path):
+    words = ("evaluate", bench, "-s", "simpbl,relation-name", "-s", "oracle", "--jobs", "2", "--out", tmp_path / "all")
+    code, out, messages = loginfer(*words)
+    assert code == 0, messages
+    rows = [line.split() for line in out.splitlines() if line.split()[:1] and line.split()[0] in SYSTEMS]
+    assert rows[0][0] == "oracle"
+    accuracies = [float(row[1]) for row in rows]
+    assert accuracies == sorted(accuracies, reverse=True)
+    assert rows[0][1] == "100.0"
+    assert rows[0][2].endswith("–100.0)")
+    assert all(len(line) <= 80 for line in out.splitlines())
+    assert "[3/3]" in messages
+    assert sorted(path.name for path in (tmp_path / "all").iterdir()) == ["oracle", "relation-name", "simpbl"]
+    code, again, messages = loginfer(*words)
+    assert (code, again) == (0, out)
+    assert messages.count("kept") == 3
+    code, out, _ = loginfer("score", *sorted((tmp_path / "all").iterdir()))
+    assert (code, out) == (0, again)
+
+
+SYSTEMS = ("oracle", "simpbl", "relation-name")
+
+
+def test_several_systems_and_seeds_give_programs_a_list(loginfer, bench, tmp_path):
+    words = ("evaluate", bench, "-s", "simpbl,oracle", "--ranking", "none", "--seeds", "2", "--out", tmp_path / "all")
+    found = answer(loginfer, *words)
+    assert [each["system"] for each in found] == ["simpbl", "oracle"]
+    assert [len(each["seeds"]) for each in found] == [2, 2]
+    assert all(each["seconds"] > 0 for each in found)
+    assert sum(found[1]["learned"]["verdicts"].values()) == 2
+    assert (tmp_path / "all" / "oracle" / "seed-1" / "manifest.json").exists()
+    assert loginfer(*words)[2].count("kept") == 2
+
+
+def test_a_system_that_fails_does_not_stop_the_others(loginfer, bench, own):
+    words = ("evaluate", bench, "-s", "my_module:Raises,simpbl,my_module:MySystem", "--set", "weight=2")
+    code, out, messages = loginfer(*words, "--ranking", "none", "--out", "all")
+    assert code == 1
+    assert "my_module:Raises failed: " in messages
+    assert "ZeroDivisionError" in messages
+    assert messages.endswith("error: 1 system of 3 failed\n")
+    assert "simpbl" in out
+    assert "my_module:Raises" not in out
+    assert sorted(path.name for path in Path("all").iterdir()) == ["my_module-MySystem", "simpbl"]
+    assert json.loads(Path("all/my_module-MySystem/manifest.json").read_text())["request"]["settings"] == {"weight": 2}
+
+
+def test_what_none_of_several_systems_knows_is_refused_before_any_of_them_runs(loginfer, bench):
+    told = refused(loginfer, "evaluate", bench, "-s", "simpbl,transe", "--set", "epoch=3")
+    assert "did you mean `epochs`" in told
+    assert "unknown system `oracl`" in refused(loginfer, "evaluate", bench, "-s", "simpbl,oracl")
 
 
 def test_without_out_nothing_is_written(loginfer, bench, tmp_path, monkeypatch):
@@ -335,7 +395,8 @@ def test_any_program_can_be_evaluated_in_two_steps(loginfer, bench, tmp_path, en
 
         text = gzip.decompress(queries.read_bytes()).decode() if ending.endswith("gz") else queries.read_text()
         scores.write_text("".join(f"{line}\t{i % 7}\n" for i, line in enumerate(text.splitlines())))
-    found = answer(loginfer, "evaluate", bench, "--scores", scores, "--out", tmp_path / "run")
+    words = ("evaluate", bench, "--scores", scores, "--ranking", "filtered,given", "--out", tmp_path / "run")
+    found = answer(loginfer, *words)
     assert found["system"] == "scores"
     assert found["metrics"]["accuracy"] is not None
     assert list(found["ranking"]) == ["given"]
@@ -433,11 +494,11 @@ def test_the_example_of_an_own_system_runs(loginfer, bench, monkeypatch):
         ("RaisesLater", ["failed in `score`: RuntimeError: out of luck", f"my_module.py:{line_of('out of luck')}"]),
         ("NotMade", ["could not be made: RuntimeError: not today", f"my_module.py:{line_of('not today')}"]),
         ("NoScorer", ["int, which is no scorer"]),
-        ("WrongShape", ["array of shape", "one number for each row"]),
+        ("WrongShape", ["the scores have the shape", "one number for each row"]),
         ("WrongCall", ["failed in `fit`: TypeError", "error: ", "my_module.py: "]),
         ("WrongCandidates", ["the scorer gave scores of the shape"]),
         ("Moody", ["could not be made: RuntimeError: ask later", f"my_module.py:{line_of('ask later')}"]),
-        ("Nan", ["no finite number"]),
+        ("Nan", ["are not finite"]),
         ("MySystm", ["did you mean `MySystem`"]),
     ],
 )
@@ -469,3 +530,30 @@ def test_ctrl_c_keeps_the_checkpoint_and_says_how_to_go_on(bench, own):
     assert "Traceback" not in messages
     assert kept.exists()
     assert not Path(own / "run").exists()
+
+
+TRACKER = """
+class Tracker:
+    def curve(self, row):
+        print("epoch", row["epoch"])
+
+    def finished(self, figures):
+        print("accuracy", figures["accuracy"])
+"""
+
+
+def test_a_tracker_of_ones_own_is_told_the_curve_and_the_figures(loginfer, bench, own):
+    (own / "my_tracker.py").write_text(TRACKER)
+    words = ["evaluate", bench, "-s", "transe", "--set", "epochs=2", "--no-diagnosis", "--json"]
+    code, answer, messages = loginfer(*words, "--callback", "my_tracker:Tracker")
+    assert code == 0
+    assert [line for line in messages.splitlines() if "compiling" not in line] == [
+        "epoch 1",
+        "epoch 2",
+        f"accuracy {json.loads(answer)['metrics']['accuracy']}",
+    ]
+    several = ["evaluate", bench, "-s", "simpbl,oracle"]
+    assert "--callback: unknown class" in refused(loginfer, *several, "--callback", "my_tracker:Trakcer")
+    told = refused(loginfer, *words, "--callback", "my_tracker:Trakcer")
+    assert "--callback: unknown class in `my_tracker` `Trakcer`" in told
+    assert "no `module:name`" in refused(loginfer, *words, "--callback", "my_tracker")

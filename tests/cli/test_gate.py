@@ -12,6 +12,8 @@ from loginfer.benchmark.shortcut_gate import Exceeded
 from loginfer.benchmark.shortcuts import Cut
 from loginfer.cli.build import stop_at_gate
 
+pytestmark = pytest.mark.usefixtures("all_rounds")
+
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):

@@ -49,7 +49,7 @@ def test_a_graph_is_mined_and_the_best_rules_are_shown_with_short_names(loginfer
     confidences = [float(line.split("\t")[2]) for line in lines]
     assert confidences == sorted(confidences, reverse=True)
     assert "http://x.org/r#memberOf(X,Y) <= http://x.org/r#worksFor(X,A), " in out.read_text()
-    assert "(x,worksFor,a), (a,partOf,y) -> (x,memberOf,y)" in answer
+    assert "worksFor(x,a) ∧ partOf(a,y) → memberOf(x,y)" in answer
     assert "closed path of length 2" in answer
     assert f"{len(lines)} rules in " in answer
 
@@ -205,7 +205,7 @@ def test_on_a_terminal_the_best_rules_so_far_are_shown(loginfer, graph, tmp_path
     monkeypatch.setattr(mining._Display, "_picture", spy)
     assert loginfer("mine", graph, "--out", tmp_path / "rules.tsv", "--max-length", "3")[0] == 0
     assert "0 rules found" in drawn[0]
-    assert "(x,worksFor,a), (a,partOf,y) -> (x,memberOf,y)" in drawn[-1]
+    assert "worksFor(x,a) ∧ partOf(a,y) → memberOf(x,y)" in drawn[-1]
 
 
 # -- wrong input -----------------------------------------------------------------------------------

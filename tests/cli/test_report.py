@@ -21,7 +21,7 @@ def test_a_site_has_all_pages_and_says_where_to_start(loginfer, small_runs, tmp_
     code, printed, _ = loginfer("report", small_runs, "--out", tmp_path / "site")
     assert code == 0
     assert printed.splitlines()[-1] == f"open {tmp_path / 'site' / 'index.html'}"
-    kinds = ("index", "benchmarks", "systems", "negatives", "rules", "ranking", "explorer")
+    kinds = ("index", "benchmarks", "systems", "learned", "rules", "ranking", "explorer")
     assert all((tmp_path / "site" / f"{kind}.html").is_file() for kind in kinds)
     assert len(list((tmp_path / "site" / "systems").glob("*.html"))) == 3
     assert len(list((tmp_path / "site" / "benchmarks").glob("*.html"))) == 2
@@ -86,7 +86,7 @@ def test_two_runs_are_compared_on_one_page(loginfer, small_runs, tmp_path):
         (("nowhere", "--out", "site"), "no file or folder"),
         (("EMPTY", "--out", "site"), "there is no run in"),
         (("RUNS", "--to", "md", "--metric", "roc_auk"), "did you mean `roc_auc`"),
-        (("RUNS", "--to", "md", "--metric", "c_mrr", "--protocol", "filterd"), "did you mean `filtered`"),
+        (("RUNS", "--to", "md", "--metric", "c_mrr", "--ranking", "filterd"), "did you mean `filtered`"),
         (("RUNS", "--metric", "f1", "--out", "site"), "--metric is for tables"),
         (("RUNS", "--compare", "--out", "site"), "two runs can be compared, not 6"),
         (("RUNS", "--compare", "--to", "md"), "--compare makes a site"),
@@ -118,4 +118,4 @@ def test_without_the_extra_it_says_how_to_install_it(loginfer, small_runs, tmp_p
     monkeypatch.setitem(sys.modules, "jinja2", None)
     code, _, err = loginfer("report", small_runs / "runs", *QUICK, "--out", tmp_path / "site")
     assert code == 2
-    assert "pip install 'loginfer[report]'" in err
+    assert "pip install '.[report]'" in err

@@ -7,10 +7,12 @@ import pytest
 from tests.support import stand_ins
 from tests.support.pages import LANGUAGES, PAGES, ROOT, Reader, all_commands, blocks, call_ours, difference, parse
 
+pytestmark = pytest.mark.usefixtures("all_rounds")
+
 WITH_CODE = [page for page in PAGES if blocks(page)]
 
 # What is also done with the real graphs, where they are: quick commands, in these pages.
-ON_REAL_GRAPHS = [ROOT / "README.md", ROOT / "docs" / "benchmarks.md"]
+ON_REAL_GRAPHS = [ROOT / "docs" / "benchmarks.md"]
 QUICK = ("kg fetch", "kg show", "rules rank", "build wn18rr", "audit wn-trian", "explain wn-trian")
 
 

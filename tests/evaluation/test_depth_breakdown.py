@@ -19,7 +19,7 @@ def benchmark(depth):
 
 
 def test_the_oracle_finds_conclusions_of_every_depth():
-    found = evaluate(benchmark(3), "oracle", protocols=()).measures.breakdown["depths"]
+    found = evaluate(benchmark(3), "oracle", ranking=()).measures.breakdown["depths"]
     assert list(found) == ["1", "2", "3"]
     assert [part["recall"] for part in found.values()] == [1.0, 1.0, 1.0]
     assert [part["fp"] for part in found.values()] == [0, 0, 0]
@@ -50,7 +50,7 @@ def test_recall_of_a_depth_is_that_of_its_positives():
 
 
 def test_a_benchmark_of_one_step_has_no_depths():
-    assert "depths" not in evaluate(benchmark(1), "oracle", protocols=()).measures.breakdown
+    assert "depths" not in evaluate(benchmark(1), "oracle", ranking=()).measures.breakdown
 
 
 def test_a_card_of_the_report_tells_the_depths():

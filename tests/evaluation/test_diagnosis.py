@@ -26,6 +26,8 @@ from loginfer.evaluation.thresholds import Thresholds, fit_thresholds
 from loginfer.kg import KnowledgeGraph, load_graph
 from loginfer.logic import parse_rule
 
+pytestmark = pytest.mark.usefixtures("all_rounds")
+
 TRIANGLES = (
     "(x,likes,y), (x,near,z), (y,near,z), x != z, y != z -> (x,knows,y)",
     "(x,near,y), (x,likes,z), (y,likes,z), x != y -> (x,helps,y)",
@@ -198,6 +200,36 @@ def test_the_scores_of_a_feature_follow_it(triangles, name):
     (followed,) = (line for line in found.summary() if "the scores follow" in line)
     assert "(ρ = 1.00)" in followed
     assert found.baselines["simpbl"]["correlation"] is None  # everybody has every relation
+
+
+def baseline(accuracy: float, correlation: float, turned: bool = False) -> dict:
+    interval = [accuracy - 0.02, accuracy + 0.02]
+    return {"balanced_accuracy": accuracy, "interval": interval, "correlation": correlation, "reversed": turned}
+
+
+def followed(system: float, **baselines: dict) -> list[str]:
+    best = {
+        "standing": "below", "shortcut": LEARNED, "system": system, "balanced_accuracy": 1.0, "interval": [0.97, 1.0],
+        "agreement": 0.9,
+    }  # fmt: skip
+    return [line for line in Diagnosis((), baselines, best).summary() if line.startswith("the scores")]
+
+
+def test_scores_are_said_to_follow_a_shortcut_only_by_a_system_that_is_not_above_it():
+    (line,) = followed(0.76, name=baseline(0.75, 0.8), other=baseline(0.6, 0.9))
+    assert line == "the scores follow `name` (ρ = 0.80); `name` alone has a balanced accuracy of 75.0%"
+    assert followed(0.8, name=baseline(0.75, 0.8)) == []
+
+
+def test_who_makes_no_mistake_is_not_said_to_follow_a_shortcut():
+    assert followed(1.0, skeleton=baseline(0.99, 1.0)) == []
+
+
+def test_a_shortcut_that_is_reversed_is_called_so():
+    (line,) = followed(0.7, degree=baseline(0.72, -0.6, turned=True))
+    assert line == (
+        "the scores run against `degree` (ρ = -0.60); `degree` alone, reversed, has a balanced accuracy of 72.0%"
+    )
 
 
 def test_who_decides_as_the_learned_shortcut_does_is_at_it(triangles):
@@ -399,9 +431,9 @@ def test_adjacency_is_exposed_on_the_triangles_of_wordnet(data_folder):
 
 
 def test_scores_that_are_the_opposite_of_a_baseline_run_against_it():
-    found = Diagnosis((), {"adjacent": {"correlation": -0.9, "balanced_accuracy": 0.6}})
+    found = Diagnosis((), {"adjacent": {"correlation": -0.9, "balanced_accuracy": 0.6, "interval": [0.5, 0.7]}})
     sentence = "the scores run against `adjacent` (ρ = -0.90); `adjacent` alone has a balanced accuracy of 60.0%"
     assert found.summary() == [sentence]
-    best = {"shortcut": "learned", "system": 0.9, "balanced_accuracy": 0.7, "interval": [0.6, 0.8], "agreement": 0.5}
+    best = {"shortcut": "learned", "system": 0.7, "balanced_accuracy": 0.7, "interval": [0.6, 0.8], "agreement": 0.5}
     for standing_, count in (("above", 1), ("at", 2), ("below", 2)):
         assert len(replace(found, best_shortcut={**best, "standing": standing_}).summary()) == count

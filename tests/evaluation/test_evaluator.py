@@ -67,12 +67,14 @@ def right(**other):
         {},
         {"threshold": "relation", "criterion": "f1"},
         {"criterion": "balanced_accuracy", "tie": "pessimistic"},
-        {"threshold": 3.5, "protocols": ("unfiltered",)},
+        {"threshold": 3.5, "ranking": ("unfiltered",)},
     ],
     ids=str,
 )
 def test_the_figures_are_those_of_evaluate_for_the_same_scorer(benchmark, method, options):
-    wanted = evaluate(benchmark, Odd(), method=method, diagnosis=False, **options)
+    wanted = evaluate(
+        benchmark, Odd(), negatives=method, diagnosis=False, **({"ranking": ("filtered", "given")} | options)
+    )
     evaluator = Evaluator(benchmark, method, **options)
     found = evaluator.eval(scores_of(benchmark, method), score=Odd().fit(benchmark))
     assert {name: found[name] for name in METRICS} == dict(wanted.metrics)
@@ -92,7 +94,7 @@ def test_the_figures_are_those_of_a_score_file(benchmark, tmp_path, loginfer):
         for key, names in Evaluator(tmp_path / "bench", "nm").names().items():
             for triple, score in zip(names, scores[key].tolist(), strict=True):
                 file.write("\t".join(triple) + f"\t{score!r}\n")
-    words = ("--negatives", "nm", "--scores", tmp_path / "scores.tsv", "--json")
+    words = ("--negatives", "nm", "--scores", tmp_path / "scores.tsv", "--ranking", "filtered,given", "--json")
     code, out, _ = loginfer("evaluate", tmp_path / "bench", *words)
     answer = json.loads(out)
     assert code == 0
@@ -178,7 +180,7 @@ def test_the_formats_are_told_in_words():
         assert f"{key!r}: one finite number for each of the {size} triples" in text
     told = FAMILY.expected_output_format
     assert all(name in told for name in (*METRICS, "threshold", "given/", "c_mrr"))
-    assert repr(FAMILY).startswith("Evaluator('Family & co', method='pa': valid_pos ")
+    assert repr(FAMILY).startswith("Evaluator('Family & co', negatives='pa': valid_pos ")
 
 
 # -- arrays of every kind --------------------------------------------------------------------------
@@ -255,14 +257,14 @@ def test_what_is_no_dictionary_is_told_the_keys():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ([0.5], ("test_pos: 1 score for 2 triples", "one number a row")),
-        ([0.5] * 12, ("test_pos: 12 scores for 2 triples",)),
-        ([], ("test_pos: 0 scores for 2 triples",)),
+        ([0.5], ("test_pos: the scores have the shape (1,), not (2,)", "one number for each row")),
+        ([0.5] * 12, ("test_pos: the scores have the shape (12,), not (2,)",)),
+        ([], ("test_pos: the scores have the shape (0,), not (2,)",)),
         (0.5, ("test_pos: the scores have the shape (), not (2,)",)),
         ([[0.5], [0.5]], ("shape (2, 1), not (2,)", "reshape(-1)")),
         ([[[0.5], [0.5]]], ("shape (1, 2, 1), not (2,)",)),
         ([[0.5], [0.5, 1]], ("test_pos: list that is no array of numbers",)),
-        ([0.5, float("nan")], ("1 of 2 scores is not finite", "the first is nan, in place 1, for (dée, hears of")),
+        ([0.5, float("nan")], ("1 of 2 scores are not finite", "the first is nan, in place 1, for (dée, hears of")),
         ([float("inf")] * 2, ("2 of 2 scores are not finite", "the first is inf, in place 0")),
         (["0.5", "1"], ("no array of numbers", "dtype is <U3")),
         ([0.5, "1"], ("no array of numbers",)),
@@ -273,7 +275,7 @@ def test_what_is_no_dictionary_is_told_the_keys():
         (None, ("test_pos: NoneType that is no array of numbers: it holds text or None",)),
         (np.zeros(2, dtype=[("a", "f8")]), ("the dtype is [('a', '<f8')]",)),
         ([10**400, 1], ("int too large",)),
-        (np.array(["1e4000", "1"], dtype=np.longdouble), ("1 of 2 scores is not finite", "the first is inf")),
+        (np.array(["1e4000", "1"], dtype=np.longdouble), ("1 of 2 scores are not finite", "the first is inf")),
         ({"a": 1}, ("dict that is no array of numbers",)),
     ],
     ids=str,
@@ -287,15 +289,15 @@ def test_wrong_scores_are_told_by_set_and_reason(given, said):
 def test_one_of_several_methods_must_be_chosen_in_the_words_of_a_script():
     with pytest.raises(InputError, match="has negatives by pa, qg") as error:
         Evaluator(family())
-    assert "Evaluator(benchmark, method='pa')" in str(error.value)
+    assert "negatives='pa'" in str(error.value)
     assert "--" not in str(error.value)
-    with pytest.raises(UnknownNameError, match=r"method: unknown negatives of Family & co `qq`") as error:
+    with pytest.raises(UnknownNameError, match=r"negatives: unknown negatives of Family & co `qq`") as error:
         Evaluator(family(), "qq")
     assert "`qg`" in str(error.value)
-    with pytest.raises(UnknownNameError, match="method: unknown negatives of Family & co `3`"):
+    with pytest.raises(UnknownNameError, match="negatives: unknown negatives of Family & co `3`"):
         Evaluator(family(), 3)
-    assert Evaluator(family(), "QG").method == "qg"
-    assert Evaluator(family(methods=("qg",))).method == "qg"
+    assert Evaluator(family(), "QG").negatives == "qg"
+    assert Evaluator(family(methods=("qg",))).negatives == "qg"
 
 
 def test_wrong_choices_are_told_by_the_name_of_the_argument():
@@ -307,17 +309,17 @@ def test_wrong_choices_are_told_by_the_name_of_the_argument():
         ("threshold", True, "not bool"),
         ("threshold", [0.5], "not list"),
         ("threshold", float("nan"), "must be a finite number, not nan"),
-        ("protocols", None, "protocols come as a list, not as NoneType"),
-        ("protocols", [1], "unknown ranking protocol `1`"),
+        ("ranking", None, "ranking protocols come as a list, not as NoneType"),
+        ("ranking", [1], "unknown ranking protocol `1`"),
         ("criterion", None, "unknown criterion `None`"),
         ("tie", 3, "unknown tie rule `3`"),
     ):
         with pytest.raises(InputError, match=f"^{argument}: .*{said}"):
             Evaluator(family(), "pa", **{argument: given_})
-    with pytest.raises(UnknownNameError, match=r"^protocols: unknown ranking protocol `fltered`") as error:
-        Evaluator(family(), "pa", protocols=("fltered",))
+    with pytest.raises(UnknownNameError, match=r"^ranking: unknown ranking protocol `fltered`") as error:
+        Evaluator(family(), "pa", ranking=("fltered",))
     assert "`filtered`" in str(error.value)
-    assert Evaluator(family(), "pa", protocols="given").eval(right()) == FAMILY.eval(right())
+    assert Evaluator(family(), "pa", ranking="given").eval(right()) == FAMILY.eval(right())
 
 
 def test_what_is_no_benchmark_is_called_so(tmp_path):
@@ -332,7 +334,7 @@ def test_what_is_no_benchmark_is_called_so(tmp_path):
 
 def test_without_negatives_there_is_nothing_to_classify():
     evaluator = Evaluator(family(methods=()))
-    assert evaluator.method is None
+    assert evaluator.negatives is None
     scores = {key: np.zeros(len(t)) for key, t in evaluator.triples().items() if len(t)}
     assert set(scores) == {"valid_pos", "test_pos"}
     found = evaluator.eval(scores, score=lambda triples: triples[:, 0] * 1.0)

@@ -36,9 +36,10 @@ def registered():
         del METRICS[metric.key]
 
 
-def test_a_metric_from_outside_is_computed_and_shown_everywhere(registered, tmp_path, capsys):
+def test_a_metric_from_outside_is_computed_and_shown_everywhere(registered, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "1000")
     benchmark = family(methods=("pa",))
-    made = evaluate(benchmark, "simpbl", out=tmp_path / "run")
+    made = evaluate(benchmark, "simpbl", ranking=("filtered", "given"), out=tmp_path / "run")
     value, ranks = made.metrics["specificity"], made.ranking["filtered"]
     assert 0 <= value <= 1
     (of_relations,) = [

@@ -25,7 +25,7 @@ def benchmark() -> Benchmark:
 
 
 def test_the_oracle_makes_no_mistake_and_no_sub_rule_explains_it(benchmark):
-    found = evaluate(benchmark, "oracle", protocols=())
+    found = evaluate(benchmark, "oracle", ranking=())
     assert found.metrics["accuracy"] == 1
     for rule in found.as_dict()["diagnosis"]["rules"]:
         assert rule["predicted"] == rule["conclusions"]
@@ -35,7 +35,7 @@ def test_the_oracle_makes_no_mistake_and_no_sub_rule_explains_it(benchmark):
 @pytest.mark.parametrize("system", ["simpbl", "exact", "contrast", "rulen", "anyburl"])
 def test_systems_without_negation_run_all_the_same(benchmark, system):
     settings = {"anyburl": {"steps": 2}}.get(system)
-    found = evaluate(benchmark, system, settings=settings, protocols=())
+    found = evaluate(benchmark, system, settings=settings, ranking=())
     assert 0 <= found.metrics["accuracy"] <= 1
     rules = found.as_dict()["diagnosis"]["rules"]
     shown = [known["shortcut"] for rule in rules for known in rule["shortcuts"]]

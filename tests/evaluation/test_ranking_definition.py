@@ -16,7 +16,7 @@ EMPTY = LabelledScores(np.empty(0), np.empty(0))
 @given(scored_benchmarks(), st.sampled_from([Table, CandidateTable]))
 def test_ranks_are_those_of_the_definition(made_up, kind):
     benchmark, table = made_up
-    found = rank(kind(table), benchmark, protocols=PROTOCOLS)
+    found = rank(kind(table), benchmark, ranking=PROTOCOLS)
     assert [(r.protocol, r.position) for r in found] == [
         (protocol, position) for protocol in PROTOCOLS for position in ("subject", "relation", "object")
     ]
@@ -29,9 +29,9 @@ def test_ranks_are_those_of_the_definition(made_up, kind):
 def test_blocks_of_any_size_give_the_same_ranks(made_up, cells, kind):
     benchmark, table = made_up
     protocols = ("unfiltered", "filtered")
-    whole = rank(kind(table), benchmark, protocols=protocols)
+    whole = rank(kind(table), benchmark, ranking=protocols)
     bytes_each = 8 if kind is CandidateTable else 20
-    parts = rank(kind(table), benchmark, protocols=protocols, memory_limit=cells * bytes_each)
+    parts = rank(kind(table), benchmark, ranking=protocols, memory_limit=cells * bytes_each)
     assert list(map(as_lists, parts)) == list(map(as_lists, whole))
 
 
@@ -44,7 +44,7 @@ def test_scores_that_depend_on_the_block_in_the_last_bits_do_not_break_ties(made
             return super().score_candidates(triples, position, candidates) + noise
 
     benchmark, table = made_up
-    for ranks in rank(Blurred(table.astype(np.float64)), benchmark, protocols=["filtered"]):
+    for ranks in rank(Blurred(table.astype(np.float64)), benchmark, ranking=["filtered"]):
         assert as_lists(ranks) == by_definition(benchmark, table, "filtered", ranks.position)
 
 
@@ -53,7 +53,7 @@ def test_given_takes_the_scores_of_the_predictions_and_asks_nobody(made_up):
     benchmark, table = made_up
     scores = Table(table.astype(np.float64)).score
     test = LabelledScores(scores(benchmark.positives.test), scores(benchmark.negatives["pa"].splits.test))
-    for ranks in rank(None, benchmark, protocols=["given"], predictions=Predictions("pa", EMPTY, test)):
+    for ranks in rank(None, benchmark, ranking=["given"], predictions=Predictions("pa", EMPTY, test)):
         assert as_lists(ranks) == by_definition(benchmark, table, "given", ranks.position)
 
 
@@ -61,7 +61,7 @@ def test_queries_that_test_triples_share_are_scored_once():
     test = [(0, 0, 1), (0, 0, 2), (0, 0, 3), (4, 0, 3)]
     benchmark = made([(i, 0, i + 1) for i in range(5)] + [(0, 1, 5)], test=test)
     scorer = CandidateTable(np.zeros((6, 2, 6)))
-    rank(scorer, benchmark, protocols=["filtered", "unfiltered"])
+    rank(scorer, benchmark, ranking=["filtered", "unfiltered"])
     # (?, 0, 1), (?, 0, 2), (?, 0, 3); four pairs of subject and object; (0, 0, ?) and (4, 0, ?).
     assert scorer.asked == [("subject", 3, 6), ("relation", 4, 2), ("object", 2, 6)]
 
@@ -79,9 +79,9 @@ def test_only_the_positions_that_are_wanted_are_asked():
 def test_a_value_that_train_lacks_is_ranked_but_competes_with_nobody():
     benchmark = made([(0, 0, 1), (1, 0, 2)], test=[(0, 0, 3), (0, 1, 2), (4, 0, 2)])
     table = np.arange(50, dtype=np.float64).reshape(5, 2, 5)
-    for ranks in rank(CandidateTable(table), benchmark, protocols=["unfiltered"]):
+    for ranks in rank(CandidateTable(table), benchmark, ranking=["unfiltered"]):
         assert as_lists(ranks) == by_definition(benchmark, table, "unfiltered", ranks.position)
-    subject, relation, object_ = rank(CandidateTable(table), benchmark, protocols=["unfiltered"])
+    subject, relation, object_ = rank(CandidateTable(table), benchmark, ranking=["unfiltered"])
     assert subject.competitors.tolist() == [2, 2, 3]
     assert relation.competitors.tolist() == [0, 1, 0]
     assert object_.competitors.tolist() == [3, 2, 2]
@@ -90,7 +90,7 @@ def test_a_value_that_train_lacks_is_ranked_but_competes_with_nobody():
 def test_a_type_triple_is_ranked_among_types_and_has_no_relation():
     # Fan and Person are types, 4 and 5; 0 is the type predicate.
     benchmark = made([(0, 0, 4), (1, 0, 5), (2, 1, 3)], test=[(2, 0, 4), (2, 1, 0)], type_relation=0)
-    subject, relation, object_ = rank(CandidateTable(np.ones((6, 2, 6))), benchmark, protocols=["filtered"])
+    subject, relation, object_ = rank(CandidateTable(np.ones((6, 2, 6))), benchmark, ranking=["filtered"])
     assert subject.competitors.tolist() == [2, 3]  # not 0, who is a Fan already
     assert relation.places.tolist() == [1]
     assert object_.competitors.tolist() == [1, 2]  # Person; all constants but 0 and 3
@@ -98,7 +98,7 @@ def test_a_type_triple_is_ranked_among_types_and_has_no_relation():
 
 def test_one_entity_has_no_competitors():
     benchmark = made([(0, 0, 0)], test=[(0, 1, 0)], negatives={"rb": [(0, 2, 0)]})
-    found = rank(Table(np.ones((1, 3, 1))), benchmark, protocols=["filtered", "given"])
+    found = rank(Table(np.ones((1, 3, 1))), benchmark, ranking=["filtered", "given"])
     assert [ranks.competitors.tolist() for ranks in found] == [[0], [0], [0], [0], [1], [0]]
     assert [ranks.ranks().tolist() for ranks in found] == [[1], [1], [1], [1], [1.5], [1]]
 
@@ -124,9 +124,9 @@ def test_of_several_methods_one_must_be_chosen():
     scorer = Table(np.ones((3, 1, 3)))
     with pytest.raises(InputError, match="negatives by pa, qg"):
         rank(scorer, benchmark)
-    assert rank(scorer, benchmark, method="qg", protocols=["given"])[2].competitors.tolist() == [2]
+    assert rank(scorer, benchmark, negatives="qg", ranking=["given"])[2].competitors.tolist() == [2]
     with pytest.raises(UnknownNameError, match="`qq`"):
-        rank(scorer, benchmark, method="qq")
+        rank(scorer, benchmark, negatives="qq")
 
 
 @pytest.mark.parametrize("kind", [Table, CandidateTable])
@@ -154,14 +154,14 @@ def test_predictions_without_a_number_are_refused(which):
     predictions = Predictions("rb", EMPTY, LabelledScores(**scores))
     name = {"positive": "e000000", "negative": "e000001"}[which]
     with pytest.raises(InputError, match=rf"\(e000001, r000, {name}\) is NaN"):
-        rank(None, benchmark, protocols=["given"], predictions=predictions)
+        rank(None, benchmark, ranking=["given"], predictions=predictions)
 
 
 def test_infinite_scores_are_scores():
     benchmark = made([(0, 0, 1), (1, 0, 2)], test=[(0, 0, 2)])
     table = np.full((3, 1, 3), -np.inf, dtype=np.float32)
     table[1, 0, 2] = np.inf
-    subject, _, object_ = rank(CandidateTable(table), benchmark, protocols=["unfiltered"])
+    subject, _, object_ = rank(CandidateTable(table), benchmark, ranking=["unfiltered"])
     assert (subject.above.tolist(), subject.ties.tolist()) == ([1], [1])
     assert (object_.above.tolist(), object_.ties.tolist()) == ([0], [2])
 
@@ -171,15 +171,15 @@ def test_what_cannot_be_ranked_is_refused():
     scorer = Table(np.ones((2, 1, 2)))
     one = LabelledScores(np.ones(1), np.ones(1))
     with pytest.raises(UnknownNameError, match="`filtred`"):
-        rank(scorer, benchmark, protocols=["filtred"])
+        rank(scorer, benchmark, ranking=["filtred"])
     with pytest.raises(InputError, match="ask for the protocol `given`"):
         rank(None, benchmark, predictions=Predictions("rb", EMPTY, one))
     with pytest.raises(InputError, match="neither a scorer nor predictions"):
-        rank(None, benchmark, protocols=["given"])
+        rank(None, benchmark, ranking=["given"])
     with pytest.raises(InputError, match="0 and 0 scores for the 1 triples of P_test and 1 of N_test"):
         rank(scorer, benchmark, predictions=Predictions("rb", EMPTY, EMPTY))
     with pytest.raises(InputError, match="`pa`, not for `rb`"):
-        rank(scorer, benchmark, method="rb", predictions=Predictions("pa", EMPTY, one))
+        rank(scorer, benchmark, negatives="rb", predictions=Predictions("pa", EMPTY, one))
     with pytest.raises(LimitError, match="3 bytes"):
         rank(scorer, benchmark, memory_limit=3)
 

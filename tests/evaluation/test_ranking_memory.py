@@ -64,7 +64,7 @@ def expected(benchmark, position):
 @pytest.mark.parametrize("limit", [2**20, 8 * MANY, 256 * 2**20])
 def test_above_100_000_constants_blocks_stay_within_the_limit(large, limit):
     scorer = HashedCandidates()
-    found = {r.position: r for r in rank(scorer, large, protocols=["unfiltered"], memory_limit=limit)}
+    found = {r.position: r for r in rank(scorer, large, ranking=["unfiltered"], memory_limit=limit)}
     assert 0 < 8 * scorer.largest <= limit
     assert scorer.widest < MANY
     for position in ("subject", "object"):

@@ -125,7 +125,7 @@ def test_figures_are_those_of_pykeen_on_the_same_scores(pykeen, seed, levels):
     table = draw.integers(0, levels, (entities, relations, entities)).astype(np.float32)
 
     theirs = pykeen(benchmark, table)
-    ours = ranking_metrics(rank(CandidateTable(table), benchmark, protocols=["filtered"]))
+    ours = ranking_metrics(rank(CandidateTable(table), benchmark, ranking=["filtered"]))
     for tie in TIES:
         figures = ours["ties"][tie]
         for side, ending in (("head", "subject"), ("tail", "object")):

@@ -209,18 +209,18 @@ def test_a_benchmark_without_negatives_is_only_ranked(tmp_path):
 
 def test_without_valid_only_what_needs_no_threshold_is_told():
     benchmark = family(valid=False)
-    made = evaluate(benchmark, Learner(), method="pa").measures
+    made = evaluate(benchmark, Learner(), negatives="pa").measures
     assert made.thresholds is None
     assert made.metrics["roc_auc"] is not None
     assert made.metrics["accuracy"] is None
     assert any("--threshold NUMBER" in note for note in made.notes)
-    given = evaluate(benchmark, Learner(), method="pa", threshold=0.0).measures
+    given = evaluate(benchmark, Learner(), negatives="pa", threshold=0.0).measures
     assert given.thresholds.value == 0
     assert given.metrics["accuracy"] is not None
 
 
 def test_without_valid_scores_of_0_and_1_are_cut_in_the_middle():
-    made = evaluate(family(valid=False), "simpbl", method="pa").measures
+    made = evaluate(family(valid=False), "simpbl", negatives="pa").measures
     assert made.thresholds.value == 0.5
     assert made.metrics["accuracy"] is not None
     assert any("0.5" in note for note in made.notes)
@@ -244,12 +244,12 @@ def test_damaged_tables_are_clear_errors(tmp_path):
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (lambda n: np.zeros((n, 1)), "array of shape"),
-        (lambda n: np.zeros(n - 1), "array of shape"),
-        (lambda n: ["x"] * n, "not with numbers"),
-        (lambda n: None, "array of shape"),
-        (lambda n: np.full(n, np.nan), "no finite number, the first: "),
-        (lambda n: np.full(n, np.inf), "no finite number"),
+        (lambda n: np.zeros((n, 1)), "the scores have the shape"),
+        (lambda n: np.zeros(n - 1), "the scores have the shape"),
+        (lambda n: ["x"] * n, "no array of numbers"),
+        (lambda n: None, "no array of numbers"),
+        (lambda n: np.full(n, np.nan), "are not finite; the first is nan"),
+        (lambda n: np.full(n, np.inf), "are not finite"),
     ],
 )
 def test_answers_that_are_not_one_finite_number_a_triple_are_refused(answer, said):
@@ -261,18 +261,18 @@ def test_answers_that_are_not_one_finite_number_a_triple_are_refused(answer, sai
             return answer(len(triples))
 
     with pytest.raises(InputError, match=said):
-        evaluate(BENCHMARK, Wrong(), method="pa")
+        evaluate(BENCHMARK, Wrong(), negatives="pa")
 
 
 def test_a_script_can_evaluate_into_a_folder(tmp_path):
     import loginfer
 
-    made = loginfer.evaluate(BENCHMARK, "oracle", method="pa", protocols=("given",), out=tmp_path / "run")
+    made = loginfer.evaluate(BENCHMARK, "oracle", negatives="pa", ranking=("given",), out=tmp_path / "run")
     assert made.metrics["recall"] == 1
     assert set(made.ranking) == {"given"}
     assert loginfer.load_run(tmp_path / "run").as_dict() == json.loads(json.dumps(made.as_dict()))
     with pytest.raises(OutputError, match="exists already"):
-        loginfer.evaluate(BENCHMARK, "oracle", method="pa", out=tmp_path / "run")
+        loginfer.evaluate(BENCHMARK, "oracle", negatives="pa", out=tmp_path / "run")
 
 
 def test_a_system_sees_no_test_triples_and_only_the_chosen_negatives():
@@ -286,8 +286,8 @@ def test_a_system_sees_no_test_triples_and_only_the_chosen_negatives():
     class AllSeeing(Spy):
         sees_everything = True
 
-    evaluate(BENCHMARK, Spy(), method="qg")
-    evaluate(BENCHMARK, AllSeeing(), method="qg")
+    evaluate(BENCHMARK, Spy(), negatives="qg")
+    evaluate(BENCHMARK, AllSeeing(), negatives="qg")
     blind, whole = seen
     assert list(blind.negatives) == list(whole.negatives) == ["qg"]
     assert len(blind.positives.test) == len(blind.negatives["qg"].splits.test) == len(blind.rules) == 0
@@ -338,12 +338,12 @@ def test_candidates_get_real_numbers_or_a_clear_error(answer):
         def score_candidates(self, triples, position, candidates):
             return answer
 
-    with pytest.raises(InputError, match="not with numbers"):
-        evaluate(BENCHMARK, Own(), method="pa", protocols=("filtered",), diagnosis=False)
+    with pytest.raises(InputError, match="no array of numbers"):
+        evaluate(BENCHMARK, Own(), negatives="pa", ranking=("filtered",), diagnosis=False)
 
 
 def test_the_negatives_are_chosen_in_any_case():
-    assert evaluate(BENCHMARK, Plain(), method="PA", protocols=(), diagnosis=False).method == "pa"
+    assert evaluate(BENCHMARK, Plain(), negatives="PA", ranking=(), diagnosis=False).method == "pa"
 
 
 def test_an_empty_test_set_is_told():
@@ -351,6 +351,6 @@ def test_an_empty_test_set_is_told():
     empty = dataclasses.replace(
         BENCHMARK, positives=dataclasses.replace(BENCHMARK.positives, test=nothing), provenance=None
     )
-    found = evaluate(empty, "simpbl", method="pa")
+    found = evaluate(empty, "simpbl", negatives="pa")
     assert found.metrics["recall"] is None
     assert any("no positives in test" in note for note in found.measures.notes)

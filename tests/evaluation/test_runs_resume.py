@@ -149,9 +149,7 @@ def test_what_a_scorer_without_weights_said_is_kept_together_or_not_at_all(tmp_p
         from loginfer.evaluation.ranking import rank
 
         predictions = made.outcome.predictions
-        for mine, other in zip(
-            given, rank(None, BENCHMARK, protocols=("given",), predictions=predictions), strict=True
-        ):
+        for mine, other in zip(given, rank(None, BENCHMARK, ranking=("given",), predictions=predictions), strict=True):
             assert np.array_equal(mine.above, other.above)
 
 

@@ -238,7 +238,7 @@ def test_a_bad_term_is_reported_where_it_first_stands(tmp_path):
     ("line", "message"),
     [
         ("<a:> <b:> .", "object of a triple must be"),
-        ("<a:> <b:> <c:> <g:> .", r"named graphs \(N-Quads\) are not supported"),
+        ("<a:> <b:> <c:> <g:> .", "--format nquads"),
         ("<a:> <b:> <<( <a:> <b:> <c:> )>> .", "RDF-star"),
         ("<a:> _:b <c:> .", "predicate of a triple must be an IRI"),
     ],

@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loginfer.kg.vocabulary import LONGEST, middle, short_names, shortened, triple_text
+from loginfer.kg.vocabulary import (
+    LONGEST,
+    Vocabulary,
+    middle,
+    names_shown_as,
+    short_names,
+    shortened,
+    stands_for,
+    triple_text,
+)
 
 
 @pytest.mark.parametrize(
@@ -14,6 +23,12 @@ from loginfer.kg.vocabulary import LONGEST, middle, short_names, shortened, trip
         ("http://www.University0.edu", "www.University0.edu"),
         ("http://example.org/a/", "a/"),
         ("/film/actor/film./film/performance/film", "film"),
+        ("/film/film/genre", "genre"),
+        ("http://shop.org/customer/71", "customer/71"),
+        ("http://www.w3.org/1999/02/22-rdf-syntax-ns#type", "rdf:type"),
+        ("http://www.w3.org/2004/02/skos/core#prefLabel", "skos:prefLabel"),
+        ("https://schema.org/name", "schema:name"),
+        ('"7"^^<http://www.w3.org/2001/XMLSchema#integer>', '"7"^^xsd:integer'),
         ("/m/06cx9", "06cx9"),
         ("urn:isbn:12", "isbn:12"),
         ("AC/DC", "AC/DC"),
@@ -45,11 +60,61 @@ def test_a_long_name_has_a_gap_unless_another_one_would_look_like_it():
     assert short_names([first, second]) == {first: first, second: second}
 
 
-@given(st.lists(st.text("/#:ab .", max_size=8) | st.sampled_from(["http://a/b", "http://c/b", "b", "/a/b"])))
-def test_different_names_have_different_short_forms(names):
-    found = short_names(names)
+# Names that end alike, are part of one another, or look like a short form of another.
+NAMESPACES = [
+    "http://a.org/b#",
+    "http://a.org/",
+    "https://schema.org/",
+    "/film/film/",
+    "/a/b./c/",
+    "urn:x:",
+    "",
+    "b/",
+    "ex:",
+]
+NAMES = st.builds(str.__add__, st.sampled_from(NAMESPACES), st.text("/#:ab7. (…é", max_size=6)) | st.sampled_from(
+    ["b", "/a/b", "a/b", "71", "/skill/71", "http://x.org/customer/71", "schema:b", "Ann", "Ann (b)", '"b"@en',
+     '"7"^^<http://www.w3.org/2001/XMLSchema#integer>', '"7"^^xsd:integer', "x" * 80, "http://a.org/" + "x" * 80]
+)  # fmt: skip
+LABELS = st.dictionaries(NAMES, st.sampled_from(["Ann", "Bob", "b", "Ann (b)", "rdf:b", "y" * 99]), max_size=4)
+
+
+@given(st.lists(NAMES), LABELS, st.sampled_from([None, 5, LONGEST]))
+def test_different_names_have_different_short_forms(names, labels, longest):
+    found = short_names(names, longest, labels)
     assert set(found) == set(names)
     assert len(set(found.values())) == len(found)
+
+
+@given(st.lists(NAMES, min_size=1), LABELS, st.data())
+def test_what_is_shown_can_be_typed(names, labels, data):
+    """Of the names of a graph some are shown; each form leads back to its name, whatever else the graph has."""
+    entities = Vocabulary.of(names)
+    shown = data.draw(st.lists(st.sampled_from(sorted(set(names)))))
+    forms = short_names(shown, labels=labels, among=[entities])
+    assert {form: [entities[i] for i in names_shown_as(form, entities, labels)] for form in forms.values()} == {
+        form: [name] for name, form in forms.items()
+    }
+    assert all(stands_for(form, name, labels.get(name)) for name, form in forms.items())
+
+
+@given(st.lists(NAMES), NAMES)
+def test_names_are_found_by_their_ends(names, text):
+    vocabulary = Vocabulary.of(names)
+    assert vocabulary.ending_in(text) == [i for i, name in enumerate(vocabulary) if name.endswith(text)]
+
+
+def test_a_text_may_stand_for_several_names():
+    names = Vocabulary.of(["http://x.org/customer/71", "http://x.org/skill/71", "http://x.org/skill/171", "/m/02", "y"])
+
+    def found(text, **labels):
+        return [names[i] for i in names_shown_as(text, names, labels)]
+
+    assert found("71") == ["http://x.org/customer/71", "http://x.org/skill/71"]
+    assert found("skill/71") == ["http://x.org/skill/71"]
+    assert found("02") == found("/m/02") == ["/m/02"]
+    assert found("Bob", y="Bob") == ["y"]
+    assert found("x.org") == found("") == found("…") == []
 
 
 @given(st.text(max_size=30), st.integers(3, 20))
@@ -77,3 +142,9 @@ def test_publications_of_different_people_have_different_labels():
     names = [f"http://www.Department0.University0.edu/FullProfessor{i}/Publication2" for i in range(55)]
     assert len({triple_text((name, "p", names[0])) for name in names}) == 55
     assert short_names(names)[names[7]] == "FullProfessor7/Publication2"
+
+
+def test_a_label_comes_first_and_two_of_the_same_label_are_told_apart():
+    names = ["http://x.org/p/1", "http://x.org/p/2", "http://x.org/p/3"]
+    labels = {names[0]: "Ann", names[1]: "Ann", names[2]: "Bob"}
+    assert list(short_names(names, labels=labels).values()) == ["Ann (1)", "Ann (2)", "Bob"]

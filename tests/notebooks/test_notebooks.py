@@ -108,3 +108,13 @@ def test_a_model_of_ones_own_lies_between_the_baseline_and_the_oracle(executed):
     assert sorted(by_model["two steps"]) == ["learned"] * 2 + ["untested"] * 3
     assert not {"learned", "untested"} & set(by_model["popularity"])
     assert cells[8].splitlines() == [f"accuracy {accuracy['two steps']:.1f}%", "", "True"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_documentation_shows_each_notebook_as_it_is_with_its_outputs(name):
+    stored, page = (
+        json.loads((folder / name).read_text()) for folder in (NOTEBOOKS, NOTEBOOKS.parents[1] / "docs" / "notebooks")
+    )
+    assert [cell["source"] for cell in page["cells"]] == [cell["source"] for cell in stored["cells"]]
+    assert any(cell.get("outputs") for cell in page["cells"])
+    assert not re.search(r"/(tmp|home|root|Users)/", json.dumps(page))

@@ -13,6 +13,7 @@ from tests.support.near_miss_benchmarks import recipe_of, small_graph
 import loginfer
 from loginfer.benchmark import audit, build, explain_triple
 from loginfer.benchmark.auditing.findings import Audit, Example, Finding
+from loginfer.benchmark.explain import Derivation, TripleStory
 from loginfer.evaluation import evaluate, load_run
 from loginfer.logic import parse_pattern, parse_rule
 from loginfer.logic.rule import Atom, Constant, Inequality, Negation, Rule, Variable, prose
@@ -125,9 +126,9 @@ def test_what_stands_between_backticks_is_set_off():
 
 
 def test_atoms_in_a_sentence_have_short_names_and_the_whole_ones_are_told():
-    text = "every (x,/a/film/country,z) instead of `(x,/b/film/country,y), (y,http://x.org/in,z) -> (x,r,z)`"
+    text = "`every (x,/a/film/country,z)` instead of `(x,/b/film/country,y), (y,http://x.org/in,z) -> (x,r,z)`"
     found = Reading(prose(text))
-    assert found.text == "every (x,a/film/country,z) instead of (x,b/film/country,y), (y,in,z) -> (x,r,z)"
+    assert found.text == "every a/film/country(x,z) instead of b/film/country(x,y) ∧ in(y,z) → r(x,z)"
     assert found.titles == [text]
     untouched = "8:1:1 (train, valid, test), f(/a/b), (a b,/c/d,e)"
     assert prose(untouched) == f"<span>{untouched}</span>"
@@ -139,21 +140,21 @@ def test_atoms_in_a_sentence_have_short_names_and_the_whole_ones_are_told():
 def test_a_rule_shows_short_names_and_tells_the_whole_ones():
     rule = parse_rule("(x,<http://a.org/o#r>,y), (y,rdf:type,</people/person>), x != y -> (y,</r/s>,x)")
     found = read(rule)
-    assert found.text == "(x, r, y), (y, type, person), x ≠ y → (y, s, x)"
+    assert found.text == "r(x, y) ∧ type(y, person) ∧ x ≠ y → s(y, x)"
     assert found.titles == ["http://a.org/o#r", loginfer.kg.RDF_TYPE, "/people/person", "/r/s"]
 
 
 def test_relations_with_the_same_last_part_are_told_apart():
     rule = parse_rule("(x,</actor/film>,y), not (y,</award/film>,z) -> (x,film,y)")
-    assert read(rule).text == "(x, actor/film, y), not (y, award/film, z) → (x, film, y)"
+    assert read(rule).text == "actor/film(x, y) ∧ not award/film(y, z) → film(x, y)"
 
 
 def test_a_pattern_shows_its_templates():
-    assert read(parse_pattern("(x,_R,y), (y,type,_t) -> (x,_S,y)")).text == "(x, _R, y), (y, type, _t) → (x, _S, y)"
+    assert read(parse_pattern("(x,_R,y), (y,type,_t) -> (x,_S,y)")).text == "_R(x, y) ∧ type(y, _t) → _S(x, y)"
 
 
 def test_a_rule_with_nothing_but_a_head_is_shown():
-    assert read(Rule((), Atom(Constant("a"), "r", Constant("b")))).text == " → (a, r, b)"
+    assert read(Rule((), Atom(Constant("a"), "r", Constant("b")))).text == " → r(a, b)"
 
 
 names = st.text(min_size=1, max_size=12) | st.sampled_from([EVIL, "http://x/<b>", "/a/b", "/c/b"])
@@ -213,6 +214,20 @@ def test_the_story_of_a_positive_shows_its_premises(benchmark):
         assert f"because ({', '.join(premise)})" in found.text
 
 
+def test_names_are_told_apart_in_all_that_a_story_or_an_audit_shows():
+    first, second = "http://a.org/ann/paper", "http://a.org/bob/paper"
+    premises = ((first, "/r/cites", "x1"), ("x1", "/r/cites", second))
+    derivation = Derivation(0, "(x,/r/cites,y) -> (x,/s/cites,y)", {}, premises)
+    text = read(TripleStory((first, "/s/cites", "x1"), ("K",), True, (derivation,), "K")).text
+    assert text.startswith("(ann/paper, s/cites, x1)")
+    assert "r/cites(x, y) → s/cites(x, y)" in text
+    assert "(x1, r/cites, bob/paper)" in text
+    examples = [Example("", None, (name, "/r/cites", "x1")) for name in (first, second)]
+    text = read(Audit("a", tuple(Finding("c", "error", 1, "wrong", (example,)) for example in examples), ())).text
+    assert "(ann/paper, cites, x1)" in text
+    assert "(bob/paper, cites, x1)" in text
+
+
 def test_the_story_of_a_near_miss_shows_what_would_have_to_be_different(benchmark):
     negatives = benchmark.negatives["nm"].splits.test
     stories = [explain_triple(benchmark, triple) for triple in negatives]
@@ -263,7 +278,7 @@ def test_errors_and_examples_of_an_audit_are_escaped():
 
 
 def test_a_result_shows_its_figures_and_what_became_of_each_rule(benchmark, tmp_path):
-    made = evaluate(benchmark, "simpbl", out=tmp_path / "run")
+    made = evaluate(benchmark, "simpbl", ranking=("filtered", "given"), out=tmp_path / "run")
     found = read(made)
     assert f"simpbl on {benchmark.name}" in found.text
     for figure in (made.metrics["accuracy"], made.metrics["roc_auc"], made.ranking["given"]["c_mrr"]):
@@ -281,7 +296,7 @@ def test_a_result_shows_its_figures_and_what_became_of_each_rule(benchmark, tmp_
 
 def test_a_result_says_how_its_threshold_came_about(benchmark):
     def told(**options):
-        return read(evaluate(benchmark, "object-popularity", protocols=(), **options)).text
+        return read(evaluate(benchmark, "object-popularity", ranking=(), **options)).text
 
     assert "threshold 3, given" in told(threshold=3.0)
     assert "one threshold for each relation, chosen on valid for the best F1" in told(
@@ -304,7 +319,7 @@ def test_names_that_are_scripts_are_text_everywhere(evil):
             return np.zeros(len(triples))
 
     Model.__name__ = EVIL
-    made = evaluate(family(), Model(), method="pa", protocols=("given",))
+    made = evaluate(family(), Model(), negatives="pa", ranking=("given",))
     assert EVIL in read(made).text
     assert EVIL in read(evil).text
     assert EVIL in read(evil.rules[0]).text

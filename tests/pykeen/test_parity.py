@@ -23,7 +23,7 @@ THEIRS = SAME | {
 
 def balanced_accuracy(system, settings):
     """Return the figure on a pattern that DistMult captures, so that little depends on the seed."""
-    made = evaluate(department("symmetry"), system, settings=settings, tuned=False, protocols=(), diagnosis=False)
+    made = evaluate(department("symmetry"), system, settings=settings, tuned=False, ranking=(), diagnosis=False)
     return made.metrics["balanced_accuracy"]
 
 
@@ -44,7 +44,7 @@ def test_both_sides_are_within_one_point_on_wn18rr(data_folder, tmp_path):
     for place, (system, settings) in enumerate((("distmult", OURS), ("pykeen:DistMult", THEIRS))):
         settings = {name: 1024 if "batch" in name else value for name, value in settings.items()}
         folder = tmp_path / str(place)
-        run = evaluate(made, system, settings=settings, tuned=False, protocols=(), diagnosis=False, out=folder)
+        run = evaluate(made, system, settings=settings, tuned=False, ranking=(), diagnosis=False, out=folder)
         found.append(run.metrics["balanced_accuracy"])
         last.append(json.loads((folder / "curve.json").read_text())[-1]["loss"])
     assert found[0] > 0.95

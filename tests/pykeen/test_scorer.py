@@ -143,7 +143,7 @@ def test_a_trained_model_is_evaluated_like_any_system():
     benchmark = family()
     factory = shuffled(benchmark)
     model = model_of(factory, TransE)
-    result = evaluate(benchmark, loginfer.pykeen.Trained(model, factory), method="pa")
+    result = evaluate(benchmark, loginfer.pykeen.Trained(model, factory), negatives="pa")
     scorer = loginfer.pykeen.scorer(model, benchmark, factory)
     assert np.array_equal(result.outcome.predictions.test.positive, predict(scorer, benchmark, "pa").test.positive)
     assert result.ranking["filtered"]["c_mrr"] > 0
@@ -155,7 +155,7 @@ def test_a_scorer_given_as_a_system_says_what_to_give_instead():
     model = model_of(made.training)
     for given in (model, loginfer.pykeen.scorer(model, made.benchmark)):
         with pytest.raises(InputError, match="is not a system") as caught:
-            evaluate(made.benchmark, given, method="pa")
+            evaluate(made.benchmark, given, negatives="pa")
         assert "loginfer.pykeen.Trained(model)" in caught.value.hint
 
 
@@ -167,7 +167,7 @@ def assert_same_ranks(scorer, benchmark, model, made):
         model, made.testing.mapped_triples, batch_size=64, use_tqdm=False,
         additional_filter_triples=[made.training.mapped_triples, made.validation.mapped_triples],
     )  # fmt: skip
-    ours = ranking_metrics(rank(scorer, benchmark, protocols=["filtered"]))
+    ours = ranking_metrics(rank(scorer, benchmark, ranking=["filtered"]))
     for tie in ("optimistic", "realistic", "pessimistic"):
         for side, ending in (("head", "subject"), ("tail", "object")):
             assert ours["ties"][tie][f"mrr_{ending}"] == pytest.approx(

@@ -45,7 +45,7 @@ def test_missing_pykeen_names_the_extra(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(LogInferError, match="PyKEEN is not installed") as caught:
         find_system("pykeen:TransE")
-    assert caught.value.hint == "pip install 'loginfer[pykeen]'"
+    assert caught.value.hint == "in a checkout of LogInfer: pip install '.[pykeen]'"
 
 
 def test_a_pykeen_that_cannot_be_imported_is_told_with_the_reason(monkeypatch):

@@ -351,3 +351,128 @@ def test_long_lists_have_pages(driver, hostile):
     assert script(driver, "all('#explorer .list tbody tr').length") == 50
     assert f"All {total} test triples" in script(driver, "all('#explorer .status')[0].textContent")
     assert f"of {-(-total // 50)}" in script(driver, "all('#explorer .pager span')[0].textContent")
+
+
+# -- the first screen, phones, names ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("which", ["family", "hostile"])
+def test_the_verdict_is_seen_without_scrolling(driver, request, which):
+    resize(driver, 1280, 800)
+    request.getfixturevalue(which).open(driver, "index.html")
+    verdict = script(driver, "all('.verdict')[0].getBoundingClientRect().toJSON()")
+    assert 0 < verdict["top"] < verdict["bottom"] <= 800
+    assert len(script(driver, "all('.verdict li').map(e => e.textContent)")) >= 3
+    assert script(driver, "all('#chart-accuracy')[0].getBoundingClientRect().top") < 800
+
+
+def test_the_verdict_of_many_systems_is_seen_without_scrolling(driver, small_runs, tmp_path):
+    import dataclasses
+
+    from loginfer.report.collection import Collection
+
+    found = collect([small_runs])
+    more = [dataclasses.replace(cell, system=f"system {n}") for n in range(20) for cell in found.of_system("simpbl")]
+    site = Site(ReportContext(Collection((*found.cells, *more))), tmp_path / "site")
+    resize(driver, 1280, 800)
+    site.open(driver, "index.html")
+    assert script(driver, "all('.verdict')[0].getBoundingClientRect().bottom") <= 800
+    assert script(driver, "all('.verdict details summary').map(e => e.textContent)") == ["15 more systems"]
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_text_of_a_plot_is_smaller_than_twelve_pixels(driver, family, width):
+    sizes = {}
+    for page in family.pages:
+        resize(driver, width, 800)
+        family.open(driver, page)
+        size = "((m) => parseFloat(getComputedStyle(e).fontSize) * Math.hypot(m.a, m.b))(e.getScreenCTM())"
+        texts = f"all('.plot svg text, svg.premises text').map(e => [e.textContent, {size}])"
+        sizes |= {(page, text): size for text, size in script(driver, texts) if text}
+    assert len(sizes) > 100
+    assert {key: size for key, size in sizes.items() if size < 11.9} == {}
+
+
+def test_the_first_column_of_a_table_stays_while_a_phone_scrolls(driver, family):
+    resize(driver, 390, 800)
+    family.open(driver, "systems.html")
+    moved = "(() => { const box = all('.grid .scroll')[0]; box.scrollLeft = 200; return [box.scrollLeft,"
+    moved += "box.querySelector('td').getBoundingClientRect().left - box.getBoundingClientRect().left]; })()"
+    scrolled, left = script(driver, moved)
+    assert scrolled > 50
+    assert abs(left) <= 1
+
+
+@pytest.mark.parametrize(("page", "chart"), [("index", "verdicts-by-system"), ("rules", "rule-or-shortcut")])
+def test_a_legend_fits_on_a_phone(driver, family, page, chart):
+    resize(driver, 390, 800)
+    family.open(driver, f"{page}.html")
+    right = "map(e => e.getBoundingClientRect().right)"
+    labels = script(driver, f"all('#chart-{chart} .role-legend-label text').{right}")
+    (limit,) = script(driver, f"all('#chart-{chart} .plot').{right}")
+    assert labels
+    assert max(labels) <= limit
+
+
+def test_short_terms_explain_themselves(driver, family):
+    family.open(driver, family.context.benchmark_page(family.context.collection.benchmark_names[0]))
+    terms = dict(script(driver, "all('abbr').map(e => [e.textContent, e.title])"))
+    assert terms["k1"] == "rules for each pattern"
+    assert terms["pa"] == "position-aware negatives"
+
+
+def test_pages_without_content_are_neither_written_nor_in_the_menu(driver, tmp_path):
+    from tests.support.made_up_benchmarks import family as made_up
+
+    from loginfer.evaluation import evaluate
+
+    evaluate(made_up(methods=("pa",)), "simpbl", ranking=(), diagnosis=False, out=tmp_path / "run")
+    site = Site(ReportContext(collect([tmp_path])), tmp_path / "site")
+    site.open(driver, "index.html")
+    menu = script(driver, "all('nav a').map(e => e.textContent)")
+    assert menu == ["Overview", "Benchmarks", "Systems", "Explorer"]
+    for name in ("ranking.html", "rules.html", "learned.html"):
+        assert not (tmp_path / "site" / name).exists()
+
+
+@pytest.fixture(scope="module")
+def labelled(tmp_path_factory):
+    """A company whose people share their labels, and its skills their last parts with them."""
+    import loginfer
+    from loginfer.benchmark import load_benchmark, write_benchmark
+    from loginfer.evaluation import evaluate
+
+    folder = tmp_path_factory.mktemp("labelled")
+    people, skills = ([f"http://company.example/{kind}/{n}" for n in range(60)] for kind in ("employee", "skill"))
+    ns = "http://company.example/ns#"
+    triples = [(people[n], f"{ns}reportsTo", people[n // 2]) for n in range(60)]
+    triples += [(people[n], f"{ns}hasSkill", skills[n * m % 60]) for n in range(60) for m in (3, 7)]
+    labels = {name: f"Ann {n % 20}" for n, name in enumerate(people)} | {f"{ns}reportsTo": "reports to"}
+    recipe = loginfer.Recipe(kg="company", patterns=("composition",), k1=2, k2=60, allow_fewer=True)
+    benchmark = loginfer.build(recipe, loginfer.KnowledgeGraph.from_names(triples))
+    write_benchmark(benchmark, folder / "bench")
+    for system in ("simpbl", "oracle"):
+        evaluate(load_benchmark(folder / "bench"), system, ranking=(), out=folder / system)
+    found = collect([folder])
+    found.library.load(folder / "bench").graph.labels = labels
+    return Site(ReportContext(found), folder / "site")
+
+
+def test_no_two_constants_of_a_page_have_the_same_label(driver, labelled):
+    labelled.open(driver, "explorer.html", "#triple=0")
+    wait(driver, "!document.querySelector('#explorer .detail').hidden")
+    names = script(driver, "all('#explorer [data-name]').map(e => [e.dataset.name, e.textContent, e.title])")
+    assert len({name for name, _, _ in names}) > 15
+    assert len({shown for _, shown, _ in names}) == len({name for name, _, _ in names})
+    assert all(name == title for name, _, title in names)
+    shown = {name: text for name, text, _ in names}
+    assert any(text.startswith("Ann ") for text in shown.values())
+    # Whoever shares a label is told by the last part, too.
+    assert any("(" in text for text in shown.values())
+    page = labelled.context.benchmark_page(labelled.context.collection.benchmark_names[0])
+    labelled.open(driver, page)
+    text_of = "(g, part) => g.querySelector(part).textContent"
+    boxes = f"all('svg.premises g.constant').map(g => ['title', 'text'].map(part => ({text_of})(g, part)))"
+    boxes = script(driver, boxes)
+    assert any(text.startswith("Ann ") for _, text in boxes)
+    assert len({text for _, text in boxes}) == len({name for name, _ in boxes}) > 4

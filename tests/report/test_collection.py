@@ -10,6 +10,7 @@ import pytest
 
 from loginfer.errors import InputError
 from loginfer.report import ReportContext, collect, write_site
+from loginfer.report.facts import grouped
 
 
 def test_runs_are_grouped_by_system_benchmark_and_method(small_runs: Path) -> None:
@@ -112,7 +113,7 @@ def test_files_of_results_make_a_light_report_without_links_to_pages_that_need_s
     assert found.systems == ("transe", "boxe")
     assert [len(cell.runs) for cell in found.cells] == [2, 2]
     assert found.cells[0].mean("balanced_accuracy") == 0.75
-    assert write_site(ReportContext(found), tmp_path / "site") == ["index.html", "negatives.html"]
+    assert write_site(ReportContext(found), tmp_path / "site") == ["index.html"]
     page = (tmp_path / "site" / "index.html").read_text()
     assert "75.0" in page
     assert 'href="systems/' not in page
@@ -130,3 +131,36 @@ def test_runs_and_files_of_results_are_not_mixed(small_runs: Path, tmp_path: Pat
     result_file(tmp_path / "a.json")
     with pytest.raises(InputError, match="both runs and files of results"):
         collect([small_runs, tmp_path])
+
+
+def test_benchmarks_of_one_name_are_told_apart_by_what_differs(tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    from tests.support.made_up_benchmarks import family
+
+    from loginfer.benchmark import load_benchmark, write_benchmark
+    from loginfer.benchmark.recipe import Recipe
+    from loginfer.evaluation import evaluate
+
+    recipe = Recipe(kg="family", patterns=("symmetry",))
+    for name, changes, more in (("a", {}, {}), ("b", {"protocol": "paper", "k1": 5}, {"types": False}),
+                                ("c", {"seed": 3}, {"valid": False})):  # fmt: skip
+        made = replace(family(methods=("pa",), **more), name="mine", recipe=recipe.changed(**changes))
+        write_benchmark(made, tmp_path / "benchmarks" / name)
+        evaluate(load_benchmark(tmp_path / "benchmarks" / name), "simpbl", ranking=(), diagnosis=False,
+                 out=tmp_path / "runs" / name)  # fmt: skip
+    found = collect([tmp_path])
+    assert set(found.benchmark_names) == {"mine", "mine (k1=5, protocol=paper)", "mine (seed=3)"}
+    assert {path.name for path in found.benchmarks.values()} == {"a", "b", "c"}
+    # Without their folders nothing is known of the difference.
+    without = collect([tmp_path / "runs"]).benchmark_names
+    assert len(without) == 3
+    assert all(name.startswith("mine (") for name in without)
+
+
+def test_files_of_results_tell_protocols_apart(tmp_path: Path) -> None:
+    result_file(tmp_path / "a.json", protocol="paper", benchmark_sha256="1" * 64)
+    result_file(tmp_path / "b.json", protocol="sound")
+    found = collect([tmp_path])
+    assert set(found.benchmark_names) == {"LogInfer-WN-sym-pa", "LogInfer-WN-sym-pa (protocol=paper)"}
+    assert list(grouped(found)) == ["WN-sym", "WN-sym (protocol=paper)"]

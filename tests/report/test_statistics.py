@@ -190,7 +190,9 @@ def test_decisions_of_a_run_give_its_metrics(small_runs):
 
 
 def test_relations_keep_their_own_thresholds(tmp_path):
-    made = evaluate(family(), "transe", settings={"epochs": 2}, method="qg", threshold="relation", out=tmp_path / "r")
+    made = evaluate(
+        family(), "transe", settings={"epochs": 2}, negatives="qg", threshold="relation", out=tmp_path / "r"
+    )
     assert made.measures.thresholds.kind == "relation"
     found = of_sklearn(decisions_of(load_run(tmp_path / "r")))
     for name, value in found.items():
@@ -198,7 +200,7 @@ def test_relations_keep_their_own_thresholds(tmp_path):
 
 
 def test_a_run_without_thresholds_has_no_decisions(tmp_path):
-    evaluate(family(valid=False), "transe", settings={"epochs": 1}, method="pa", out=tmp_path / "r")
+    evaluate(family(valid=False), "transe", settings={"epochs": 1}, negatives="pa", out=tmp_path / "r")
     decisions = decisions_of(load_run(tmp_path / "r"))
     assert decisions.right is None
     assert len(decisions.positive)

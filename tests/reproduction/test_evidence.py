@@ -16,6 +16,8 @@ from loginfer.reproduction.figures import Figures, groups_of
 from loginfer.reproduction.paper_tables import tables
 from loginfer.reproduction.planning import benchmarks_of, build_seconds, table_names
 
+pytestmark = pytest.mark.usefixtures("all_rounds")
+
 GROUPS = tuple(
     f"{kg}-{pattern}"
     for kg, patterns in {

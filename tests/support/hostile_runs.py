@@ -44,5 +44,5 @@ def hostile_runs(folder):
     benchmark = hostile_benchmark(folder / "hostile")
     for system, settings in (("simpbl", {}), ("transe", {"epochs": 1}), ("oracle", {})):
         out = folder / "runs" / system
-        evaluate(benchmark, system, settings=settings, method="qg", protocols=("filtered",), out=out)
+        evaluate(benchmark, system, settings=settings, negatives="qg", ranking=("filtered",), out=out)
     return folder

@@ -178,8 +178,9 @@ class Reader:
 
 def call_ours(words: list[str]) -> tuple[str, int]:
     """Call our program in this process; return what it prints, messages included, and its exit code."""
-    from loginfer.cli import main
+    from loginfer.cli import common, main
 
+    common.FIRST_LINE = float("inf")  # how much progress there is depends on the machine
     printed = io.StringIO()
     try:
         with own_modules(), contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
@@ -208,7 +209,14 @@ def own_modules() -> Iterator[None]:
 
 
 def difference(shown: tuple[str, ...], printed: str) -> str | None:
-    """Return the first line of a page's output that was not printed; None if all were, in this order."""
+    """Return the first line of a page's output that was not printed; None if all were, in this order.
+
+    Where long lines are folded, and how long the line below a table's head is, does not matter.
+    """
+    printed = re.sub("─+", "─", printed)
+    shown = tuple(re.sub("─+", "─", line) for line in shown)
+    if same_line(" ".join(" ".join(shown).replace("...", "…").split()), " ".join(printed.split())):
+        return None
     wanted = [line for line in (" ".join(line.split()) for line in shown) if line]
     there = [line for line in (" ".join(line.split()) for line in printed.splitlines()) if line]
     place, anywhere = 0, False
@@ -230,8 +238,8 @@ def same_line(shown: str, printed: str) -> bool:
     """Whether a line is as shown: `…` is anything, and numbers with a decimal point are about the same."""
     number = r"([-+]?\d[\d,]*\.\d+(?:e[-+]?\d+)?)"
     pattern = "".join(
-        ".*" if part == "…" else number if _DECIMAL.fullmatch(part) else re.escape(part)
-        for part in re.split(rf"(…|{_DECIMAL.pattern})", shown)
+        ".*" if part.strip() == "…" else number if _DECIMAL.fullmatch(part) else re.escape(part)
+        for part in re.split(rf"(\s*…\s*|{_DECIMAL.pattern})", shown)
         if part
     )
     match = re.fullmatch(pattern, printed)

@@ -32,8 +32,8 @@ def small_runs(tmp_path_factory) -> Path:
                 system,
                 settings=settings,
                 seed=seed,
-                method=method,
-                protocols=("filtered", "given", "unfiltered"),
+                negatives=method,
+                ranking=("filtered", "given", "unfiltered"),
                 out=out,
             )
     return folder

@@ -29,7 +29,6 @@ SMALLER = (
     ("build --recipe", ("--k1", "3", "--k2", "50")),
     ("mine LogInfer-FB-trian-qg --miner anyburl", ("--steps", "2")),
     ("evaluate wn-trian --system rotate", ("--set", "epochs=2")),
-    ("evaluate wn-trian --system pykeen:TuckER", ("--set", "epochs=1", "--set", "relation_dim=8")),
 )
 
 # Kinds of commands that are never run, and why.
@@ -105,11 +104,9 @@ def prepare(folder: Path, page: Path, stock: Path) -> None:
             shutil.copytree(stock / name, folder / name)
     for name in BENCHMARKS.get(page.name, ()):
         shutil.copytree(stock / "benchmark", folder / name)
-    if page.name == "released-files.md":
+    if page.name in ("released-files.md", "choose-a-model.md"):
         shutil.copytree(ROOT / "examples", folder / "examples")
     own = (ROOT / "examples" / "own_system.py").read_text()
-    if page.name == "README.md":
-        (folder / "my_module.py").write_text(own.replace("CommonNeighbours", "MySystem"))
     if page.name == "evaluation.md":
         (folder / "own_system.py").write_text(own)
     if page.name == "mining.md":

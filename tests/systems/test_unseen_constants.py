@@ -25,18 +25,18 @@ def benchmark() -> Benchmark:
 @pytest.mark.parametrize("system", ["exact", "contrast", "anyburl", "rulen"])
 def test_mined_rules_are_applied_to_the_context_graph(benchmark, system):
     settings = {"steps": 12} if system == "anyburl" else None
-    found = evaluate(benchmark, system, settings=settings, protocols=())
+    found = evaluate(benchmark, system, settings=settings, ranking=())
     assert found.metrics["balanced_accuracy"] > 0.8
     # Without the context graph nothing is known about these constants.
     blind = Benchmark(benchmark.name, benchmark.graph, benchmark.positives, benchmark.negatives)
-    assert evaluate(blind, system, settings=settings, protocols=()).metrics["balanced_accuracy"] == 0.5
+    assert evaluate(blind, system, settings=settings, ranking=()).metrics["balanced_accuracy"] == 0.5
 
 
 def test_the_oracle_is_right_and_simpbl_looks_into_the_context_graph(benchmark):
     assert evaluate(benchmark, "oracle").metrics["accuracy"] == 1
     seen = benchmark.context.triples
     involved = {(int(c), int(r)) for s, r, o in seen for c in (s, o)}
-    found = evaluate(benchmark, "simpbl", protocols=(), threshold=0.5).outcome.predictions.test
+    found = evaluate(benchmark, "simpbl", ranking=(), threshold=0.5).outcome.predictions.test
     expected = [(int(s), int(r)) in involved and (int(o), int(r)) in involved for s, r, o in benchmark.positives.test]
     assert found.positive.astype(bool).tolist() == expected
     assert any(expected)
@@ -53,7 +53,7 @@ def test_a_system_with_a_vector_for_each_constant_is_refused(benchmark, system):
 def test_every_shortcut_can_be_evaluated(benchmark):
     for system in able_systems():
         if system not in ("anyburl", "rulen", "exact", "contrast", "external"):
-            assert evaluate(benchmark, system, protocols=("given",)).metrics["accuracy"] is not None
+            assert evaluate(benchmark, system, ranking=("given",)).metrics["accuracy"] is not None
 
 
 def test_test_triples_are_ranked_among_the_constants_of_the_context_graph(benchmark):
@@ -63,7 +63,7 @@ def test_test_triples_are_ranked_among_the_constants_of_the_context_graph(benchm
 
     wanted = set(benchmark.context.consts.tolist())
     known = {tuple(t) for t in benchmark.everything.triples.tolist()}
-    (ranks,) = rank(Number(), benchmark, protocols=("filtered",), positions=("object",))
+    (ranks,) = rank(Number(), benchmark, ranking=("filtered",), positions=("object",))
     for place, (s, r, o) in enumerate(benchmark.positives.test.tolist()):
         others = [c for c in wanted if (s, r, c) not in known]
         assert ranks.competitors[place] == len(others)
@@ -80,7 +80,7 @@ def test_an_own_system_gets_the_context_graph_but_no_test_triples(benchmark):
             return self.seen.seen.contains(triples[:, [2, 1, 0]]).astype(float)
 
     own = Own()
-    assert evaluate(benchmark, own, protocols=()).metrics["accuracy"] is not None
+    assert evaluate(benchmark, own, ranking=()).metrics["accuracy"] is not None
     assert own.seen.context == benchmark.context
     assert not len(own.seen.positives.test)
     assert not own.seen.rules

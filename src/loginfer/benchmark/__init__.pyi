@@ -13,6 +13,7 @@ from .construction.pipeline import build as build
 from .construction.pipeline import foundation as foundation
 from .construction.positives import distribute as distribute
 from .construction.rules import select_rules as select_rules
+from .construction.suite import suite as suite
 from .explain import explain_triple as explain_triple
 from .export.base import Exported as Exported
 from .export.export import export_benchmark as export_benchmark

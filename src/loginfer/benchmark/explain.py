@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,13 +19,16 @@ import numpy.typing as npt
 from loginfer.benchmark.auditing.negatives import told_near_miss
 from loginfer.benchmark.benchmark import POSITIONS, Benchmark, Origins
 from loginfer.benchmark.construction.noise import KINDS
+from loginfer.benchmark.folder.reading import load_benchmark
 from loginfer.benchmark.negatives.methods import SOURCES
 from loginfer.benchmark.program import Rounds, sub_rule
 from loginfer.engine import Engine, open_engine_in
 from loginfer.engine.binding import relation_of
-from loginfer.engine.program import Reason, explain, reason_for
+from loginfer.engine.program import Reason, reason_for
+from loginfer.engine.program import explain as one_step_reasons
 from loginfer.errors import InputError
 from loginfer.kg import KnowledgeGraph
+from loginfer.kg.graph import resolve_entity, resolve_relation
 from loginfer.logic.rule import Atom, BodyAtom, Negation, Rule, Term, Variable
 from loginfer.logic.subrules import EDITS
 
@@ -399,17 +403,18 @@ class _Witness:
 _BEFORE = "what follows from K"
 
 
-def explain_triple(
-    benchmark: Benchmark, triple: Sequence[str] | Sequence[int], limit: int = 1, *, engine: str = "native"
+def explain(
+    benchmark: Benchmark | str | Path, triple: Sequence[str] | Sequence[int], limit: int = 1, *, engine: str = "native"
 ) -> TripleStory:
     """Tell where a triple is in a benchmark, and why.
 
     Parameters
     ----------
     benchmark
-        The benchmark.
+        The benchmark, or its folder.
     triple
-        Subject, relation and object, as names or as ids.
+        Subject, relation and object, as ids or as names, of which the last part is enough where that is
+        unambiguous.
     limit
         How many witnesses to give for each rule, at most.
     engine
@@ -419,10 +424,19 @@ def explain_triple(
     ------
     UnknownNameError
         For a name that the benchmark does not have, with the nearest ones.
+
+    Examples
+    --------
+    >>> import loginfer
+    >>> loginfer.explain("wn-trian", ("00003316", "_instance_hypernym", "00836788"))  # doctest: +SKIP
     """
+    benchmark = load_benchmark(benchmark)
     ids = _ids(benchmark.graph, triple)
     with contextlib.ExitStack() as stack:
         return _Teller(benchmark, ids, limit, engine, stack).tell()
+
+
+explain_triple = explain
 
 
 def _ids(graph: KnowledgeGraph, triple: Sequence[str] | Sequence[int]) -> Ids:
@@ -431,9 +445,9 @@ def _ids(graph: KnowledgeGraph, triple: Sequence[str] | Sequence[int]) -> Ids:
     s, r, o = triple
     sizes = (len(graph.entities), len(graph.relations), len(graph.entities))
     ids = (
-        graph.entity_id(s) if isinstance(s, str) else int(s),
-        graph.relation_id(r) if isinstance(r, str) else int(r),
-        graph.entity_id(o) if isinstance(o, str) else int(o),
+        resolve_entity(graph, s) if isinstance(s, str) else int(s),
+        resolve_relation(graph, r) if isinstance(r, str) else int(r),
+        resolve_entity(graph, o) if isinstance(o, str) else int(o),
     )
     for part, size in zip(ids, sizes, strict=True):
         if not 0 <= part < size:
@@ -594,7 +608,7 @@ class _Teller:
         return derivations
 
     def _by_engine(self, engine: Engine) -> list[Derivation]:
-        reasons = explain(engine, self.benchmark.program, self.triple, limit=self.limit).reasons
+        reasons = one_step_reasons(engine, self.benchmark.program, self.triple, limit=self.limit).reasons
         return [self._derivation(reason) for reason in reasons]
 
     def _derivation(self, reason: Reason) -> Derivation:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from loginfer.benchmark.auditing.findings import Audit, Example, Finding
 from loginfer.benchmark.benchmark import SPLITS, Benchmark, BenchmarkRule, Splits
 from loginfer.benchmark.explain import Line, Names, RuleText, TripleStory
-from loginfer.logic.rule import clause_markup, prose, text_markup, triple_markup
+from loginfer.kg.vocabulary import short_names
+from loginfer.logic.rule import clause_markup, names_in, prose, text_markup, triple_markup
 from loginfer.notebook import Markup, element, facts, folded, fragment, joined, listing, percent, table
 
 # So many rules are shown; the table scrolls long before.
@@ -23,7 +24,7 @@ def benchmark_fragment(benchmark: Benchmark) -> str:
         element("div", benchmark.name or "a benchmark", kind="title"),
         facts(_facts(benchmark)),
         _sets(benchmark),
-        _rules(benchmark.rules),
+        _rules(benchmark.rules, benchmark.graph.labels),
         listing(_notes(benchmark)),
     )
 
@@ -57,15 +58,16 @@ def _sets(benchmark: Benchmark) -> Markup:
     return table(("triples", *SPLITS), rows, numbers=SPLITS)
 
 
-def _rules(rules: tuple[BenchmarkRule, ...]) -> Markup:
+def _rules(rules: tuple[BenchmarkRule, ...], labels: Mapping[str, str]) -> Markup:
     if not rules:
         return element("div", "the rules are not known", kind="quiet")
+    names = short_names(names_in(*(rule.rule for rule in rules[:MOST])), labels=labels)
     measured = [name for name in _MEASURES if any(getattr(rule, name) is not None for rule in rules)]
 
     def row(number: int, rule: BenchmarkRule) -> list[str]:
         cells = [f"{rule.support:,}", f"{rule.new:,}", f"{rule.sampled:,}"]
         cells += [percent(getattr(rule, name)) for name in measured]
-        return [str(number), clause_markup(rule.rule), *cells]
+        return [str(number), clause_markup(rule.rule, names), *cells]
 
     columns = ["", "rule", "support", "new", "sampled", *(f"{name}, %" for name in measured)]
     rule_table = table(columns, [row(i, rule) for i, rule in enumerate(rules[:MOST])], numbers=columns[2:])
@@ -85,25 +87,30 @@ def _notes(benchmark: Benchmark) -> Iterator[str]:
 def story_fragment(story: TripleStory) -> str:
     """Return what a notebook shows for the story of a triple: the sentences that the terminal prints."""
     first, *lines = story.lines()
+    parts = [story.triple, *(part for line in (first, *lines) for part in line.parts)]
+    names = short_names(name for part in parts for name in (part if isinstance(part, tuple) else names_in(part)))
     return fragment(
-        element("div", triple_markup(story.triple), kind="title"),
-        element("div", *map(_line_part, first.parts), kind="quiet"),
-        listing(_nested(lines)),
+        element("div", triple_markup(story.triple, names), kind="title"),
+        element("div", _line(first, names), kind="quiet"),
+        listing(_nested(lines, names)),
     )
 
 
-def _nested(lines: Sequence[Line]) -> Iterator[Markup]:
+def _nested(lines: Sequence[Line], names: Mapping[str, str]) -> Iterator[Markup]:
     """Yield the lines that are indented least, each with a list of those that belong to it."""
     starts = [i for i, line in enumerate(lines) if line.indent == lines[0].indent]
     for start, stop in pairwise([*starts, len(lines)]):
-        below = list(_nested(lines[start + 1 : stop]))
-        yield joined(*map(_line_part, lines[start].parts), *([listing(below)] if below else []))
+        below = list(_nested(lines[start + 1 : stop], names))
+        yield joined(_line(lines[start], names), *([listing(below)] if below else []))
 
 
-def _line_part(part: str | Names) -> Markup:
-    if isinstance(part, tuple):
-        return triple_markup(part)
-    return text_markup(part) if isinstance(part, RuleText) else joined(part)
+def _line(line: Line, names: Mapping[str, str]) -> Markup:
+    def markup(part: str | Names) -> Markup:
+        if isinstance(part, tuple):
+            return triple_markup(part, names)
+        return text_markup(part, names) if isinstance(part, RuleText) else joined(part)
+
+    return joined(*map(markup, line.parts))
 
 
 _KINDS = {"error": "bad", "warning": "middling", "note": "quiet"}
@@ -133,27 +140,26 @@ def _counts(audit: Audit) -> str:
     return " · ".join([f"{len(audit.passed)} checks passed", *texts, f"{len(audit.skipped)} skipped"])
 
 
-def _findings(findings: Iterable[Finding]) -> Markup:
+def _findings(findings: Sequence[Finding]) -> Markup:
+    names = short_names(name for finding in findings for example in finding.examples for name in example.triple or ())
     rows = [
         (
             element("span", finding.severity, kind=_KINDS[finding.severity]),
             finding.check,
-            joined(prose(finding.message), _examples(finding)),
+            joined(prose(finding.message), _examples(finding, names)),
         )
         for finding in findings
     ]
     return table(("finding", "check", "what was found"), rows) if rows else Markup("")
 
 
-def _examples(finding: Finding) -> Markup:
-    examples = [example for example in finding.examples if example.text != finding.message]
-    if not examples:
-        return Markup("")
-    return folded("example" if len(examples) == 1 else "examples", listing(map(_example, examples)))
+def _examples(finding: Finding, names: Mapping[str, str]) -> Markup:
+    examples = [_example(example, names) for example in finding.examples if example.text != finding.message]
+    return folded("example" if len(examples) == 1 else "examples", listing(examples)) if examples else Markup("")
 
 
-def _example(example: Example) -> Markup:
-    text = prose(example.text) if example.triple is None else triple_markup(example.triple)
+def _example(example: Example, names: Mapping[str, str]) -> Markup:
+    text = prose(example.text) if example.triple is None else triple_markup(example.triple, names)
     return text if example.where is None else joined(f"{example.where}: ", text)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, asdict, dataclass, fields, replace
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from fractions import Fraction
 from functools import cache
 from math import inf
@@ -19,7 +19,8 @@ from typing import Any, Literal, get_args, get_origin
 from loginfer.benchmark.negatives.methods import METHODS, NEAR_MISSES, POSITION, listed_methods
 from loginfer.errors import InputError, UnknownNameError
 from loginfer.files import atomic_write, reading
-from loginfer.settings import Setting, kinds, setting, settings_of
+from loginfer.kg import ReadOptions
+from loginfer.settings import Setting, document_settings, kinds, setting, settings_of, words
 
 # Which candidates of a pattern become rules.
 #   support   those with the largest support
@@ -32,7 +33,8 @@ Measure = Literal["support", "confidence", "overlap"]
 # Where the predicate of a head comes from that the body does not determine.
 #   drawn  any predicate that the body does not have
 #   best   the one with the largest confidence
-Head = Literal["drawn", "best"]
+#   typed  any whose subjects and objects look like the ends of the body
+Head = Literal["drawn", "best", "typed"]
 Protocol = Literal["paper", "sound"]
 # On which features of a pair twins are alike: groups of `shortcut_features`, or all of them.
 Match = Literal["all", "popularity", "head", "adjacency", "neighbours", "profile", "distance", "types"]
@@ -47,11 +49,14 @@ def listed_matches() -> str:
 
 
 # Parts of the help of `loginfer build`.
-_RULES, _NEGATIVES, _VARIANTS = "Rules and conclusions", "Negatives", "Noise and new constants"
+_RULES, _NEGATIVES, _VARIANTS, _READING = "What", "Negatives", "Variants", "Reading the graph"
+
+_PATTERN_FLAGS = ("--pattern", "--patterns", "-p")
 
 # Settings that came later are written down only where they differ from their default, so that the bytes of
 # benchmarks which do not use them stay what they were.
 _LATER = {"later": True}
+_READ_OPTIONS = {option.name: option for option in fields(ReadOptions)}
 
 # Depths are stored in 8 bits.
 MOST_STEPS = 100
@@ -79,9 +84,10 @@ def parse_depth(text: str) -> int:
     return most
 
 
-def _words(text: str) -> list[str]:
-    """Return the words of a list with commas."""
-    return [word.strip() for word in text.split(",")]
+def _reading(name: str) -> Any:
+    """Declare a setting that is an option for reading the graph."""
+    option = _READ_OPTIONS[name]
+    return field(default=option.default, metadata={**option.metadata, "panel": _READING, **_LATER})
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +98,7 @@ class Recipe:
         MISSING, "A graph: a name from `loginfer kg list`, or a file, folder or archive of triples.", metavar="KG"
     )
     patterns: tuple[str, ...] = setting(
-        (), "A named pattern or its text; give several for a mixture.", flags=("--pattern", "-p"), panel=_RULES
+        (), "A named pattern or its text; give several for a mixture.", flags=_PATTERN_FLAGS, panel=_RULES
     )
     rules: str | tuple[str, ...] | None = setting(
         None, "Instead of patterns: a rule file, lubm-107 or lubm-19, a rule.", flags=("--rules", "-r"), panel=_RULES
@@ -119,7 +125,8 @@ class Recipe:
     )  # fmt: skip
     head: Head = setting(
         "drawn",
-        "Heads that the body leaves open: drawn (default), or best, with the largest confidence.",
+        "Heads that the body leaves open: drawn (default); best, with the largest confidence; typed, with "
+        "subjects and objects like the body's ends.",
         noun="way to find heads", panel=_RULES, **_LATER,
     )  # fmt: skip
     depth: int = setting(
@@ -141,7 +148,7 @@ class Recipe:
     match: tuple[Match, ...] = setting(
         (),
         f"{NEAR_MISSES.name}: give each conclusion a twin that looks like it: all, or {listed_matches()}.",
-        noun="shortcut to match", read=_words, panel=_NEGATIVES, **_LATER,
+        noun="shortcut to match", read=words, panel=_NEGATIVES, **_LATER,
     )  # fmt: skip
     protocol: Protocol = setting(
         "sound",
@@ -153,9 +160,7 @@ class Recipe:
     )
     materialised: bool = setting(False, "sound: no negative follows in any number of steps.", panel=_NEGATIVES)
     seed: int = setting(0, "Seed of all randomness; {default} by default.", least=0)
-    type_predicate: str | None = setting(
-        None, "The relation that gives types; by default rdf:type in its usual forms. Empty: none."
-    )
+    type_predicate: str | None = _reading("type_predicate")
     name: str | None = setting(None, "What to call it; by default after graph and patterns.")
     flipped: float = setting(
         0,
@@ -173,13 +178,34 @@ class Recipe:
         "Inductive: share of constants for test; {default} by default.",
         least=0, most=1, panel=_VARIANTS, **_LATER,
     )  # fmt: skip
+    format: str | None = _reading("format")
+    columns: str | None = _reading("columns")
+    delimiter: str | None = _reading("delimiter")
+    on_error: Literal["fail", "skip"] = _reading("on_error")
+    literals: Literal["keep", "drop"] = _reading("literals")
+    relations: tuple[str, ...] = _reading("relations")
+    without_relations: tuple[str, ...] = _reading("without_relations")
+    min_relation_size: int = _reading("min_relation_size")
 
     def __post_init__(self) -> None:
         for name, declared in recipe_settings().items():
             _check_value(declared, getattr(self, name))
+        _ = self.reading
         for wrong, message, hint in _contradictions(self):
             if wrong:
                 raise InputError(message, hint=hint)
+
+    @property
+    def reading(self) -> ReadOptions:
+        """How the graph is read."""
+        return ReadOptions(**{name: getattr(self, name) for name in _READ_OPTIONS})
+
+    @property
+    def may_have_fewer(self) -> bool:
+        """Whether fewer than k1 rules are no error: nobody knows how many rules one's own graph has."""
+        from loginfer.kg.catalogue import is_named
+
+        return self.allow_fewer or not is_named(self.kg)
 
     @property
     def shares(self) -> tuple[Fraction, Fraction, Fraction]:
@@ -220,6 +246,9 @@ class Recipe:
         if "kg" not in values:
             raise InputError("the recipe names no graph", where=where, hint='add kg = "…"')
         settings: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+        for name, declared in recipe_settings().items():  # a list of one may be given as a text
+            if isinstance(declared.default, tuple) and isinstance(settings.get(name), str):
+                settings[name] = (settings[name],)
         try:
             return cls(**settings)
         except InputError as error:
@@ -241,8 +270,7 @@ def recipe_settings() -> dict[str, Setting]:
     return settings_of(Recipe)
 
 
-_described = (f"{name}\n    {declared.meaning}" for name, declared in recipe_settings().items())
-Recipe.__doc__ = "\n".join([f"{Recipe.__doc__}\n\nParameters\n----------", *_described, ""])
+document_settings(Recipe)
 
 
 _WORDS: dict[Any, str] = {
@@ -275,7 +303,7 @@ def _check_value(declared: Setting, value: Any) -> None:
         if len(set(value)) < len(value):
             raise InputError(f"a {declared.noun} is given twice: {', '.join(value)}")
     elif isinstance(value, tuple) and (other := [text for text in value if not isinstance(text, str)]):
-        raise InputError(f"patterns and rules must be texts, not {other[0]!r}")
+        raise InputError(f"{name.replace('_', ' ')} must be texts, not {other[0]!r}")
     elif least is None:
         return
     elif most is not None and float in types:
@@ -288,7 +316,7 @@ def _check_value(declared: Setting, value: Any) -> None:
 
 def _check_choice(declared: Setting, value: Any) -> None:
     if value not in declared.choices:
-        raise UnknownNameError(declared.noun, str(value), declared.choices)
+        raise UnknownNameError(declared.noun or f"value of `{declared.name}`", str(value), declared.choices)
 
 
 def _contradictions(recipe: Recipe) -> Iterator[tuple[bool, str, str | None]]:
@@ -296,7 +324,7 @@ def _contradictions(recipe: Recipe) -> Iterator[tuple[bool, str, str | None]]:
     both = "both patterns and rules" if recipe.patterns else "neither patterns nor rules"
     named = recipe.name is None or (recipe.name.strip() and recipe.name.isprintable())
     yield not named, f"{recipe.name!r} is no name", "`name` is one line of text"
-    yield bool(recipe.patterns) == (recipe.rules is not None), f"the recipe has {both}", "give one or the other"
+    yield bool(recipe.patterns) == (recipe.rules is not None), f"the recipe has {both}", "give `patterns` or `rules`"
     yield recipe.rules == (), "the recipe's list of rules is empty", None
     blank = isinstance(recipe.rules, str) and not recipe.rules.strip()
     yield blank, "`rules` is empty", "give a rule file, a rule set or a rule"
@@ -401,9 +429,27 @@ def parse_ratio(text: str) -> tuple[Fraction, Fraction, Fraction]:
     return parts[0] / total, parts[1] / total, parts[2] / total
 
 
-def read_recipe(path: str | Path) -> Recipe:
-    """Read a recipe from a TOML file."""
-    return Recipe.from_dict(read_settings(path), where=str(path))
+def read_recipe(path: str | Path | Recipe) -> Recipe:
+    """Read a recipe from a TOML file; a recipe is returned as it is."""
+    return path if isinstance(path, Recipe) else Recipe.from_dict(read_settings(path), where=str(path))
+
+
+def all_settings(source: Recipe | str | Path | None, overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a recipe or of its file, with others put over them: rules also replace patterns."""
+    values = source.as_dict() if isinstance(source, Recipe) else read_settings(source) if source else {}
+    refuse_unknown(values, where=str(source))
+    for name, rival in (("patterns", "rules"), ("rules", "patterns")):
+        if name in overrides and rival not in overrides:
+            values.pop(rival, None)
+    return {**values, **overrides}
+
+
+def recipe_of(source: Recipe | str | Path, settings: Mapping[str, Any]) -> Recipe:
+    """Return the recipe that a script means: a recipe or its TOML file, or a graph's name; with these settings."""
+    if isinstance(source, Recipe) or Path(source).suffix.casefold() == ".toml":
+        where = None if isinstance(source, Recipe) else str(source)
+        return Recipe.from_dict(all_settings(source, settings), where=where)
+    return Recipe.from_dict({"kg": str(source), **settings})
 
 
 def read_settings(path: str | Path) -> dict[str, Any]:

@@ -223,12 +223,12 @@ class Exceeded:
     def message(self) -> str:
         """What is wrong, in one sentence; rules are numbered from 0, as in `rules.txt`."""
         first, *others = self.results
-        text = f"{self.method}: the shortcut `{first.name}` reaches {_percent(first.balanced_accuracy)} on test, "
+        text = f"{self.method}: the shortcut {called(first)} reaches {_percent(first.balanced_accuracy)} on test, "
         text += f"above {_percent(self.limit)}"
         if first.features:
             text += f", most by {carried_by(first)}"
         if others:
-            names = [f"`{other.name}` alone {_percent(other.balanced_accuracy)}" for other in others[:NAMED]]
+            names = [f"{called(other)} alone {_percent(other.balanced_accuracy)}" for other in others[:NAMED]]
             more = [f"{len(others) - NAMED} more"] if len(others) > NAMED else []
             text += f"; {', '.join(names + more)}"
         if not self.rules:
@@ -252,6 +252,11 @@ class Exceeded:
             "rules": [share.as_dict() for share in self.rules],
             "message": self.message,
         }
+
+
+def called(result: ShortcutResult) -> str:
+    """Return the name of a shortcut, and that it is reversed if small scores mean true."""
+    return f"`{result.name}`{' reversed' if result.cut.reversed else ''}"
 
 
 def carried_by(result: ShortcutResult) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import os
 import sys
 from typing import Annotated
@@ -15,24 +16,26 @@ from loginfer.cli import evaluate as systems
 from loginfer.cli import kg, rules
 from loginfer.cli.audit import audit, explain
 from loginfer.cli.build import build
-from loginfer.cli.common import INTERRUPTED, caused_by_interruption
+from loginfer.cli.commands import CommandGroup, flags_first, print_messages
+from loginfer.cli.common import INTERRUPTED, caused_by_interruption, say
 from loginfer.cli.evaluate import evaluate, score
 from loginfer.cli.mine import mine
 from loginfer.cli.report import export, report, reproduce
+from loginfer.cli.study import study
 from loginfer.errors import LogInferError
 from loginfer.files import describe_os_error
 
 INTERRUPTION = "interrupted; nothing was left half-written"
 
-app = typer.Typer(
+app = CommandGroup(
     name="loginfer",
     help="Inferential benchmarks for knowledge-graph completion.",
-    epilog="Example:  loginfer rules rank lubm --pattern composition --top 10",
-    no_args_is_help=True,
+    epilog="Example:  loginfer study lubm --out lubm-study",
     add_completion=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command(epilog="Example:  loginfer study lubm --out lubm-study")(study)
 app.add_typer(kg.app, name="kg")
 app.add_typer(rules.app, name="rules")
 app.command(epilog="Example:  loginfer build wn18rr --pattern triangle --negatives qg --k1 20 --out wn-trian")(build)
@@ -61,8 +64,13 @@ def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and stop.")
     ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No notes and no progress; anywhere in a command.")
+    ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="More details; anywhere in a command.")] = False,
 ) -> None:
     """Inferential benchmarks for knowledge-graph completion."""
+    print_messages(logging.WARNING if quiet else logging.DEBUG if verbose else logging.INFO)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -77,20 +85,20 @@ def main(arguments: list[str] | None = None) -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        app(arguments)
+        app(flags_first(sys.argv[1:] if arguments is None else arguments))
     except (KeyboardInterrupt, SystemError) as error:
         # Typer catches Ctrl-C only while the command runs.
         if not caused_by_interruption(error):
             raise
-        print(INTERRUPTION, file=sys.stderr)
+        say(INTERRUPTION, stderr=True)
         sys.exit(INTERRUPTED)
     except LogInferError as error:
-        print(f"error: {error}", file=sys.stderr)
+        say(f"error: {error}", stderr=True)
         sys.exit(2)
     except SystemExit as stop:
         # Typer turns Ctrl-C into this exit code, without a word.
         if stop.code == INTERRUPTED:
-            print(INTERRUPTION, file=sys.stderr)
+            say(INTERRUPTION, stderr=True)
         raise
     except OSError as error:
         # Without a file's name it is about the answer on stdout, which must not be flushed again at the end.
@@ -100,12 +108,12 @@ def main(arguments: list[str] | None = None) -> None:
             # The reader of our output has ended (`| head`): not an error.
             sys.exit(0)
         failed = "print the answer" if error.filename is None else f"use `{error.filename}`"
-        print(f"error: cannot {failed}: {describe_os_error(error)}", file=sys.stderr)
+        say(f"error: cannot {failed}: {describe_os_error(error)}", stderr=True)
         sys.exit(2)
     except MemoryError:
         print(
-            "error: not enough memory for this\n  hint: --engine duckdb works from disk; "
-            "embeddings do with --set storage=mapped --set partitions=4",
+            "error: not enough memory for this\n  hint: --engine duckdb works from disk; embeddings do with "
+            "\n    --set storage=mapped --set partitions=4",
             file=sys.stderr,
         )
         sys.exit(2)

@@ -2,40 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from loginfer.cli.build import all_settings
+from loginfer.benchmark.recipe import all_settings
 from loginfer.cli.common import (
     ENGINE_OPTIONS_WITHOUT_MEMORY,
     EngineChoice,
+    FullNamesOption,
     JsonOption,
     MaxShortcutOption,
+    ShownNames,
     StrictOption,
     check_gate,
-    console,
     counted,
     engine_choice,
     gather,
     print_json,
+    print_table,
     progress_bar,
-    resolve_entity,
-    resolve_relation,
-    short,
-    table,
-    triple_text,
+    say,
+    sentences,
+    shown,
+    verbose,
 )
+from loginfer.errors import LogInferError
 
 if TYPE_CHECKING:
     from loginfer.benchmark import Audit
 
 
-FolderArgument = Annotated[
-    Path, typer.Argument(metavar="DIR", help="A benchmark's folder, ours or not.", show_default=False)
-]
+FolderArgument = Annotated[Path, typer.Argument(metavar="DIR", help="A benchmark's folder, ours or not.")]
 
 # How the severities are shown.
 _MARKS = {"error": "ERROR", "warning": "warning", "note": "note"}
@@ -44,13 +44,12 @@ _MARKS = {"error": "ERROR", "warning": "warning", "note": "note"}
 @gather("engine", ENGINE_OPTIONS_WITHOUT_MEMORY, engine_choice)
 def audit(
     *,
-    folder: FolderArgument,
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="DIR...", help="Benchmarks' folders, ours or not; several: a line each.")
+    ],
     closure: Annotated[
         bool, typer.Option("--closure/--one-step", help="Also look for negatives that follow in more than one step.")
     ] = True,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Examples for notes too, and the checks that passed.")
-    ] = False,
     recipe: Annotated[
         Path | None, typer.Option("--recipe", help="A TOML file with settings that the manifest must agree with.")
     ] = None,
@@ -60,71 +59,132 @@ def audit(
         bool, typer.Option("--save", help="Keep the result as audit.json in the folder, for reports.")
     ] = False,
     engine: EngineChoice,
+    full_names: FullNamesOption = False,
     json: JsonOption = False,
 ) -> None:
     """Check that a benchmark is what it should be, and how far shortcuts get on it.
 
     Sums and sizes, leaks, derivations of every conclusion, negatives that are true, coverage of undesired
     rules; how far one gets without knowing a rule, beside the oracle. Exit code 1 when something is wrong. With
-    --recipe, the manifest must also agree with the settings of that file.
+    --recipe, the manifest must also agree with the settings of that file. -v adds examples for notes and the checks
+    that passed, and of several folders all details.
     """
     from loginfer.benchmark import audit as audit_benchmark
     from loginfer.benchmark.auditing.audit import file_sums, save_audit
 
     check_gate(max_shortcut, strict)
     settings = all_settings(recipe, {}) if recipe else {}
-    sums = file_sums(folder) if save else {}
-    with engine.running(), progress_bar() as progress:
-        answer = audit_benchmark(
-            folder, engine=engine.name, closure=closure, settings=settings, max_shortcut=max_shortcut,
-            strict=strict, progress=progress,
-        )  # fmt: skip
-    if save:
-        options = {"one-step": not closure, "recipe": recipe, "max-shortcut": max_shortcut}
-        save_audit(answer, folder, sums, [name for name, value in options.items() if value])
+
+    def audited(folder: Path) -> Audit:
+        sums = file_sums(folder) if save else {}
+        with progress_bar() as progress:
+            answer = audit_benchmark(
+                folder, engine=engine.name, closure=closure, settings=settings, max_shortcut=max_shortcut,
+                strict=strict, progress=progress,
+            )  # fmt: skip
+        if save:
+            options = {"one-step": not closure, "recipe": recipe, "max-shortcut": max_shortcut}
+            save_audit(answer, folder, sums, [name for name, value in options.items() if value])
+        return answer
+
+    with engine.running():
+        code = _audit_several(folders, audited, json) if len(folders) > 1 else _audit_one(audited(folders[0]), json)
+    if code:
+        raise typer.Exit(code)
+
+
+def _audit_one(answer: Audit, json: bool) -> int:
+    """Show an audit; return the exit code."""
     if json:
         print_json(answer.as_dict())
     else:
-        _print_findings(answer, verbose)
-        _print_shortcuts(answer, verbose)
-    if not answer.ok:
-        raise typer.Exit(1)
+        _print_findings(answer, verbose())
+        _print_shortcuts(answer, verbose())
+    return 0 if answer.ok else 1
 
 
-def _print_findings(answer: Audit, verbose: bool) -> None:
-    plain = console()
-    if verbose:
-        for check in answer.passed:
-            plain.print(f"{'passed':<8} {check}")
+def _audit_several(folders: Sequence[Path], audited: Callable[[Path], Audit], json: bool) -> int:
+    """Audit folders one after the other, a line each as soon as it is done; return the exit code.
+
+    It is 2 if a folder is no benchmark, else 1 if a check found something.
+    """
+    answers: list[dict[str, Any]] = []
+    code, width = 0, max(len(str(folder)) for folder in folders)
+    if not json:
+        say(f"{'folder':<{width}}  verdict  errors  warnings   oracle  best shortcut")
+    for folder in folders:
+        try:
+            answer = audited(folder)
+        except LogInferError as error:
+            code = 2
+            answers.append({"folder": str(folder), "ok": None, "error": error.message, "hint": error.hint})
+            line = f"error: {error.message}"
+        else:
+            code = max(code, 0 if answer.ok else 1)
+            answers.append({"folder": str(folder), **answer.as_dict()})
+            line = _audit_line(answer)
+        if not json:
+            say(f"{folder!s:<{width}}  {line}", indent=width + 2)
+            if verbose() and answers[-1]["ok"] is not None:
+                _audit_one(answer, json)
+    if json:
+        print_json(answers)
+    return code
+
+
+def _audit_line(answer: Audit) -> str:
+    """Return verdict, numbers of errors and warnings, the oracle at its worst, and the best shortcut by method."""
+    from loginfer.benchmark.learned_shortcut import LEARNED
+
+    numbers = [sum(finding.severity == kind for finding in answer.findings) for kind in ("error", "warning")]
+    oracle = [value for value in answer.accuracies().get("oracle", ()) if value is not None]
+    # The learned shortcut, as everywhere; where it could not be fitted, the best of the others.
+    accuracies = {
+        method: {name: row["balanced_accuracy"] for name, row in shortcuts.items()}
+        for method, shortcuts in answer.shortcuts.items()
+        if shortcuts
+    }
+    best = {method: figures.get(LEARNED, max(figures.values())) for method, figures in accuracies.items()}
+    texts = [f"{method} {_percent(accuracy)}" for method, accuracy in best.items()]
+    verdict = "ok" if answer.ok else "not ok"
+    share = _percent(min(oracle)) if oracle else "-"
+    return f"{verdict:<7}  {numbers[0]:>6}  {numbers[1]:>8}  {share:>7}  {', '.join(texts) or '-'}"
+
+
+def _print_findings(answer: Audit, details: bool) -> None:
+    lines = [f"{'passed':<8} {check}" for check in answer.passed] if details else []
     for finding in answer.findings:
-        plain.print(f"{_MARKS[finding.severity]:<8} {finding.check}: {finding.message}")
-        for example in finding.examples if verbose or finding.severity != "note" else ():
-            if example.text != finding.message:
-                plain.print(f"           {example}")
+        lines.append(f"{_MARKS[finding.severity]:<8} {finding.check}: {finding.message}")
+        examples = finding.examples if details or finding.severity != "note" else ()
+        lines += [f"           {example}" for example in examples if example.text != finding.message]
     for reason, checks in answer.skipped_by_reason().items():
-        plain.print(f"{'skipped':<8} {', '.join(checks)}: {reason}")
+        lines.append(f"{'skipped':<8} {', '.join(checks)}: {reason}")
+    for line in sentences(lines):
+        say(line, indent=9)
     errors = sum(finding.severity == "error" for finding in answer.findings)
     warnings = sum(finding.severity == "warning" for finding in answer.findings)
     verdict = "ok" if answer.ok else "not ok"
-    plain.print(
+    say(
         f"{answer.name}: {verdict}; {counted(len(answer.passed), 'check')} passed, {counted(errors, 'error')}, "
         f"{counted(warnings, 'warning')}, {len(answer.skipped)} skipped"
     )
 
 
-def _print_shortcuts(answer: Audit, verbose: bool) -> None:
+def _print_shortcuts(answer: Audit, details: bool) -> None:
     methods = list(answer.shortcuts)
     if not methods:
         return
-    listing = table("balanced accuracy on test", *methods, numbers=tuple(methods))
+    rows = []
     for name, row in answer.accuracies().items():
-        listing.add_row(name, *map(_percent, row))
-    console().print()
-    console().print(listing)
+        turned = [method for method in methods if answer.shortcuts[method].get(name, {}).get("reversed")]
+        where = "" if turned == methods else f"{', '.join(turned)} "
+        rows.append((f"{name} ({where}reversed)" if turned else name, *map(_percent, row)))
+    say("")
+    print_table(("balanced accuracy on test", *methods), rows, numbers=methods)
     for method, shortcuts in answer.shortcuts.items():
         for name, figures in shortcuts.items():
-            if name == "learned" or (verbose and figures["balanced_accuracy"] > 0.5):
-                console().print(f"{method}, {name}: {_shortcut_text(figures)}")
+            if name == "learned" or (details and figures["balanced_accuracy"] > 0.5):
+                say(f"{method}, {name}: {_shortcut_text(figures)}")
 
 
 def _shortcut_text(figures: Mapping[str, Any]) -> str:
@@ -146,31 +206,31 @@ def _percent(accuracy: float | None) -> str:
 def explain(
     *,
     folder: FolderArgument,
-    subject: Annotated[str, typer.Argument(metavar="S", help="Subject.", show_default=False)],
-    relation: Annotated[str, typer.Argument(metavar="R", help="Relation.", show_default=False)],
-    object_: Annotated[str, typer.Argument(metavar="O", help="Object.", show_default=False)],
-    limit: Annotated[int, typer.Option("--limit", help="Witnesses per rule.", min=1)] = 1,
+    subject: Annotated[str, typer.Argument(metavar="S", help="Subject.")],
+    relation: Annotated[str, typer.Argument(metavar="R", help="Relation.")],
+    object_: Annotated[str, typer.Argument(metavar="O", help="Object.")],
+    top: Annotated[int, typer.Option("--top", "-t", help="Witnesses to show for each rule.", min=1)] = 1,
     engine: EngineChoice,
+    full_names: FullNamesOption = False,
     json: JsonOption = False,
 ) -> None:
     """Say which set of a benchmark a triple is in, and why.
 
     For a positive: the rules that derive it, with premises. For a negative: the method that made it, and why
     it is not derivable. Rules are counted from 0, as in the benchmark's files. A name may be cut down to its
-    last part where that is unambiguous; one that begins with a dash comes behind --.
+    last part or be given by its label where that is unambiguous, or in any form in which it is shown; one that
+    begins with a dash comes behind --.
     """
     from loginfer.benchmark import explain_triple, load_benchmark
 
     benchmark = load_benchmark(folder)
-    graph = benchmark.graph
-    triple = (resolve_entity(graph, subject), resolve_relation(graph, relation), resolve_entity(graph, object_))
     with engine.running():
-        story = explain_triple(benchmark, triple, limit, engine=engine.name)
+        story = explain_triple(benchmark, (subject, relation, object_), top, engine=engine.name)
     if json:
         print_json(story.as_dict())
         return
-    print(triple_text(story.triple))
+    names = ShownNames(benchmark.graph)
+    say(shown(story.triple, names))
     for line in story.lines():
-        print(
-            " " * (2 + line.indent) + "".join(triple_text(p) if isinstance(p, tuple) else short(p) for p in line.parts)
-        )
+        # A text that is a rule is of a class of its own.
+        say(" " * (2 + line.indent) + "".join(p if type(p) is str else shown(p, names) for p in line.parts))

@@ -6,39 +6,45 @@ The options of a recipe's settings are made from their declaration in `loginfer.
 from __future__ import annotations
 
 import contextlib
-import os
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from loginfer.benchmark.negatives.methods import METHODS, NEAR_MISSES
-from loginfer.benchmark.recipe import Recipe, read_settings, recipe_settings, refuse_unknown, settings_in_memory
+from loginfer.benchmark.recipe import Recipe, all_settings, read_settings, recipe_settings, settings_in_memory
+from loginfer.cli.commands import CommandGroup
 from loginfer.cli.common import (
     ENGINE_OPTIONS,
     NATIVE,
     EngineChoice,
     EngineOption,
     ForceOption,
+    FullNamesOption,
     JsonOption,
     MaxShortcutOption,
     StrictOption,
     check_gate,
-    console,
     counted,
     engine_choice,
+    flags_of,
     gather,
     graph_to_build_from,
     note,
+    option_of,
+    option_values,
     print_json,
+    print_table,
     progress_bar,
-    table,
+    say,
+    sentences,
 )
-from loginfer.errors import InputError
-from loginfer.settings import Setting, kinds
+from loginfer.errors import InputError, LogInferError
 
 if TYPE_CHECKING:
     from loginfer.benchmark import Benchmark
@@ -51,45 +57,47 @@ _SPLITS = ("train", "valid", "test")
 # -- options that are settings of a recipe ----------------------------------------------------------
 
 
-def _option_of(declared: Setting) -> Any:
-    """Return the type and option by which the command line asks for a setting."""
-    about: dict[str, Any] = {"help": declared.meaning, "metavar": declared.metavar, "show_default": False}
-    if declared.name == "kg":
-        return Annotated[str | None, typer.Argument(**about)]
-    types = kinds(declared.type)
-    number = next((kind for kind in (bool, int, float) if kind in types), None)
-    kind: Any = list[str] if isinstance(declared.default, tuple) else number or str
-    if declared.read is not None:
-        kind = str
-    flags = declared.flags or (f"--{declared.name.replace('_', '-')}",)
-    return Annotated[kind | None, typer.Option(*flags, rich_help_panel=declared.panel, **about)]
+def _recipe_settings(**values: Any) -> dict[str, Any]:
+    return option_values(recipe_settings(), values)
 
 
-def _settings_given(**values: Any) -> dict[str, Any]:
-    """Return the settings that the command line gives."""
-    declared = recipe_settings()
-    chosen_values = {name: value for name, value in values.items() if value not in (None, [])}
-    return {name: read(value) if (read := declared[name].read) else value for name, value in chosen_values.items()}
+@contextlib.contextmanager
+def spoken_in_options(file: Path | None) -> Iterator[None]:
+    """Let errors name settings as options, as `--min-new` for `min_new`, unless a recipe's file gives them."""
+    keys = set(read_settings(file)) if file else set()
+    try:
+        yield
+    except LogInferError as error:
+        for name, declared in recipe_settings().items():
+            if name not in keys and name != "kg":
+                error.message = _with_option(error.message, name, flags_of(declared)[0])
+                error.hint = error.hint and _with_option(error.hint, name, flags_of(declared)[0])
+        raise
 
 
-RECIPE_OPTIONS = {name: (_option_of(declared), None) for name, declared in recipe_settings().items()}
-SUITE_OPTIONS = {
-    name: (_option_of(replace(recipe_settings()[name], panel=None)), None) for name in ("protocol", "seed")
-}
+# Where a name in backticks is that of a setting, and not of a relation.
+_NAMED = f"(?:^|{'|'.join(f'(?<={word} )' for word in ('and', 'or', 'give', 'out', 'without', 'raise'))})"
+
+
+def _with_option(text: str, name: str, flag: str) -> str:
+    """Put an option in the place of `name = value`, and of a setting's name."""
+    text = re.sub(rf'(\bset )?`?\b{name} = (?:true|"?([^"`,; ]+)"?)`?', partial(_option, flag), text)
+    plain = rf"|(\bset )?`?(?<![-\w]){name}\b`?" if "_" in name or name == "k1" else "|(?!)()"
+    return re.sub(rf"{_NAMED}`{name}`{plain}", partial(_option, flag), text)
+
+
+def _option(flag: str, match: re.Match[str]) -> str:
+    """Return the option for a match: what is set in a file is added on the command line."""
+    value = match[2] if match.re.groups > 1 else None
+    return f"{'add ' if match[1] else ''}`{flag}{f' {value}' if value else ''}`"
+
+
+RECIPE_OPTIONS = {name: (option_of(declared), None) for name, declared in recipe_settings().items()}
+SUITE_OPTIONS = {name: (option_of(replace(recipe_settings()[name], panel=None)), None) for name in ("protocol", "seed")}
 
 RecipeOption = Annotated[
-    Path | None, typer.Option("--recipe", help="A TOML file with settings; options on the command line come before it.")
+    Path | None, typer.Option("--recipe", help="A TOML file with settings; options come before it.")
 ]
-
-
-def all_settings(file: Path | None, overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a recipe file with those given on the command line put over them."""
-    values = read_settings(file) if file else {}
-    refuse_unknown(values, where=str(file))
-    for name, rival in (("patterns", "rules"), ("rules", "patterns")):
-        if name in overrides and rival not in overrides:
-            values.pop(rival, None)
-    return {**values, **overrides}
 
 
 # -- shortcuts that do too well ---------------------------------------------------------------------
@@ -145,7 +153,7 @@ def gate_answer(limit: float | None, above: Sequence[Exceeded]) -> dict[str, Any
 # -- one benchmark ----------------------------------------------------------------------------------
 
 
-@gather("settings", RECIPE_OPTIONS, _settings_given)
+@gather("settings", RECIPE_OPTIONS, _recipe_settings)
 @gather("engine", ENGINE_OPTIONS, engine_choice)
 def build(
     *,
@@ -156,13 +164,13 @@ def build(
     strict: StrictOption = False,
     engine: EngineChoice,
     force: ForceOption = False,
+    full_names: FullNamesOption = False,
     json: JsonOption = False,
 ) -> None:
     """Build a benchmark: rules with the largest support, their conclusions, negatives.
 
-    The folder holds train, valid and test with negatives for each, the rules, where every triple came from,
-    checksums and a card. The same recipe gives the same bytes. With --max-shortcut and --strict a benchmark
-    on which a shortcut does too well is not written.
+    The folder holds train, valid and test with negatives, the rules, where each triple came from, and a card.
+    The same recipe gives the same bytes.
     """
     from loginfer.benchmark import build as build_benchmark
     from loginfer.benchmark import write_benchmark
@@ -175,14 +183,15 @@ def build(
     settings = all_settings(recipe, settings)
     if "kg" not in settings:
         raise InputError("no graph to build from", hint="name one, or give --recipe FILE")
-    made_of = Recipe.from_dict(settings, where=str(recipe) if recipe else None)
-    given_rules = check_recipe(made_of)
     check_output(out, force=force)
     with contextlib.ExitStack() as stack:
+        stack.enter_context(spoken_in_options(recipe))
+        made_of = Recipe.from_dict(settings, where=str(recipe) if recipe else None)
+        given_rules = check_recipe(made_of)
         progress = stack.enter_context(progress_bar())
         if progress:
             progress("reading the graph", 0, None)
-        graph = stack.enter_context(graph_to_build_from(made_of.kg, engine, given_rules, made_of.type_predicate))
+        graph = stack.enter_context(graph_to_build_from(made_of.kg, engine, made_of.reading, given_rules))
         check_graph(graph)
         loading = settings_in_memory(made_of) + ([] if max_shortcut is None else ["--max-shortcut"])
         if loading and not graph.in_memory:
@@ -194,13 +203,10 @@ def build(
         if progress:
             progress("writing", 0, None)
         manifest = write_benchmark(benchmark, out, force=force)
-    for method, negative_set in benchmark.negatives.items():
-        for remark in negative_set.notes:
-            note(f"{method}: {remark}")
-    for remark in benchmark.notes:
+    remarks = [f"{method}: {remark}" for method, made in benchmark.negatives.items() for remark in made.notes]
+    remarks += [*benchmark.notes, *(f"warning: {exceeded.message}" for exceeded in above)]
+    for remark in sentences(remarks, graph.labels):
         note(remark)
-    for exceeded in above:
-        note(f"warning: {exceeded.message}")
     if json:
         print_json({"path": str(out), **manifest, **gate_answer(max_shortcut, above)})
     else:
@@ -208,22 +214,18 @@ def build(
 
 
 def _print_figures(out: Path, manifest: Mapping[str, Any], recipe: Recipe) -> None:
-    listing = table("", *_SPLITS, numbers=_SPLITS)
     rows = [("positives", manifest["positives"]), ("  of them conclusions", manifest["conclusions"])]
     rows += [(f"    at depth {depth}", sizes) for depth, sizes in manifest.get("depths", {}).items()]
     for method, counts in manifest["negatives"].items():
         rows.append((f"negatives {method}", {s: counts[s]["reached"] for s in _SPLITS}))
-    for label, sizes in rows:
-        listing.add_row(label, *(f"{sizes[s]:,}" for s in _SPLITS))
-    plain = console()
     rules = counted(len(manifest["rules"]), "rule")
-    plain.print(f"{manifest['name']}: {rules}, protocol {recipe.protocol}")
-    plain.print(listing)
+    say(f"{manifest['name']}: {rules}, protocol {recipe.protocol}")
+    print_table(("", *_SPLITS), [(label, *(f"{sizes[s]:,}" for s in _SPLITS)) for label, sizes in rows], _SPLITS)
     for line in _variant_lines(manifest):
-        plain.print(line)
+        say(line)
     # Ready to be copied: neither a space nor a leading dash may be misunderstood.
     named = shlex.quote(f"./{out}" if str(out).startswith("-") else str(out))
-    plain.print(f"written to {out}; check it with: loginfer audit {named}")
+    say(f"written to {out}; check it with: loginfer audit {named}")
 
 
 def _variant_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
@@ -245,7 +247,7 @@ def _variant_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
 
 # -- the suite --------------------------------------------------------------------------------------
 
-app = typer.Typer(help="The suite: all benchmarks of the paper.", no_args_is_help=True)
+app = CommandGroup(help="The suite: all benchmarks of the paper.")
 
 OnlyOption = Annotated[
     list[str] | None,
@@ -255,9 +257,6 @@ OnlyOption = Annotated[
         "bring near misses, plain and as twins, which the paper does not have.",
     ),
 ]
-
-# What a recipe may say about the whole suite; the rest is the paper's.
-GENERAL = ("protocol", "seed", "ratio", "min_new", "materialised")
 
 
 @app.command("list", epilog="Example:  loginfer suite list --only 'FB-*'")
@@ -286,16 +285,16 @@ def list_suite(only: OnlyOption = None, json: JsonOption = False) -> None:
         )
         return
     numbers = ("k1", "k2", "train", "valid", "test")
-    listing = table("benchmark", "graph", "pattern or rules", *numbers, numbers=numbers)
+    rows = []
     for entry in entries:
         group = entry.group
         sizes = [f"{group.paper[s]:,}" for s in _SPLITS]
         made_of = group.pattern or group.rules or ""
-        listing.add_row(entry.name, group.kg, made_of, str(group.k1), f"{group.k2:,}", *sizes)
-    console().print(listing)
+        rows.append((entry.name, group.kg, made_of, str(group.k1), f"{group.k2:,}", *sizes))
+    print_table(("benchmark", "graph", "pattern or rules", *numbers), rows, numbers=numbers)
     paper, random = (sum(e.in_paper for e in entries), sum(e.method in e.group.more for e in entries))
     near_misses = len(entries) - paper - random
-    console().print(
+    say(
         f"{counted(paper, 'benchmark')} of the paper"
         + (f", and {random} with random corruption that it compares with them" if random else "")
         + (f", and {near_misses} with near misses that it does not have" if near_misses else "")
@@ -303,7 +302,7 @@ def list_suite(only: OnlyOption = None, json: JsonOption = False) -> None:
 
 
 @app.command("build", epilog="Example:  loginfer suite build --only 'WN-*' --out suite")
-@gather("settings", SUITE_OPTIONS, _settings_given)
+@gather("settings", SUITE_OPTIONS, _recipe_settings)
 def build_suite(
     *,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the benchmarks' folders.")],
@@ -319,68 +318,44 @@ def build_suite(
 ) -> None:
     """Build the benchmarks of the paper; those that are there already are kept, so it can be resumed."""
     from loginfer.benchmark.construction import suite
-    from loginfer.benchmark.folder.writing import check_output
 
     check_gate(max_shortcut, strict)
-    entries = suite.select(only or ())
     settings = all_settings(recipe, settings)
-    for key in settings:
-        if key not in GENERAL:
-            raise InputError(
-                f"`{key}` is fixed by the suite",
-                where=str(recipe) if recipe else None,
-                hint=f"a recipe for the suite may set {', '.join(GENERAL)}",
-            )
-    for entry in entries:
-        entry.recipe(settings)  # complains about a wrong setting before any work
-    missing = next((entry.name for entry in entries if not (out / entry.name).exists()), None)
-    if missing:
-        check_output(out / missing)
-    done = 0
 
-    def report(built: SuiteResult) -> None:
-        nonlocal done
-        done += 1
-        note(f"[{done}/{len(entries)}] {built.name} {built.state}{': ' + built.error if built.error else ''}")
+    def tell(built: SuiteResult, done: int, total: int) -> None:
+        note(f"[{done}/{total}] {built.name} {built.state}{': ' + built.error if built.error else ''}")
         for warning in built.warnings:
             note(f"warning: {built.name}, {warning}")
 
-    results = suite.build_suite(
-        out,
-        entries,
-        settings=settings,
-        engine=engine.value,
-        jobs=jobs or os.cpu_count() or 1,
-        force=force,
-        max_shortcut=max_shortcut,
-        strict=strict,
-        report=report,
-    )
-    suite.write_summary(out, results)
-    rows = suite.summary(results)
+    with spoken_in_options(recipe):
+        built = suite.suite(
+            out, only or (), engine=engine.value, jobs=jobs, force=force, max_shortcut=max_shortcut, strict=strict,
+            tell=tell, **settings,
+        )  # fmt: skip
+    rows = built.details["benchmarks"]
     if json:
         print_json(rows)
     else:
         _print_summary(rows)
         note(f"this summary is in {out / 'SUITE.md'}")
-    if any(built.state == "failed" for built in results):
+    if any(state == "failed" for _, state, *_ in built.values):
         raise typer.Exit(1)
 
 
 def _print_summary(rows: list[dict[str, Any]]) -> None:
     sizes = _SPLITS
     numbers = ("rules", *sizes, "paper", "difference")
-    listing = table("benchmark", *numbers, numbers=numbers)
+    cells: list[tuple[str, ...]] = []
     reasons: dict[str, str] = {}
     for row in rows:
         paper = " / ".join(f"{row['paper'][s]:,}" for s in sizes)
         if not row["built"]:
-            listing.add_row(row["name"], "failed", "", "", "", paper, "")
+            cells.append((row["name"], "failed", "", "", "", paper, ""))
             continue
         ours = [f"{row['positives'][s]:,}" for s in sizes]
-        listing.add_row(row["name"], str(row["rules"]), *ours, paper, f"{100 * row['difference']:+.1f} %")
+        cells.append((row["name"], str(row["rules"]), *ours, paper, f"{100 * row['difference']:+.1f} %"))
         if row["reason"]:
             reasons.setdefault(row["name"].rsplit("-", 1)[0], row["reason"])
-    console().print(listing)
+    print_table(("benchmark", *numbers), cells, numbers=numbers)
     for name, reason in reasons.items():
-        console().print(f"{name}: {reason}")
+        say(f"{name}: {reason}")

@@ -6,10 +6,15 @@ import contextlib
 import functools
 import inspect
 import json
+import logging
+import os
+import signal
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
@@ -17,9 +22,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO
 
 import typer
 
+from loginfer.cli.commands import LOG
 from loginfer.engine.registry import ENGINES, Flag, imported
 from loginfer.errors import InputError, UnknownNameError
 from loginfer.files import writing
+from loginfer.kg.formats.base import ReadOptions
+from loginfer.settings import Setting, kinds, settings_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -49,35 +57,20 @@ class OnError(StrEnum):
 GraphArgument = Annotated[
     str,
     typer.Argument(
-        metavar="KG",
-        help="A graph: a name from `loginfer kg list`, or a file, folder or archive of triples.",
-        show_default=False,
+        metavar="KG", help="A graph: a name from `loginfer kg list`, or a file, folder or archive of triples."
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the answer as JSON, for programs.")]
+# Commands only declare the option: `ShownNames`, `shown`, `rule_texts` and `sentences` do as it says.
+_NAMES = {"full": False}
+_FULL_NAMES = typer.Option("--full-names", help="Names in full.", callback=lambda full: _NAMES.update(full=full))
+FullNamesOption = Annotated[bool, _FULL_NAMES]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace what exists already.")]
-FormatOption = Annotated[
-    str | None, typer.Option("--format", help="Format of the graph; by default its ending decides.")
-]
-ColumnsOption = Annotated[
-    str, typer.Option("--columns", help="Order of the columns of a TSV file, e.g. `sor` for subject, object, relation.")
-]
-OnErrorOption = Annotated[
-    OnError, typer.Option("--on-error", help="Bad lines: stop at the first, or skip and count them.")
-]
-TypePredicateOption = Annotated[
-    str | None,
-    typer.Option(
-        "--type-predicate", help="The relation that gives types; by default rdf:type in its usual forms. Empty: none."
-    ),
-]
-
 MaxShortcutOption = Annotated[
     float | None,
     typer.Option(
         "--max-shortcut",
         help="Warn of shortcuts with a larger balanced accuracy on test: a share such as 0.6, above 0.5.",
-        show_default=False,
     ),
 ]
 StrictOption = Annotated[bool, typer.Option("--strict", help="With --max-shortcut: fail instead (exit code 1).")]
@@ -117,6 +110,45 @@ def gather(name: str, options: Mapping[str, tuple[Any, Any]], make: Callable[...
     return decorate
 
 
+def option_of(declared: Setting) -> Any:
+    """Return the type and option by which the command line asks for a setting."""
+    metavar = declared.metavar or ("NAME" if isinstance(declared.default, tuple) else None)
+    about: dict[str, Any] = {"help": declared.meaning, "metavar": metavar, "show_default": False}
+    if declared.name == "kg":
+        return Annotated[str | None, typer.Argument(**about)]
+    types = kinds(declared.type)
+    number = next((kind for kind in (bool, int, float) if kind in types), None)
+    kind: Any = list[str] if isinstance(declared.default, tuple) else number or str
+    if declared.read is not None:
+        kind = str
+    return Annotated[kind | None, typer.Option(*flags_of(declared), rich_help_panel=declared.panel, **about)]
+
+
+def flags_of(declared: Setting) -> tuple[str, ...]:
+    """Return the option of a setting, and its other names."""
+    return declared.flags or (f"--{declared.name.replace('_', '-')}",)
+
+
+def option_values(declared: Mapping[str, Setting], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that the command line gives."""
+    given = {name: value for name, value in values.items() if value not in (None, [])}
+    return {name: read(value) if (read := declared[name].read) else value for name, value in given.items()}
+
+
+def _gather_reading(**defaults: Any) -> Callable[..., Any]:
+    return gather(
+        "reading",
+        {name: (option_of(declared), None) for name, declared in _READING.items()},
+        lambda **values: ReadOptions(**{**defaults, **option_values(_READING, values)}),
+    )
+
+
+# Gives a command the options for reading a graph in place of its parameter `reading`.
+_READING = {n: replace(d, panel="Reading the graph") for n, d in settings_of(ReadOptions).items()}
+gather_reading = _gather_reading()
+gather_reading_without_literals = _gather_reading(literals="drop")
+
+
 def check_gate(limit: float | None, strict: bool) -> None:
     """Complain before the work about a limit that makes no sense, or about --strict without a limit."""
     from loginfer.benchmark.shortcut_gate import check_limit
@@ -145,21 +177,72 @@ def say_resumable(where: str | None) -> Iterator[None]:
         raise
 
 
-# -- printing and progress --------------------------------------------------------------------------
+@contextlib.contextmanager
+def terminable() -> Iterator[None]:
+    """Treat SIGTERM like Ctrl-C: the processes of several jobs must end too."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
 
-# Wider than any row: what is piped into a file or another program is not folded.
-UNLIMITED_WIDTH = 1_000_000
+    def interrupt(number: int, frame: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a list with commas."""
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def option_words(context: typer.Context, without: Sequence[str]) -> list[str]:
+    """Return the options that a command was given, as words; those named are left out."""
+    words: list[str] = []
+    for option in context.command.params:
+        value = context.params.get(option.name or "")
+        if option.param_type_name == "option" and option.name not in without and value not in (None, option.default):
+            is_flag = getattr(option, "is_flag", False)
+            if is_flag:
+                words.append((option.opts if value else option.secondary_opts)[0])
+                continue
+            for one in value if isinstance(value, list | tuple) else [value]:
+                words += [option.opts[0], str(one)]
+    return words
+
+
+# -- printing and progress --------------------------------------------------------------------------
 
 
 def console(stderr: bool = False) -> Console:
-    """Return a console; piped output is not folded to a terminal's width.
+    """Return a console as wide as the terminal, with 100 columns where there is none, or as wide as COLUMNS says.
 
     Names are printed as they are: `[b]` and `:smile:` in them are no markup.
     """
     from rich.console import Console
 
-    width = None if on_terminal(sys.stderr if stderr else sys.stdout) else UNLIMITED_WIDTH
+    columns = os.environ.get("COLUMNS", "")
+    default = None if on_terminal(sys.stderr if stderr else sys.stdout) else 100
+    width = int(columns) if columns.isdecimal() and int(columns) >= 20 else default
     return Console(stderr=stderr, highlight=False, markup=False, emoji=False, width=width)
+
+
+def say(text: str, *, stderr: bool = False, indent: int = 2) -> None:
+    """Print lines for people; one that is too wide goes on below, indented by so much more than it began."""
+    from rich.cells import cell_len
+    from rich.text import Text
+
+    plain = console(stderr)
+    for line in text.split("\n"):
+        if cell_len(line) > plain.width:
+            margin = min(len(line) - len(line.lstrip(" ")) + indent, plain.width // 2)
+            begin = line[:margin] if line[:margin].isascii() else line[: margin - indent]
+            pieces = Text(line[len(begin) :]).wrap(plain, plain.width - margin, tab_size=1)
+            line = begin + f"\n{' ' * margin}".join(piece.plain.rstrip() for piece in pieces)
+        print(line, file=sys.stderr if stderr else sys.stdout)
 
 
 def on_terminal(stream: TextIO | None) -> bool:
@@ -172,9 +255,23 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
+# By how a message begins: what is said in spite of --quiet.
+_LEVELS = {"error": logging.ERROR, "failed": logging.ERROR, "warning": logging.WARNING}
+
+
 def note(message: str) -> None:
     """Say something to a person, beside the answer."""
-    print(message, file=sys.stderr)
+    LOG.log(_LEVELS.get(message.partition(":")[0], logging.INFO), "%s", message)
+
+
+def quiet() -> bool:
+    """Say whether neither notes nor progress are to be shown, by --quiet."""
+    return not LOG.isEnabledFor(logging.INFO)
+
+
+def verbose() -> bool:
+    """Say whether more is to be said, by --verbose."""
+    return LOG.isEnabledFor(logging.DEBUG)
 
 
 def print_json(value: Any) -> None:
@@ -183,73 +280,114 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, ensure_ascii=encoding != "utf8", indent=2))
 
 
-def table(*columns: str, numbers: tuple[str, ...] = (), title: str | None = None) -> Table:
-    """Return an empty table; columns named in `numbers` are aligned to the right."""
+def table(*columns: str, numbers: Sequence[str] = ()) -> Table:
+    """Return an empty table; columns named in `numbers` are aligned to the right, many columns stand close together."""
     from rich import box
     from rich.table import Table
 
-    listing = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
+    close = len(columns) > 6
+    listing = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0) if close else (0, 1), show_edge=not close)
     for column in columns:
         listing.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
     return listing
 
 
-def triple_text(triple: Sequence[str]) -> str:
-    """Return a triple of names as text."""
-    return short(f"({', '.join(triple)})")
-
-
-def short(text: str) -> str:
-    """Leave out the namespace of IRIs that end in #name; the last part is enough to find them again."""
-    from loginfer.kg.vocabulary import shortened
-
-    return shortened(text, "#")
+def print_table(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[str] = (), *, fold: bool = True
+) -> None:
+    """Print a table; what is for programs, or takes long to lay out, is only aligned, each row on a line."""
+    if not fold:
+        widths = [max(len(row[i]) for row in (columns, *rows)) for i in range(len(columns) - 1)]
+        for *cells, last in (columns, *rows):
+            print("  ".join([*(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)), last]))
+        return
+    listing = table(*columns, numbers=numbers)
+    for row in rows:
+        listing.add_row(*row)
+    console().print(listing)
 
 
 @contextlib.contextmanager
 def progress_bar() -> Iterator[Progress | None]:
-    """Give a callback that shows progress on a terminal; None elsewhere."""
-    if not on_terminal(sys.stderr):
+    """Give a callback that shows progress: a bar on a terminal, elsewhere a line now and then; None with --quiet."""
+    if quiet():
         yield None
         return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    if not on_terminal(sys.stderr):
+        yield _progress_lines()
+        return
+    from loginfer.progress import shown
 
-    bar = Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TextColumn("{task.completed:,.0f}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        console=console(stderr=True),
-        transient=True,
-    )
-    with bar:
-        tasks: dict[str, Any] = {}
-
-        def report(what: str, done: int, total: int | None) -> None:
-            if what not in tasks:
-                tasks[what] = bar.add_task(what, total=total)
-            bar.update(tasks[what], completed=done, total=total)
-
+    with shown(True, console(stderr=True)) as report:
         yield report
+
+
+# Seconds before the first line of progress, and between two.
+FIRST_LINE, NEXT_LINE = 5.0, 15.0
+
+
+def _progress_lines() -> Progress:
+    """Return a callback that notes now and then how far the work is, with --verbose also what begins."""
+    due, latest = time.monotonic() + FIRST_LINE, ""
+
+    def report(what: str, done: int, total: int | None) -> None:
+        nonlocal due, latest
+        begins, latest = what != latest, what
+        if time.monotonic() >= due or (begins and verbose()):
+            due = time.monotonic() + NEXT_LINE
+            note(f"{what}: {done:,}{'' if total is None else f' of {total:,}'}" if done or total else f"{what} …")
+
+    return report
 
 
 # -- graphs and their names -------------------------------------------------------------------------
 
 
-def open_kg(
-    name: str,
-    *,
-    format: str | None = None,
-    columns: str = "sro",
-    on_error: OnError = OnError.fail,
-    type_predicate: str | None = None,
-) -> Loaded:
-    """Load a graph named on the command line; skipped lines are reported beside the answer."""
-    from loginfer.kg.catalogue import open_graph
-    from loginfer.kg.formats.base import ReadOptions
+class ShownNames(dict[str, str]):
+    """How names are shown: short, but unlike all others of a graph; with --full-names as they are."""
 
-    options = ReadOptions(format=format, on_error=on_error.value, columns=columns, type_predicate=type_predicate)
+    def __init__(self, graph: KnowledgeGraph) -> None:
+        self._graph = graph
+
+    def __missing__(self, name: str) -> str:
+        from loginfer.kg.vocabulary import short_names
+
+        among = (self._graph.entities, self._graph.relations)
+        forms = {name: name} if _NAMES["full"] else short_names([name], labels=self._graph.labels, among=among)
+        return self.setdefault(name, forms[name])
+
+
+def shown(thing: object, names: Mapping[str, str]) -> str:
+    """Return a triple, a rule or a part of one as people read it; with --full-names rules are as in rule files."""
+    from loginfer.kg.vocabulary import triple_text
+    from loginfer.logic.rule import short_text
+
+    if isinstance(thing, tuple):
+        return triple_text(thing, names=names)
+    return str(thing) if _NAMES["full"] else short_text(thing, names)
+
+
+def rule_texts(rules: Iterable[object], names: Mapping[str, str] | None = None) -> list[str]:
+    """Return rules as people read them; without a graph's names they are unlike all others of these rules."""
+    from loginfer.kg.vocabulary import short_names
+    from loginfer.logic.rule import names_in
+
+    texts = [str(rule) for rule in rules]
+    short = short_names(names_in(*texts)) if names is None else names
+    return [shown(text, short) for text in texts]
+
+
+def sentences(texts: Iterable[str], labels: Mapping[str, str] | None = None) -> list[str]:
+    """Return sentences with names as they are shown."""
+    from loginfer.logic.rule import short_sentences
+
+    return list(texts) if _NAMES["full"] else short_sentences(texts, labels)
+
+
+def open_kg(name: str, reading: ReadOptions | None = None) -> Loaded:
+    """Load a graph named on the command line; what was skipped or left out is said beside the answer."""
+    from loginfer.kg.catalogue import open_graph
+
     confirm = None
     if on_terminal(sys.stdin) and on_terminal(sys.stderr):
 
@@ -257,39 +395,14 @@ def open_kg(
             return typer.confirm(question, default=False, err=True)
 
     with progress_bar() as progress:
-        loaded = open_graph(name, options, progress=progress, confirm=confirm)
+        loaded = open_graph(name, reading, progress=progress, confirm=confirm)
+    for remark in loaded.report.notes:
+        note(remark)
     if loaded.report.skipped:
         note(f"skipped {counted(loaded.report.skipped, 'bad line')}, e.g.")
         for example in loaded.report.examples:
             note(f"  {example}")
     return loaded
-
-
-def resolve_relation(graph: KnowledgeGraph, name: str) -> int:
-    """Find a relation by its name or, where that is unambiguous, by its last part."""
-    relation = graph.relations.get(name)
-    if relation is None:
-        relation = _by_last_part(graph.relations, name)
-    return graph.relation_id(name) if relation is None else relation
-
-
-def resolve_entity(graph: KnowledgeGraph, name: str) -> int:
-    """Find a constant or type by its name or, where that is unambiguous, by its last part."""
-    entity = graph.entities.get(name)
-    if entity is None and len(graph.entities) <= 1_000_000:
-        entity = _by_last_part(graph.entities, name)
-    return graph.entity_id(name) if entity is None else entity
-
-
-def _by_last_part(names: Any, part: str) -> int | None:
-    from loginfer.kg.vocabulary import last_part
-
-    matches = [i for i, name in enumerate(names) if last_part(name) == part]
-    if len(matches) > 1:
-        full = ", ".join(f"`{names[i]}`" for i in matches[:3])
-        more = f" and {len(matches) - 3} more" if len(matches) > 3 else ""
-        raise InputError(f"`{part}` may be any of {full}{more}", hint="give the whole name")
-    return matches[0] if matches else None
 
 
 def folder_of(path: Path) -> str:
@@ -330,7 +443,6 @@ class EngineFlag(NamedTuple):
             self.flag.name,
             metavar=self.flag.metavar,
             help=f"With --engine {' or '.join(self.engines)}: {self.flag.help}",
-            show_default=False,
         )
         return Annotated[list[str] | None, option] if self.flag.repeatable else Annotated[str | None, option]
 
@@ -398,7 +510,7 @@ def _spark_settings(texts: Sequence[str]) -> dict[str, str]:
 
 @contextlib.contextmanager
 def open_rule_engine(
-    kg: str, engine: EngineChoice, rules: Sequence[Rule] = (), type_predicate: str | None = None
+    kg: str, engine: EngineChoice, reading: ReadOptions, rules: Sequence[Rule] = ()
 ) -> Iterator[Engine]:
     """Give an engine over a graph named on the command line, with ids for the heads of the rules.
 
@@ -410,16 +522,16 @@ def open_rule_engine(
 
     with contextlib.ExitStack() as stack:
         stack.enter_context(engine.running())
-        opened = _open_stored(stack, kg, engine, rules, type_predicate)
+        opened = _open_stored(stack, kg, engine, reading, rules)
         if opened is None:
-            graph = extend(open_kg(kg, type_predicate=type_predicate).graph, rules)
+            graph = extend(open_kg(kg, reading).graph, rules)
             opened = open_engine_in(stack, graph, engine.name, **engine.options)
         yield opened
 
 
 @contextlib.contextmanager
 def graph_to_build_from(
-    kg: str, engine: EngineChoice, rules: Sequence[Rule], type_predicate: str | None
+    kg: str, engine: EngineChoice, reading: ReadOptions, rules: Sequence[Rule] = ()
 ) -> Iterator[KnowledgeGraph]:
     """Give a graph named on the command line; DuckDB and Spark leave a large file of triples outside memory.
 
@@ -429,19 +541,19 @@ def graph_to_build_from(
         The graph's name or place.
     engine
         The engine that will work on it.
+    reading
+        How to read it, and which of its triples to keep.
     rules
         The rules that are given, whose heads may use names the graph does not have.
-    type_predicate
-        As for `KnowledgeGraph`.
     """
     with contextlib.ExitStack() as stack:
         stack.enter_context(engine.running())
-        stored = _open_stored(stack, kg, engine, rules, type_predicate)
-        yield stored.graph if stored else open_kg(kg, type_predicate=type_predicate).graph
+        stored = _open_stored(stack, kg, engine, reading, rules)
+        yield stored.graph if stored else open_kg(kg, reading).graph
 
 
 def _open_stored(
-    stack: contextlib.ExitStack, kg: str, engine: EngineChoice, rules: Sequence[Rule], type_predicate: str | None
+    stack: contextlib.ExitStack, kg: str, engine: EngineChoice, reading: ReadOptions, rules: Sequence[Rule]
 ) -> Engine | None:
     """Return an engine over a large file, or None for a graph that is to be loaded into memory."""
     path = Path(kg)
@@ -452,6 +564,11 @@ def _open_stored(
     if not hasattr(kind, "from_files"):
         return None
     from loginfer.engine.binding import head_names
+    from loginfer.kg.formats.tsv import has_header
+
+    if reading != ReadOptions(type_predicate=reading.type_predicate) or has_header(path):
+        note("the whole graph comes into memory, for a header or options of reading")
+        return None
 
     scratch, master = engine.options.get("directory"), engine.options.get("master") or "local"
     if "://" in str(scratch) and not master.startswith("local"):
@@ -465,7 +582,7 @@ def _open_stored(
         kind.from_files(
             [path],
             folder / "graph",
-            type_predicate=type_predicate,
+            type_predicate=reading.type_predicate,
             entities=entities,
             relations=relations,
             **engine.options,
@@ -542,16 +659,3 @@ def _unknown_names(rule: Rule, graph: KnowledgeGraph, relations: set[str]) -> li
         constants = [term.name for term in atom.terms if isinstance(term, Constant)]
         unknown += [("constant", name) for name in constants if graph.entities.get(name) is None]
     return unknown
-
-
-def check_fixed_names(pattern: Any, graph: KnowledgeGraph) -> None:
-    """Complain about a relation or constant in a pattern that the graph does not have."""
-    from loginfer.kg import RDF_TYPE
-    from loginfer.logic import Constant, Template
-
-    for atom in (*pattern.atoms, *(negation.atom for negation in pattern.negations)):
-        if not isinstance(atom.relation, Template) and atom.relation != RDF_TYPE:
-            graph.relation_id(atom.relation)
-        for term in atom.terms:
-            if isinstance(term, Constant):
-                graph.entity_id(term.name)

@@ -6,72 +6,80 @@ Figures are shown to people in percent, ranking with its protocol, then what was
 from __future__ import annotations
 
 import contextlib
+import json as json_format
+import os
+import re
 import sys
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from loginfer.cli.commands import CommandGroup
 from loginfer.cli.common import (
     ForceOption,
+    FullNamesOption,
     JsonOption,
     console,
     counted,
     note,
+    option_words,
     print_json,
+    print_table,
     progress_bar,
+    rule_texts,
+    say,
     say_resumable,
+    sentences,
     table,
+    terminable,
+    words_of,
 )
-from loginfer.errors import InputError
+from loginfer.errors import InputError, LogInferError, UnknownNameError
 from loginfer.evaluation.metric_table import metric_text, metric_title, shown_metrics
 
 if TYPE_CHECKING:
+    from loginfer.benchmark import Benchmark
     from loginfer.evaluation.evaluating import ConfiguredSystem
+    from loginfer.evaluation.metrics import MetricOptions
     from loginfer.settings import Setting
     from loginfer.systems.registry import SystemEntry
 
 ThresholdOption = Annotated[
     str | None,
     typer.Option(
-        "--threshold",
-        help="global (default) or relation: chosen on valid, for all or for each relation; or a number.",
-        show_default=False,
+        "--threshold", help="global (default) or relation: chosen on valid, for all or for each relation; or a number."
     ),
 ]
 CriterionOption = Annotated[
     str | None,
-    typer.Option(
-        "--criterion",
-        help="What a threshold is chosen for: accuracy (default), f1 or balanced_accuracy.",
-        show_default=False,
-    ),
+    typer.Option("--criterion", help="What a threshold is chosen for: accuracy (default), f1 or balanced_accuracy."),
 ]
 TieOption = Annotated[
     str | None,
-    typer.Option(
-        "--tie",
-        help="Competitors with the same score: optimistic, realistic (default) or pessimistic.",
-        show_default=False,
-    ),
+    typer.Option("--tie", help="Competitors with the same score: optimistic, realistic (default) or pessimistic."),
 ]
 
 
 def evaluate(
-    bench: Annotated[
-        Path, typer.Argument(metavar="BENCH", help="A benchmark's folder, ours or not.", show_default=False)
-    ],
+    context: typer.Context,
+    bench: Annotated[Path, typer.Argument(metavar="BENCH", help="A benchmark's folder, ours or not.")],
     system: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
-            "--system", "-s", help="A name from `loginfer systems list`, pykeen:MODEL, or my_module:MySystem."
+            "--system",
+            "--systems",
+            "-s",
+            metavar="NAME",
+            help="Of `loginfer systems list`, pykeen:MODEL or my_module:MySystem; several: a,b,c.",
         ),
     ] = None,
     set: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A setting of the system; repeatable. See `systems show`."),
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the system; repeatable.")
     ] = None,
     negatives: Annotated[
         str | None, typer.Option("--negatives", "-n", help="Whose negatives, if the benchmark has several.")
@@ -80,14 +88,16 @@ def evaluate(
     seeds: Annotated[
         int | None, typer.Option("--seeds", help="So many seeds, one run each; mean and interval.", min=1)
     ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", "-j", help="Systems at a time, each into a folder of its own; one per core.", min=1),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="The run's folder; without it nothing is kept.")
     ] = None,
     threshold: ThresholdOption = None,
     criterion: CriterionOption = None,
-    ranking: Annotated[
-        str, typer.Option("--ranking", help="Protocols: filtered, given, unfiltered; or none.")
-    ] = "filtered,given",
+    ranking: Annotated[str, typer.Option("--ranking", help="filtered, given, unfiltered; or none.")] = "filtered",
     tie: TieOption = None,
     mode: Annotated[
         str | None, typer.Option("--mode", help="Short for --set mode=…: explicit, random or both.")
@@ -114,23 +124,30 @@ def evaluate(
     checkpoint: Annotated[
         float, typer.Option("--checkpoint", help="Seconds between checkpoints while learning, with --out.", min=0)
     ] = 10.0,
+    callback: Annotated[
+        list[str] | None,
+        typer.Option("--callback", metavar="MODULE:OBJECT", help="An experiment tracker of your own; repeatable."),
+    ] = None,
     force: ForceOption = False,
+    full_names: FullNamesOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Train a system on a benchmark and evaluate it on test.
+    """Train a system on a benchmark and evaluate it on test, or compare several.
 
-    With --out, the folder gets metrics, predictions, ranks, weights and the learning curve; a run that was
-    interrupted or killed goes on where it was when the same command is given again.
+    With --out, the folder gets metrics, predictions, ranks, weights and the learning curve, of several systems each a
+    folder of its own; what was interrupted goes on when the same command is given again.
     """
     from loginfer.benchmark import load_benchmark
     from loginfer.evaluation import evaluating, metrics, runs, score_files
     from loginfer.evaluation.seeds import run_seeds
     from loginfer.files import file_sum
     from loginfer.systems.interface import choose_method
+    from loginfer.systems.registry import object_at
 
-    _check_together({"--system": system, "--scores": scores, "--export-queries": export_queries})
-    if system is None:
-        _refuse_unused(set=set, seeds=seeds, mode=mode, workers=workers)
+    systems = list(dict.fromkeys(name for text in system or () for name in words_of(text)))
+    _check_together({"--system": systems or None, "--scores": scores, "--export-queries": export_queries})
+    if not systems:
+        _refuse_unused(set=set, seeds=seeds, mode=mode, workers=workers, callback=callback)
     if export_queries is not None:
         _refuse_unused(out=out)
     if name is not None and scores is None:
@@ -151,7 +168,7 @@ def evaluate(
             about = {"path": str(export_queries), "triples": count, "benchmark": benchmark.name, "negatives": method}
             print_json(about)
         else:
-            print(f"{counted(count, 'triple')} to be scored, written to {export_queries}")
+            say(f"{counted(count, 'triple')} to be scored, written to {export_queries}")
         return
     if scores is not None:
         if out is not None:
@@ -165,23 +182,34 @@ def evaluate(
         return
     if "seed" in system_settings:
         raise InputError("the seed has an option of its own", where="--set", hint="give --seed NUMBER")
-
-    def configured(seed: int) -> ConfiguredSystem:
-        return evaluating.configure_system(str(system), benchmark, system_settings, seed=seed, tuned=tuned)
-
-    # What a user's own system prints must not get into the answer.
     with contextlib.redirect_stdout(sys.stderr):
-        first = configured(seed)
-        with say_resumable("" if out else None), progress_bar() as progress:
-            training: dict[str, Any] = {"progress": progress, "checkpoint_seconds": checkpoint}
+        trackers = [object_at(address, "--callback") for address in callback or ()]
+    callbacks = [tracker() if isinstance(tracker, type) else tracker for tracker in trackers]
+
+    def evaluated(name: str, settings: Mapping[str, Any], out: Path | None) -> dict[str, Any]:
+        def configured(seed: int) -> ConfiguredSystem:
+            return evaluating.configure_system(name, benchmark, settings, seed=seed, tuned=tuned)
+
+        # What a user's own system prints must not get into the answer.
+        with contextlib.redirect_stdout(sys.stderr), progress_bar() as progress:
+            training: dict[str, Any] = {"progress": progress, "checkpoint_seconds": checkpoint, "callbacks": callbacks}
             folder: dict[str, Any] = {"force": force, "tell": note, "weights": weights}
             if seeds is not None:
                 seed_numbers = range(seed, seed + seeds)
                 answer = run_seeds(configured, seed_numbers, benchmark, method, options, out, **folder, **training)
             elif out is None:
-                answer = evaluating.evaluate_system(first, benchmark, method, options, **training).as_dict()
+                answer = evaluating.evaluate_system(configured(seed), benchmark, method, options, **training).as_dict()
             else:
-                answer = runs.run_system(first, benchmark, method, options, out, **folder, **training).as_dict()
+                run = runs.run_system(configured(seed), benchmark, method, options, out, **folder, **training)
+                answer = run.as_dict()
+            evaluating.notify(callbacks, "finished", evaluating.final_figures(answer))
+        return answer
+
+    if len(systems) > 1 or jobs is not None:
+        _compare_systems(context, systems, system_settings, benchmark, (method, options), evaluated)
+        return
+    with say_resumable("" if out else None):
+        answer = evaluated(systems[0], system_settings, out)
     _show(answer, json, out)
 
 
@@ -191,7 +219,117 @@ def _show(answer: Mapping[str, Any], json: bool, out: Path | None = None) -> Non
         return
     print_figures(answer)
     if out is not None:
-        print(f"written to {out}")
+        say(f"written to {out}")
+
+
+# -- several systems --------------------------------------------------------------------------------
+
+
+def _compare_systems(
+    asked: typer.Context,
+    systems: Sequence[str],
+    settings: Mapping[str, Any],
+    benchmark: Benchmark,
+    request: tuple[str | None, MetricOptions],
+    evaluate_here: Callable[[str, Mapping[str, Any], Path | None], dict[str, Any]],
+) -> None:
+    """Evaluate systems, each in a folder of its own; a failure does not stop the others.
+
+    Several jobs are processes of their own; one job is done here, and what is known of the benchmark is used again.
+    """
+    from loginfer.evaluation.evaluating import configure_system
+    from loginfer.evaluation.runs import load_run, request_of
+    from loginfer.evaluation.seeds import check_parent, finished_run, seed_runs
+    from loginfer.reproduction.planning import in_words
+    from loginfer.reproduction.running import Commands, in_parallel
+    from loginfer.settings import settings_of
+    from loginfer.systems.registry import find_system
+
+    commands, out, seeds, force = Commands(), *(asked.params[name] for name in ("out", "seeds", "force"))
+    jobs = asked.params["jobs"] or os.cpu_count() or 1
+    with contextlib.redirect_stdout(sys.stderr):  # what a user's own module prints is not the answer
+        declared = {entry.name: settings_of(entry.load()) for entry in map(find_system, systems)}
+    for key in sorted(settings.keys() - set().union(*declared.values())):
+        raise UnknownNameError("setting of any of these systems", key, set().union(*declared.values()), where="--set")
+    if out is not None:
+        check_parent(out)
+    shared = option_words(asked, ("system", "set", "mode", "workers", "jobs", "out", "json"))
+
+    def evaluated(name: str) -> tuple[str, dict[str, Any]]:
+        """Return what became of a system, and its answer."""
+        started, run, kept = time.monotonic(), None, False
+        folder = None if out is None else out / re.sub(r"[^\w.-]+", "-", name)
+        own_settings = {key: value for key, value in settings.items() if key in declared[name]}
+        words = ["evaluate", str(asked.params["bench"]), "--system", name, *shared, "--json"]
+        words += [word for key, value in own_settings.items() for word in ("--set", f"{key}={value}")]
+        words += [] if folder is None else ["--out", str(folder)]
+        try:
+            if folder is not None and seeds:
+                kept = len(seed_runs(folder)) == seeds and not force
+            elif folder is not None:
+                about = {"seed": asked.params["seed"], "tuned": asked.params["tuned"]}
+                wanted = request_of(configure_system(name, benchmark, own_settings, **about), benchmark, *request)
+                run = finished_run(folder, wanted, request[1], force)
+            if run is not None:
+                answer = run.as_dict()
+            elif jobs == 1:
+                answer = evaluate_here(name, own_settings, folder)
+            else:
+                answer = json_format.loads(commands(words))
+        except LogInferError as error:
+            return f"failed: {error}", {"system": name, "error": error.message, "hint": error.hint}
+        runs = [load_run(path, verify=False) for path in (seed_runs(folder) or [folder] if folder else ())]
+        seconds = time.monotonic() - started
+        state = "kept" if kept or run is not None else f"done in {in_words(seconds)}"
+        return state, {**answer, "seconds": sum(run.seconds for run in runs) or seconds}
+
+    answers: list[dict[str, Any]] = []
+    with say_resumable(None if out is None else f" in {out}"), terminable():
+        tasks = [partial(evaluated, name) for name in declared]
+        for state, answer in in_parallel(tasks, jobs, commands.stop):
+            answers.append(answer)
+            note(f"[{len(answers)}/{len(declared)}] {answer['system']} {state}")
+    answers.sort(key=lambda answer: list(declared).index(answer["system"]))
+    done = [answer for answer in answers if "error" not in answer]
+    if asked.params["json"]:
+        print_json(answers)
+    elif done:
+        print_comparison(done)
+    if len(done) < len(declared):
+        note(f"error: {counted(len(declared) - len(done), 'system')} of {len(declared)} failed")
+        raise typer.Exit(1)
+
+
+def print_comparison(answers: Sequence[Mapping[str, Any]]) -> None:
+    """Print evaluations beside each other, best first; see `comparison_rows` for what they must have."""
+    from loginfer.evaluation.comparison import COUNTED, comparison_rows
+    from loginfer.reproduction.planning import in_words
+
+    rows = comparison_rows(answers)
+    columns = ("balanced accuracy", "best\nshortcut", "rules learned\n/ shortcut\n/ not / open", "C-MRR", "time")
+    places = list(dict.fromkeys(f"{row['benchmark']}, negatives {row['negatives']}" for row in rows))
+    listing = table("system", *(["benchmark"] if len(places) > 1 else []), *columns, numbers=columns)
+    for row in rows:
+        accuracy, low, high, shortcut, c_mrr = (
+            metric_text("balanced_accuracy", value)
+            for value in (
+                row["balanced_accuracy"],
+                *(row["interval"] or (None, None)),
+                row["shortcut_accuracy"],
+                row["c_mrr"],
+            )
+        )
+        listing.add_row(
+            row["system"],
+            *([f"{row['benchmark']} {row['negatives']}"] if len(places) > 1 else []),
+            accuracy if low == "-" else f"{accuracy} ({low}–{high})",
+            shortcut,
+            " / ".join(f"{row[key]:g}" for key in COUNTED if row[key] is not None) or "-",
+            c_mrr,
+            "-" if row["seconds"] is None else in_words(row["seconds"]),
+        )
+    console().print(f"{places[0] if len(places) == 1 else 'several benchmarks'}: {counted(len(rows), 'evaluation')}")
+    console().print(listing)
 
 
 # -- reading options --------------------------------------------------------------------------------
@@ -251,8 +389,9 @@ def settings_given(pairs: list[str], **short: Any) -> dict[str, Any]:
 
 
 def score(
-    run: Annotated[
-        Path, typer.Argument(metavar="RUN", help="The folder of a run, or of several seeds.", show_default=False)
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN...", help="The folder of a run, or of several seeds; several are compared."),
     ],
     benchmark: Annotated[
         Path | None, typer.Option("--benchmark", "-b", help="The run's benchmark: adds breakdowns and the diagnosis.")
@@ -263,12 +402,13 @@ def score(
     diagnosis: Annotated[
         bool | None, typer.Option("--diagnosis/--no-diagnosis", help="Look for learned rules and shortcuts.")
     ] = None,
+    full_names: FullNamesOption = False,
     json: JsonOption = False,
 ) -> None:
     """Compute every metric of a run again from its saved predictions, without training.
 
     Thresholds, criterion and tie rule may be others than those of the run, which is not changed. Of a folder
-    with several seeds it is mean and interval again.
+    with several seeds it is mean and interval again. Several runs are compared in one table.
     """
     from loginfer.benchmark import load_benchmark
     from loginfer.evaluation.runs import load_run, options_of_run, score_run
@@ -280,17 +420,33 @@ def score(
         "tie": None if tie is None else _read_word(tie),
         "diagnosis": diagnosis,
     }
-    seed_folders = seed_runs(run)
     loaded = None if benchmark is None else load_benchmark(benchmark)
-    runs = [load_run(folder) for folder in seed_folders or [run]]
-    check_alike(runs)
-    answers = [seed_run.answer(score_run(seed_run, options_of_run(seed_run, **changed), loaded)) for seed_run in runs]
-    _show(summarise(answers) if seed_folders else answers[0], json)
+    # What was learned is known from the run itself, if nothing else is asked for.
+    as_it_was = len(runs) > 1 and loaded is None and all(value is None for value in changed.values())
+
+    def scored(folder: Path) -> dict[str, Any]:
+        parts = [load_run(part) for part in seed_runs(folder) or [folder]]
+        check_alike(parts)
+        answers = [
+            run.as_dict() if as_it_was else run.answer(score_run(run, options_of_run(run, **changed), loaded))
+            for run in parts
+        ]
+        answer = summarise(answers) if seed_runs(folder) else answers[0]
+        return {**answer, "seconds": sum(run.seconds for run in parts)} if len(runs) > 1 else answer
+
+    answers = [scored(folder) for folder in runs]
+    if len(runs) == 1:
+        _show(answers[0], json)
+    elif json:
+        print_json(answers)
+    else:
+        print_comparison(answers)
     if json:
         return
-    if seed_folders and not (run / SUMMARY).exists():
-        note(f"not all seeds of {run} are finished")
-    if benchmark is None and not seed_folders:
+    for folder in runs:
+        if seed_runs(folder) and not (folder / SUMMARY).exists():
+            note(f"not all seeds of {folder} are finished")
+    if benchmark is None and len(runs) == 1 and not seed_runs(runs[0]):
         note("with --benchmark DIR also by rule, and which rules were learned")
 
 
@@ -300,17 +456,16 @@ WORST = 3
 
 def print_figures(answer: Mapping[str, Any]) -> None:
     """Print an evaluation, or what several seeds have in common."""
-    show = console().print
     words = [f"{answer['system']} on {answer['benchmark']}"]
     if answer.get("negatives"):
         words.append(f"negatives {answer['negatives']}")
     seeds = [str(row["seed"]) for row in answer.get("seeds", ())]
     words.append(f"seeds {', '.join(seeds)}" if seeds else f"seed {answer['seed']}")
-    show(", ".join(words))
+    say(", ".join(words))
     _print_metrics(answer)
     _print_ranking(answer)
-    for number, sentence in enumerate(answer.get("diagnosis", {}).get("summary", ())):
-        show(f"{'           ' if number else 'diagnosis: '}{sentence}")
+    for number, sentence in enumerate(sentences(answer.get("diagnosis", {}).get("summary", ()))):
+        say(f"{'           ' if number else 'diagnosis: '}{sentence}", indent=2 if number else 13)
     parts = answer.get("breakdown", {})
     if parts.get("depths"):
         columns = ("depth", "test positives", "recall", "ROC AUC")
@@ -325,21 +480,19 @@ def print_figures(answer: Mapping[str, Any]) -> None:
     worst = sorted((row for row in tested if row["accuracy"] < 1), key=lambda row: (row["accuracy"], row["rule"]))
     if len(tested) > 1 and worst:
         keys = [key for key in ("accuracy", "recall", "twin_accuracy") if key in worst[0]]
-        rows = [(*(metric_text(key, row[key]) for key in keys), row["rule"]) for row in worst[:WORST]]
+        texts = rule_texts(row["rule"] for row in worst[:WORST])
+        rows = [(*(metric_text(key, row[key]) for key in keys), text) for row, text in zip(worst, texts, strict=False)]
         shares = tuple(map(metric_title, keys))
         _print_rows((*shares, "worst rules"), rows, numbers=shares)
-    for remark in answer.get("notes", ()):
-        show(f"note: {remark}")
+    for remark in sentences(answer.get("notes", ())):
+        say(f"note: {remark}")
 
 
 def _print_rows(
     columns: tuple[str, ...], rows: Iterable[tuple[str, ...]], numbers: tuple[str, ...] | None = None
 ) -> None:
     """Print a table; all its columns are numbers unless some are named."""
-    listing = table(*columns, numbers=columns if numbers is None else numbers)
-    for row in rows:
-        listing.add_row(*row)
-    console().print(listing)
+    print_table(columns, list(rows), numbers=columns if numbers is None else numbers)
 
 
 def _print_metrics(answer: Mapping[str, Any]) -> None:
@@ -359,7 +512,7 @@ def _print_metrics(answer: Mapping[str, Any]) -> None:
     columns = ("test", "deviation", "95 % interval") if several else ("test",)
     _print_rows(("metric", *columns), rows, numbers=columns)
     if answer.get("threshold") is not None:
-        console().print(_threshold_text(answer))
+        say(_threshold_text(answer))
 
 
 def _threshold_text(answer: Mapping[str, Any]) -> str:
@@ -390,12 +543,12 @@ def _print_ranking(answer: Mapping[str, Any]) -> None:
         competitors = f"{mean_competitors(figures, 'subject', 'object')} / {mean_competitors(figures, 'relation')}"
         rows.append((protocol, *(metric_text(name, figures.get(name)) for name in titles), competitors))
     _print_rows(("ranking", *numbers), rows, numbers=numbers)
-    console().print(f"ties are {answer.get('tie', 'realistic')}; competitors in the mean: constants / relations")
+    say(f"ties are {answer.get('tie', 'realistic')}; competitors in the mean: constants / relations")
 
 
 # -- systems ----------------------------------------------------------------------------------------
 
-app = typer.Typer(help="The systems that can be evaluated, and their settings.", no_args_is_help=True)
+app = CommandGroup(help="The systems that can be evaluated, and their settings.")
 
 
 @app.command("list", epilog="Example:  loginfer systems list")
@@ -407,19 +560,13 @@ def list_systems(json: JsonOption = False) -> None:
     if json:
         print_json([_about(entry) for entry in entries])
         return
-    listing = table("system", "kind", "")
-    for entry in entries:
-        listing.add_row(entry.name, entry.kind, entry.summary)
-    plain = console()
-    plain.print(listing)
-    plain.print("Any model of PyKEEN is a system as well: pykeen:MODEL; so is your own: my_module:MySystem.")
+    print_table(("system", "kind", ""), [(entry.name, entry.kind, entry.summary) for entry in entries])
+    say("Any model of PyKEEN is a system as well: pykeen:MODEL; so is your own: my_module:MySystem.")
 
 
 @app.command("show", epilog="Example:  loginfer systems show transe")
 def show_system(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="A system, pykeen:MODEL, or my_module:MySystem.", show_default=False)
-    ],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A system, pykeen:MODEL, or my_module:MySystem.")],
     json: JsonOption = False,
 ) -> None:
     """Show the settings of a system, and which patterns theory says it can capture."""
@@ -432,26 +579,25 @@ def show_system(
         listed = [_setting(setting) for setting in settings.values()]
         print_json({**_about(entry), "settings": listed, "tuned": tuned_graphs(entry)})
         return
-    plain = console()
-    plain.print(f"{entry.title} ({entry.kind})")
+    say(f"{entry.title} ({entry.kind})")
     for line in (entry.summary, entry.reference):
         if line:
-            plain.print(line)
+            say(line)
     if entry.captures:
-        plain.print("\nPatterns that it can capture, as far as theory knows:")
+        say("\nPatterns that it can capture, as far as theory knows:")
         for answer in dict.fromkeys(entry.captures.values()):
             patterns = [pattern for pattern, verdict in entry.captures.items() if verdict == answer]
-            plain.print(f"  {answer}: {', '.join(patterns)}")
+            say(f"  {answer}: {', '.join(patterns)}")
     seeded = settings.pop("seed", None) is not None  # it has an option of its own
     listing = table("--set", "default", "values", "meaning")
     for setting in settings.values():
         listing.add_row(setting.name, _default(setting), _values(setting), setting.meaning)
-    plain.print(listing if settings else "\nIt has no settings.")
+    console().print(listing if settings else "\nIt has no settings.")
     for graph, values in tuned_graphs(entry).items():
         texts = ", ".join(f"{name}={value}" for name, value in values.items())
-        plain.print(f"tuned for {graph}: {texts}")
+        say(f"tuned for {graph}: {texts}")
     if seeded:
-        plain.print("--seed chooses all that is random.")
+        say("--seed chooses all that is random.")
 
 
 def _about(entry: SystemEntry) -> dict[str, Any]:

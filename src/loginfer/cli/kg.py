@@ -7,27 +7,26 @@ from typing import Annotated, Any
 
 import typer
 
+from loginfer.cli.commands import CommandGroup
 from loginfer.cli.common import (
-    ColumnsOption,
     ForceOption,
-    FormatOption,
+    FullNamesOption,
     GraphArgument,
     JsonOption,
-    OnError,
-    OnErrorOption,
-    TypePredicateOption,
-    console,
+    ShownNames,
     counted,
     folder_of,
+    gather_reading,
     note,
     open_kg,
     print_json,
+    print_table,
     progress_bar,
-    table,
 )
 from loginfer.errors import UnknownNameError
+from loginfer.kg.formats.base import ReadOptions
 
-app = typer.Typer(help="Knowledge graphs: list, show, convert, fetch, generate.", no_args_is_help=True)
+app = CommandGroup(help="Knowledge graphs: list, show, convert, fetch, generate.")
 
 
 @app.command("list", epilog="Example:  loginfer kg list")
@@ -55,33 +54,29 @@ def list_graphs(json: JsonOption = False) -> None:
             }
         )
         return
-    graphs = table("name", "triples", "where", "what", numbers=("triples",))
+    rows = []
     for entry in entries:
         path = paths[entry.name]
         where = "generated" if entry.generated else f"loginfer kg fetch {entry.name}"
-        graphs.add_row(entry.name, f"{entry.triples:,}", where if path is None else folder_of(path), entry.description)
-    readable = table("format", "endings", "what")
-    for form in formats():
-        readable.add_row(form.name, " ".join(form.endings), form.description)
-    out = console()
-    out.print(graphs)
-    out.print(readable)
+        rows.append((entry.name, f"{entry.triples:,}", where if path is None else folder_of(path), entry.description))
+    print_table(("name", "triples", "where", "what"), rows, numbers=("triples",))
+    print_table(("format", "endings", "what"), [(f.name, " ".join(f.endings), f.description) for f in formats()])
 
 
 @app.command(epilog="Example:  loginfer kg show wn18rr --json")
+@gather_reading
 def show(
+    *,
     kg: GraphArgument,
-    top: Annotated[int, typer.Option(help="How many relations and types to list.", min=0)] = 10,
-    format: FormatOption = None,
-    columns: ColumnsOption = "sro",
-    on_error: OnErrorOption = OnError.fail,
-    type_predicate: TypePredicateOption = None,
+    top: Annotated[int, typer.Option("--top", "-t", help="How many relations and types to list.", min=0)] = 10,
+    reading: ReadOptions,
+    full_names: FullNamesOption = False,
     json: JsonOption = False,
 ) -> None:
     """Show what is in a graph: triples, constants, relations, types."""
     import numpy as np
 
-    loaded = open_kg(kg, format=format, columns=columns, on_error=on_error, type_predicate=type_predicate)
+    loaded = open_kg(kg, reading)
     graph, report = loaded.graph, loaded.report
     sizes = np.bincount(graph.triples[:, 1], minlength=len(graph.relations))
     loops = int((graph.triples[:, 0] == graph.triples[:, 2]).sum())
@@ -102,24 +97,21 @@ def show(
         "loops": loops,
         "duplicates": report.duplicates,
         "skipped": report.skipped,
+        **({"labels": len(graph.labels)} if graph.labels else {}),
     }
     if json:
         print_json({"name": kg, **facts, "relation_sizes": dict(relations), "type_sizes": dict(types)})
         return
-    out = console()
-    summary = table("", kg, numbers=(kg,))
-    for name, value in facts.items():
-        text = f"{value:,}" if isinstance(value, int) else value or "none"
-        summary.add_row(name.replace("_", " "), text)
-    out.print(summary)
-    for kind, rows in (("relation", relations), ("type", types)):
-        if rows and top:
-            listing = table(kind, "triples", numbers=("triples",))
-            for name, size in rows[:top]:
-                listing.add_row(name, f"{size:,}")
-            if len(rows) > top:
-                listing.add_row(f"… and {len(rows) - top} more", "")
-            out.print(listing)
+    names = ShownNames(graph)
+    texts = [f"{value:,}" if isinstance(value, int) else names[value] if value else "none" for value in facts.values()]
+    summary = [(key.replace("_", " "), text) for key, text in zip(facts, texts, strict=True)]
+    print_table(("", kg), summary, numbers=(kg,))
+    for kind, sizes_by_name in (("relation", relations), ("type", types)):
+        rows = [(names[name], f"{size:,}") for name, size in sizes_by_name[:top]]
+        if len(sizes_by_name) > top:
+            rows.append((f"… and {len(sizes_by_name) - top} more", ""))
+        if top and sizes_by_name:
+            print_table((kind, "triples"), rows, numbers=("triples",))
 
 
 def _largest(row: tuple[str, int]) -> tuple[int, str]:
@@ -127,14 +119,13 @@ def _largest(row: tuple[str, int]) -> tuple[int, str]:
 
 
 @app.command(epilog="Example:  loginfer kg convert fb15k-237 fb.parquet")
+@gather_reading
 def convert(
+    *,
     kg: GraphArgument,
     out: Annotated[Path, typer.Argument(help="Where to write; the ending decides the format.")],
     to: Annotated[str | None, typer.Option("--to", help="Format to write, if not by ending.")] = None,
-    format: FormatOption = None,
-    columns: ColumnsOption = "sro",
-    on_error: OnErrorOption = OnError.fail,
-    type_predicate: TypePredicateOption = None,
+    reading: ReadOptions,
     force: ForceOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -142,7 +133,7 @@ def convert(
     from loginfer.kg.load import check_output, write_graph
 
     check_output(out, format=to, force=force)
-    loaded = open_kg(kg, format=format, columns=columns, on_error=on_error, type_predicate=type_predicate)
+    loaded = open_kg(kg, reading)
     write_graph(loaded.graph, out, format=to, force=force)
     if json:
         print_json({"out": str(out), "triples": len(loaded.graph)})
@@ -152,7 +143,7 @@ def convert(
 
 @app.command(epilog="Example:  loginfer kg fetch wn18rr")
 def fetch(
-    name: Annotated[str, typer.Argument(help="A graph of `loginfer kg list`.", show_default=False)],
+    name: Annotated[str, typer.Argument(help="A graph of `loginfer kg list`.")],
     force: ForceOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -175,8 +166,8 @@ def fetch(
 
 @app.command(epilog="Example:  loginfer kg generate lubm --universities 2 --start 0 --seed 0 --out lubm.nt")
 def generate(
-    what: Annotated[str, typer.Argument(help="The generator: lubm.", show_default=False)],
-    out: Annotated[Path, typer.Option("--out", help="Where to write; the ending decides the format.")],
+    what: Annotated[str, typer.Argument(help="The generator: lubm.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write; the ending decides the format.")],
     universities: Annotated[int, typer.Option(help="Number of universities.", min=1)] = 1,
     start: Annotated[int, typer.Option(help="Index of the first university.", min=0)] = 0,
     seed: Annotated[int, typer.Option(help="Seed of the generator.", min=0, max=2**31 - 1)] = 0,

@@ -9,7 +9,6 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,61 +17,58 @@ import typer
 from loginfer.cli.common import (
     INTERRUPTED,
     ForceOption,
+    FullNamesOption,
     JsonOption,
+    ShownNames,
     caused_by_interruption,
     console,
     counted,
+    gather_reading,
     note,
     on_terminal,
     open_kg,
     print_json,
-    table,
+    print_table,
+    quiet,
+    rule_texts,
+    say,
 )
 from loginfer.errors import InputError, UnknownNameError
-from loginfer.files import atomic_write, refuse_to_overwrite
+from loginfer.files import refuse_to_overwrite
+from loginfer.kg.formats.base import ReadOptions
 
 if TYPE_CHECKING:
     from rich.live import Live
 
     from loginfer.benchmark import Benchmark
     from loginfer.kg import KnowledgeGraph
-    from loginfer.logic.rule import ScoredRule, ZeroRule
     from loginfer.systems.registry import SystemEntry
     from loginfer.systems.rules.mined import MinedRules, Miner, Mining
 
 
-KIND = "rule miner"
 # So many of the best rules are shown at the end.
 BEST = 10
 
 
+@gather_reading
 def mine(
+    *,
     source: Annotated[
         str,
         typer.Argument(
             metavar="BENCH|KG",
             help="A benchmark's folder, of which only P_train is mined; or a graph: a name from "
             "`loginfer kg list`, or a file or archive of triples.",
-            show_default=False,
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write the rules to.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write the rules to.")],
     miner: Annotated[str, typer.Option("--miner", "-m", help="exact, anyburl, rulen, contrast or external.")] = "exact",
-    max_length: Annotated[
-        int | None, typer.Option("--max-length", help="Atoms in a body, at most.", show_default=False)
-    ] = None,
-    min_support: Annotated[
-        int | None, typer.Option("--min-support", help="Correct predictions, at least.", show_default=False)
-    ] = None,
-    min_confidence: Annotated[
-        float | None, typer.Option("--min-confidence", help="Confidence, at least.", show_default=False)
-    ] = None,
-    seconds: Annotated[
-        float | None, typer.Option("--seconds", help="Anytime miners: mine for so long.", show_default=False)
-    ] = None,
+    max_length: Annotated[int | None, typer.Option("--max-length", help="Atoms in a body, at most.")] = None,
+    min_support: Annotated[int | None, typer.Option("--min-support", help="Correct predictions, at least.")] = None,
+    min_confidence: Annotated[float | None, typer.Option("--min-confidence", help="Confidence, at least.")] = None,
+    seconds: Annotated[float | None, typer.Option("--seconds", help="Anytime miners: mine for so long.")] = None,
     steps: Annotated[
-        int | None,
-        typer.Option("--steps", help="Anytime miners: so many steps, the same rules each time.", show_default=False),
+        int | None, typer.Option("--steps", help="Anytime miners: so many steps, the same rules each time.")
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Seed of all randomness; 0 by default.", min=0)] = None,
     set: Annotated[
@@ -83,25 +79,30 @@ def mine(
         str | None, typer.Option("--negatives", "-n", help="Whose negatives a miner may see, if there are several.")
     ] = None,
     to: Annotated[
-        str | None,
-        typer.Option("--to", help="anyburl or arrow; by default anyburl if it can hold the rules.", show_default=False),
+        str | None, typer.Option("--to", help="anyburl or arrow; by default anyburl if it can hold the rules.")
     ] = None,
     snapshots: Annotated[
         str | None, typer.Option("--snapshots", help="Also write the rules after so many seconds, e.g. 10,50,100.")
     ] = None,
     jar: Annotated[Path | None, typer.Option("--jar", help="With --miner external: an AnyBURL jar to run.")] = None,
-    rules: Annotated[Path | None, typer.Option("--rules", help="With --miner external: a rule file to read.")] = None,
+    rules: Annotated[
+        Path | None, typer.Option("--rules", "-r", help="With --miner external: a rule file to read.")
+    ] = None,
+    reading: ReadOptions,
     force: ForceOption = False,
+    full_names: FullNamesOption = False,
     json: JsonOption = False,
 ) -> None:
     """Mine rules and write them to a file, best first.
 
     Ctrl-C ends the mining; the rules found so far are written.
     """
+    from loginfer.benchmark import load_benchmark
     from loginfer.settings import configure
+    from loginfer.systems.rules.mine import Mined, is_benchmark, miner_named, view_to_mine
     from loginfer.systems.rules.texts import MINED_DIALECTS
 
-    entry = _miner_named(miner)
+    entry = miner_named(miner)
     if seconds is not None and steps is not None:
         raise InputError("--seconds and --steps do not go together", hint="give one of them")
     snapshot_times = _snapshots(snapshots)
@@ -120,11 +121,20 @@ def mine(
         if path.exists() and Path(source).exists() and path.samefile(source):
             raise InputError(f"`{path}` is what is mined", where="--out", hint="choose another name")
     configured: Miner = configure(entry.load(), settings)
-    benchmark = _open_source(source, negatives, compares=configured.needs_negatives)
+    if is_benchmark(source) and reading != ReadOptions():
+        raise InputError(f"`{source}` is a benchmark, which is read as it is", hint="give these options to `build`")
+    value = load_benchmark(source) if is_benchmark(source) else open_kg(source, reading).graph
+    benchmark = view_to_mine(value, negatives, configured.needs_negatives, source)
     snapshot_files: list[str] = []
 
+    def write(mined: MinedRules, path: Path) -> str:
+        dialect, notes = Mined(mined, benchmark.graph).save(path, to, force=force)
+        for message in notes:
+            note(message)
+        return dialect
+
     def keep(second: float, mined: MinedRules) -> None:
-        _write(mined, benchmark, files[second], to, force)
+        write(mined, files[second])
         snapshot_files.append(str(files[second]))
 
     started = time.monotonic()
@@ -133,7 +143,7 @@ def mine(
     spent = time.monotonic() - started
     for message in getattr(mining, "notes", ()):
         note(message)
-    dialect = _write(mined, benchmark, out, to, force) if len(mined) or not interrupted else None
+    dialect = write(mined, out) if len(mined) or not interrupted else None
     if dialect == "arrow" and mined.distinct and len(mined.paths):
         if to is None:
             note("written in arrow: names or shapes of these rules cannot be expressed in AnyBURL's format")
@@ -161,17 +171,6 @@ def mine(
 
 
 # -- what to mine, and how -------------------------------------------------------------------------
-
-
-def _miner_named(name: str) -> SystemEntry:
-    """Return a miner by name; other systems are not accepted."""
-    from loginfer.systems.registry import systems
-
-    miners = [entry for entry in systems() if entry.kind == KIND]
-    for entry in miners:
-        if name.strip().casefold() in (entry.name.casefold(), *(alias.casefold() for alias in entry.aliases)):
-            return entry
-    raise UnknownNameError("miner", name, [entry.name for entry in miners], where="--miner")
 
 
 def _settings(
@@ -225,94 +224,19 @@ def _snapshots(text: str | None) -> list[float]:
     return sorted(dict.fromkeys(times))
 
 
-def _open_source(source: str, negatives: str | None, *, compares: bool) -> Benchmark:
-    """Return what a miner may see of a benchmark; a graph becomes a benchmark."""
-    from loginfer.systems.interface import choose_method, training_view
-    from loginfer.systems.rules.mined import as_benchmark
-
-    if _is_benchmark(Path(source)):
-        from loginfer.benchmark import load_benchmark
-
-        benchmark = load_benchmark(source)
-        # A miner that ignores negatives need not be told which of several.
-        needs_method = compares or negatives is not None
-        method = choose_method(benchmark, negatives) if needs_method else None
-        if compares and method is None:
-            raise _no_negatives(f"the benchmark `{source}` has none")
-        return training_view(benchmark, method)
-    if compares:
-        raise _no_negatives(f"`{source}` is a graph without any")
-    if negatives is not None:
-        raise InputError(
-            f"`{source}` is a graph and has no negatives", where="--negatives", hint="give a benchmark's folder"
-        )
-    graph = open_kg(source).graph
-    if not len(graph):
-        raise InputError(f"`{source}` holds no triples")
-    return as_benchmark(graph, source)
-
-
-def _no_negatives(reason: str) -> InputError:
-    return InputError(
-        f"this miner compares positives with negatives, and {reason}",
-        hint="give the folder of a benchmark with negatives (see `loginfer build`), or use another miner",
-    )
-
-
-def _is_benchmark(path: Path) -> bool:
-    """Say whether this is a folder with training triples; test triples beside them are never mined."""
-    from loginfer.benchmark.folder.manifest import Role, roles
-
-    try:
-        names = [file.name for file in path.iterdir()] if path.is_dir() else []
-    except OSError:
-        return False  # reading it will say what is wrong
-    return "manifest.json" in names or Role("train") in roles(names)
-
-
-# -- what is written and shown ---------------------------------------------------------------------
-
-
-def _write(mined: MinedRules, benchmark: Benchmark, path: Path, to: str | None, force: bool) -> str:
-    """Write the rules; return the dialect."""
-    dialect, lines = _lines(mined, benchmark, None if to is None else to.casefold())
-    with atomic_write(path, force=force) as stream:
-        stream.writelines(f"{line}\n" for line in lines)
-    return dialect
-
-
-def _lines(mined: MinedRules, benchmark: Benchmark, to: str | None) -> tuple[str, list[str]]:
-    """Return dialect and lines; by default AnyBURL's dialect, if it can express the rules."""
-    from loginfer.systems.rules.texts import rule_lines
-
-    # AnyBURL's format has no place for weights: they are only left out if that dialect was asked for.
-    weighted = any(scored.extra for scored in mined.others)
-    if to == "anyburl" and weighted:
-        note("weights and other measures of the rules are left out: anyburl cannot express them")
-    if to == "anyburl" or (to is None and not weighted):
-        try:
-            return "anyburl", list(rule_lines(mined, benchmark.graph, "anyburl"))
-        except InputError:
-            if to is not None:
-                raise
-    bodiless = mined.paths.length == 0
-    if bodiless.any():
-        note(f"left out {counted(int(bodiless.sum()), 'rule')} without a body: arrow cannot express them")
-        mined = replace(mined, paths=mined.paths.take(~bodiless))
-    return "arrow", list(rule_lines(mined, benchmark.graph, "arrow"))
+# -- what is shown ------------------------------------------------------------------------------
 
 
 def _print(answer: Mapping[str, Any], mined: MinedRules, benchmark: Benchmark) -> None:
     from loginfer.cli.rules import print_rules
+    from loginfer.systems.rules.mine import Mined
 
-    listing = table("rules", "", numbers=("rules",))
-    for shape, count in by_shape(mined).items():
-        listing.add_row(f"{count:,}", shape)
     if len(mined):
-        console().print(listing)
-        print_rules(best_rules(mined, benchmark.graph, BEST), short=True)
+        rows = [(f"{count:,}", shape) for shape, count in by_shape(mined).items()]
+        print_table(("rules", ""), rows, numbers=("rules",))
+        print_rules(Mined(mined, benchmark.graph).best(BEST), ShownNames(benchmark.graph))
     where = f", written to {answer['out']}" if answer["out"] else ""
-    print(f"{counted(len(mined), 'rule')} in {answer['seconds']:.1f} s{where}")
+    say(f"{counted(len(mined), 'rule')} in {answer['seconds']:.1f} s{where}")
 
 
 # -- progress --------------------------------------------------------------------------------------
@@ -373,7 +297,7 @@ class _Display:
         self._graph = graph
         self.screen: Live | None = None
         self._next = self._pause = FIRST_LINE
-        if on_terminal(sys.stderr):
+        if on_terminal(sys.stderr) and not quiet():
             from rich.live import Live
 
             self.screen = Live(console=console(stderr=True), transient=True, auto_refresh=False)
@@ -399,7 +323,8 @@ class _Display:
         from rich.progress_bar import ProgressBar
         from rich.text import Text
 
-        from loginfer.cli.rules import rule_text
+        from loginfer.cli.rules import clause
+        from loginfer.systems.rules.mine import Mined
 
         mined = mining.rules()
         _, done, total = mining.progress()
@@ -407,9 +332,9 @@ class _Display:
             Text(f"{_progress(mining)}; {counted(len(mined), 'rule')} found; {elapsed:.0f} s"),
             Padding(ProgressBar(total=total, completed=done, width=60, pulse=total is None), 0),
         ]
-        for rule in best_rules(mined, self._graph, MINING_BEST):
-            text = f"  {rule.confidence or 0:.4f}  {rule_text(rule, short=True)}"
-            lines.append(Text(text, overflow="ellipsis", no_wrap=True))
+        best = Mined(mined, self._graph).best(MINING_BEST)
+        for rule, text in zip(best, rule_texts(map(clause, best)), strict=True):
+            lines.append(Text(f"  {rule.confidence or 0:.4f}  {text}", overflow="ellipsis", no_wrap=True))
         return Group(*lines)
 
 
@@ -419,24 +344,6 @@ def _progress(mining: Mining) -> str:
 
 
 # -- rules in short --------------------------------------------------------------------------------
-
-
-def best_rules(mined: MinedRules, graph: KnowledgeGraph, count: int) -> list[ScoredRule | ZeroRule]:
-    """Return the best rules, by confidence, then by correct predictions."""
-    import numpy as np
-
-    from loginfer.systems.rules.texts import path_rule
-
-    paths = mined.paths
-    rows = np.arange(len(paths))
-    if len(paths) > count:
-        # Only rules that can be among the best are sorted.
-        least = np.partition(paths.confidence, len(paths) - count)[len(paths) - count]
-        rows = np.flatnonzero(paths.confidence >= least)
-    rows = rows[paths.take(rows).best_first][:count]
-    rules: list[ScoredRule | ZeroRule] = [path_rule(paths, row, graph) for row in rows.tolist()]
-    other_rules = sorted(mined.others, key=lambda rule: (-(rule.confidence or 0), -(rule.correct or 0)))[:count]
-    return sorted([*rules, *other_rules], key=lambda rule: -(rule.confidence or 0))[:count]
 
 
 def by_length(mined: MinedRules) -> dict[str, int]:

@@ -9,12 +9,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pkgutil
-import signal
-import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,23 +23,21 @@ from loginfer.cli.audit import FolderArgument
 from loginfer.cli.common import (
     ForceOption,
     JsonOption,
-    console,
     counted,
     note,
     print_json,
+    print_table,
     progress_bar,
+    say,
     say_resumable,
-    table,
+    terminable,
+    words_of,
 )
 from loginfer.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from loginfer.progress import Progress
-    from loginfer.report.collection import Cell, Collection
-    from loginfer.report.facts import ReportOptions
-    from loginfer.reproduction import CellOutcome, CellsDone, Plan
+    from loginfer.report.collection import Collection
+    from loginfer.reproduction import CellsDone, Plan
 
 
 # Each export format is a module of that name.
@@ -62,10 +57,7 @@ class TableFormat(StrEnum):
 
 def report(
     paths: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="PATHS...", help="Folders with runs and their benchmarks, however deep.", show_default=False
-        ),
+        list[Path], typer.Argument(metavar="PATHS...", help="Folders with runs and their benchmarks, however deep.")
     ],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="The site's folder; with --to md, latex or csv a file.")
@@ -77,8 +69,8 @@ def report(
         list[str] | None,
         typer.Option("--metric", help="For tables: balanced_accuracy (default), roc_auc, c_mrr, …; repeatable."),
     ] = None,
-    protocol: Annotated[
-        str, typer.Option("--protocol", help="For tables of ranking metrics: filtered, given or unfiltered.")
+    ranking: Annotated[
+        str, typer.Option("--ranking", help="For tables of ranking metrics: filtered, given or unfiltered.")
     ] = "filtered",
     compare: Annotated[
         bool, typer.Option("--compare", help="Compare two runs: PATHS are the two, and their benchmark if wanted.")
@@ -98,58 +90,44 @@ def report(
 ) -> None:
     """Write a report on runs: a static site that needs no server and no network.
 
-    Heat maps with the paper's figures beside ours, benchmark cards, curves, impact of negatives, learned
-    rules and shortcuts, ranking, and an explorer of single triples. Give the benchmarks' folders too, if they
-    are not beside the runs: cards, rules and witnesses come from them.
+    First the answer: which systems learn what, and where they only take shortcuts. Then the paper's figures beside
+    ours, benchmark cards, curves, rules and shortcuts, ranking, and an explorer of single triples. Give the
+    benchmarks' folders too, if they are not beside the runs: cards, rules and witnesses come from them.
     """
-    from loginfer.report.facts import ReportOptions
+    from loginfer.report.site import report as write_report
 
     if to is TableFormat.site and out is None:
         raise InputError("where should the site go?", hint="add --out FOLDER, or --to md for tables alone")
     if to is not TableFormat.site and compare:
         raise InputError("--compare makes a site", hint="leave out --to, or --compare")
     if to is not TableFormat.site:
-        _tables(paths, to, metric or ["balanced_accuracy"], protocol, out, force)
+        _tables(paths, to, metric or ["balanced_accuracy"], ranking, out, force)
         return
     if metric:
         raise InputError("--metric is for tables; the site has all metrics", hint="add --to md, latex or csv")
-    options = ReportOptions(title=title, audits=audits, explorer=explorer, recovery=recovery)
-    _site(paths, Path(str(out)), options, compare=compare, force=force, json=json)
-
-
-def _site(paths: list[Path], out: Path, options: ReportOptions, *, compare: bool, force: bool, json: bool) -> None:
-    from loginfer.report.facts import ReportContext
-    from loginfer.report.site import check_site, write_site
-
-    check_site(out, force=force)
     with progress_bar() as progress:
-        collection = _collected(paths, progress)
-        context = ReportContext(collection, options, tell=_teller(progress))
-        makers = None
-        if compare:
-            from loginfer.report.pages.compare import compare_pages
-
-            first, second = _two_cells(collection)
-            makers = [lambda context: compare_pages(context, first, second)]
-        pages = write_site(context, out, force=force, makers=makers)
-    for remark in collection.notes:
+        site = write_report(
+            *paths, out=Path(str(out)), compare=compare, title=title, audits=audits, explorer=explorer,
+            recovery=recovery, force=force, progress=progress,
+        )  # fmt: skip
+    for remark in site.details["notes"]:
         note(f"note: {remark}")
-    start = out / "index.html"
+    start, pages, runs = site.path / "index.html", site.details["pages"], site.details["runs"]
     if json:
-        print_json({"site": str(out), "start": str(start), "pages": pages, "runs": _run_count(collection)})
+        print_json({"site": str(out), "start": str(start), "pages": pages, "runs": runs})
         return
-    print(f"{counted(len(pages), 'page')} about {counted(_run_count(collection), 'run')}, written to {out}")
-    print(f"open {start}")
+    say(f"{counted(len(pages), 'page')} about {counted(runs, 'run')}, written to {out}")
+    say(f"open {start}")
 
 
 def _tables(
     paths: list[Path], to: TableFormat, metrics: list[str], protocol: str, out: Path | None, force: bool
 ) -> None:
     from loginfer.files import atomic_write
+    from loginfer.report.collection import collect
     from loginfer.report.tables import result_table, to_csv, to_latex, to_markdown
 
-    with progress_bar() as progress:
-        collection = _collected(paths, progress)
+    collection = collect(paths)
     render = {TableFormat.md: to_markdown, TableFormat.latex: to_latex, TableFormat.csv: to_csv}[to]
     columns = [_metric_and_protocol(collection, name, protocol) for name in metrics]
     text = "\n".join(render(result_table(collection, name, where)) for name, where in columns)
@@ -158,45 +136,10 @@ def _tables(
         return
     with atomic_write(out, force=force) as stream:
         stream.write(text)
-    print(f"written to {out}")
+    say(f"written to {out}")
 
 
 # -- what is given ----------------------------------------------------------------------------------
-
-
-def _collected(paths: list[Path], progress: Progress | None) -> Collection:
-    from loginfer.report.collection import collect
-
-    def tell(runs: int) -> None:
-        if progress is not None:
-            progress("runs", runs, None)
-
-    return collect(paths, tell=tell)
-
-
-def _teller(progress: Progress | None) -> Callable[[str], None]:
-    """Return a callback that shows what is being made."""
-
-    def tell(message: str) -> None:
-        if progress is not None:
-            progress(message, 1, 1)
-
-    return tell
-
-
-def _two_cells(collection: Collection) -> tuple[Cell, Cell]:
-    if len(collection.cells) != 2:
-        named = [f"{cell.system} on {cell.benchmark}" for cell in collection.cells[:4]]
-        named += ["…"] if len(collection.cells) > 4 else []
-        raise InputError(
-            f"two runs can be compared, not {len(collection.cells)}: {', '.join(named)}",
-            hint="give two folders of runs, and if you like the folder of their benchmark",
-        )
-    return collection.cells[0], collection.cells[1]
-
-
-def _run_count(collection: Collection) -> int:
-    return sum(len(cell.runs) for cell in collection.cells)
 
 
 def _metric_and_protocol(collection: Collection, name: str, protocol: str) -> tuple[str, str | None]:
@@ -209,7 +152,7 @@ def _metric_and_protocol(collection: Collection, name: str, protocol: str) -> tu
     ranking = {key for metrics in run_metrics for figures in metrics["ranking"].values() for key in figures}
     if plain in ranking:
         if protocol not in protocols:
-            raise UnknownNameError("protocol", protocol, sorted(protocols), where="--protocol")
+            raise UnknownNameError("ranking protocol", protocol, sorted(protocols), where="--ranking")
         return plain, protocol
     metric_names = {key for metrics in run_metrics for key in metrics["metrics"]} | ranking
     raise UnknownNameError("metric", name, sorted(metric_names), where="--metric")
@@ -217,11 +160,10 @@ def _metric_and_protocol(collection: Collection, name: str, protocol: str) -> tu
 
 def export(
     folder: FolderArgument,
-    to: Annotated[str, typer.Option("--to", help=f"{', '.join(EXPORTS[:-1])} or {EXPORTS[-1]}.", show_default=False)],
-    out: Annotated[Path, typer.Option("--out", help="The new folder.", show_default=False)],
-    method: Annotated[
-        list[str] | None,
-        typer.Option("--method", help="Negatives of this method only; may be repeated.", show_default=False),
+    to: Annotated[str, typer.Option("--to", help=f"{', '.join(EXPORTS[:-1])} or {EXPORTS[-1]}.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The new folder.")],
+    negatives: Annotated[
+        list[str] | None, typer.Option("--negatives", "-n", help="Whose negatives only; repeatable.")
     ] = None,
     force: ForceOption = False,
     json: JsonOption = False,
@@ -234,28 +176,26 @@ def export(
     from loginfer.benchmark.export.export import check_export, export_benchmark
 
     check_export(to, out, force=force)
-    about = export_benchmark(folder, to, out, methods=method or None, force=force)
+    about = export_benchmark(folder, to, out, negatives=negatives or None, force=force)
     if json:
         print_json({"path": str(out), **about})
         return
     _print_figures(about)
     for text in about["notes"]:
         note(f"note: {text}")
-    console().print(f"written to {out}: {counted(len(about['files']) + 1, 'file')} for {about['to']}")
+    say(f"written to {out}: {counted(len(about['files']) + 1, 'file')} for {about['to']}")
 
 
 def _print_figures(about: Mapping[str, Any]) -> None:
     splits = ("train", "valid", "test")
-    listing = table("", *splits, numbers=splits)
-    rows = [("positives", about["positives"])]
-    rows += [(f"negatives {method}", sizes) for method, sizes in about["negatives"].items()]
-    for label, sizes in rows:
-        listing.add_row(label, *(f"{sizes[split]:,}" for split in splits))
+    sets = {"positives": about["positives"]}
+    sets |= {f"negatives {method}": sizes for method, sizes in about["negatives"].items()}
+    rows = [(label, *(f"{sizes[split]:,}" for split in splits)) for label, sizes in sets.items()]
     if "context" in about:
-        listing.add_row("context graph", "", "", f"{about['context']:,}")
+        rows.append(("context graph", "", "", f"{about['context']:,}"))
     sizes = f"{counted(about['entities'], 'entity', 'entities')}, {counted(about['relations'], 'relation')}"
-    console().print(f"{about['benchmark']}: {sizes}")
-    console().print(listing)
+    say(f"{about['benchmark']}: {sizes}")
+    print_table(("", *splits), rows, numbers=splits)
 
 
 def reproduce(
@@ -273,9 +213,10 @@ def reproduce(
     systems: Annotated[
         str | None,
         typer.Option(
+            "--system",
             "--systems",
+            "-s",
             help="Systems, separated by commas; by default the paper's nine, exact, contrast and oracle.",
-            show_default=False,
         ),
     ] = None,
     only: Annotated[
@@ -287,7 +228,6 @@ def reproduce(
         typer.Option(
             "--protocol",
             help="How benchmarks are built: paper (default) or sound (default for evidence, which needs it).",
-            show_default=False,
         ),
     ] = None,
     budget: Annotated[
@@ -311,40 +251,26 @@ def reproduce(
     """
     from loginfer import reproduction
 
-    plan = reproduction.plan(
-        tables=_words(tables),
-        systems=_words(systems or ""),
-        only=only or (),
-        seeds=seeds,
-        protocol=None if protocol is None else protocol.strip().casefold(),
-        budget=budget,
-    )
-    jobs = jobs or os.cpu_count() or 1
+    asked: dict[str, Any] = {
+        "tables": words_of(tables), "systems": words_of(systems or ""), "only": only or (), "seeds": seeds,
+        "protocol": None if protocol is None else protocol.strip().casefold(), "budget": budget,
+    }  # fmt: skip
     if show_plan:
-        _show_plan(plan, jobs, json)
+        _show_plan(reproduction.plan(**asked), jobs or os.cpu_count() or 1, json)
         return
     if out is None:
         raise InputError("nowhere to write to", hint="add --out FOLDER, or --plan to see only what would be done")
-    commands, folder = reproduction.Commands(), reproduction.Folder(out)
-    with say_resumable(f" in {out}"), _terminable():
-        outcomes = reproduction.run(
-            plan, out, command=commands, stop=commands.stop, jobs=jobs, force=force, tell=_tell,
-            milestone=lambda: reproduction.write_report(folder),
-        )  # fmt: skip
-        summary = reproduction.write_report(folder)
-    failed = [outcome for outcome in outcomes if outcome.state == "failed"]
+    with say_resumable(f" in {out}"), terminable():
+        done = reproduction.reproduce(out, **asked, jobs=jobs, force=force, tell=_tell)
+    cells = done.details["cells"]
+    failed = [cell for cell in cells if cell["state"] == "failed"]
     if json:
-        print_json(_answer(outcomes, summary))
+        print_json(done.details)
     else:
         _print_failures(failed)
-        cells = counted(len(outcomes) - len(failed), "cell")
-        print(f"{cells} of {len(outcomes):,}; the report is {out / 'REPORT.md'}")
+        say(f"{counted(len(cells) - len(failed), 'cell')} of {len(cells):,}; the report is {out / 'REPORT.md'}")
     if failed:
         raise typer.Exit(1)
-
-
-def _words(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _tell(step: CellsDone) -> None:
@@ -352,23 +278,6 @@ def _tell(step: CellsDone) -> None:
 
     remaining = f"; about {in_words(step.remaining)} left" if step.remaining else ""
     note(f"[{step.done}/{step.all}] {step.what}{remaining}")
-
-
-@contextlib.contextmanager
-def _terminable() -> Iterator[None]:
-    """Treat SIGTERM like Ctrl-C: the processes of the cells must end too."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(number: int, frame: Any) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 # -- answers ----------------------------------------------------------------------------------------
@@ -393,34 +302,27 @@ def _show_plan(plan: Plan, jobs: int, json: bool) -> None:
             }
         )  # fmt: skip
         return
-    numbers = ("cells", "expected")
-    listing = table("benchmark", "systems", *numbers, numbers=numbers)
+    rows = []
     for entry in plan.entries:
         cells = [cell for cell in plan.cells if cell.benchmark == entry.name]
         names = ", ".join(name for name in plan.request.systems if any(c.system == name for c in cells))
-        listing.add_row(entry.name, names, str(len(cells)), in_words(sum(c.seconds for c in cells)))
-    console().print(listing)
-    console().print(
+        rows.append((entry.name, names, str(len(cells)), in_words(sum(c.seconds for c in cells))))
+    print_table(("benchmark", "systems", "cells", "expected"), rows, numbers=("cells", "expected"))
+    say(
         f"{counted(len(plan.cells), 'cell')} on {counted(len(plan.entries), 'benchmark')}: "
         f"{in_words(plan.seconds)} of CPU time, about {in_words(plan.seconds / jobs)} "
         f"with {counted(jobs, 'job')}"
     )
 
 
-def _answer(outcomes: Sequence[CellOutcome], summary: dict[str, Any]) -> dict[str, Any]:
-    cells = [
-        {"system": o.cell.system, "benchmark": o.cell.benchmark, "seed": o.cell.seed, "state": o.state,
-         **({"reason": o.reason, "hint": o.hint} if o.state == "failed" else {})}
-        for o in outcomes
-    ]  # fmt: skip
-    return {"cells": cells, **summary}
-
-
-def _print_failures(failed: Sequence[CellOutcome]) -> None:
+def _print_failures(failed: Sequence[Mapping[str, Any]]) -> None:
     """Say what failed, each reason once."""
+    from loginfer.reproduction.planning import short
+
     reasons: dict[tuple[str, str | None], list[str]] = {}
-    for outcome in failed:
-        reasons.setdefault((outcome.reason, outcome.hint), []).append(outcome.cell.label)
+    for cell in failed:
+        label = f"{cell['system']} on {short(cell['benchmark'])}, seed {cell['seed']}"
+        reasons.setdefault((cell["reason"], cell["hint"]), []).append(label)
     for (reason, hint), labels in reasons.items():
         more = f" and {counted(len(labels) - 1, 'more cell')}" if len(labels) > 1 else ""
         note(f"failed: {labels[0]}{more}: {reason}" + (f"\n  hint: {hint}" if hint else ""))

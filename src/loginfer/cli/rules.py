@@ -9,37 +9,38 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from loginfer.cli.commands import CommandGroup
 from loginfer.cli.common import (
     ENGINE_OPTIONS,
     ENGINE_OPTIONS_WITHOUT_MEMORY,
     EngineChoice,
     ForceOption,
+    FullNamesOption,
     GraphArgument,
     JsonOption,
     OnError,
-    OnErrorOption,
-    TypePredicateOption,
-    check_fixed_names,
+    ShownNames,
     check_names,
     console,
     counted,
     engine_choice,
     gather,
+    gather_reading,
     note,
     on_terminal,
     open_rule_engine,
     print_json,
+    print_table,
     progress_bar,
     read_program,
     read_source,
-    resolve_entity,
-    resolve_relation,
-    short,
-    table,
-    triple_text,
+    rule_texts,
+    say,
+    shown,
 )
 from loginfer.errors import InputError, UnknownNameError
 from loginfer.files import refuse_to_overwrite
+from loginfer.kg.formats.base import ReadOptions
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from loginfer.logic.rule import ScoredRule, ZeroRule
     from loginfer.systems.rules.listing import Listing
 
-app = typer.Typer(help="Rules and patterns: rank their bodies, apply, explain, convert.", no_args_is_help=True)
+app = CommandGroup(help="Rules and patterns: rank their bodies, apply, explain, convert.")
 
 # From so many rows on a table is printed line by line: to lay it out would take long.
 LONG = 2000
@@ -57,67 +58,55 @@ LONG = 2000
 RulesArgument = Annotated[
     str,
     typer.Argument(
-        metavar="RULES",
-        help="A rule file, a shipped rule set (lubm-107, lubm-19), or one rule as text with `->`.",
-        show_default=False,
+        metavar="RULES", help="A rule file, a shipped rule set (lubm-107, lubm-19), or one rule as text with `->`."
     ),
 ]
 DialectOption = Annotated[str | None, typer.Option("--from", help="Dialect of the rule file; detected by default.")]
 BadLinesOption = Annotated[
     OnError, typer.Option("--on-error", help="Lines that are no rule: stop, or skip and count them.")
 ]
-ShortOption = Annotated[bool, typer.Option("--short", help="Names by their last part, behind the last / or #.")]
 
 
 @app.command(epilog="Example:  loginfer rules rank fb15k-237 --pattern diamond --top 200 --json")
 @gather("engine", ENGINE_OPTIONS, engine_choice)
+@gather_reading
 def rank(
     *,
     kg: GraphArgument,
     pattern: Annotated[
         str, typer.Option("--pattern", "-p", help="A named pattern (see `loginfer rules patterns`) or its text.")
     ],
-    top: Annotated[int, typer.Option("--top", "-n", help="How many bodies to show.", min=1)] = 20,
+    top: Annotated[int, typer.Option("--top", "-t", help="How many bodies to show.", min=1)] = 20,
     all_: Annotated[bool, typer.Option("--all", help="The complete table, every body with a witness.")] = False,
-    out: Annotated[Path | None, typer.Option("--out", help="Also write the table as TSV: support, body.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Also write the table as TSV: support, body.")] = None,
     engine: EngineChoice,
-    type_predicate: TypePredicateOption = None,
+    reading: ReadOptions,
     force: ForceOption = False,
+    full_names: FullNamesOption = False,
     json: JsonOption = False,
 ) -> None:
     """Rank the bodies of a pattern by their support in a graph, exactly."""
-    from loginfer.engine.bodies import body_texts, predicate_names
+    from loginfer.engine import rank as rank_bodies
     from loginfer.files import atomic_write
+    from loginfer.kg.vocabulary import middle
     from loginfer.logic import parse_pattern
 
     parsed_pattern = parse_pattern(pattern)
     if out is not None:
         refuse_to_overwrite(out, force)
-    with open_rule_engine(kg, engine, type_predicate=type_predicate) as opened:
-        graph = opened.graph
-        check_fixed_names(parsed_pattern, graph)
-        with progress_bar() as progress:
-            ranked = opened.rank_bodies(parsed_pattern, None if all_ else top, progress=progress)
-    texts = body_texts(ranked, graph)
-    supports = ranked.support.tolist()
+    with open_rule_engine(kg, engine, reading) as opened, progress_bar() as progress:
+        ranked = rank_bodies(opened, parsed_pattern, None if all_ else top, progress=progress)
     if out is not None:
         with atomic_write(out, force=force) as stream:
-            stream.writelines(f"{n}\t{text}\n" for n, text in zip(supports, texts, strict=True))
+            stream.writelines(f"{support}\t{text}\n" for support, text, _ in ranked.bodies)
     if json:
-        names = predicate_names(ranked, graph)
-        print_json(
-            {
-                "pattern": parsed_pattern.name,
-                "text": str(parsed_pattern),
-                "nonzero": ranked.nonzero,
-                "bodies": [
-                    {"relations": list(relations), "body": text, "support": support}
-                    for relations, text, support in zip(names, texts, supports, strict=True)
-                ],
-            }
-        )
+        print_json(ranked.as_dict())
         return
-    _print_bodies(supports, texts)
+    fold = len(ranked) <= LONG
+    longest = sys.maxsize if fold else console().width - len("1,000,000,000  ")
+    texts = rule_texts([text for _, text, _ in ranked.bodies], ShownNames(opened.graph))
+    rows = [(f"{body[0]:,}", middle(text, longest)) for body, text in zip(ranked.bodies, texts, strict=True)]
+    print_table(("support", "body"), rows, ("support",), fold=fold)
     if ranked.nonzero is None:
         note(f"the {len(ranked):,} bodies of `{parsed_pattern.name}` with the largest support; the rest was pruned")
     else:
@@ -125,25 +114,15 @@ def rank(
         note(f"{bodies} of `{parsed_pattern.name}` {have} a witness; {len(ranked):,} shown")
 
 
-def _print_bodies(supports: list[int], texts: list[str]) -> None:
-    if len(texts) > LONG:
-        width = max(len(f"{support:,}") for support in supports)
-        sys.stdout.writelines(f"{n:>{width},}   {text}\n" for n, text in zip(supports, texts, strict=True))
-        return
-    listing = table("support", "body", numbers=("support",))
-    for support, text in zip(supports, texts, strict=True):
-        listing.add_row(f"{support:,}", text)
-    console().print(listing)
-
-
 @app.command(epilog="Example:  loginfer rules apply lubm lubm-107 --closure --out new.tsv --json")
 @gather("engine", ENGINE_OPTIONS, engine_choice)
+@gather_reading
 def apply(
     *,
     kg: GraphArgument,
     rules: RulesArgument,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Where to write the new triples; the ending decides the format.")
+        Path | None, typer.Option("--out", "-o", help="Where to write the new triples; the ending decides the format.")
     ] = None,
     closure: Annotated[bool, typer.Option("--closure", help="Apply until nothing new follows, not only once.")] = False,
     include_graph: Annotated[bool, typer.Option("--include-graph", help="Write the graph's own triples too.")] = False,
@@ -156,7 +135,7 @@ def apply(
         bool, typer.Option("--strict", help="A name in a body that the graph does not have is an error.")
     ] = False,
     engine: EngineChoice,
-    type_predicate: TypePredicateOption = None,
+    reading: ReadOptions,
     force: ForceOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -175,7 +154,7 @@ def apply(
         check_output(out, force=force)
     program = read_program(rules, dialect)
     answer: dict[str, Any] = {"rules": len(program)}
-    with open_rule_engine(kg, engine, program, type_predicate) as opened:
+    with open_rule_engine(kg, engine, reading, program) as opened:
         graph = opened.graph
         check_names(graph, program, strict, shipped=rules in SHIPPED)
         with progress_bar() as progress:
@@ -206,36 +185,40 @@ def apply(
     "type Faculty"
 )
 @gather("engine", ENGINE_OPTIONS_WITHOUT_MEMORY, engine_choice)
+@gather_reading
 def explain(
     *,
     kg: GraphArgument,
     rules: RulesArgument,
-    subject: Annotated[str, typer.Argument(metavar="S", show_default=False)],
-    relation: Annotated[str, typer.Argument(metavar="R", show_default=False)],
-    object_: Annotated[str, typer.Argument(metavar="O", show_default=False)],
-    limit: Annotated[int, typer.Option(help="Witnesses to show for each rule.", min=1)] = 1,
+    subject: Annotated[str, typer.Argument(metavar="S")],
+    relation: Annotated[str, typer.Argument(metavar="R")],
+    object_: Annotated[str, typer.Argument(metavar="O")],
+    top: Annotated[int, typer.Option("--top", "-t", help="Witnesses to show for each rule.", min=1)] = 1,
     closure: Annotated[bool, typer.Option("--closure", help="Explain over several steps, down to the graph.")] = False,
     dialect: DialectOption = None,
     engine: EngineChoice,
-    type_predicate: TypePredicateOption = None,
+    reading: ReadOptions,
+    full_names: FullNamesOption = False,
     json: JsonOption = False,
 ) -> None:
     """Explain why a triple follows from a graph and rules: rule and witness, or that it does not.
 
-    Names may be given by their last part (behind the last / or #) where that is unambiguous.
+    Names may be given by their last part (behind the last / or #) or label where that is unambiguous, and in any
+    form in which they are shown.
     """
     import numpy as np
 
     from loginfer.engine.program import derivation
     from loginfer.engine.program import explain as explain_triple
+    from loginfer.kg.graph import resolve_entity, resolve_relation
     from loginfer.logic.rule_files import SHIPPED
 
     program = read_program(rules, dialect)
-    with open_rule_engine(kg, engine, program, type_predicate) as opened:
+    with open_rule_engine(kg, engine, reading, program) as opened:
         graph = opened.graph
         ids = (resolve_entity(graph, subject), resolve_relation(graph, relation), resolve_entity(graph, object_))
         check_names(graph, program, shipped=rules in SHIPPED)
-        answer = explain_triple(opened, program, ids, limit=limit)
+        answer = explain_triple(opened, program, ids, limit=top)
         steps = [answer]
         depth = 1 if answer.reasons else None
         if closure and not answer.reasons and not answer.in_graph:
@@ -257,7 +240,7 @@ def explain(
             }
         )
         return
-    _print_explanation(answer, steps, follows, depth, closure)
+    _print_explanation(answer, steps, follows, depth, closure, ShownNames(graph))
 
 
 def _step_as_json(step: Explanation) -> dict[str, Any]:
@@ -278,7 +261,7 @@ def _step_as_json(step: Explanation) -> dict[str, Any]:
 
 
 def _print_explanation(
-    answer: Explanation, steps: list[Explanation], follows: bool, depth: int | None, closure: bool
+    answer: Explanation, steps: list[Explanation], follows: bool, depth: int | None, closure: bool, names: ShownNames
 ) -> None:
     """Print why a triple follows, or that it does not.
 
@@ -294,34 +277,36 @@ def _print_explanation(
         In how many steps, if known.
     closure
         Whether more than one step was asked for.
+    names
+        How names are shown.
     """
-    print(triple_text(answer.triple))
+    say(shown(answer.triple, names))
     if answer.in_graph:
-        print("  is in the graph")
+        say("  is in the graph")
     if not follows:
         # The materialisation does not derive the graph's own triples again.
-        print("  does not follow " + ("from the rules" if closure and not answer.in_graph else "in one step"))
+        say("  does not follow " + ("from the rules" if closure and not answer.in_graph else "in one step"))
         if not closure and not answer.in_graph:
             note("hint: --closure looks further than one step")
         return
     if depth is not None and depth > 1:
-        print(f"  follows in {depth} steps")
+        say(f"  follows in {depth} steps")
     for step in steps:
         for reason in step.reasons:
             if len(steps) > 1:
-                print(f"{triple_text(step.triple)}")
-            print(f"  follows by rule {reason.place + 1}: {short(str(reason.rule))}")
+                say(shown(step.triple, names))
+            say(f"  follows by rule {reason.place + 1}: {shown(reason.rule, names)}", indent=4)
             for premise in reason.premises:
-                print(f"    because {triple_text(premise)}")
+                say(f"    because {shown(premise, names)}")
             for absent in reason.absent:
-                print(f"    and there is no {triple_text(absent)}")
+                say(f"    and there is no {shown(absent, names)}")
 
 
 @app.command(epilog="Example:  loginfer rules convert lubm-107 --to rdfox --out lubm.dlog")
 def convert(
     rules: RulesArgument,
     to: Annotated[str, typer.Option("--to", help="arrow, rdfox, nemo, anyburl, amie, datalog, sparql or sql.")],
-    out: Annotated[Path | None, typer.Option("--out", help="Where to write; by default to the screen.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to write; by default to the screen.")] = None,
     dialect: DialectOption = None,
     on_error: BadLinesOption = OnError.fail,
     force: ForceOption = False,
@@ -364,13 +349,10 @@ def patterns(json: JsonOption = False) -> None:
     if json:
         print_json([{"name": p.name, "text": str(p)} for p in all_patterns()])
         return
-    listing = table("name", "pattern")
-    for pattern in all_patterns():
-        listing.add_row(pattern.name, str(pattern))
-    console().print(listing)
+    print_table(("name", "pattern"), [(pattern.name, str(pattern)) for pattern in all_patterns()])
 
 
-@app.command(epilog="Example:  loginfer rules show rules.tsv --head nationality --top 10 --short")
+@app.command(epilog="Example:  loginfer rules show rules.tsv --head nationality --top 10")
 def show(
     rules: Annotated[str, typer.Argument(metavar="FILE", help="A rule file in any dialect, e.g. of `loginfer mine`.")],
     head: Annotated[str | None, typer.Option("--head", help="Only rules with this relation in the head.")] = None,
@@ -386,13 +368,13 @@ def show(
     min_correct: Annotated[
         int | None, typer.Option("--min-correct", help="Only rules right at least that often.", min=0)
     ] = None,
-    top: Annotated[int, typer.Option("--top", "-n", help="How many rules to show.", min=1)] = 50,
+    top: Annotated[int, typer.Option("--top", "-t", help="How many rules to show.", min=1)] = 50,
     sort: Annotated[
         str, typer.Option("--sort", help="confidence or correct, largest first; length, shortest first.")
     ] = "confidence",
-    short: ShortOption = False,
+    full_names: FullNamesOption = False,
     dialect: DialectOption = None,
-    on_error: OnErrorOption = OnError.fail,
+    on_error: BadLinesOption = OnError.fail,
     json: JsonOption = False,
 ) -> None:
     """Show the rules of a file, best first.
@@ -414,7 +396,8 @@ def show(
     if json:
         print_json(_as_json(listing, rows, top))
         return
-    print_rules([listing.rule(row) for row in rows[:top].tolist()], short=short)
+    fold = on_terminal(sys.stdout) and min(top, len(rows)) <= LONG
+    print_rules([listing.rule(row) for row in rows[:top].tolist()], fold=fold)
     fitting = "" if len(rows) == len(listing) else f"; {len(rows):,} fit"
     note(f"{counted(len(listing), 'rule')} in {rules}{fitting}; {min(top, len(rows)):,} shown")
 
@@ -429,7 +412,7 @@ def _as_json(listing: Listing, rows: npt.NDArray[Any], top: int) -> dict[str, An
                 "correct": rule.correct,
                 "confidence": rule.confidence,
                 "length": int(listing.length[row]),
-                "rule": rule_text(rule, short=False),
+                "rule": clause(rule),
                 "line": int(listing.line[row]),
             }
         )
@@ -446,38 +429,20 @@ def _as_json(listing: Listing, rows: npt.NDArray[Any], top: int) -> dict[str, An
 # -- how rules are shown ---------------------------------------------------------------------------
 
 
-def rule_text(rule: ScoredRule | ZeroRule, *, short: bool) -> str:
+def clause(rule: ScoredRule | ZeroRule) -> str:
     """Return a rule in our syntax; a zero rule has nothing in front of the arrow."""
-    from loginfer.logic.rule import ZeroRule, short_text
-
-    text = short_text if short else str
-    return f"-> {text(rule.head)}" if isinstance(rule, ZeroRule) else text(rule.rule)
+    return str(rule.rule) if hasattr(rule, "rule") else f"-> {rule.head}"
 
 
-def print_rules(rules: list[ScoredRule | ZeroRule], *, short: bool, title: str | None = None) -> None:
-    """Print a table of rules with their measures."""
-    rows = [
-        (
-            "" if rule.predictions is None else f"{rule.predictions:,}",
-            "" if rule.correct is None else f"{rule.correct:,}",
-            "" if rule.confidence is None else f"{rule.confidence:.4f}",
-            rule_text(rule, short=short),
-        )
-        for rule in rules
-    ]
-    if len(rows) > LONG or not on_terminal(sys.stdout):
-        # What is piped into another program is aligned, but never folded; a table would take its time.
-        widths = [max([len(name), *(len(row[i]) for row in rows)]) for i, name in enumerate(_MEASURES)]
-        if title:
-            print(title)
-        for row in ((*_MEASURES, "rule"), *rows):
-            measures = "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=False))
-            sys.stdout.write(f"{measures}  {row[-1]}\n")
-        return
-    listing = table(*_MEASURES, "rule", numbers=_MEASURES, title=title)
-    for row in rows:
-        listing.add_row(*row)
-    console().print(listing)
+def print_rules(rules: list[ScoredRule | ZeroRule], names: ShownNames | None = None, *, fold: bool = True) -> None:
+    """Print a table of rules with their measures; what is for other programs is aligned, but not folded."""
+
+    def cells(rule: ScoredRule | ZeroRule) -> list[str]:
+        measures = (rule.predictions, ","), (rule.correct, ","), (rule.confidence, ".4f")
+        return ["" if value is None else format(value, form) for value, form in measures]
+
+    rows = [[*cells(rule), text] for rule, text in zip(rules, rule_texts(map(clause, rules), names), strict=True)]
+    print_table((*_MEASURES, "rule"), rows, numbers=_MEASURES, fold=fold)
 
 
 _MEASURES = ("predictions", "correct", "confidence")
@@ -485,11 +450,12 @@ _MEASURES = ("predictions", "correct", "confidence")
 
 @app.command(epilog="Example:  loginfer rules analyse LogInfer-FB-trian-qg --rules rules.tsv --json")
 def analyse(
-    benchmark: Annotated[
-        Path, typer.Argument(metavar="BENCH", help="A benchmark's folder with rules.", show_default=False)
-    ],
+    benchmark: Annotated[Path, typer.Argument(metavar="BENCH", help="A benchmark's folder with rules.")],
     rules: Annotated[
-        str, typer.Option("--rules", help="Mined rules: a file in any dialect, or the folder of a run of a rule miner.")
+        str,
+        typer.Option(
+            "--rules", "-r", help="Mined rules: a file in any dialect, or the folder of a run of a rule miner."
+        ),
     ],
     dialect: DialectOption = None,
     on_error: BadLinesOption = OnError.fail,
@@ -498,9 +464,9 @@ def analyse(
     confidences: Annotated[
         str, typer.Option(help="Least confidences, for each of which the figures are given too.")
     ] = "0,0.05,0.1,0.5",
-    top: Annotated[int, typer.Option("--top", "-n", help="Rules to show that were not found as they are.", min=0)] = 10,
-    short: ShortOption = False,
-    out: Annotated[Path | None, typer.Option("--out", help="Also write what --json prints to this file.")] = None,
+    top: Annotated[int, typer.Option("--top", "-t", help="Rules to show that were not found as they are.", min=0)] = 10,
+    full_names: FullNamesOption = False,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Also write what --json prints to this file.")] = None,
     force: ForceOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -539,7 +505,7 @@ def analyse(
         print_json(answer)
         return
     _print_figures(recovery)
-    _print_rules(recovery, top, short)
+    _print_rules(recovery, top, ShownNames(loaded.graph))
 
 
 def _levels(text: str) -> list[float]:
@@ -556,17 +522,14 @@ def _levels(text: str) -> list[float]:
 
 def _print_figures(recovery: RuleRecovery) -> None:
     names = ("confidence", "mined", "ε_ent", "one step", "random heads", "ε_cont", "R⁻ entailed")
-    listing = table(*names, numbers=names[1:])
-    for label, figures in (("all", recovery.figures), *((f"≥ {f.confidence:g}", f) for f in recovery.by_confidence)):
-        listing.add_row(label, f"{figures.mined:,}", *_shares(figures))
-    plain = console()
-    plain.print(listing)
-    plain.print(
+    rows = [("all", recovery.figures), *((f"≥ {f.confidence:g}", f) for f in recovery.by_confidence)]
+    print_table(names, [(label, f"{f.mined:,}", *_shares(f)) for label, f in rows], numbers=names[1:])
+    say(
         f"{counted(len(recovery.rules), 'benchmark rule')}; {counted(recovery.subrules, 'sub-rule')} in R⁻; "
         f"random heads: mean of {counted(recovery.draws, 'draw')}, seed {recovery.seed}"
     )
     if recovery.figures.undecided:
-        plain.print(
+        say(
             f"{counted(recovery.figures.undecided, 'question')} about entailment not decided, counted as not "
             "entailed: a rule has a negation, or too many constants of the rules take part"
         )
@@ -578,33 +541,28 @@ def _shares(figures: RecoveryFigures) -> list[str]:
     return ["-" if share is None else f"{100 * share:.1f} %" for share in shares]
 
 
-def _print_rules(recovery: RuleRecovery, top: int, short: bool) -> None:
-    plain = console()
+def _print_rules(recovery: RuleRecovery, top: int, names: ShownNames) -> None:
     counts = dict.fromkeys(("found", "entailed", "missed", "undecided"), 0)
     for rule in recovery.rules:
         counts[rule.status] += 1
-    plain.print(", ".join(f"{count:,} {status}" for status, count in counts.items() if count))
+    say(", ".join(f"{count:,} {status}" for status, count in counts.items() if count))
     not_found = [rule for rule in recovery.rules if rule.status != "found"]
     # What was missed says more than what follows somehow.
     not_found.sort(key=lambda rule: rule.status == "entailed")
     for rule in not_found[:top]:
-        plain.print()
-        _print_rule(rule, short)
+        say("")
+        _print_rule(rule, lambda part: shown(part, names))
     if len(not_found) > top:
         note(f"{len(not_found) - top:,} more rules that were not found as they are: --top N, or --json for all")
 
 
-def _print_rule(rule: RecoveredRule, short: bool) -> None:
-    from loginfer.logic.rule import short_text
-
-    plain = console()
-    text: Callable[[Any], str] = short_text if short else str
-    plain.print(f"{rule.status:<9} {text(rule.rule)}")
+def _print_rule(rule: RecoveredRule, text: Callable[[Any], str]) -> None:
+    say(f"{rule.status:<9} {text(rule.rule)}", indent=12)
     if rule.status == "entailed" and not rule.derivation:
-        plain.print("          its head is in its body")
+        say("          its head is in its body")
     for number, step in enumerate(rule.derivation, 1):
         premises = ", ".join(map(text, step.premises)) or "nothing"
-        plain.print(f"          {number}. from {premises} follows {text(step.conclusion)}")
-        plain.print(f"             by {text(step.rule)}")
+        say(f"          {number}. from {premises} follows {text(step.conclusion)}", indent=3)
+        say(f"             by {text(step.rule)}", indent=3)
     for shortcut in rule.shortcuts:
-        plain.print(f"          undesired, but entailed too: {text(shortcut)}")
+        say(f"          undesired, but entailed too: {text(shortcut)}")

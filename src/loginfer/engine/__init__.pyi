@@ -1,4 +1,6 @@
 from .binding import extend as extend
+from .bodies import RankedBodies as RankedBodies
+from .bodies import rank as rank
 from .interface import BodyTable as BodyTable
 from .interface import Derivations as Derivations
 from .interface import Engine as Engine

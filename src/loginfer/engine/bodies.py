@@ -12,21 +12,27 @@ such a body is left out. So only bodies with witnesses that each Ni excludes are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TypeAlias
+from pathlib import Path
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from loginfer.engine.binding import ABSENT, relation_named
-from loginfer.engine.interface import BodyTable
+from loginfer.engine.interface import BodyTable, Engine
+from loginfer.engine.registry import open_engine_in
 from loginfer.errors import LimitError
-from loginfer.kg import KnowledgeGraph
+from loginfer.frames import Rows
+from loginfer.kg import RDF_TYPE, KnowledgeGraph, load_graph
+from loginfer.logic import parse_pattern
 from loginfer.logic.canonical import canonical_text
 from loginfer.logic.patterns import collapses, collapses_onto, instantiate, symmetries
-from loginfer.logic.rule import BodyAtom, Inequality, Negation, Pattern, Rule, Template, quote
+from loginfer.logic.rule import BodyAtom, Constant, Inequality, Negation, Pattern, Rule, Template, quote
+from loginfer.progress import ProgressChoice, shown
 
 
 def finish_table(
@@ -147,6 +153,86 @@ def _text_ranks(
         rank[sorted(range(len(texts)), key=texts.__getitem__)] = np.arange(len(texts))
         ranks.append(rank[inverse.ravel()])
     return ranks
+
+
+@dataclass(frozen=True, slots=True)
+class RankedBodies(Rows):
+    """The bodies of a pattern by name, with their supports, largest first.
+
+    Parameters
+    ----------
+    pattern
+        The pattern.
+    bodies
+        Support, text and predicates of each.
+    nonzero
+        How many bodies have a witness; None if bodies outside the top were pruned unseen.
+    """
+
+    pattern: Pattern
+    bodies: tuple[tuple[int, str, tuple[str, ...]], ...]
+    nonzero: int | None
+    columns = ("support", "body", "relations")
+
+    def __len__(self) -> int:
+        return len(self.bodies)
+
+    def rows(self) -> Iterator[tuple[int, str, str]]:
+        """Yield support, text and predicates."""
+        return ((support, text, ", ".join(names)) for support, text, names in self.bodies)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything as JSON values."""
+        bodies = [{"relations": list(names), "body": text, "support": n} for n, text, names in self.bodies]
+        return {"pattern": self.pattern.name, "text": str(self.pattern), "nonzero": self.nonzero, "bodies": bodies}
+
+
+def rank(
+    kg: KnowledgeGraph | Engine | str | Path,
+    pattern: Pattern | str,
+    top: int | None = 20,
+    *,
+    engine: str = "native",
+    progress: ProgressChoice = None,
+    **options: Any,
+) -> RankedBodies:
+    """Rank the bodies of a pattern by their support in a graph, exactly.
+
+    Parameters
+    ----------
+    kg
+        A graph, its name or path; or an engine that is open over one.
+    pattern
+        A pattern, its name or its text.
+    top
+        How many bodies; None for all that have a witness.
+    engine, **options
+        The engine, and its options, as for `open_engine`.
+    progress
+        True for a bar; or called with what is being done, how much is done, and how much there is.
+
+    Examples
+    --------
+    >>> import loginfer
+    >>> graph = loginfer.KnowledgeGraph.from_names([("ann", "knows", "bob"), ("bob", "likes", "cem")])
+    >>> loginfer.rank(graph, "composition").bodies
+    ((1, '(x,knows,y), (y,likes,z)', ('knows', 'likes')),)
+    """
+    parsed = parse_pattern(pattern) if isinstance(pattern, str) else pattern
+    with ExitStack() as stack:
+        opened: Any = kg
+        if not hasattr(kg, "rank_bodies"):
+            opened = open_engine_in(stack, load_graph(cast(Any, kg)), engine, **options)
+        graph = opened.graph
+        for atom in (*parsed.atoms, *(negation.atom for negation in parsed.negations)):
+            if not isinstance(atom.relation, Template) and atom.relation != RDF_TYPE:
+                graph.relation_id(atom.relation)
+            for term in atom.terms:
+                if isinstance(term, Constant):
+                    graph.entity_id(term.name)
+        table = opened.rank_bodies(parsed, top, progress=stack.enter_context(shown(progress)))
+        names, texts = predicate_names(table, graph), body_texts(table, graph)
+        return RankedBodies(parsed, tuple(zip(table.support.tolist(), texts, names, strict=True)), table.nonzero)
 
 
 def predicate_names(table: BodyTable, graph: KnowledgeGraph) -> list[tuple[str, ...]]:

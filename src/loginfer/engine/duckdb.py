@@ -31,7 +31,7 @@ from loginfer.engine.sql.session import StoredGraph, fresh_name, vocabulary_of
 from loginfer.errors import InputError, LimitError, OutputError
 from loginfer.files import describe_os_error, refuse_to_overwrite
 from loginfer.kg import TYPE_NAMES, KnowledgeGraph, Triples, Vocabulary
-from loginfer.kg.formats.parquet import COLUMN_NAMES
+from loginfer.kg.formats.parquet import triple_columns
 from loginfer.logic.dialects.queries import quote_identifier, quote_text
 from loginfer.logic.rule import Atom, Rule
 
@@ -338,16 +338,12 @@ def _names_query(session: DuckDBSession, path: Path) -> str:
 
 def _parquet_columns(session: DuckDBSession, text: str, path: Path) -> list[str]:
     """Return the columns for subject, relation and object, by the names that our own reader knows."""
-    columns = {str(row[0]).lower(): row for row in session.rows(f"DESCRIBE SELECT * FROM read_parquet({text})")}
-    for names in COLUMN_NAMES:
-        if all(name in columns for name in names):
-            for name in names:
-                if columns[name][1] != "VARCHAR":
-                    raise InputError(
-                        f"column `{columns[name][0]}` holds {columns[name][1]}, expected strings", where=str(path)
-                    )
-            return [quote_identifier(str(columns[name][0])) for name in names]
-    raise InputError("expected columns subject, relation, object", where=str(path))
+    kinds = {str(row[0]): row[1] for row in session.rows(f"DESCRIBE SELECT * FROM read_parquet({text})")}
+    names = triple_columns(list(kinds), str(path))
+    for name in names:
+        if kinds[name] != "VARCHAR":
+            raise InputError(f"column `{name}` holds {kinds[name]}, expected strings", where=str(path))
+    return [quote_identifier(name) for name in names]
 
 
 def bad_line(error: Exception) -> InputError | None:

@@ -268,7 +268,8 @@ class Diagnosis:
         best = self.best_shortcut
         if not best:
             return None
-        name = "the learned shortcut" if best["shortcut"] == LEARNED else f"the shortcut `{best['shortcut']}`"
+        turned = "reversed " if best.get("reversed") else ""
+        name = "the learned shortcut" if best["shortcut"] == LEARNED else f"the {turned}shortcut `{best['shortcut']}`"
         low, high = best["interval"]
         return (
             f"{best['standing']} {name}, which knows no rule: {best['system']:.1%} against "
@@ -277,15 +278,23 @@ class Diagnosis:
         )
 
     def _baseline_sentence(self) -> str | None:
-        correlations = {name: row["correlation"] for name, row in self.baselines.items() if name != LEARNED}
-        strong = {name: rho for name, rho in correlations.items() if rho is not None and abs(rho) >= HALF}
-        # Whoever is better than all shortcuts need not rest on one that does well.
+        accuracy = self.best_shortcut.get("system", 0.0)
+        # Whoever is better than a shortcut need not rest on it, and who makes no mistake follows every good one.
+        strong = {
+            name: row["correlation"]
+            for name, row in self.baselines.items()
+            if name != LEARNED
+            and accuracy < 1
+            and accuracy <= row["interval"][1]
+            and abs(row["correlation"] or 0) >= HALF
+        }
         if not strong or self.best_shortcut.get("standing") == "above":
             return None
         name = max(strong, key=lambda name: abs(strong[name]))
         verb = "follow" if strong[name] > 0 else "run against"
-        alone = f"`{name}` alone has a balanced accuracy of {self.baselines[name]['balanced_accuracy']:.1%}"
-        return f"the scores {verb} `{name}` (ρ = {strong[name]:.2f}); {alone}"
+        alone = f"`{name}` alone{', reversed,' if self.baselines[name].get('reversed') else ''}"
+        accuracy = self.baselines[name]["balanced_accuracy"]
+        return f"the scores {verb} `{name}` (ρ = {strong[name]:.2f}); {alone} has a balanced accuracy of {accuracy:.1%}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as JSON values."""
@@ -563,6 +572,7 @@ def compare_with_best(decisions: ShortcutDecisions, results: Mapping[str, Shortc
     return {
         "standing": standing(decisions.balanced_accuracy, best.interval),
         "shortcut": best.name,
+        **({"reversed": True} if best.cut.reversed else {}),
         "balanced_accuracy": best.balanced_accuracy,
         "interval": list(best.interval),
         "system": decisions.balanced_accuracy,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import inspect
+import re
 import sys
 import time
 import traceback
@@ -17,16 +18,19 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from loginfer.benchmark.benchmark import Benchmark
+from loginfer.benchmark.folder.reading import load_benchmark
 from loginfer.errors import InputError, LogInferError
+from loginfer.evaluation.metric_table import metric_titles
 from loginfer.evaluation.metrics import Measures, MetricOptions, measure
 from loginfer.evaluation.predictions import Predictions, Protocol, Ranks, Tie, predict
 from loginfer.evaluation.resuming import CHECKPOINT_SECONDS, Curve, RunMonitor, UnfinishedRun
 from loginfer.evaluation.thresholds import Criterion
 from loginfer.files import file_sum
-from loginfer.progress import Progress
+from loginfer.frames import to_frame
+from loginfer.progress import Progress, ProgressChoice, shown
 from loginfer.settings import configure, settings_of
 from loginfer.systems.interface import (
     POSITIONS,
@@ -39,8 +43,12 @@ from loginfer.systems.interface import (
     choose_method,
     only_negatives,
     training_view,
+    with_own_arrays,
 )
 from loginfer.systems.registry import SystemEntry, find_system, tuned_settings
+
+if TYPE_CHECKING:
+    from loginfer.evaluation.seeds import SeedSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +120,10 @@ class Evaluation:
         about = self.configured
         return as_answer(about.name, self.benchmark.name, about.seed, self.method, about.settings, self.measures)
 
+    def to_frame(self) -> Any:
+        """Return a row for each figure, as `Evaluator.eval` calls them (see `loginfer.frames.to_frame`)."""
+        return figures_frame(self.as_dict())
+
     def __repr__(self) -> str:
         from loginfer.evaluation.notebook import plain
 
@@ -142,48 +154,77 @@ def as_answer(
         "negatives": method,
         "settings": dict(settings),
         **{key: figures[key] for key in ("tie", "thresholds", "notes", "diagnosis", "breakdown")},
+        **{key: figures[key] for key in ("interval",) if key in figures},
     }
 
 
+def final_figures(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the figures of an evaluation by one name each: such as `accuracy` or `filtered/c_mrr`."""
+    figures = {**answer["metrics"], "threshold": answer.get("threshold")}
+    for protocol, ranking in answer["ranking"].items():
+        figures |= {f"{protocol}/{name}": ranking[name] for name in metric_titles("ranking")}
+    return figures
+
+
+def figures_frame(answer: Mapping[str, Any]) -> Any:
+    """Return a row for each figure; of several seeds the mean, deviation and interval."""
+    figures, several = final_figures(answer), "seeds" in answer
+    about = (answer["system"], answer["benchmark"], answer["negatives"])
+    rows: list[tuple[Any, ...]] = [(*about, answer["seed"], *figure) for figure in figures.items()]
+    columns: tuple[str, ...] = ("system", "benchmark", "negatives", "seed", "metric", "value")
+    if several:
+        deviation, interval = (final_figures(answer[key]) for key in ("deviation", "interval"))
+        rows = [
+            (*about, len(answer["seeds"]), name, mean, deviation[name], *(interval[name] or (None, None)))
+            for name, mean in figures.items()
+        ]
+        columns = (*columns[:3], "seeds", *columns[4:], "deviation", "low", "high")
+    return to_frame(columns, rows)
+
+
 def evaluate(
-    benchmark: Benchmark,
+    benchmark: Benchmark | str | Path,
     system: System | str,
     *,
     settings: Mapping[str, Any] | None = None,
     seed: int = 0,
+    seeds: int | Sequence[int] | None = None,
     tuned: bool = True,
-    method: str | None = None,
+    negatives: str | None = None,
     threshold: str | float = "global",
     criterion: Criterion = "accuracy",
-    protocols: Sequence[Protocol] = ("filtered", "given"),
+    ranking: Sequence[Protocol] | Protocol = ("filtered",),
     tie: Tie = "realistic",
     diagnosis: bool = True,
     out: str | Path | None = None,
     force: bool = False,
-    progress: Progress | None = None,
-) -> Evaluation:
+    progress: ProgressChoice = None,
+    callbacks: Sequence[Any] = (),
+) -> Evaluation | SeedSummary:
     """Evaluate a system on a benchmark.
 
     Parameters
     ----------
     benchmark
-        The benchmark.
+        The benchmark, or its folder.
     system
         A system, or the name of one (see `loginfer systems list`).
     settings
         Settings by name, for a system given by its name.
     seed
         For a system given by its name, if it has a seed.
+    seeds
+        Several seeds, or how many from `seed` on: a run each, and the mean with its interval.
     tuned
         Whether to use the settings that were tuned for the benchmark's graph.
-    method
+    negatives
         Whose negatives, if the benchmark has several.
     threshold
         `global`: one threshold for all triples, chosen on valid; `relation`: one for each relation; or a
         number.
     criterion
         What a threshold is chosen for: `accuracy`, `f1` or `balanced_accuracy`.
-    protocols
+    ranking
         Whom test triples are ranked against: `filtered`, `given`, `unfiltered`; empty for no ranking.
     tie
         `optimistic`, `realistic` or `pessimistic`.
@@ -195,27 +236,70 @@ def evaluate(
     force
         Replace a run that is there.
     progress
-        Called now and then with what is done, how much of it, and how much there is.
+        True for a bar; or called now and then with what is done, how much of it, and how much there is.
+    callbacks
+        Experiment trackers: objects with a method `curve`, called with each row of the learning curve as it comes,
+        a method `finished`, called once with the figures by name, or both.
+
+    Returns
+    -------
+    The evaluation; with `seeds` their summary.
 
     Examples
     --------
     >>> import loginfer
-    >>> from loginfer.evaluation import evaluate
-    >>> benchmark = loginfer.load_benchmark("wn-trian")           # doctest: +SKIP
-    >>> evaluate(benchmark, "simpbl").metrics["accuracy"]           # doctest: +SKIP
+    >>> loginfer.evaluate("wn-trian", "simpbl").metrics["accuracy"]              # doctest: +SKIP
     0.53
+    >>> loginfer.evaluate("wn-trian", "rotate", seeds=3, progress=True).to_frame()  # doctest: +SKIP
     """
-    options = MetricOptions(threshold, criterion, tuple(protocols), tie, diagnosis)
-    method = choose_method(benchmark, method)
-    if isinstance(system, str):
-        configured = configure_system(system, benchmark, settings, seed=seed, tuned=tuned)
-    else:
-        configured = wrap_system(system, seed=seed)
-    if out is None:
-        return evaluate_system(configured, benchmark, method, options, progress=progress)
-    from loginfer.evaluation.runs import run_system
+    benchmark = load_benchmark(benchmark)
+    with named_arguments():
+        protocols: Any = (ranking,) if isinstance(ranking, str) else tuple(ranking)
+        options = MetricOptions(threshold, criterion, protocols, tie, diagnosis)
+        method = choose_method(benchmark, negatives)
 
-    return run_system(configured, benchmark, method, options, out, force=force, progress=progress)
+    def configured(seed: int) -> ConfiguredSystem:
+        if isinstance(system, str):
+            return configure_system(system, benchmark, settings, seed=seed, tuned=tuned)
+        return wrap_system(system if seeds is None else _with_seed(system, seed), seed=seed)
+
+    result: Evaluation | SeedSummary
+    with shown(progress) as show:
+        training: dict[str, Any] = {"progress": show, "callbacks": callbacks}
+        if seeds is not None:
+            from loginfer.evaluation.seeds import SeedSummary, run_seeds
+
+            numbers = range(seed, seed + seeds) if isinstance(seeds, int) else list(seeds)
+            result = SeedSummary(
+                run_seeds(configured, numbers, benchmark, method, options, out, force=force, **training)
+            )
+        elif out is None:
+            result = evaluate_system(configured(seed), benchmark, method, options, **training)
+        else:
+            from loginfer.evaluation.runs import run_system
+
+            result = run_system(configured(seed), benchmark, method, options, out, force=force, **training)
+    notify(callbacks, "finished", final_figures(result.as_dict()))
+    return result
+
+
+@contextlib.contextmanager
+def named_arguments() -> Iterator[None]:
+    """Let errors name the arguments that they are about as scripts do: `ranking`, not `--ranking`."""
+    try:
+        yield
+    except LogInferError as error:
+        error.where = error.where and error.where.removeprefix("--")
+        error.hint = error.hint and re.sub(r"--(\w+) (\S+)", r"\1='\2'", error.hint)
+        raise
+
+
+def notify(callbacks: Sequence[Any], event: str, values: Mapping[str, Any]) -> None:
+    """Tell callbacks that have a method of this name; figures that are not defined are left out."""
+    for callback in callbacks:
+        if (method := getattr(callback, event, None)) is not None:
+            with _explained(f"the callback `{type(callback).__name__}` failed in `{event}`", type(callback)):
+                method({name: value for name, value in values.items() if value is not None})
 
 
 def evaluate_system(
@@ -227,6 +311,7 @@ def evaluate_system(
     unfinished: UnfinishedRun | None = None,
     progress: Progress | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    callbacks: Sequence[Any] = (),
 ) -> Evaluation:
     """Evaluate a configured system.
 
@@ -240,13 +325,15 @@ def evaluate_system(
         Who shows how far the work is.
     checkpoint_seconds
         How often a checkpoint is due.
+    callbacks
+        Who is told the rows of the learning curve, as for `evaluate`.
     """
     from loginfer.evaluation.ranking import left_out, rank
 
     started = time.process_time()
     seconds: dict[str, float] = {}
     store = unfinished or UnfinishedRun()
-    monitor = RunMonitor(store, progress, checkpoint_seconds)
+    monitor = RunMonitor(store, progress, checkpoint_seconds, lambda row: notify(callbacks, "curve", row))
     weights, monitor.curve = (store.trained() if configured.resumable else None) or (None, [])
 
     @cache
@@ -278,7 +365,7 @@ def evaluate_system(
         with _timed(seconds, "rank"):
             ranks = rank(
                 candidate_scorer, benchmark,
-                method=method, protocols=options.protocols, predictions=predictions, progress=progress,
+                negatives=method, ranking=options.protocols, predictions=predictions, progress=progress,
             )  # fmt: skip
         ranks.sort(key=lambda part: (part.protocol, POSITIONS.index(part.position)))
         store.keep_ranks(ranks, benchmark)
@@ -327,7 +414,7 @@ def evaluate_scores(
     if protocols != options.protocols:
         notes.append("scores of the labelled triples alone do not rank them against all candidates")
     notes += left_out(benchmark, protocols).values()
-    ranks = rank(scorer, benchmark, method=predictions.method, protocols=protocols, predictions=predictions)
+    ranks = rank(scorer, benchmark, negatives=predictions.method, ranking=protocols, predictions=predictions)
     measures = measure(benchmark, predictions, ranks, options, notes=notes)
     configured = ConfiguredSystem(name, None, settings or {})
     outcome = SystemOutcome(predictions, ranks, notes=tuple(notes))
@@ -400,8 +487,10 @@ class ConfiguredSystem:
 
     def _view(self, benchmark: Benchmark, method: str | None) -> Benchmark:
         if getattr(self.system, "sees_everything", False):
-            return dataclasses.replace(benchmark, negatives=only_negatives(benchmark, method))
-        return training_view(benchmark, method)
+            view = dataclasses.replace(benchmark, negatives=only_negatives(benchmark, method))
+        else:
+            view = training_view(benchmark, method)
+        return view if _is_ours(type(self.system)) else with_own_arrays(view)
 
     def _checked(self, fitted: Any) -> Scorer:
         """Return a scorer; errors in any method of a user's own scorer are explained."""
@@ -469,6 +558,14 @@ def wrap_system(system: System, *, name: str | None = None, seed: int = 0) -> Co
     settings = _settings(system, {})
     seed = int(settings.pop("seed", seed))
     return ConfiguredSystem(name or type(system).__name__, system, settings, seed=seed)
+
+
+def _with_seed(system: Any, seed: int) -> Any:
+    """Return a system like one that was made by hand, with another seed."""
+    kind = type(system)
+    if "seed" not in settings_of(kind):
+        raise InputError(f"{kind.__name__} has no setting `seed`", where="seeds", hint="leave `seeds` out")
+    return kind(**{name: getattr(system, name) for name in settings_of(kind)} | {"seed": seed})
 
 
 def _settings(system: Any, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,21 +7,20 @@ lists; errors name the argument that is wrong.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Real
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from loginfer.benchmark.benchmark import Benchmark
-from loginfer.errors import InputError, LogInferError, UnknownNameError
-from loginfer.evaluation.evaluating import Evaluation, evaluate_scores
+from loginfer.benchmark.folder.reading import load_benchmark
+from loginfer.errors import InputError, UnknownNameError
+from loginfer.evaluation.evaluating import Evaluation, evaluate_scores, final_figures, named_arguments
 from loginfer.evaluation.metric_table import metric_titles
 from loginfer.evaluation.metrics import MetricOptions
 from loginfer.evaluation.predictions import (
@@ -31,6 +30,7 @@ from loginfer.evaluation.predictions import (
     Protocol,
     Scores,
     Tie,
+    checked_scores,
     labelled_triples,
     predict,
     twins_of,
@@ -47,9 +47,9 @@ class Evaluator:
     ----------
     benchmark
         A benchmark, or its folder.
-    method
+    negatives
         Whose negatives, if the benchmark has several.
-    threshold, criterion, protocols, tie
+    threshold, criterion, ranking, tie
         As for `evaluate`. From scores alone triples are ranked under `given` only.
 
     Examples
@@ -63,24 +63,17 @@ class Evaluator:
     def __init__(
         self,
         benchmark: Benchmark | str | Path,
-        method: str | None = None,
+        negatives: str | None = None,
         *,
         threshold: str | float = "global",
         criterion: Criterion = "accuracy",
-        protocols: Sequence[Protocol] = ("filtered", "given"),
+        ranking: Sequence[Protocol] = ("filtered", "given"),
         tie: Tie = "realistic",
     ) -> None:
-        if isinstance(benchmark, str | Path):
-            benchmark = Benchmark.load(benchmark)
-        if not isinstance(benchmark, Benchmark):
-            raise InputError(
-                f"{type(benchmark).__name__} is no benchmark",
-                hint="give what `loginfer.load_benchmark` returns, or the name of its folder",
-            )
-        self.benchmark = benchmark
-        with _named_arguments():
-            self.method = _chosen_method(benchmark, method)
-            self._options = _metric_options(threshold, criterion, protocols, tie)
+        self.benchmark = load_benchmark(benchmark)
+        with named_arguments():
+            self.negatives = choose_method(self.benchmark, negatives)
+            self._options = _metric_options(threshold, criterion, ranking, tie)
 
     def triples(self) -> dict[str, Triples]:
         """Return the triples to score, int32[n, 3] for `valid_pos`, `valid_neg`, `test_pos`, `test_neg`.
@@ -90,7 +83,8 @@ class Evaluator:
         """
         triples: dict[str, Triples] = {}
         for split in ("valid", "test"):
-            triples[f"{split}_pos"], triples[f"{split}_neg"] = labelled_triples(self.benchmark, self.method, split)
+            labelled = labelled_triples(self.benchmark, self.negatives, split)
+            triples[f"{split}_pos"], triples[f"{split}_neg"] = (part.copy() for part in labelled)
         return triples
 
     def names(self) -> dict[str, list[tuple[str, str, str]]]:
@@ -105,7 +99,7 @@ class Evaluator:
         score
             A function from int32[n, 3] to n numbers, or an object with such a method `score`.
         """
-        predictions = predict(_as_scorer(score), self.benchmark, self.method)
+        predictions = predict(_as_scorer(score), self.benchmark, self.negatives)
         return {
             f"{split}_{label[:3]}": getattr(getattr(predictions, split), label)
             for split in ("valid", "test")
@@ -129,12 +123,7 @@ class Evaluator:
         InputError
             If a set is missing or unknown, or its scores are not one finite number a triple.
         """
-        measures = self._evaluate(scores, score, self._options, "scores").measures
-        metrics: dict[str, float | None] = dict(measures.metrics)
-        metrics["threshold"] = None if measures.thresholds is None else measures.thresholds.value
-        for protocol, figures in measures.ranking.items():
-            metrics |= {f"{protocol}/{name}": figures[name] for name in metric_titles("ranking")}
-        return metrics
+        return final_figures(self._evaluate(scores, score, self._options, "scores").measures.as_dict())
 
     def evaluation(
         self,
@@ -170,7 +159,7 @@ class Evaluator:
     def _evaluate(self, arrays: Mapping[str, Any], score: Any, options: MetricOptions, name: str) -> Evaluation:
         scores = _check_sets(arrays, self.triples(), self.benchmark.graph)
         valid, test = (
-            LabelledScores(scores[f"{s}_pos"], scores[f"{s}_neg"], twins_of(self.benchmark, self.method, s))
+            LabelledScores(scores[f"{s}_pos"], scores[f"{s}_neg"], twins_of(self.benchmark, self.negatives, s))
             for s in ("valid", "test")
         )
         # The sum distinguishes the runs of two models of the same name.
@@ -179,7 +168,7 @@ class Evaluator:
             digest.update(np.ascontiguousarray(scores[key], dtype="<f8").tobytes())
         scorer = None if score is None else _as_scorer(score)
         settings = {"sha256": digest.hexdigest()}
-        predictions = Predictions(self.method, valid, test)
+        predictions = Predictions(self.negatives, valid, test)
         return evaluate_scores(predictions, self.benchmark, options, scorer=scorer, name=name, settings=settings)
 
     @property
@@ -187,9 +176,9 @@ class Evaluator:
         """What `eval` takes, in words."""
         about = {
             "valid_pos": "P_valid",
-            "valid_neg": f"N_valid of {self.method}",
+            "valid_neg": f"N_valid of {self.negatives}",
             "test_pos": "P_test",
-            "test_neg": f"N_test of {self.method}",
+            "test_neg": f"N_test of {self.negatives}",
         }
         lines = [
             f"    {key!r}: one finite number for each of the {len(triples):,} triples of {about[key]}"
@@ -209,7 +198,7 @@ class Evaluator:
     def expected_output_format(self) -> str:
         """What `eval` returns, in words."""
         metrics = metric_titles("classification")
-        if (twins_of(self.benchmark, self.method, "test") >= 0).any():
+        if (twins_of(self.benchmark, self.negatives, "test") >= 0).any():
             metrics |= metric_titles("pairs")
         constants, relations = ([n for n in metric_titles("ranking") if n.startswith(of)] for of in ("c_", "r_"))
         return "\n".join(
@@ -226,59 +215,28 @@ class Evaluator:
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{key} {len(triples):,}" for key, triples in self.triples().items())
-        return f"Evaluator({self.benchmark.name!r}, method={self.method!r}: {sizes})"
+        return f"Evaluator({self.benchmark.name!r}, negatives={self.negatives!r}: {sizes})"
 
 
 # -- what a script gives ----------------------------------------------------------------------------
 
-# What arguments are called on the command line.
-_ARGUMENTS = {
-    "--criterion": "criterion",
-    "--negatives": "method",
-    "--ranking": "protocols",
-    "--threshold": "threshold",
-    "--tie": "tie",
-}
 
-
-@contextlib.contextmanager
-def _named_arguments() -> Iterator[None]:
-    """Let errors name the argument that they are about."""
-    try:
-        yield
-    except LogInferError as error:
-        error.where = _ARGUMENTS.get(error.where or "", error.where)
-        raise
-
-
-def _metric_options(threshold: Any, criterion: Any, protocols: Any, tie: Any) -> MetricOptions:
+def _metric_options(threshold: Any, criterion: Any, ranking: Any, tie: Any) -> MetricOptions:
     """Return which figures a script asks for; values of a wrong type are errors like wrong names."""
     if isinstance(threshold, bool) or not isinstance(threshold, str | Real):
         raise InputError(
             f"a threshold is a number, `global` or `relation`, not {type(threshold).__name__}", where="threshold"
         )
-    if not isinstance(protocols, Iterable):
+    if not isinstance(ranking, Iterable):
         raise InputError(
-            f"protocols come as a list, not as {type(protocols).__name__}",
-            where="protocols",
+            f"ranking protocols come as a list, not as {type(ranking).__name__}",
+            where="ranking",
             hint=f"give some of {', '.join(f'`{name}`' for name in PROTOCOLS)}, or ()",
         )
-    protocol_names: Any = (protocols,) if isinstance(protocols, str) else tuple(map(str, protocols))
+    protocol_names: Any = (ranking,) if isinstance(ranking, str) else tuple(map(str, ranking))
     names: Any = (str(criterion), str(tie))
     number_or_name = threshold if isinstance(threshold, str) else float(threshold)
     return MetricOptions(number_or_name, names[0], protocol_names, names[1], diagnosis=False)
-
-
-def _chosen_method(benchmark: Benchmark, method: str | None) -> str | None:
-    """Return whose negatives are meant; None if the benchmark has none."""
-    methods = tuple(benchmark.negatives)
-    if method is None and len(methods) > 1:
-        raise InputError(
-            f"{benchmark.name} has negatives by {', '.join(methods)}",
-            where="method",
-            hint=f"choose, e.g. Evaluator(benchmark, method={methods[0]!r})",
-        )
-    return choose_method(benchmark, None if method is None else str(method))
 
 
 def _check_sets(arrays: Any, sets: Mapping[str, Triples], graph: KnowledgeGraph) -> dict[str, Scores]:
@@ -300,72 +258,7 @@ def _check_sets(arrays: Any, sets: Mapping[str, Triples], graph: KnowledgeGraph)
             f"there are no scores for {', '.join(f'`{key}`' for key in missing)}",
             hint=f"score `evaluator.triples()[{missing[0]!r}]`, one number a row",
         )
-    return {key: _scores(key, arrays.get(key, ()), triples, graph) for key, triples in sets.items()}
-
-
-def _scores(key: str, values: Any, triples: Triples, graph: KnowledgeGraph) -> Scores:
-    scores = _array(key, values)
-    if scores.ndim != 1:
-        flat = scores.shape in ((len(triples), 1), (1, len(triples)))
-        hint = "leave the second dimension out: scores.reshape(-1)" if flat else None
-        raise InputError(f"the scores have the shape {scores.shape}, not ({len(triples):,},)", where=key, hint=hint)
-    if len(scores) != len(triples):
-        raise InputError(
-            f"{_counted(len(scores), 'score')} for {_counted(len(triples), 'triple')}",
-            where=key,
-            hint=f"score `evaluator.triples()[{key!r}]`, one number a row",
-        )
-    wrong = np.flatnonzero(~np.isfinite(scores))
-    if len(wrong):
-        name = ", ".join(graph.names(triples[[wrong[0]]])[0])
-        verb = "is" if len(wrong) == 1 else "are"
-        raise InputError(
-            f"{len(wrong):,} of {_counted(len(scores), 'score')} {verb} not finite; "
-            f"the first is {scores[wrong[0]]}, in place {wrong[0]}, for ({name})",
-            where=key,
-            hint="give a very low number to what is impossible",
-        )
-    return np.ascontiguousarray(scores)
-
-
-def _array(key: str, values: Any) -> npt.NDArray[np.float64]:
-    """Return an array of float64, whatever holds the numbers."""
-    try:
-        array = np.asarray(_off_its_device(values))
-    except Exception as error:  # rows of different lengths; or whatever a tensor's library raises
-        raise _no_numbers(key, values, str(error)) from error
-    if np.ma.is_masked(values):
-        raise _no_numbers(key, values, "some values are masked")
-    if array.dtype.kind in "cmMSU" or array.dtype.names:
-        raise _no_numbers(key, values, f"the dtype is {array.dtype}")
-    if array.dtype.kind == "O" and any(value is None or isinstance(value, str | bytes) for value in array.flat):
-        raise _no_numbers(key, values, "it holds text or None")
-    try:
-        with np.errstate(over="ignore"):  # what is too large becomes infinite, which the caller reports
-            return array.astype(np.float64)
-    except (OverflowError, TypeError, ValueError) as error:
-        raise _no_numbers(key, values, str(error)) from error
-
-
-def _off_its_device(values: Any) -> Any:
-    """Take a tensor out of its graph of gradients and off its device; give anything else back."""
-    if not (hasattr(values, "detach") and hasattr(values, "cpu")):
-        return values
-    tensor = values.detach().cpu()
-    # numpy has no such types; every value is a float32 too.
-    return tensor.float() if any(kind in str(tensor.dtype) for kind in ("bfloat16", "float8")) else tensor
-
-
-def _no_numbers(key: str, values: Any, reason: str) -> InputError:
-    return InputError(
-        f"{type(values).__name__} that is no array of numbers: {reason}",
-        where=key,
-        hint="give one number a triple: an array, a tensor or a list",
-    )
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    return {key: checked_scores(arrays.get(key, ()), graph, triples, key) for key, triples in sets.items()}
 
 
 def _as_scorer(score: Any) -> Scorer:
@@ -380,4 +273,4 @@ def _as_scorer(score: Any) -> Scorer:
             where="score",
             hint="give a function from triples to numbers, or an object with a method `score`",
         )
-    return cast(Scorer, SimpleNamespace(score=lambda triples: _off_its_device(function(triples))))
+    return cast(Scorer, SimpleNamespace(score=function))

@@ -99,6 +99,8 @@ class Measures:
         What was learned; empty without rules.
     notes
         What a user should know.
+    interval
+        Where the balanced accuracy lies with 95 % confidence, judged by so many triples; None where it is not defined.
     """
 
     thresholds: Thresholds | None
@@ -108,9 +110,10 @@ class Measures:
     breakdown: dict[str, Any] = field(default_factory=dict)
     diagnosis: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    interval: tuple[float, float] | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all figures as JSON values."""
+        """Return all figures as JSON values; `interval` has the shape that several seeds give it."""
         return {
             "threshold": None if self.thresholds is None else self.thresholds.value,
             "metrics": dict(self.metrics),
@@ -120,6 +123,7 @@ class Measures:
             "breakdown": self.breakdown,
             "diagnosis": self.diagnosis,
             "notes": list(self.notes),
+            **({} if self.interval is None else {"interval": {"metrics": {"balanced_accuracy": list(self.interval)}}}),
         }
 
 
@@ -149,7 +153,7 @@ def measure(
 
     remarks = list(notes)
     thresholds = _choose_thresholds(benchmark, predictions, options, remarks)
-    metrics = _classify(benchmark, predictions, thresholds)
+    metrics, interval = _classify(benchmark, predictions, thresholds)
     ranking: dict[str, dict[str, Any]] = {
         protocol: ranking_metrics([part for part in ranks if part.protocol == protocol], tie=options.tie)
         for protocol in sorted({part.protocol for part in ranks})
@@ -164,7 +168,7 @@ def measure(
         remarks.append(f"{benchmark.name or 'the benchmark'} has no positives in test: there is nothing to rank")
     if predictions.method is None:
         remarks.append(f"{benchmark.name or 'the benchmark'} has no negatives, so there is nothing to classify")
-    return Measures(thresholds, metrics, ranking, options.tie, parts, learned, tuple(remarks))
+    return Measures(thresholds, metrics, ranking, options.tie, parts, learned, tuple(remarks), interval)
 
 
 # -- classification ---------------------------------------------------------------------------------
@@ -191,16 +195,24 @@ def _choose_thresholds(
     return None
 
 
-def _classify(benchmark: Benchmark, predictions: Predictions, thresholds: Thresholds | None) -> Figures:
+def _classify(
+    benchmark: Benchmark, predictions: Predictions, thresholds: Thresholds | None
+) -> tuple[Figures, tuple[float, float] | None]:
+    """Return the metrics, and the interval of the balanced accuracy."""
+    from loginfer.benchmark.learned_shortcut import ShortcutDecisions
+
     if predictions.method is None:
-        return {metric.key: None for metric in metrics_of("classification")}
+        return {metric.key: None for metric in metrics_of("classification")}, None
     positive, negative = predictions.test.positive, predictions.test.negative
     triples = labelled_triples(benchmark, predictions.method, "test")
     cutoffs = thresholds or Thresholds.fixed(0.0)
-    values = classification(positive, negative, *map(cutoffs.predict, triples, (positive, negative)))
+    predicted = [*map(cutoffs.predict, triples, (positive, negative))]
+    values = classification(positive, negative, *predicted)
+    interval = ShortcutDecisions(*predicted).interval if len(positive) and len(negative) else None
     if thresholds is None:
         values = {name: None if METRICS[name].needs_threshold else value for name, value in values.items()}
-    return values | pair_metrics(predictions.test)
+        interval = None
+    return values | pair_metrics(predictions.test), interval
 
 
 def classification(positive: Scores, negative: Scores, predicted_positive: Mask, predicted_negative: Mask) -> Figures:

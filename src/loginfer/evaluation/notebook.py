@@ -7,7 +7,8 @@ from typing import Any
 
 from loginfer.evaluation.diagnosis import VERDICTS
 from loginfer.evaluation.metric_table import metric_text, metric_title, shown_metrics
-from loginfer.logic.rule import prose, text_markup
+from loginfer.kg.vocabulary import short_names
+from loginfer.logic.rule import names_in, prose, text_markup
 from loginfer.notebook import Markup, element, facts, fragment, joined, listing, percent, table
 
 _KINDS = {"learned": "good", "untested": "middling", "in part": "middling", "shortcut": "bad", "not learned": "bad"}
@@ -43,7 +44,7 @@ def plain(answer: Mapping[str, Any]) -> str:
 def _facts(answer: Mapping[str, Any]) -> Iterator[str]:
     if answer.get("negatives"):
         yield f"negatives {answer['negatives']}"
-    yield f"seed {answer['seed']}"
+    yield f"seed {answer['seed']}" if "seeds" not in answer else f"means of {len(answer['seeds'])} seeds"
     about = answer.get("thresholds")
     if about is None:
         return
@@ -79,17 +80,18 @@ def _diagnosis(diagnosis: Mapping[str, Any]) -> Markup:
     if not rules:
         return summary
     columns: tuple[str, ...] = ("verdict", "rule", "recall, %", "found", "instead")
-    rows = [_rule(row) for row in sorted(rules, key=lambda row: VERDICTS.index(row["verdict"]))]
+    names = short_names(names_in(*(text for row in rules for text in (row["rule"], row["text"]))))
+    rows = [_rule(row, names) for row in sorted(rules, key=lambda row: VERDICTS.index(row["verdict"]))]
     if not any(row[-1] for row in rows):
         columns, rows = columns[:-1], [row[:-1] for row in rows]
     return joined(summary, table(columns, rows, numbers=("recall, %", "found")))
 
 
-def _rule(row: Mapping[str, Any]) -> Sequence[str]:
+def _rule(row: Mapping[str, Any], names: Mapping[str, str]) -> Sequence[str]:
     verdict = row["verdict"]
     recalled = f"{row['predicted']:,} of {row['conclusions']:,}"
     mark = element("span", verdict, kind=_KINDS.get(verdict, "quiet"))
     instead = ""
     if verdict in ("shortcut", "untested"):
-        instead = prose(row["text"].removeprefix("learned the shortcut "))
-    return mark, text_markup(row["rule"]), percent(row["recall"]), recalled, instead
+        instead = text_markup(row["text"].removeprefix("learned the shortcut "), names)
+    return mark, text_markup(row["rule"], names), percent(row["recall"]), recalled, instead

@@ -130,6 +130,9 @@ def twins_of(benchmark: Benchmark, method: str | None, split: str) -> Twins:
     return np.empty(0, dtype=np.int32) if origins is None else origins.twin
 
 
+ONE_EACH = "give one number for each row of the triples: an array, a tensor or a list"
+
+
 # -- asking a scorer --------------------------------------------------------------------------------
 
 
@@ -155,52 +158,67 @@ def predict(scorer: Scorer, benchmark: Benchmark, method: str | None) -> Predict
         positive, negative = labelled_triples(benchmark, method, split)
         # Positives and negatives are scored together: a score must not depend on the other triples.
         triples = np.vstack([positive, negative])
-        answer = scorer.score(triples) if len(triples) else np.empty(0)
-        scores = _check_scores(answer, benchmark.graph, triples)
+        answer = scorer.score(triples.copy()) if len(triples) else np.empty(0)  # a scorer may change what it gets
+        scores = checked_scores(answer, benchmark.graph, triples)
         parts = scores[: len(positive)], scores[len(positive) :]
         scored.append(LabelledScores(*parts, twins_of(benchmark, method, split)))
     return Predictions(method, *scored)
 
 
-def numbers(answer: Any, hint: str) -> npt.NDArray[np.floating[Any]]:
+def numbers(answer: Any, hint: str, where: str | None = None) -> npt.NDArray[np.floating[Any]]:
     """Return a scorer's answer as an array of float32 or float64; complain if it holds anything but numbers.
 
     Parameters
     ----------
     answer
-        An array, or whatever becomes one.
-    hint
-        What the answer should have been.
+        An array, a tensor, or whatever becomes an array.
+    hint, where
+        What the answer should have been, and what it is the answer to.
     """
     try:
-        array = np.asarray(answer)
-        if array.dtype.kind == "c":
-            raise TypeError("complex numbers have no order")
-        return array if array.dtype in (np.float32, np.float64) else np.asarray(array, dtype=np.float64)
+        array = np.asarray(off_device(answer))
+        if np.ma.is_masked(answer):
+            raise TypeError("some values are masked")
+        if array.dtype.kind in "cmMSU" or array.dtype.names:
+            raise TypeError(f"the dtype is {array.dtype}")
+        if array.dtype.kind == "O" and any(value is None or isinstance(value, str | bytes) for value in array.flat):
+            raise TypeError("it holds text or None")
+        with np.errstate(over="ignore"):  # what is too large becomes infinite, which the caller reports
+            return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
     except Exception as error:  # whatever a tensor's library raises
-        raise InputError(
-            f"the scorer answered with {type(answer).__name__}, not with numbers: {error}", hint=hint
-        ) from error
+        message = f"{type(answer).__name__} that is no array of numbers: {error}"
+        raise InputError(message, where=where, hint=hint) from error
 
 
-def _check_scores(answer: Any, graph: KnowledgeGraph, triples: Triples) -> Scores:
-    """Return a scorer's answer as float64[n]; complain if it is not one finite number a triple.
+def off_device(values: Any) -> Any:
+    """Take a tensor out of its graph of gradients and off its device; give anything else back."""
+    if not (hasattr(values, "detach") and hasattr(values, "cpu")):
+        return values
+    tensor = values.detach().cpu()
+    # numpy has no such types; every value is a float32 too.
+    return tensor.float() if any(kind in str(tensor.dtype) for kind in ("bfloat16", "float8")) else tensor
+
+
+def checked_scores(answer: Any, graph: KnowledgeGraph, triples: Triples, where: str | None = None) -> Scores:
+    """Return scores as float64[n]; complain if they are not one finite number a triple.
 
     Infinite scores are refused too: they have no middle, where a threshold could lie.
     """
-    expected = "score(triples) must return an array of one number for each row of triples"
-    scores = numbers(answer, expected).astype(np.float64, copy=False)
+    scores = numbers(answer, ONE_EACH, where).astype(np.float64, copy=False)
     if scores.shape != (len(triples),):
-        raise InputError(
-            f"the scorer answered {len(triples):,} triples with an array of shape {scores.shape}", hint=expected
-        )
+        flat = scores.ndim == 2 and scores.size == len(triples)
+        hint = "leave the second dimension out: scores.reshape(-1)" if flat else ONE_EACH
+        message = f"the scores have the shape {scores.shape}, not ({len(triples):,},)"
+        raise InputError(message, where=where, hint=hint)
     wrong = np.flatnonzero(~np.isfinite(scores))
     if len(wrong):
         name = ", ".join(graph.names(triples[wrong[:1]])[0])
         raise InputError(
-            f"the scorer gave {len(wrong):,} of {len(triples):,} triples a score that is no finite number, "
-            f"the first: ({name}) {scores[wrong[0]]}",
-            hint="a lower learning rate often helps where training diverged",
+            f"{len(wrong):,} of {len(triples):,} scores are not finite; the first is {scores[wrong[0]]}, "
+            f"in place {wrong[0]}, for ({name})",
+            where=where,
+            hint="a lower learning rate often helps where training diverged; give a very low number to what is "
+            "impossible",
         )
     return np.ascontiguousarray(scores)
 

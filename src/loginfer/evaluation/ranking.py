@@ -59,8 +59,8 @@ def rank(
     scorer: Scorer | None,
     benchmark: Benchmark,
     *,
-    method: str | None = None,
-    protocols: Sequence[Protocol] = ("filtered", "given"),
+    negatives: str | None = None,
+    ranking: Sequence[Protocol] = ("filtered", "given"),
     positions: Sequence[Position] = POSITIONS,
     predictions: Predictions | None = None,
     memory_limit: int = MEMORY_LIMIT,
@@ -75,9 +75,9 @@ def rank(
         the scores of triples. None will do for `given` with predictions.
     benchmark
         The benchmark.
-    method
+    negatives
         Whose N_test `given` means; by default that of the predictions, or the only one.
-    protocols
+    ranking
         Whom to rank against. `given` is left out for a benchmark without negatives (see `left_out`).
     positions
         What to rank.
@@ -98,15 +98,15 @@ def rank(
     InputError
         If a score is NaN; the error names the triple.
     """
-    _check_names("ranking protocol", protocols, PROTOCOLS)
+    _check_names("ranking protocol", ranking, PROTOCOLS)
     _check_names("position", positions, POSITIONS)
-    possible = [protocol for protocol in protocols if protocol not in left_out(benchmark, protocols)]
+    possible = [protocol for protocol in ranking if protocol not in left_out(benchmark, ranking)]
     blocks = None if scorer is None else BlockScorer(scorer, memory_limit)
     ranks: list[Ranks] = []
     if "given" in possible:
-        if method is None and predictions is not None:
-            method = predictions.method
-        method = choose_method(benchmark, method) or ""  # there are some, or `given` were left out
+        if negatives is None and predictions is not None:
+            negatives = predictions.method
+        method = choose_method(benchmark, negatives) or ""  # there are some, or `given` were left out
         scores = _labelled_scores(blocks, benchmark, method, predictions)
         ranks += [given_ranks(benchmark, method, scores, position) for position in positions]
     if set(possible) & set(OPEN):
@@ -574,8 +574,9 @@ class BlockScorer:
     def scores(self, queries: Triples, position: Position, candidates: Ids) -> BlockScores:
         """Return float[n, c]: the scores of each query with each candidate in that position."""
         shape = (len(queries), len(candidates))
+        # Scorers get copies: they may change them, and torch warns about arrays that are not writable.
         if self._by_candidates is not None:
-            answer = self._by_candidates.score_candidates(queries, position, candidates)
+            answer = self._by_candidates.score_candidates(queries.copy(), position, candidates.copy())
             return self._checked(answer, shape, f"{shape[0]} × {shape[1]} candidates")
         triples = np.empty((*shape, 3), dtype=np.int32)
         triples[:] = queries[:, None]
@@ -588,7 +589,7 @@ class BlockScorer:
 
     def of_many(self, triples: Triples) -> Scores:
         """Return float64[n], the scores of triples, asked for in blocks."""
-        parts = [self.of_triples(triples[part]) for part in slices(len(triples), self.cells)]
+        parts = [self.of_triples(triples[part].copy()) for part in slices(len(triples), self.cells)]
         return np.concatenate([np.empty(0), *parts])
 
     def _checked(self, answer: Any, shape: tuple[int, ...], what: str) -> BlockScores:

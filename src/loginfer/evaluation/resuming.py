@@ -239,13 +239,19 @@ class RunMonitor:
         Who shows how far the work is.
     seconds
         How often a checkpoint is due.
+    tell
+        Called with each row of the learning curve.
     """
 
     def __init__(
-        self, unfinished: UnfinishedRun, progress: Progress | None = None, seconds: float = CHECKPOINT_SECONDS
+        self,
+        unfinished: UnfinishedRun,
+        progress: Progress | None = None,
+        seconds: float = CHECKPOINT_SECONDS,
+        tell: Callable[[Mapping[str, Any]], None] = lambda row: None,
     ) -> None:
         self.curve: Curve = []
-        self._unfinished, self._progress, self._seconds = unfinished, progress, seconds
+        self._unfinished, self._progress, self._seconds, self._tell = unfinished, progress, seconds, tell
         self._last = time.monotonic()
 
     def restore(self) -> Checkpoint | None:
@@ -270,6 +276,7 @@ class RunMonitor:
     def record(self, row: Mapping[str, float | int]) -> None:
         """Add a row to the learning curve; JSON knows no NaN, so it becomes null."""
         self.curve.append({key: _json(value) for key, value in row.items()})
+        self._tell(self.curve[-1])
 
     def progress(self, what: str, done: int, total: int | None) -> None:
         """Show how far the work is."""

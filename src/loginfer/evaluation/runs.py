@@ -24,7 +24,7 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,14 @@ from loginfer._version import __version__
 from loginfer.benchmark.benchmark import Benchmark
 from loginfer.benchmark.folder.manifest import FileSum, as_json
 from loginfer.errors import InputError, LogInferError, OutputError
-from loginfer.evaluation.evaluating import ConfiguredSystem, Evaluation, as_answer, configure_system, evaluate_system
+from loginfer.evaluation.evaluating import (
+    ConfiguredSystem,
+    Evaluation,
+    as_answer,
+    configure_system,
+    evaluate_system,
+    figures_frame,
+)
 from loginfer.evaluation.metrics import Measures, MetricOptions, measure
 from loginfer.evaluation.predictions import (
     PREDICTIONS,
@@ -86,6 +93,7 @@ def run_system(
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
     tell: Callable[[str], None] | None = None,
     weights: bool = True,
+    callbacks: Sequence[Any] = (),
 ) -> Evaluation:
     """Evaluate a system and write the run's folder; a run that was killed goes on where it was.
 
@@ -105,6 +113,8 @@ def run_system(
         Called with a message when an unfinished run goes on.
     weights
         Keep what was learned; without it a run can be scored again, but not asked anything new.
+    callbacks
+        Who is told the rows of the learning curve, as for `evaluate`.
 
     Raises
     ------
@@ -126,7 +136,7 @@ def run_system(
             tell(f"going on with the unfinished run for {target}")
         evaluation = evaluate_system(
             configured, benchmark, method, options,
-            unfinished=unfinished, progress=progress, checkpoint_seconds=checkpoint_seconds,
+            unfinished=unfinished, progress=progress, checkpoint_seconds=checkpoint_seconds, callbacks=callbacks,
         )  # fmt: skip
         write_run(evaluation, target, request=request, force=force, resumed=unfinished.resumed, weights=weights)
     return evaluation
@@ -354,6 +364,10 @@ class Run:
         """Return figures of this run in the shape of `Evaluation.as_dict`."""
         return as_answer(self.system, self.benchmark, self.seed, self.method, self.request["settings"], measures)
 
+    def to_frame(self) -> Any:
+        """Return a row for each figure, as `Evaluator.eval` calls them (see `loginfer.frames.to_frame`)."""
+        return figures_frame(self.as_dict())
+
     def __repr__(self) -> str:
         return f"Run({self.system!r} on {self.benchmark!r}, seed {self.seed}, in {str(self.path)!r})"
 
@@ -367,6 +381,11 @@ class Run:
         """Return the figures as they were computed then."""
         metrics: dict[str, Any] = self._json(METRICS)
         return metrics
+
+    @property
+    def seconds(self) -> float:
+        """How long it took, without what an earlier process did."""
+        return float(sum(self._json(TIMING)["seconds"].values()))
 
     def curve(self) -> list[dict[str, Any]]:
         """Return the learning curve."""
@@ -421,13 +440,13 @@ class Run:
             return json.loads(path.read_bytes())
 
 
-def load_run(path: str | Path, *, verify: bool = True) -> Run:
+def load_run(path: str | Path | Run, *, verify: bool = True) -> Run:
     """Read a run's folder.
 
     Parameters
     ----------
     path
-        The folder.
+        The folder. A run is returned as it is.
     verify
         Compare all files with the sums in the manifest.
 
@@ -436,6 +455,8 @@ def load_run(path: str | Path, *, verify: bool = True) -> Run:
     InputError
         If it is no run, or a file is missing or was changed.
     """
+    if isinstance(path, Run):
+        return path
     folder = interrupted(path) or Path(path)
     manifest = _read_manifest(folder)
     for name, entry in manifest["files"].items():

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from loginfer.benchmark.benchmark import Benchmark
 from loginfer.benchmark.folder.manifest import as_json
 from loginfer.errors import InputError, LogInferError, OutputError
-from loginfer.evaluation.evaluating import ConfiguredSystem, evaluate_system
+from loginfer.evaluation.evaluating import ConfiguredSystem, evaluate_system, figures_frame
 from loginfer.evaluation.metrics import MetricOptions
+from loginfer.evaluation.notebook import evaluation_fragment, plain
 from loginfer.evaluation.resuming import differences
 from loginfer.evaluation.runs import Run, load_run, request_of, run_system
 from loginfer.files import atomic_write, recover_folder
@@ -55,11 +57,11 @@ def run_seeds(
     weights
         Keep what was learned in the folders.
     training
-        `progress`, `checkpoint_seconds`: see `run_system`.
+        `progress`, `checkpoint_seconds`, `callbacks`: see `run_system`.
     """
     folder = None if path is None else Path(path)
     if folder is not None:
-        _check_folder(folder)
+        check_parent(folder)
     answers = []
     for number, seed in enumerate(seeds, start=1):
         configured = make(seed)
@@ -69,7 +71,7 @@ def run_seeds(
             answers.append(evaluate_system(configured, benchmark, method, options, **training).as_dict())
             continue
         target = folder / f"seed-{seed}"
-        run = _finished_run(target, request_of(configured, benchmark, method, options), options, force)
+        run = finished_run(target, request_of(configured, benchmark, method, options), options, force)
         tell(f"{label}: kept" if run else label)
         if run is None:
             run_system(
@@ -83,6 +85,44 @@ def run_seeds(
         with atomic_write(folder / SUMMARY, force=True) as stream:
             stream.write(as_json(summary))
     return summary
+
+
+@dataclass(frozen=True, slots=True)
+class SeedSummary:
+    """What evaluations with several seeds have in common.
+
+    Parameters
+    ----------
+    answer
+        As `summarise` returns it.
+    """
+
+    answer: Mapping[str, Any]
+
+    @property
+    def metrics(self) -> Mapping[str, float | None]:
+        """Means of the classification metrics by name."""
+        return dict(self.answer["metrics"])
+
+    @property
+    def ranking(self) -> Mapping[str, Mapping[str, Any]]:
+        """Means of the ranking metrics by protocol and name."""
+        return dict(self.answer["ranking"])
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything as JSON values."""
+        return dict(self.answer)
+
+    def to_frame(self) -> Any:
+        """Return a row for each figure: mean, deviation and interval (see `loginfer.frames.to_frame`)."""
+        return figures_frame(self.answer)
+
+    def __repr__(self) -> str:
+        return f"SeedSummary({plain(self.answer)}, {len(self.answer['seeds'])} seeds)"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        return evaluation_fragment(self.answer)
 
 
 def seed_runs(path: str | Path) -> list[Path]:
@@ -115,16 +155,17 @@ def _request_without_seed(run: Run) -> dict[str, Any]:
     return {**request, "wanted": dict(run.manifest["wanted"])}
 
 
-def _check_folder(folder: Path) -> None:
+def check_parent(folder: Path) -> None:
+    """Complain if a folder cannot hold several runs."""
     if folder.exists() and not folder.is_dir():
         raise OutputError(f"`{folder}` is a file, not a folder", hint="give the name of a folder")
     if (folder / "manifest.json").exists():
         raise OutputError(
-            f"`{folder}` is a run or a benchmark of its own", hint="choose another folder for several seeds"
+            f"`{folder}` is a run or a benchmark of its own", hint="choose another folder for several runs"
         )
 
 
-def _finished_run(path: Path, request: Mapping[str, Any], options: MetricOptions, force: bool) -> Run | None:
+def finished_run(path: Path, request: Mapping[str, Any], options: MetricOptions, force: bool) -> Run | None:
     """Return the run in a folder if it is complete and was made for the same request."""
     recover_folder(path)
     if not path.exists():
@@ -156,7 +197,8 @@ def summarise(answers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     -------
     dict
         The keys of one evaluation with means for figures; `deviation` and `interval` have the same figures as
-        `metrics` and `ranking`, and `seeds` lists the figures of each seed.
+        `metrics` and `ranking`, and `seeds` lists the figures of each seed. `learned` has the mean number of rules with
+        each verdict, and the best shortcut.
     """
     if not answers:
         raise InputError("no seed, no figures", hint="ask for at least one")
@@ -165,6 +207,10 @@ def summarise(answers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     spread = [{key: row[key] for key in ("metrics", "ranking")} for row in figures]
     same = ("negatives", "settings", "tie")
     thresholds = first.get("thresholds")
+    diagnoses = [diagnosis for answer in answers if (diagnosis := answer.get("diagnosis"))]
+    learned = {"best_shortcut": diagnoses[0]["best_shortcut"]} if diagnoses else {}
+    if len(diagnoses) == len(answers):
+        learned["verdicts"] = _joined([diagnosis["verdicts"] for diagnosis in diagnoses], _mean)
     notes = dict.fromkeys(note for answer in answers for note in answer.get("notes", ()))
     return {
         "system": first["system"],
@@ -174,6 +220,7 @@ def summarise(answers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         **{key: first[key] for key in same if key in first},
         "thresholds": None if thresholds is None else {key: thresholds[key] for key in ("kind", "criterion")},
         "notes": list(notes),
+        "learned": learned,
         "confidence": CONFIDENCE,
         "deviation": _joined(spread, _deviation),
         "interval": _joined(spread, _interval),

@@ -1,5 +1,6 @@
 from .catalogue import load_graph as load_graph
 from .formats.base import Format as Format
+from .formats.base import ReadOptions as ReadOptions
 from .formats.base import register_format as register_format
 from .graph import RDF_TYPE as RDF_TYPE
 from .graph import TYPE_NAMES as TYPE_NAMES

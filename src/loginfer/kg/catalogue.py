@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from loginfer._version import __version__
@@ -238,40 +238,40 @@ def open_graph(
 
 
 def load_graph(
-    name_or_path: str | Path,
-    *,
-    format: str | None = None,
-    on_error: Literal["fail", "skip"] = "fail",
-    columns: str = "sro",
-    type_predicate: str | None = None,
+    name_or_path: str | Path | KnowledgeGraph, options: ReadOptions | None = None, **settings: Any
 ) -> KnowledgeGraph:
     """Load a graph of the catalogue by its name, or any file, folder or archive of triples.
 
     Parameters
     ----------
     name_or_path
-        `fb15k-237`, `wn18rr`, `lubm`, or a path.
-    format
-        Name of the format; by default the file's ending decides.
-    on_error
-        Whether a bad line is an error or is skipped.
-    columns
-        Order of the columns of a TSV file: a permutation of s, r and o.
-    type_predicate
-        Name of the type predicate; recognised by default.
+        `fb15k-237`, `wn18rr`, `lubm`, or a path. A graph is returned as it is.
+    options
+        How to read it, and which of its triples to keep.
+    **settings
+        Fields of `ReadOptions`, instead or besides: `load_graph("staff.csv", literals="drop")`.
     """
-    options = ReadOptions(format=format, on_error=on_error, columns=columns, type_predicate=type_predicate)
-    return open_graph(name_or_path, options).graph
+    from loginfer.kg.graph import KnowledgeGraph
+
+    if isinstance(name_or_path, KnowledgeGraph):
+        return name_or_path
+    return open_graph(name_or_path, replace(options or ReadOptions(), **settings)).graph
+
+
+def is_named(name: str) -> bool:
+    """Say whether this is the name of a graph of the catalogue, not one's own."""
+    return _lookup(name) is not None
 
 
 def _generate(entry: Entry, options: ReadOptions, progress: Progress | None) -> Loaded:
     from loginfer.kg.graph import KnowledgeGraph
     from loginfer.kg.lubm import generate_lubm
+    from loginfer.kg.selection import selected
 
     graph = generate_lubm(entry.universities, 0, entry.seed, progress)
     if options.type_predicate is not None:
         graph = KnowledgeGraph(graph.entities, graph.relations, graph.triples, type_predicate=options.type_predicate)
-    return Loaded(graph, ReadReport(files=(), statements=len(graph), triples=len(graph)))
+    return selected(Loaded(graph, ReadReport(files=(), statements=len(graph), triples=len(graph))), options)
 
 
 def _verified_archive(entry: Entry, progress: Progress | None, confirm: Callable[[str], bool] | None) -> Path:

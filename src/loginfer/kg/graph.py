@@ -7,7 +7,7 @@ in both directions, `EntitySteps` the same by entity.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -17,8 +17,9 @@ from typing import Any, Literal, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.errors import LimitError, UnknownNameError
-from loginfer.kg.vocabulary import Vocabulary
+from loginfer.errors import InputError, LimitError, UnknownNameError
+from loginfer.frames import text_columns, to_frame
+from loginfer.kg.vocabulary import Vocabulary, names_shown_as
 
 Triples: TypeAlias = npt.NDArray[np.int32]
 
@@ -350,16 +351,25 @@ class KnowledgeGraph:
     type_predicate
         Name of the type predicate. By default it is recognised by name (`rdf:type` as an IRI or in short,
         or `type`); the empty string says that there is none.
+    labels
+        What people call its constants and relations, by name; empty where nothing says so.
     """
 
     # Whether `triples` is in memory; otherwise using it loads the whole graph.
     in_memory = True
 
     def __init__(
-        self, entities: Vocabulary, relations: Vocabulary, triples: npt.ArrayLike, *, type_predicate: str | None = None
+        self,
+        entities: Vocabulary,
+        relations: Vocabulary,
+        triples: npt.ArrayLike,
+        *,
+        type_predicate: str | None = None,
+        labels: Mapping[str, str] | None = None,
     ) -> None:
         self.entities = entities
         self.relations = relations
+        self.labels: Mapping[str, str] = labels or {}
         self.keys = TripleKeys(len(entities), len(relations))
         rows = np.asarray(triples, dtype=np.int32)
         self.triples: Triples = sorted_unique(rows if rows.size else rows.reshape(0, 3), self.keys)
@@ -376,6 +386,34 @@ class KnowledgeGraph:
         relation_id = {name: i for i, name in enumerate(relations)}
         ids = [(entity_id[s], relation_id[r], entity_id[o]) for s, r, o in rows]
         return cls(entities, relations, np.array(ids, dtype=np.int32).reshape(-1, 3), type_predicate=type_predicate)
+
+    @classmethod
+    def from_frame(
+        cls, frame: Any, columns: Sequence[str] | None = None, *, type_predicate: str | None = None
+    ) -> KnowledgeGraph:
+        """Make a graph of a table of pandas, polars or pyarrow with a row for each triple.
+
+        Parameters
+        ----------
+        frame
+            The table.
+        columns
+            The names of the columns with subject, relation and object; by default the first three.
+        type_predicate
+            As for the class.
+
+        Examples
+        --------
+        >>> frame = {"from": ["ann"], "to": ["bob"], "how": ["knows"]}
+        >>> graph = KnowledgeGraph.from_frame(frame, columns=("from", "how", "to"))
+        >>> graph.names(graph.triples)
+        [('ann', 'knows', 'bob')]
+        """
+        return cls.from_names(zip(*text_columns(frame, columns, 3), strict=True), type_predicate=type_predicate)
+
+    def to_frame(self) -> Any:
+        """Return a row for each triple: subject, relation, object by name (see `loginfer.frames.to_frame`)."""
+        return to_frame(("subject", "relation", "object"), self.names(self.triples))
 
     @classmethod
     def from_keys(
@@ -519,7 +557,8 @@ class KnowledgeGraph:
 
     def with_triples(self, triples: npt.ArrayLike) -> KnowledgeGraph:
         """Return a graph over the same vocabularies with other triples."""
-        return KnowledgeGraph(self.entities, self.relations, triples, type_predicate=self.type_predicate or "")
+        predicate = self.type_predicate or ""
+        return KnowledgeGraph(self.entities, self.relations, triples, type_predicate=predicate, labels=self.labels)
 
     def with_more(self, triples: Triples) -> KnowledgeGraph:
         """Return a graph over the same vocabularies that has these triples as well."""
@@ -542,7 +581,7 @@ class KnowledgeGraph:
         triples[:, 1] = relation_map[self.triples[:, 1]]
         triples[:, 2] = entity_map[self.triples[:, 2]]
         type_predicate = self.type_predicate or (RDF_TYPE if RDF_TYPE in new_names else "")
-        return KnowledgeGraph(new_entities, new_relations, triples, type_predicate=type_predicate)
+        return KnowledgeGraph(new_entities, new_relations, triples, type_predicate=type_predicate, labels=self.labels)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, KnowledgeGraph):
@@ -628,3 +667,22 @@ def grouped(*columns: npt.NDArray[np.int64]) -> list[tuple[tuple[int, ...], npt.
         (tuple(values), order[start:stop])
         for values, start, stop in zip(rows[starts].tolist(), starts.tolist(), stops, strict=True)
     ]
+
+
+def resolve_relation(graph: KnowledgeGraph, name: str) -> int:
+    """Find a relation by its name or, where that is unambiguous, by its last part, its label or any short form."""
+    return _resolved(name, graph.relations, graph.labels, graph.relation_id)
+
+
+def resolve_entity(graph: KnowledgeGraph, name: str) -> int:
+    """Find a constant or type in the same way."""
+    return _resolved(name, graph.entities, graph.labels, graph.entity_id)
+
+
+def _resolved(text: str, names: Vocabulary, labels: Mapping[str, str], exact: Callable[[str], int]) -> int:
+    matches = names_shown_as(text, names, labels)
+    if len(matches) > 1:
+        full = ", ".join(f"`{names[i]}`" for i in matches[:3])
+        more = f" and {len(matches) - 3} more" if len(matches) > 3 else ""
+        raise InputError(f"`{text}` may be any of {full}{more}", hint="give more of the name")
+    return matches[0] if matches else exact(text)

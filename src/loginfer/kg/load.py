@@ -28,9 +28,9 @@ from loginfer.kg.formats.base import (
     split_compression,
 )
 from loginfer.kg.graph import KnowledgeGraph
+from loginfer.kg.selection import selected
 from loginfer.progress import Progress
 
-OTHER_RDF = (".nq", ".trig", ".rdf", ".owl", ".xml", ".jsonld", ".n3")
 ORDER = ("train", "valid", "test")
 LISTED = 10
 
@@ -54,7 +54,7 @@ def format_by_ending(name: str) -> Format | None:
 
 def sniff(source: Source) -> Format:
     """Guess the format of a file with an unknown ending by its first lines."""
-    if source.file_name.endswith(OTHER_RDF):
+    if source.file_name.endswith(".n3"):
         raise InputError(f"`{source.name}` is RDF in a format that is not read", hint="convert it to N-Triples (.nt)")
     if source.content is None and not source.path.is_file():
         raise InputError(f"`{source.name}` is a pipe, read only once", hint="give its format (--format)")
@@ -114,7 +114,7 @@ def _choose(candidates: Sequence[tuple[str, Source]], what: str) -> tuple[Format
     trouble = "several sets of train/valid/test" if complete else "no graph"
     raise InputError(
         f"{trouble} in {what}; found " + (listed or "nothing"),
-        hint="expected train, valid and test (.txt, .tsv, .nt, .ttl, .parquet; also .gz, .zst), "
+        hint="expected train, valid and test (.txt, .tsv, .csv, .nt, .ttl, .parquet; also .gz, .zst), "
         f"or {', or '.join(format_.files for format_ in formats() if format_.files)}, at the top or in one sub-folder",
     )
 
@@ -182,6 +182,9 @@ def read_graph(path: str | Path, options: ReadOptions | None = None, progress: P
         skipped = f", only {builder.skipped} bad lines:{examples}" if builder.skipped else ""
         raise InputError(f"`{file}` holds no triples{skipped}", hint=_expected(format_))
     graph = builder.finish(options.type_predicate)
+    notes = list(builder.notes)
+    if builder.quads:
+        notes.append(f"the names of graphs are ignored, which {builder.quads:,} statements have")
     if len(graph) == 0:
         raise InputError(f"`{file}` holds no triples that can be read", hint=_expected(format_))
     report = ReadReport(
@@ -190,8 +193,9 @@ def read_graph(path: str | Path, options: ReadOptions | None = None, progress: P
         triples=len(graph),
         skipped=builder.skipped,
         examples=tuple(builder.examples),
+        notes=tuple(notes),
     )
-    return Loaded(graph, report)
+    return selected(Loaded(graph, report), options)
 
 
 def _expected(format_: Format) -> str:

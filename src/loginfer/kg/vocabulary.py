@@ -1,15 +1,17 @@
 """Names and their ids: a sorted, immutable table of strings; and short forms of names for people.
 
-A short form is the last part of an IRI or a path, if no other name has the same.
+A short form is a label, a name with a well-known prefix (`rdf:type`), or the last part of an IRI or a path; with
+more of the parts before it where another name would look the same. What is shown can be typed: `names_shown_as`
+finds the names again.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Literal, overload
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -126,6 +128,14 @@ class Vocabulary(Sequence[str]):
             raise ValueError(f"{name!r} is not in the vocabulary")
         return i
 
+    def ending_in(self, text: str) -> list[int]:
+        """Return the ids of the names that end in a text."""
+        encoded = _encoded(text)
+        ids = np.flatnonzero(np.diff(self._offsets) >= len(encoded))
+        for distance, byte in enumerate(reversed(encoded), start=1):
+            ids = ids[self._data[self._offsets[ids + 1] - distance] == byte]
+        return ids.tolist()
+
     def names(self, ids: npt.ArrayLike) -> list[str]:
         """Return the names of many ids; each distinct id is decoded once."""
         distinct, inverse = np.unique(np.asarray(ids, dtype=np.int64), return_inverse=True)
@@ -183,15 +193,30 @@ def _encoded(name: str) -> bytes:
 
 
 # Longer ones get a gap in the middle.
-LONGEST = 48
+LONGEST = 64
+
+# Vocabularies whose prefix everybody knows.
+_PREFIXES = {
+    "http://www.w3.org/1999/02/22-rdf-syntax-ns#": "rdf", "http://www.w3.org/2000/01/rdf-schema#": "rdfs",
+    "http://www.w3.org/2002/07/owl#": "owl", "http://www.w3.org/2004/02/skos/core#": "skos",
+    "http://xmlns.com/foaf/0.1/": "foaf", "http://schema.org/": "schema", "https://schema.org/": "schema",
+    "http://www.w3.org/2001/XMLSchema#": "xsd",
+}  # fmt: skip
+# A name of such a vocabulary, or a literal whose datatype is one.
+_WITH_NAMESPACE = re.compile(rf'(?:(".*"\^\^)<)?({"|".join(map(re.escape, _PREFIXES))})([^\s/#<>]+)>?', re.DOTALL)
 
 # An IRI, or a path as in Freebase; other names with a slash (AC/DC) are not shortened.
 _PATH = re.compile(r"(?:(?:https?|ftp|file)://|urn:|/)[^\s<>\"]+")
 _BEFORE_A_PART = re.compile(r"[/#]+|(?<=urn):")
-_IN_TEXT = {marks: re.compile(rf"<?(https?://[^\s,()<>\"`]*[{marks}][\w.-]+)>?") for marks in ("#/", "#")}
+IRI_IN_TEXT = re.compile(r"<?(https?://[^\s,()<>\"`]*[#/][\w.-]+)>?")
 
 
-def short_names(names: Iterable[str], longest: int | None = LONGEST) -> dict[str, str]:
+def short_names(
+    names: Iterable[str],
+    longest: int | None = LONGEST,
+    labels: Mapping[str, str] | None = None,
+    among: Sequence[Vocabulary] = (),
+) -> dict[str, str]:
     """Return a short form for each name; different names have different ones.
 
     Parameters
@@ -200,40 +225,66 @@ def short_names(names: Iterable[str], longest: int | None = LONGEST) -> dict[str
         The names that are shown together.
     longest
         How many characters a form may have before it gets a gap in the middle; None for any number.
+    labels
+        What people call some of them.
+    among
+        Further names that no form may be taken for, such as those of a graph.
     """
-    forms = {name: _forms(name, longest) for name in names}
+    labels = labels or {}
+
+    def ambiguous(form: str, name: str) -> bool:
+        return form != name and any(v[i] != name for v in among for i in names_shown_as(form, v, labels))
+
+    forms = {name: _forms(name, longest, labels.get(name)) for name in names}
+    forms = {name: [form for form in forms[name] if not ambiguous(form, name)] for name in forms}
     level = dict.fromkeys(forms, 0)
     while True:
         form = {name: forms[name][level[name]] for name in forms}
         uses = Counter(form.values())
-        ambiguous = [n for n in forms if uses[form[n]] > 1 and level[n] + 1 < len(forms[n])]
-        if not ambiguous:
+        shared = [n for n in forms if uses[form[n]] > 1 and level[n] + 1 < len(forms[n])]
+        if not shared:
             return form
-        for name in ambiguous:
+        for name in shared:
             level[name] += 1
 
 
-def _forms(name: str, longest: int | None) -> list[str]:
-    """Return the possible short forms of a name: its last part, its last two parts, …, itself."""
-    parts = []
+def _forms(name: str, longest: int | None, label: str | None = None) -> list[str]:
+    """Return the possible short forms of a name: its label, with a prefix, its last part, its last two, …, itself."""
+    parts: list[str] = []
     if _PATH.fullmatch(name):
         starts = [match.end() for match in _BEFORE_A_PART.finditer(name.rstrip("/#"))]
         parts = [name[start:] for start in reversed(starts)]
+    last = parts[0] if parts else name
+    if len(parts) > 1 and not any(map(str.isalpha, last)):
+        del parts[0]  # `customer/71`, not `71`
+    if match := _WITH_NAMESPACE.fullmatch(name):
+        parts.insert(0, f"{match[1] or ''}{_PREFIXES[match[2]]}:{match[3]}")
+    if label:
+        parts = [label, f"{label} ({last})", *parts]
     return list(dict.fromkeys([middle(form, longest or len(form)) for form in [*parts, name]] + [name]))
 
 
-def shortened(text: str, marks: Literal["#/", "#"] = "#/") -> str:
-    """Return a text with short forms of the IRIs whose last part follows one of these marks.
+def names_shown_as(text: str, names: Vocabulary, labels: Mapping[str, str] | None = None) -> list[int]:
+    """Return the ids of the names that a text may stand for: a name itself, its end behind / or #, or a short form."""
+    if (exact := names.get(text)) is not None:
+        return [exact]
+    labels = labels or {}
+    ends = {text, text.rpartition("…")[2], local := text.rpartition(":")[2], f"{local}>"} - {""}
+    ids: set[int | None] = {i for end in ends for i in names.ending_in(end)}
+    ids |= {names.get(name) for name, label in labels.items() if label[:1] == text[:1]}
+    return sorted(i for i in ids if i is not None and stands_for(text, names[i], labels.get(names[i])))
 
-    Different IRIs have different short forms.
-    """
-    short = short_names(_IN_TEXT[marks].findall(text), longest=None)
-    return _IN_TEXT[marks].sub(lambda match: short[match[1]], text)
+
+def stands_for(text: str, name: str, label: str | None = None) -> bool:
+    """Say whether a text may stand for a name."""
+    ends = name.endswith(text) and name[: len(name) - len(text)][-1:] in ("", "/", "#", ":")
+    return ends or text == label or text in _forms(name, LONGEST, label)
 
 
-def last_part(name: str) -> str:
-    """Return what follows the last / or # of a name: people look names up by it."""
-    return name[max(name.rfind("/"), name.rfind("#")) + 1 :]
+def shortened(text: str, names: Mapping[str, str] | None = None) -> str:
+    """Return a text with short forms of its IRIs, those given or else ones that are all different."""
+    short = short_names(IRI_IN_TEXT.findall(text), longest=None) if names is None else names
+    return IRI_IN_TEXT.sub(lambda match: short.get(match[1], match[1]), text)
 
 
 def middle(name: str, length: int) -> str:
@@ -245,7 +296,7 @@ def middle(name: str, length: int) -> str:
     return f"{name[: kept - end]}…{name[-end:]}"
 
 
-def triple_text(triple: Sequence[str], longest: int | None = None) -> str:
-    """Return a triple of names as text, with short forms of at most so many characters."""
-    short = short_names(triple, longest=None)
-    return f"({', '.join(middle(short[name], longest or len(name)) for name in triple)})"
+def triple_text(triple: Sequence[str], longest: int | None = None, names: Mapping[str, str] | None = None) -> str:
+    """Return a triple of names as text, with the short forms given, or else ones of at most so many characters."""
+    short = short_names(triple, longest=None) if names is None else names
+    return f"({', '.join(middle(short[name], longest or len(short[name])) for name in triple)})"

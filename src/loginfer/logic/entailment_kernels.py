@@ -54,7 +54,8 @@ def index_paths(
             if body[rule, i] >= 0 and _is_first(body, rule, i):
                 relation = body[rule, i] >> 1
                 rules[cursor[relation]] = rule
-                bodies[cursor[relation]] = body[rule]
+                for j in range(length):
+                    bodies[cursor[relation], j] = body[rule, j]
                 cursor[relation] += 1
     groups = 0
     for relation in range(relations):
@@ -316,7 +317,9 @@ def close(
         if layered and left_in_layer == 0:
             # What is derived from now on counts in the next layer, for which relations are queued again.
             left_in_layer = queue_length
-            rows[:] = derived
+            for i in range(len(rows)):
+                for j in range(n):
+                    rows[i, j] = derived[i, j]
             queued[:] = False
         left_in_layer -= 1
         relation = queue[first]

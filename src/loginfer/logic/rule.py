@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from loginfer.errors import InputError, LogInferError
 from loginfer.kg import RDF_TYPE
-from loginfer.kg.vocabulary import short_names, shortened
+from loginfer.kg.vocabulary import IRI_IN_TEXT, short_names, shortened
 from loginfer.notebook import Markup, element, fragment, joined
 
 # A bare word is a variable if it is one lower-case letter with digits or primes (x, y2, z'), or starts
@@ -298,7 +298,7 @@ class _Clause:
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
-        return clause_fragment(self)  # type: ignore[arg-type]
+        return fragment(clause_markup(self))  # type: ignore[arg-type]
 
     def __iter__(self) -> Iterator[Atom]:
         """All ≠-free atoms, negated ones after the others, the head last."""
@@ -451,64 +451,95 @@ class ZeroRule:
     line: int | None = field(default=None, compare=False)
 
 
-# An atom in a sentence; names with brackets, commas or white space in them are left as they are.
-_ATOM = re.compile(r"\(([^\s(),]+),([^\s(),]+),([^\s(),]+)\)")
+# Atoms, inequalities and what follows them, in the text of a rule or of a part of one.
+_TERM = rf"{LITERAL.pattern}|<(?:[^\\>\n\r]|\\[^\n\r])*>|\??{WORD.pattern}"
+_PART = re.compile(rf"(?:\(({_TERM}),({_TERM}),({_TERM})\)|({_TERM}) != ({_TERM}))( -> |, )?")
+# A triple in a sentence; names with brackets, commas or white space in them are left as they are.
+_TRIPLE = re.compile(r"\(([^\s(),]+), ([^\s(),]+), ([^\s(),]+)\)")
+_SIGNS = {" -> ": " → ", ", ": " ∧ ", None: ""}
+_MISLEADING = re.compile(rf'{VARIABLE.pattern}|[^"]*[,()]')
+_UNESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
 
 
-def clause_fragment(clause: Rule | Pattern) -> str:
-    """Return what a notebook shows for a rule or a pattern."""
-    return fragment(clause_markup(clause))
+def _name_in(term: str) -> str | None:
+    """Return the name that a term or relation in the text of a rule is; None for a variable, a template or `type`."""
+    if term.startswith("<"):
+        return re.sub(r"\\(.)", lambda match: _UNESCAPED.get(match[1], match[1]), term[1:-1])
+    return None if VARIABLE.match(term) or TEMPLATE.match(term) or term in RESERVED else term
 
 
-def clause_markup(clause: Rule | Pattern) -> Markup:
-    """Return a rule or a pattern; names are short as long as all of them stay different."""
-    short = short_names(_names((*clause.body, clause.head)))
+def names_in(*texts: object) -> list[str]:
+    """Return the names of relations and constants in rules or parts of them."""
+    terms = (term for text in texts for match in _PART.finditer(str(text)) for term in match.groups()[:5] if term)
+    return [name for name in map(_name_in, terms) if name is not None]
+
+
+def short_text(clause: object, names: Mapping[str, str] | None = None) -> str:
+    """Return a rule, a pattern or a part of one as people read it: `worksFor(x,y) ∧ partOf(y,z) → memberOf(x,z)`.
+
+    Parameters
+    ----------
+    clause
+        The rule or part, or its text in our syntax.
+    names
+        How names are shown; by default short, as long as all of them stay different.
+    """
+    text = str(clause)
+    short = short_names(names_in(text), longest=None) if names is None else names
+
+    def shown(term: str) -> str:
+        name = _name_in(term)
+        form = term if name is None else short[name]
+        # What could be misread as a variable or as two terms is marked.
+        return f"<{form}>" if name is not None and _MISLEADING.match(form) else form
+
+    def part(match: re.Match[str]) -> str:
+        subject, relation, object_, left, right = (group and shown(group) for group in match.groups()[:5])
+        text = f"{relation.strip('<>')}({subject},{object_})" if relation else f"{left}≠{right}"
+        return text + _SIGNS[match[6]]
+
+    # A rule without a body begins with its arrow.
+    return re.sub(r"^-> ", "→ ", _PART.sub(part, text))
+
+
+def short_sentences(texts: Iterable[str], labels: Mapping[str, str] | None = None) -> list[str]:
+    """Return sentences with short names, all different; rules and their parts are those between backticks."""
+    sentences = [pieces if len(pieces := text.split("`")) % 2 else [text] for text in texts]
+    names = [name for pieces in sentences for rule in pieces[1::2] for name in names_in(rule)]
+    plain = " ".join(piece for pieces in sentences for piece in pieces)
+    names += [*IRI_IN_TEXT.findall(plain), *(name for triple in _TRIPLE.findall(plain) for name in triple)]
+    short = short_names(names, labels=labels)
+
+    def without_rules(text: str) -> str:
+        triples = _TRIPLE.sub(lambda triple: f"({', '.join(short[name] for name in triple.groups())})", text)
+        return shortened(triples, short)
+
+    return ["`".join(short_text(p, short) if i % 2 else without_rules(p) for i, p in enumerate(s)) for s in sentences]
+
+
+def clause_markup(clause: Rule | Pattern, names: Mapping[str, str] | None = None) -> Markup:
+    """Return a rule or a pattern, as `short_text` does."""
+    short = short_names(names_in(clause)) if names is None else names
     body = [_part(part, short) for part in clause.body]
-    commas = [piece for part in body for piece in (", ", part)][1:]
+    conjunction = [piece for part in body for piece in (" ∧ ", part)][1:]
     head = element("span", "→ ", _part(clause.head, short), kind="atom")
-    return element("span", *commas, " ", head, kind="rule")
+    return element("span", *conjunction, " ", head, kind="rule")
 
 
-def short_text(clause: Rule | Pattern | BodyAtom) -> str:
-    """Return a rule, or a part of one, in our syntax; names are short as long as all of them stay different."""
-    parts = (*clause.body, clause.head) if isinstance(clause, _Clause) else (clause,)
-    short = short_names(_names(parts), longest=None)
-
-    def term(old: Term) -> Term:
-        return Constant(short[old.name]) if isinstance(old, Constant) else old
-
-    def text(part: BodyAtom) -> str:
-        if isinstance(part, Negation):
-            return f"not {text(part.atom)}"
-        if isinstance(part, Inequality):
-            return str(Inequality(term(part.left), term(part.right)))
-        relation = part.relation if part.is_type or isinstance(part.relation, Template) else short[part.relation]
-        return str(Atom(term(part.subject), relation, term(part.object)))
-
-    *body, head = map(text, parts)
-    return f"{', '.join(body)} -> {head}" if isinstance(clause, _Clause) else head
-
-
-def _names(parts: Iterable[BodyAtom]) -> list[str]:
-    """Return the names of relations and constants in parts of a clause."""
-    atoms = [part.atom if isinstance(part, Negation) else part for part in parts]
-    names = [str(atom.relation) for atom in atoms if isinstance(atom, Atom) and not atom.is_type]
-    return names + [term.name for atom in atoms for term in atom.terms if isinstance(term, Constant)]
-
-
-def text_markup(text: str) -> Markup:
-    """Return the text of a rule as a rule, and any other text with its IRIs shortened."""
+def text_markup(text: str, names: Mapping[str, str] | None = None) -> Markup:
+    """Return the text of a rule as a rule, and that of a part of one with short names."""
     from loginfer.logic import parse_rule
 
     try:
-        return clause_markup(parse_rule(text))
+        return clause_markup(parse_rule(text), names)
     except LogInferError:
-        return prose(text)
+        short = short_text(text, names)
+        return element("code", short, title=text if short != text else None)
 
 
 def prose(text: str) -> Markup:
-    """Return a sentence: IRIs and the names in atoms shortened, text between backticks as code."""
-    short = _with_short_atoms(shortened(text))
+    """Return a sentence with short names, text between backticks as code."""
+    (short,) = short_sentences([text])
     pieces = short.split("`")
     if len(pieces) % 2 == 0:  # an unpaired backtick is part of a name
         pieces = [short]
@@ -516,21 +547,11 @@ def prose(text: str) -> Markup:
     return element("span", *spans, title=text if short != text else None)
 
 
-def _with_short_atoms(text: str) -> str:
-    """Shorten the paths in atoms, such as those of Freebase, as long as all of them stay different."""
-    atoms = _ATOM.findall(text)
-    if not atoms:
-        return text
-    short = short_names(name for atom in atoms for name in atom)
-    return _ATOM.sub(lambda atom: f"({','.join(short[name] for name in atom.groups())})", text)
-
-
-def triple_markup(triple: tuple[str, str, str]) -> Markup:
+def triple_markup(triple: tuple[str, str, str], names: Mapping[str, str] | None = None) -> Markup:
     """Return a triple of names."""
-    subject, relation, object_ = triple
-    short = short_names(triple)
-    kinds = ((subject, "constant"), (relation, "relation"), (object_, "constant"))
-    spans = [_name(name, short[name], kind) for name, kind in kinds]
+    short = short_names(triple) if names is None else names
+    kinds = ("constant", "relation", "constant")
+    spans = [_name(name, short[name], kind) for name, kind in zip(triple, kinds, strict=True)]
     inside = element("span", "(", spans[0], ", ", spans[1], ", ", spans[2], ")", kind="atom")
     return element("span", inside, kind="rule")
 
@@ -541,8 +562,10 @@ def _part(part: BodyAtom, short: Mapping[str, str]) -> Markup:
     if not isinstance(part, Atom):
         return element("span", _term(part.left, short), " ≠ ", _term(part.right, short), kind="atom")
     name = str(part.relation)
-    relation = _name(name, "type" if part.is_type else short[name], "relation")
-    inside = joined("(", _term(part.subject, short), ", ", relation, ", ", _term(part.object, short), ")")
+    relation = _name(
+        name, "type" if part.is_type else short[name] if isinstance(part.relation, str) else name, "relation"
+    )
+    inside = joined(relation, "(", _term(part.subject, short), ", ", _term(part.object, short), ")")
     return element("span", inside, kind="atom")
 
 

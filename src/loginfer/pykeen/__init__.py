@@ -1,6 +1,6 @@
 """The bridge to PyKEEN: benchmarks as its data sets, its models as systems and scorers, known negatives.
 
-Needs PyKEEN: `pip install 'loginfer[pykeen]'`. Nothing of it is imported before a name is used: PyKEEN itself
+Needs PyKEEN: `pip install '.[pykeen]'`. Nothing of it is imported before a name is used: PyKEEN itself
 looks into this module while it is being imported, for the class that its entry point names.
 """
 

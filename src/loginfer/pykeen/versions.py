@@ -14,7 +14,7 @@ from loginfer.errors import LogInferError
 # From the first version, included, to the last one, excluded.
 FIRST, LIMIT = (1, 11), (1, 12)
 
-_INSTALL = "pip install 'loginfer[pykeen]'"
+_INSTALL = "in a checkout of LogInfer: pip install '.[pykeen]'"
 
 
 def check_version() -> None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loginfer.benchmark.construction.suite import all_entries
 from loginfer.benchmark.folder.manifest import FORMAT as BENCHMARK_FORMAT
+from loginfer.benchmark.recipe import Recipe
 from loginfer.errors import InputError
 from loginfer.evaluation.runs import FORMAT as RUN_FORMAT
 from loginfer.evaluation.runs import Run, load_run
@@ -85,7 +86,8 @@ def _kept_figures(path: Path, result: Mapping[str, Any]) -> Iterator[Run]:
         request = {key: result[key] for key in ("system", "negatives", "settings")} | {"benchmark": benchmark}
         for seed in result["seeds"]:
             figures = {key: seed[key] for key in ("metrics", "ranking")}
-            yield KeptFigures(path, {"request": request | {"seed": seed["seed"]}, "files": {}, "figures": figures})
+            manifest = {"request": request | {"seed": seed["seed"]}, "files": {}, "figures": figures}
+            yield KeptFigures(path, manifest | {"recipe": {key: result[key] for key in ("protocol",) if key in result}})
     except (KeyError, TypeError) as error:
         raise InputError(f"this file of results lacks {error}", where=str(path), hint="make it again") from error
 
@@ -244,8 +246,8 @@ def collect(
         raise InputError(
             "there are both runs and files of results", hint="make one report of the runs, and another of the files"
         )
-    cells = _cells(runs)
     library = Library()
+    cells = _cells(runs, _recipes(runs, manifests, library))
     return Collection(tuple(cells), _benchmarks(cells, manifests, notes, library), tuple(notes), library)
 
 
@@ -283,8 +285,8 @@ def _json(path: Path) -> dict[str, Any]:
 # -- cells --------------------------------------------------------------------------------------
 
 
-def _cells(runs: Sequence[Run]) -> list[Cell]:
-    benchmarks = _benchmark_labels(runs)
+def _cells(runs: Sequence[Run], recipes: Mapping[str, Mapping[str, Any]]) -> list[Cell]:
+    benchmarks = _benchmark_labels(runs, recipes)
     systems = _system_labels(runs)
     grouped: dict[tuple[str, str], dict[int, Run]] = {}
     for run, benchmark, system in zip(runs, benchmarks, systems, strict=True):
@@ -299,22 +301,49 @@ def _cells(runs: Sequence[Run]) -> list[Cell]:
     return sorted(cells, key=lambda cell: (_benchmark_order(cell), _system_order(cell)))
 
 
-def _benchmark_labels(runs: Sequence[Run]) -> list[str]:
-    """Name benchmarks: with the method where one has several, with its sum where two share a name."""
-    methods: dict[str, set[str | None]] = {}
+def _recipes(
+    runs: Sequence[Run], manifests: Sequence[tuple[Path, dict[str, Any]]], library: Library
+) -> dict[str, Mapping[str, Any]]:
+    """Return by checksum what is not usual in the recipes of benchmarks that share their name, as far as known."""
+    sums = _sums_by_name(runs)
+    shared = [(folder, m) for folder, m in manifests if len(sums.get(m.get("name", ""), ())) > 1]
+    recipes = {_sum(run): run.manifest.get("recipe") or {} for run in runs}
+    recipes |= {library.sum_of(folder): manifest.get("recipe") or {} for folder, manifest in shared}
+    usual = {declared.name: declared.default for declared in fields(Recipe)}
+    return {key: {k: v for k, v in recipe.items() if usual.get(k) != v} for key, recipe in recipes.items()}
+
+
+def _sums_by_name(runs: Sequence[Run]) -> dict[str, set[str]]:
     sums: dict[str, set[str]] = {}
     for run in runs:
-        methods.setdefault(run.benchmark, set()).add(run.method)
         sums.setdefault(run.benchmark, set()).add(_sum(run))
+    return sums
+
+
+def _benchmark_labels(runs: Sequence[Run], recipes: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Name benchmarks: with what differs where two share a name, with the method where one has several.
+
+    Where that is not known, or nothing in their recipes differs, with a part of the checksum.
+    """
+    sums, methods = _sums_by_name(runs), {(run.benchmark, run.method) for run in runs}
     labels = []
     for run in runs:
-        label = run.benchmark
-        if len(sums[label]) > 1:
-            label = f"{label} ({_sum(run)[:8]})"
-        if len(methods[run.benchmark]) > 1:
-            label = f"{label}, {run.method or 'no negatives'}"
-        labels.append(label)
-    return labels
+        namesakes = [recipes.get(other, {}) for other in sums[run.benchmark]]
+        label = f"{run.benchmark}{_differing(recipes.get(_sum(run), {}), namesakes)}"
+        several = sum(name == run.benchmark for name, _ in methods) > 1
+        labels.append(f"{label}, {run.method or 'no negatives'}" if several else label)
+    sums = {label: {_sum(run) for run, other in zip(runs, labels, strict=True) if other == label} for label in labels}
+    return [f"{o} ({_sum(r)[:8]})" if len(sums[o]) > 1 else o for r, o in zip(runs, labels, strict=True)]
+
+
+def _differing(settings: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> str:
+    """Return the settings that not all others have, in brackets; the methods for negatives are named elsewhere."""
+    texts = [
+        f"{key}={'+'.join(map(str, value)) if isinstance(value, list) else value}"
+        for key, value in settings.items()
+        if key not in ("name", "negatives") and any(key not in o or o[key] != value for o in others)
+    ]
+    return f" ({', '.join(texts)})" if texts else ""
 
 
 def _system_labels(runs: Sequence[Run]) -> list[str]:
@@ -330,15 +359,8 @@ def _system_labels(runs: Sequence[Run]) -> list[str]:
 
 
 def _label(run: Run, runs: Sequence[Run]) -> str:
-    namesakes = [other for other in runs if other.system == run.system]
-    settings = run.manifest["request"]["settings"]
-    missing = object()
-    texts = [
-        f"{key}={value}"
-        for key, value in settings.items()
-        if any(other.manifest["request"]["settings"].get(key, missing) != value for other in namesakes)
-    ]
-    return f"{run.system} ({', '.join(texts)})" if texts else run.system
+    settings = [other.manifest["request"]["settings"] for other in runs if other.system == run.system]
+    return f"{run.system}{_differing(run.manifest['request']['settings'], settings)}"
 
 
 def _settings_text(run: Run) -> str:

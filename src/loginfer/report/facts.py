@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from loginfer.benchmark.learned_shortcut import LEARNED, shortcut_results
@@ -131,12 +132,6 @@ def _slugs(names: Iterable[str]) -> dict[str, str]:
     return slugs
 
 
-def common_prefix(names: Sequence[str], prefix: str = "LogInfer-") -> str:
-    """Return the prefix if all names begin with it, so that labels may leave it out; else empty."""
-    shared = len(names) > 0 and all(name.startswith(prefix) and len(name) > len(prefix) for name in names)
-    return prefix if shared else ""
-
-
 @dataclass(frozen=True, slots=True)
 class BenchmarkFacts:
     """What is known of a benchmark beyond its runs.
@@ -253,9 +248,19 @@ def paper_figure(cell: Cell, figure: Figure) -> float | None:
 
 
 def benchmark_labels(names: Sequence[str]) -> dict[str, str]:
-    """Return short names of benchmarks, without the suite's prefix where all have it."""
-    prefix = common_prefix(names)
-    return {name: name.removeprefix(prefix) for name in names}
+    """Return short names of benchmarks: without the suite's prefix, or without words that all begin and end with."""
+    prefix = "LogInfer-" if all(re.match("LogInfer-.", name) for name in names) else ""
+    if prefix or len(names) < 2 or not all(re.fullmatch(r"[\w-]+(, \w+)?", name) for name in names):
+        return {name: name.removeprefix(prefix) for name in names}
+    words = [name.split("-") for name in names]
+    first = _shared([w[:-1] for w in words])
+    last = _shared([w[:first:-1] for w in words])
+    return {name: "-".join(w[first : len(w) - last]) for name, w in zip(names, words, strict=True)}
+
+
+def _shared(lists: Sequence[Sequence[str]]) -> int:
+    """Return how many words all lists begin with."""
+    return sum(1 for _ in takewhile(lambda words: len(set(words)) == 1, zip(*lists, strict=False)))
 
 
 def rounded(value: float | None, digits: int = 5) -> float | None:
@@ -283,11 +288,11 @@ Groups = dict[str, dict[str, dict[str, Cell]]]
 
 def group_and_method(cell: Cell) -> tuple[str, str | None]:
     """Return a cell's group and method; benchmarks of the suite that differ only in the method are one group."""
-    name = cell.first.benchmark
+    name, bracket, difference = cell.benchmark.partition(" (")
     parts = benchmark_parts(name)
     if parts is not None and parts[2] in method_or_unknown(cell.method or "").names:
-        return f"{parts[0]}-{parts[1]}", parts[2]
-    return name, cell.method
+        return f"{parts[0]}-{parts[1]}{bracket}{difference}", parts[2]
+    return cell.benchmark.removesuffix(f", {cell.method}"), cell.method
 
 
 def method_order(method: str) -> tuple[int, str]:
@@ -296,25 +301,23 @@ def method_order(method: str) -> tuple[int, str]:
     return methods.index(method) if method in methods else len(methods), method
 
 
-def grouped(collection: Collection) -> tuple[Groups, list[str]]:
-    """Return the cells by group, method and system, and notes about what was left out."""
+def method_words(method: str) -> str:
+    """Return a method for negatives in plain words, with its name behind them."""
+    phrase = method_phrases().get(method)
+    return method if phrase is None else f"{phrase} ({method})"
+
+
+def grouped(collection: Collection) -> Groups:
+    """Return the cells by group, method and system."""
     groups: Groups = {}
-    notes: list[str] = []
     for cell in collection.cells:
         group, method = group_and_method(cell)
-        if method is None:
-            continue
-        systems = groups.setdefault(group, {}).setdefault(method, {})
-        if cell.system in systems:
-            other = systems[cell.system].benchmark
-            notes.append(f"{cell.system} on {cell.benchmark} is not shown: {other} has the same name and method")
-        else:
-            systems[cell.system] = cell
-    ordered = {
+        if method is not None:
+            groups.setdefault(group, {}).setdefault(method, {})[cell.system] = cell
+    return {
         group: {method: methods[method] for method in sorted(methods, key=method_order)}
         for group, methods in groups.items()
     }
-    return ordered, notes
 
 
 @lru_cache(maxsize=20_000)  # each system has the same rules

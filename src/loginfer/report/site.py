@@ -6,27 +6,33 @@ Templates escape everything; data comes as scripts, since a page from a file may
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
-from importlib import import_module, resources
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from loginfer._version import __version__
+from loginfer.benchmark import Benchmark
 from loginfer.benchmark.folder.manifest import as_json
+from loginfer.benchmark.negatives.methods import method_phrases
 from loginfer.errors import InputError, OutputError
+from loginfer.evaluation.evaluating import final_figures
+from loginfer.evaluation.runs import Run
 from loginfer.files import atomic_folder, check_folder
-from loginfer.report.facts import ReportContext
-from loginfer.report.values import Chart, Column, DataFile, Page
-
-_MISSING = "`pip install 'loginfer[report]'` brings what reports need"
+from loginfer.frames import WrittenFolder
+from loginfer.kg.vocabulary import shortened
+from loginfer.progress import ProgressChoice, shown
+from loginfer.report.collection import Cell, Collection, collect
+from loginfer.report.facts import ReportContext, ReportOptions
+from loginfer.report.values import Chart, Column, DataFile, Page, needed
 
 # The menu: section, title, page.
 MENU = (
     ("overview", "Overview", "index.html"),
     ("benchmarks", "Benchmarks", "benchmarks.html"),
     ("systems", "Systems", "systems.html"),
-    ("negatives", "Negatives", "negatives.html"),
     ("learned", "What is learned", "learned.html"),
     ("rules", "Rules", "rules.html"),
     ("ranking", "Ranking", "ranking.html"),
@@ -34,20 +40,44 @@ MENU = (
 )
 
 
-def _needed(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise InputError(f"reports need `{name}`, which is not installed", hint=_MISSING) from error
-
-
 @lru_cache(maxsize=1)
 def vega_script() -> str:
     """Return Vega, Vega-Lite and Vega-Embed as one script; nothing is loaded from elsewhere."""
-    bundle: str = _needed("vl_convert").javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    bundle: str = needed("vl_convert").javascript_bundle("window.vegaEmbed = vegaEmbed;")
     licence = "Vega, Vega-Lite and Vega-Embed, copyright University of Washington Interactive Data Lab and others"
     # In a function of its own, so that none of its short names gets in the way of the page's.
     return f"/* {licence}; BSD 3-Clause */\n(() => {{ {bundle} }})();\n"
+
+
+@lru_cache(maxsize=1)
+def glossary() -> dict[str, str]:
+    """Return what short terms of the pages mean; a term shows it when one points at it."""
+    return method_phrases() | {
+        "k1": "rules for each pattern",
+        "k2": "conclusions that are sampled for each rule, at most",
+        "P_train": "positives that systems learn from",
+        "P_valid": "positives on which thresholds are chosen",
+        "P_test": "positives that systems are judged on",
+        "N_test": "negatives that systems are judged on",
+        "C-MRR": "mean reciprocal rank of the subject or object among all constants",
+        "ROC AUC": "chance that a positive has a higher score than a negative",
+        "balanced accuracy": "mean of the shares of positives and of negatives that are decided rightly",
+        "twin accuracy": "share of conclusions with a higher score than their twin",
+        "untested": "the negatives cannot tell the rule from a shortcut",
+        "ε_ent": "share of the benchmark's rules that follow from the mined ones",
+        "ε_cont": "share of the benchmark's rules that were mined as they are",
+    }
+
+
+def glossed(text: Any) -> Any:
+    """Return a text as HTML in which terms of the glossary explain themselves."""
+    markup = needed("markupsafe")
+    terms = "|".join(map(re.escape, sorted(glossary(), key=len, reverse=True)))
+
+    def explained(match: re.Match[str]) -> str:
+        return f'<abbr title="{markup.escape(glossary()[match[0]])}">{match[0]}</abbr>'
+
+    return markup.Markup(re.sub(rf"(?<![\w<-])(?:{terms})(?![\w-])", explained, str(markup.escape(text))))
 
 
 def as_script_json(value: Any) -> str:
@@ -70,7 +100,7 @@ class Renderer:
     """
 
     def __init__(self, title: str, sections: frozenset[str]) -> None:
-        jinja2 = _needed("jinja2")
+        jinja2 = needed("jinja2")
         self._environment = jinja2.Environment(
             loader=jinja2.FunctionLoader(_template),
             autoescape=True,
@@ -82,6 +112,7 @@ class Renderer:
             "script_json": lambda value: jinja2.utils.markupsafe.Markup(as_script_json(value)),
             "share": _share,
             "number": _number,
+            "glossed": glossed,
         }
         self._environment.tests |= {"chart": lambda value: isinstance(value, Chart)}
         self._environment.globals |= {"cell": _cell, "version": __version__}
@@ -116,13 +147,18 @@ def _number(value: float | int | None) -> str:
 
 
 def _cell(column: Column, value: Any) -> Mapping[str, Any]:
-    """Return how a table shows a value: its text, what it is sorted by, and an address if it is a link."""
+    """Return how a table shows a value: its text, what it is sorted by, and an address or the whole text."""
+    shown = {"text": "", "sort": "", "href": None, "whole": None}
     if value is None:
-        return {"text": "", "sort": "", "href": None}
-    if column.kind == "link":
-        return {"text": value[0], "sort": value[0], "href": value[1]}
+        return shown
+    if column.kind in ("link", "name"):
+        text, more = value
+        return shown | {"text": text, "sort": text, "href" if column.kind == "link" else "whole": more}
+    if column.kind == "rule":
+        text = shortened(value)
+        return shown | {"text": text, "sort": text, "whole": value if text != value else None}
     text = {"share": _share, "number": _number}.get(column.kind, str)(value)
-    return {"text": text, "sort": value if column.kind in ("share", "number") else text, "href": None}
+    return shown | {"text": text, "sort": value if column.kind in ("share", "number") else text}
 
 
 FORMAT = "loginfer-report"
@@ -139,20 +175,101 @@ def all_makers(light: bool = False) -> tuple[Maker, ...]:
     from loginfer.report.pages.benchmarks import pages as benchmarks
     from loginfer.report.pages.explorer import pages as explorer
     from loginfer.report.pages.learned import pages as learned
-    from loginfer.report.pages.negatives import pages as negatives
     from loginfer.report.pages.overview import pages as overview
     from loginfer.report.pages.ranking import pages as ranking
     from loginfer.report.pages.rules import pages as rules
     from loginfer.report.pages.systems import pages as systems
 
     if light:
-        return overview, negatives
-    return overview, benchmarks, systems, negatives, learned, rules, ranking, explorer
+        return overview, learned
+    return overview, benchmarks, systems, learned, rules, ranking, explorer
 
 
 def check_site(path: str | Path, *, force: bool = False) -> None:
     """Raise an error before any work is done if a report could not be written to this folder."""
     check_folder(path, force=force, may_replace=_may_replace)
+
+
+def report(
+    *paths: Run | Benchmark | str | Path,
+    out: str | Path,
+    compare: bool = False,
+    title: str = "LogInfer report",
+    audits: bool = True,
+    explorer: int = 20_000,
+    recovery: bool = True,
+    force: bool = False,
+    progress: ProgressChoice = None,
+) -> WrittenFolder:
+    """Write a report on runs: a static site that needs no server and no network.
+
+    Parameters
+    ----------
+    *paths
+        Folders with runs and their benchmarks, however deep; or runs and benchmarks that were loaded from one.
+    out
+        The site's folder.
+    compare
+        Compare two runs, which are all there are.
+    title, audits, explorer, recovery
+        As for `ReportOptions`.
+    force
+        Replace an existing report.
+    progress
+        True for a bar; or called with what is being done, how much is done, and how much there is.
+
+    Returns
+    -------
+    A row for each figure of each run; `details` has the pages, the number of runs, and notes.
+
+    Examples
+    --------
+    >>> import loginfer
+    >>> loginfer.report("runs", "bench", out="site").path / "index.html"  # doctest: +SKIP
+    """
+    check_site(out, force=force)
+    folders = [path if isinstance(path, str | Path) else _folder_of(path) for path in paths]
+    with shown(progress) as show:
+        tell = show or (lambda what, done, total: None)
+        collection = collect(folders, tell=lambda runs: tell("runs", runs, None))
+        options = ReportOptions(title=title, audits=audits, explorer=explorer, recovery=recovery)
+        context = ReportContext(collection, options, tell=lambda what: tell(what, 1, 1))
+        makers = None
+        if compare:
+            from loginfer.report.pages.compare import compare_pages
+
+            first, second = _two_cells(collection)
+            makers = [lambda context: compare_pages(context, first, second)]
+        pages = write_site(context, out, force=force, makers=makers)
+    values = [
+        (cell.system, cell.benchmark, cell.method, run.seed, *figure)
+        for cell in collection.cells
+        for run, metrics in zip(cell.runs, cell.metrics, strict=True)
+        for figure in final_figures(metrics).items()
+    ]
+    columns = ("system", "benchmark", "negatives", "seed", "metric", "value")
+    runs = sum(len(cell.runs) for cell in collection.cells)
+    details = {"pages": pages, "runs": runs, "notes": list(collection.notes)}
+    return WrittenFolder(Path(out), columns, values, details)
+
+
+def _folder_of(value: Any) -> Path:
+    if isinstance(value, Run | Benchmark) and value.path is not None:
+        return value.path
+    raise InputError(
+        f"this {type(value).__name__} lies in no folder", hint="give its folder: evaluate(…, out=…) writes one"
+    )
+
+
+def _two_cells(collection: Collection) -> tuple[Cell, Cell]:
+    if len(collection.cells) != 2:
+        named = [f"{cell.system} on {cell.benchmark}" for cell in collection.cells[:4]]
+        named += ["…"] if len(collection.cells) > 4 else []
+        raise InputError(
+            f"two runs can be compared, not {len(collection.cells)}: {', '.join(named)}",
+            hint="give two folders of runs, and if you like the folder of their benchmark",
+        )
+    return collection.cells[0], collection.cells[1]
 
 
 def write_site(

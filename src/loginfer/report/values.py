@@ -2,9 +2,32 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from importlib import import_module
+from pathlib import Path
 from typing import Any
+
+from loginfer.errors import InputError
+from loginfer.files import atomic_write
+from loginfer.report.vega import CONFIG
+
+_MISSING = "in a checkout of LogInfer, `pip install '.[report]'` brings what reports need"
+
+
+def needed(name: str) -> Any:
+    """Import what the extra `report` brings."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise InputError(f"reports need `{name}`, which is not installed", hint=_MISSING) from error
+
+
+# Vega-Lite's own address of its version, and what notebooks call it.
+_SCHEMA, _MIME = "https://vega.github.io/schema/vega-lite/v5.json", "application/vnd.vegalite.v5+json"
+# How wide a plot is that would be as wide as its page.
+_WIDTH = 640
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +132,41 @@ class Chart:
         """Return what the page's script reads."""
         return {
             "name": self.name,
-            "spec": dict(self.spec),
+            "spec": {**self.spec, "config": CONFIG},
             "data": self.rows.packed(*self.packed) if self.packed else self.rows.as_dict(),
             "columns": dict(self.columns),
             "choices": [asdict(choice) for choice in self.choices],
         }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plot as Vega-Lite with its rows; of each menu the first choice is taken."""
+        rows = [dict(zip(self.rows.fields, row, strict=True)) for row in self.rows.rows]
+        for choice in self.choices:
+            rows = [row for row in rows if choice.everything or str(row[choice.field]) == choice.options[0][0]]
+        width = {"width": _WIDTH} if self.spec.get("width") == "container" else {}
+        more = {"$schema": _SCHEMA, "title": self.title, "config": CONFIG, "data": {"values": rows}}
+        copied: dict[str, Any] = json.loads(json.dumps({**self.spec, **width, **more}, allow_nan=False))
+        return copied
+
+    def to_json(self) -> str:
+        """Return the plot as Vega-Lite in JSON."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, indent=2)
+
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write the plot to a file that ends in .json, .html, .svg or .png."""
+        kind = Path(path).suffix.lower().lstrip(".")
+        if kind not in ("json", "html", "svg", "png"):
+            raise InputError(f"a plot is not written as `{Path(path).name}`", hint="end in .json, .html, .svg or .png")
+        plot: Any = self.to_json()
+        if kind != "json":
+            more: Any = {"html": {"bundle": True}, "png": {"scale": 2}}.get(kind, {})
+            plot = getattr(needed("vl_convert"), f"vegalite_to_{kind}")(self.to_dict(), **more)
+        with atomic_write(path, "wb" if kind == "png" else "w", force=force) as stream:
+            stream.write(plot)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        """Return what a notebook shows."""
+        return {_MIME: self.to_dict(), "text/plain": f"Chart({self.title!r})"}
 
 
 def headings(*same: str, **others: str) -> dict[str, str]:
@@ -130,8 +183,8 @@ class Column:
     title
         Its heading.
     kind
-        `text`, `number` (as it is), `share` (a fraction, shown in percent), `rule` (shown as code) or `link`
-        (a pair of text and address).
+        `text`, `number` (as it is), `share` (a fraction, shown in percent), `rule` (shown as code, with short names),
+        `link` (a pair of text and address) or `name` (a pair of short and whole name).
     """
 
     title: str

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+from loginfer.benchmark.negatives.methods import method_phrases
 
 # Colours that colour-blind people can tell apart, on white and on black; repeated after the last one.
 PALETTE = (
@@ -24,6 +27,11 @@ def system_colours(names: Sequence[str], *, field: str = "system", title: str = 
     """
     colours = [PALETTE[number % len(PALETTE)] for number in range(len(names))]
     return nominal(field, title=title, scale=scale_of(names, colours))
+
+
+# Sizes of all texts.
+_WORDS = {"labelFontSize": 12, "titleFontSize": 12, "labelLimit": 260}
+CONFIG: Mapping[str, Any] = {"axis": _WORDS, "legend": _WORDS, "header": _WORDS, "text": {"fontSize": 12}}
 
 
 # -- encodings ----------------------------------------------------------------------------------
@@ -84,7 +92,10 @@ def filtered(test: str) -> list[dict[str, Any]]:
 
 def method_axis(methods: Sequence[str], **more: Any) -> dict[str, Any]:
     """Return the horizontal axis with the methods for negatives, in their order."""
-    axis = {"labelAngle": 0, "labelFontSize": 13}
+    phrases = {name: phrase.removesuffix(" negatives") for name, phrase in method_phrases().items()}
+    words = json.dumps({name: phrase.replace("-", "- ") for name, phrase in phrases.items()})
+    # A line for each word: names of methods are long, and phones narrow.
+    axis = {"labelAngle": 0, "labelExpr": f"split({words}[datum.value] || datum.value, ' ')"}
     return ordinal("method", sort=list(methods), title="method for negatives", **more, axis=axis)
 
 

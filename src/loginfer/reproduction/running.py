@@ -30,15 +30,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from loginfer._version import __version__
 from loginfer.benchmark.construction.suite import SuiteResult, all_entries, build_suite, write_summary
 from loginfer.errors import InputError, LogInferError, OutputError
 from loginfer.files import atomic_write, reading, recover_folder, remove_leftovers
-from loginfer.reproduction.planning import PARTICIPANTS, TABLES, Pace, Plan, PlannedCell, Request
+from loginfer.frames import WrittenFolder
+from loginfer.progress import ProgressChoice, shown
+from loginfer.reproduction.planning import PARTICIPANTS, TABLES, Pace, Plan, PlannedCell, Request, plan
 
 if TYPE_CHECKING:
     from loginfer.benchmark.benchmark import Benchmark
@@ -62,8 +65,8 @@ class Commands:
         self._running: set[subprocess.Popen[str]] = set()
         self._stopped = False
 
-    def __call__(self, words: Sequence[str]) -> str:
-        """Run a command and return what it printed.
+    def __call__(self, words: Sequence[str], accepted: Sequence[int] = ()) -> str:
+        """Run a command and return what it printed; `accepted` are exit codes with which it ends well, too.
 
         Raises
         ------
@@ -94,7 +97,7 @@ class Commands:
                 _end([process])
             with self._lock:
                 self._running.discard(process)
-        if process.returncode:
+        if process.returncode and process.returncode not in accepted:
             raise failure(messages, process.returncode)
         return printed
 
@@ -148,6 +151,9 @@ def _end(processes: Sequence[subprocess.Popen[str]]) -> None:
             process.kill()
             process.wait()
 
+
+# Whom the cells rank against: the tables have both.
+RANKING: tuple[Literal["filtered", "given"], ...] = ("filtered", "given")
 
 FORMAT = "loginfer-reproduction"
 FORMAT_VERSION = 1
@@ -357,7 +363,7 @@ def _difference(cell: PlannedCell, folder: Folder, benchmark: Benchmark) -> str:
         configured = configure_system(cell.system, benchmark, dict(cell.settings), seed=cell.seed)
     except LogInferError as error:
         return error.message
-    options = MetricOptions() if cell.threshold is None else MetricOptions(threshold=cell.threshold)
+    options = MetricOptions("global" if cell.threshold is None else cell.threshold, protocols=RANKING)
     request = request_of(configured, benchmark, choose_method(benchmark, None), options)
     expected = {**request, "wanted": options.as_dict()}
     actual = {**run.manifest["request"], "wanted": dict(run.manifest["wanted"])}
@@ -366,7 +372,7 @@ def _difference(cell: PlannedCell, folder: Folder, benchmark: Benchmark) -> str:
 
 
 # Runs one command of this program, given its words, and returns what it printed.
-Command = Callable[[Sequence[str]], str]
+Command = Callable[..., str]
 
 State = Literal["done", "kept", "failed"]
 
@@ -499,6 +505,68 @@ def run(
     return [outcomes[cell] for cell in plan.cells]
 
 
+def reproduce(
+    out: str | Path,
+    *,
+    tables: Iterable[str] = (),
+    systems: Iterable[str] = (),
+    only: Sequence[str] | str = (),
+    seeds: int = 3,
+    protocol: str | None = None,
+    budget: str = "quick",
+    jobs: int | None = None,
+    force: bool = False,
+    tell: Callable[[CellsDone], None] = lambda step: None,
+    progress: ProgressChoice = None,
+) -> WrittenFolder:
+    """Run the paper's experiments again, and put its figures and ours side by side.
+
+    Parameters
+    ----------
+    out
+        A folder for benchmarks, runs, results, tables and the report; what is done there is kept.
+    tables, systems, only, seeds, protocol, budget
+        As for `plan`.
+    jobs
+        Cells at a time; by default one per core.
+    force, tell
+        As for `run`.
+    progress
+        True for a bar; or called with what is being done, how much is done, and how much there is.
+
+    Returns
+    -------
+    A row for each cell, also in `details["cells"]` beside the tables and findings.
+
+    Examples
+    --------
+    >>> import loginfer
+    >>> loginfer.reproduce("again", tables=["lubm"], systems=["simpbl", "oracle"], seeds=1)  # doctest: +SKIP
+    """
+    from loginfer.reproduction.paper_tables import write_report
+
+    cells = plan(
+        tables=tables, systems=systems, only=[only] if isinstance(only, str) else only, seeds=seeds, protocol=protocol,
+        budget=budget,
+    )  # fmt: skip
+    commands, folder = Commands(), Folder(Path(out))
+    with shown(progress) as show:
+
+        def step(done: CellsDone) -> None:
+            tell(done)
+            if show is not None:
+                show("cells", done.done, done.all)
+
+        outcomes = run(
+            cells, out, command=commands, stop=commands.stop, jobs=jobs or os.cpu_count() or 1, force=force, tell=step,
+            milestone=lambda: write_report(folder),
+        )  # fmt: skip
+    rows = [(o.cell.system, o.cell.benchmark, o.cell.seed, o.state, o.reason, o.hint) for o in outcomes]
+    columns = ("system", "benchmark", "seed", "state", "reason", "hint")
+    details = [dict(zip(columns[: 6 if row[3] == "failed" else 4], row, strict=False)) for row in rows]
+    return WrittenFolder(Path(out), columns, list(rows), {"cells": details, **write_report(folder)})
+
+
 # -- cells ------------------------------------------------------------------------------------------
 
 
@@ -510,17 +578,35 @@ def _run_cells(
     stop: Callable[[], None],
 ) -> Iterator[CellOutcome]:
     """Run the cells, each with the problem of its run (None: no run), and yield outcomes as they come."""
+    return in_parallel([partial(_outcome, *entry, folder, command) for entry in waiting], jobs, stop)
+
+
+T = TypeVar("T")
+
+
+def in_parallel(tasks: Sequence[Callable[[], T]], jobs: int, stop: Callable[[], None]) -> Iterator[T]:
+    """Do tasks, so many at a time, and yield what they return as it comes.
+
+    Parameters
+    ----------
+    tasks
+        What to do; called from several threads if there are several jobs.
+    jobs
+        How many at a time.
+    stop
+        Ends those that are running; called when one of them raises, or on Ctrl-C.
+    """
     if jobs <= 1:
         try:
-            for cell, problem in waiting:
-                yield _outcome(cell, problem, folder, command)
+            for task in tasks:
+                yield task()
         except BaseException:
             stop()
             raise
         return
     pool = ThreadPoolExecutor(jobs)
     try:
-        futures: set[Future[CellOutcome]] = {pool.submit(_outcome, *entry, folder, command) for entry in waiting}
+        futures: set[Future[T]] = {pool.submit(task) for task in tasks}
         while futures:
             finished, futures = wait(futures, return_when=FIRST_COMPLETED)
             for future in finished:
@@ -555,7 +641,7 @@ def _outcome(cell: PlannedCell, problem: str | None, folder: Folder, command: Co
 def evaluate_words(cell: PlannedCell, folder: Folder, *, force: bool = False) -> list[str]:
     """Return the command that runs a cell."""
     words = ["evaluate", str(folder.suite / cell.benchmark), "--system", cell.system]
-    words += ["--seed", str(cell.seed), "--out", str(folder.run(cell)), "--json"]
+    words += ["--seed", str(cell.seed), "--out", str(folder.run(cell)), "--json", "--ranking", ",".join(RANKING)]
     words += [] if cell.weights else ["--no-weights"]
     words += [] if cell.threshold is None else ["--threshold", str(cell.threshold)]
     for name, value in cell.settings:

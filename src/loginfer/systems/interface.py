@@ -9,6 +9,7 @@ which systems can score constants that they have not seen while learning.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
@@ -184,9 +185,9 @@ def choose_method(benchmark: Benchmark, method: str | None) -> str | None:
     if method is not None:
         # Names may be given in any case; an exact match comes first.
         spelt = sorted(methods, key=lambda name: name != method)
-        match = next((name for name in spelt if name.casefold() == method.casefold()), None)
+        match = next((name for name in spelt if name.casefold() == str(method).casefold()), None)
         if match is None:
-            raise UnknownNameError(f"negatives of {benchmark.name}", method, methods, where="--negatives")
+            raise UnknownNameError(f"negatives of {benchmark.name}", str(method), methods, where="--negatives")
         return match
     if len(methods) > 1:
         raise InputError(
@@ -212,6 +213,19 @@ def training_view(benchmark: Benchmark, method: str | None) -> Benchmark:
     }
     positives = _without_test(benchmark.positives)
     return Benchmark(benchmark.name, benchmark.graph, positives, negatives, context=benchmark.context)
+
+
+def with_own_arrays(benchmark: Benchmark) -> Benchmark:
+    """Return a benchmark with copies of its arrays: whoever gets it may hold them as tensors, and change them."""
+    graphs = [graph for graph in (benchmark.graph, benchmark.context) if graph is not None]
+    if not all(graph.in_memory for graph in graphs):
+        return benchmark
+    for graph in graphs:
+        for name in ("preds", "rels", "types", "consts"):
+            getattr(graph, name)  # computed at the first use, and copied only then
+    # Names are never handed out as arrays.
+    names = [vocabulary for graph in graphs for vocabulary in (graph.entities, graph.relations)]
+    return deepcopy(benchmark, {id(vocabulary): vocabulary for vocabulary in names})
 
 
 def _without_test(splits: Splits) -> Splits:

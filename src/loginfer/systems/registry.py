@@ -20,7 +20,7 @@ from importlib import resources
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 from loginfer.benchmark.benchmark import Benchmark
 from loginfer.errors import InputError, LogInferError, UnknownNameError
@@ -74,19 +74,14 @@ class SystemEntry:
         LogInferError
             If the module cannot be imported, or has no such class.
         """
-        module_name, class_name = self.target.split(":")
-        module = _import(module_name, self.target)
-        system_class = getattr(module, class_name, None)
-        if system_class is None:
-            classes = [name for name, value in vars(module).items() if isinstance(value, type)]
-            raise UnknownNameError(f"class in `{module_name}`", class_name, classes, where="--system")
+        system_class = object_at(self.target, "--system")
         if not isinstance(system_class, type) or not callable(getattr(system_class, "fit", None)):
             raise InputError(
                 f"`{self.target}` is not a system: it is no class with a method `fit`",
                 where="--system",
                 hint="see `Your own system` in the documentation",
             )
-        return system_class
+        return cast(type[Any], system_class)
 
 
 def systems() -> list[SystemEntry]:
@@ -157,7 +152,19 @@ def _of_pykeen(name: str) -> SystemEntry:
     )
 
 
-def _import(name: str, target: str) -> ModuleType:
+def object_at(target: str, option: str) -> Any:
+    """Return what stands at `module:name`, which an option of the command line gives."""
+    if not _TARGET.fullmatch(target):
+        raise InputError(f"`{target}` is no `module:name`", where=option)
+    module_name, name = target.split(":")
+    module = _import(module_name, target, option)
+    if not hasattr(module, name):
+        classes = [name for name, value in vars(module).items() if isinstance(value, type)]
+        raise UnknownNameError(f"class in `{module_name}`", name, classes, where=option)
+    return getattr(module, name)
+
+
+def _import(name: str, target: str, option: str) -> ModuleType:
     """Import a module, the current folder included, as Python itself would for a script there.
 
     The folder stays on the path, but at its end: the module may import others when it is used.
@@ -173,8 +180,8 @@ def _import(name: str, target: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
             raise InputError(
-                f"no module `{error.name}` for the system `{target}`",
-                where="--system",
+                f"no module `{error.name}` for `{target}`",
+                where=option,
                 hint=f"write {target.replace('.py:', ':')}, without the file's ending"
                 if name.endswith(".py")
                 else "start from the folder the module is in, or install it",
@@ -194,7 +201,7 @@ def _failed(target: str, error: Exception) -> InputError:
     if isinstance(error, SyntaxError) and error.filename is not None:  # nothing of that file was executed
         where = f"{error.filename}:{error.lineno}"
     return InputError(
-        f"importing the system `{target}` failed: {type(error).__name__}: {error}",
+        f"importing `{target}` failed: {type(error).__name__}: {error}",
         where=where,
         hint="mend the module, or install what it needs",
     )

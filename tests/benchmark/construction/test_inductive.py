@@ -355,4 +355,4 @@ def test_it_is_built_audited_and_explained_from_the_command_line(loginfer, tmp_p
     assert "is in P_test" in said
     code, _, err = loginfer(*words, "--inductive-share", 0.4, "--force")
     assert code == 2
-    assert "set inductive = true" in err
+    assert "add `--inductive`" in err

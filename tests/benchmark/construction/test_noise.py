@@ -339,7 +339,7 @@ def test_noise_is_built_audited_and_explained_from_the_command_line(loginfer, tm
     assert "noise: a premise that was removed from P_train" in said
     code, _, err = loginfer(*words, "--flipped", 0.7, "--force")
     assert code == 2
-    assert "`flipped` must be a share" in err
+    assert "`--flipped` must be a share" in err
     code, _, err = loginfer(*words, "--flipped", 0.1, "-n", "pa", "-n", "rb", "--force")
     assert code == 2
     assert "one method" in err

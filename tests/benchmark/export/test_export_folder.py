@@ -91,7 +91,7 @@ def test_the_source_and_every_file_have_their_sums(tmp_path, to):
 @every_format
 def test_negatives_can_be_chosen(tmp_path, to):
     made = family(methods=("rb", "pa", "rc"))
-    export_benchmark(made, to, tmp_path / "out", methods=["rc", "pa"])
+    export_benchmark(made, to, tmp_path / "out", negatives=["rc", "pa"])
     positives, negatives, _ = named(made)
     found = read_export(tmp_path / "out")
     assert found.positives == positives
@@ -101,7 +101,7 @@ def test_negatives_can_be_chosen(tmp_path, to):
 
 
 def test_one_method_may_be_given_by_its_name_alone(tmp_path):
-    export_benchmark(family(), "rdf", tmp_path / "out", methods="qg")
+    export_benchmark(family(), "rdf", tmp_path / "out", negatives="qg")
     assert list(read_export(tmp_path / "out").negatives) == ["qg"]
 
 
@@ -144,9 +144,9 @@ def test_an_unknown_format_comes_with_the_nearest(tmp_path):
 
 def test_an_unknown_method_comes_with_the_nearest(tmp_path):
     with pytest.raises(UnknownNameError, match="choose one of `pa`, `qg`"):
-        export_benchmark(family(), "rdf", tmp_path / "out", methods=["zz"])
+        export_benchmark(family(), "rdf", tmp_path / "out", negatives=["zz"])
     with pytest.raises(InputError, match="no negatives"):
-        export_benchmark(family(methods=()), "rdf", tmp_path / "out", methods=["pa"])
+        export_benchmark(family(methods=()), "rdf", tmp_path / "out", negatives=["pa"])
     assert list(tmp_path.iterdir()) == []
 
 
@@ -335,7 +335,7 @@ def test_the_command_exports_and_says_what(tmp_path, loginfer):
     assert f"written to {tmp_path / 'out'}: 15 files for openke" in out
     assert err.startswith("note: inductive: no constant of test is in train")
     words = ("export", tmp_path / "bench", "--to", "rdf", "--out", tmp_path / "out")
-    code, out, err = loginfer(*words, "--method", "pa", "--force", "--json")
+    code, out, err = loginfer(*words, "--negatives", "pa", "--force", "--json")
     assert (code, err) == (0, "")
     told = json.loads(out)
     assert told.pop("path") == str(tmp_path / "out")

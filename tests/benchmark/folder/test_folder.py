@@ -143,7 +143,7 @@ def test_the_card_shows_figures_rules_and_files(tmp_path):
     assert card.startswith("# Family & co\n")
     assert "| positives | 8 | 1 | 2 |" in card
     assert "| negatives qg | 3 of 4 asked for | 1 | 2 |" in card
-    assert "(x,likes,y), (y,likes,z), x != z -> (x,knows,z)" in card
+    assert "likes(x,y) ∧ likes(y,z) ∧ x≠z → knows(x,z)" in card
     for name in files_of(tmp_path / "out"):
         assert name == "README.md" or f"| `{name}` |" in card
 

@@ -74,7 +74,7 @@ def test_it_builds_is_audited_and_evaluates_like_a_built_in_one(method, tmp_path
     assert np.array_equal(
         loaded.negatives["turn"].origins["test"].source, made.negatives["turn"].origins["test"].source
     )
-    evaluate(loaded, "simpbl", method="turn", out=tmp_path / "run")
+    evaluate(loaded, "simpbl", negatives="turn", out=tmp_path / "run")
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
     assert set(metrics["breakdown"]["negatives"]) == {"turned"}
     triple = made.negatives["turn"].splits.test[0].tolist()

@@ -68,7 +68,7 @@ def lose_one(context):
 
 def run(*more):
     try:
-        main([*words, *more])
+        main(["-q", *words, *more])
     except SystemExit as stop:
         return stop.code
     return 0
@@ -149,7 +149,8 @@ def test_a_build_that_loses_a_worker_gives_the_same_bytes_and_one_without_any_en
         rows = {f"e{s}\tr{r}\te{o}\n" for s, r, o in rng.integers((90, 3, 90), size=(900, 3)).tolist()}
         (tmp_path / "graph.tsv").write_text("".join(sorted(rows)))
         command = [sys.executable, "-c", SCRIPT, address, str(tmp_path), *map(str, workers)]
-        run = subprocess.run(command, capture_output=True, text=True, timeout=600)
+        wide = {**os.environ, "COLUMNS": "1000"}
+        run = subprocess.run(command, capture_output=True, text=True, timeout=600, env=wide)
     assert run.returncode == 0, run.stderr[-3000:]
     assert "built 0 and lost a worker with a task [True]" in run.stdout
     expected, found = (

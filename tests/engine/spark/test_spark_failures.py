@@ -36,7 +36,7 @@ def test_a_missing_package_is_named_with_what_installs_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspark", None)
     with pytest.raises(InputError, match="needs PySpark") as caught:
         SparkEngine(GRAPH)
-    assert "pip install 'loginfer[spark]'" in str(caught.value)
+    assert "pip install '.[spark]'" in str(caught.value)
 
 
 @pytest.mark.parametrize("version", ["3.5.6", "5.0.0.dev1"])
@@ -51,7 +51,7 @@ def test_missing_packages_for_spark_connect_are_named(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(InputError, match="grpc") as caught:
         require_connect()
-    assert "pyspark[connect]" in str(caught.value)
+    assert "pip install '.[spark]'" in str(caught.value)
 
 
 def test_a_machine_without_java_is_told_so(monkeypatch, tmp_path):
@@ -105,7 +105,7 @@ def build_apart(folder, *words, **environment):
     graph = folder / "graph.tsv"
     graph.write_text("a\tR\tb\nb\tR\tc\n")
     before = sorted(folder.iterdir())
-    command = [sys.executable, "-c", "from loginfer.cli import main; main()", "build", str(graph)]
+    command = [sys.executable, "-c", "from loginfer.cli import main; main()", "-q", "build", str(graph)]
     command += ["-p", "composition", "--engine", "spark", "--out", str(folder / "out"), *words]
     with subprocess.Popen(
         command,
@@ -113,7 +113,7 @@ def build_apart(folder, *words, **environment):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        env={**os.environ, **environment},
+        env={**os.environ, "COLUMNS": "1000", **environment},
     ) as run:
         out, err = run.communicate(timeout=300)
     assert (run.returncode, out) == (2, "")
@@ -345,7 +345,7 @@ def test_ctrl_c_and_the_end_of_java_end_the_command_and_leave_nothing(needs_spar
         "main(sys.argv[1:])\n"
     )
     (tmp_path / "graph.tsv").write_text("a\tR\tb\n")
-    command = [sys.executable, "-c", script, "rules", "rank", str(tmp_path / "graph.tsv"), "-p", "symmetry"]
+    command = [sys.executable, "-c", script, "-q", "rules", "rank", str(tmp_path / "graph.tsv"), "-p", "symmetry"]
     command += ["--engine", "spark", "--master", "local[1]", "--scratch", str(tmp_path / "scratch")]
     command += ["--spark-conf", "spark.driver.memory=512m"]
     with subprocess.Popen(
@@ -354,7 +354,7 @@ def test_ctrl_c_and_the_end_of_java_end_the_command_and_leave_nothing(needs_spar
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        env={**os.environ, "PYTHONUNBUFFERED": "1", "COLUMNS": "1000"},
     ) as run:
         out, err = run.communicate(timeout=300)
     assert (run.returncode, out) == (code, "")

@@ -16,10 +16,11 @@ from loginfer.benchmark.learned_shortcut import best_shortcut, shortcut_results
 from loginfer.report.collection import collect
 from loginfer.report.facts import ReportContext, ReportOptions
 from loginfer.report.pages import benchmarks
-from loginfer.report.pages.benchmarks import gap_chart, make_card, rivals_chart, rules_chart
+from loginfer.report.pages.benchmarks import make_card, rivals_chart
 from loginfer.report.pages.examples import examples
 from loginfer.report.site import Renderer
 from loginfer.report.values import Page
+from loginfer.report.verdicts import cell_verdicts, verdicts_in
 
 NAME = "Family & co, qg"
 
@@ -79,8 +80,6 @@ def test_a_card_shows_rules_with_their_counts(context, small_runs):
     rules = load_benchmark(small_runs / "family").rules
     assert [row[1] for row in grid.rows] == [str(known.rule) for known in rules]
     assert [row[3:] for row in grid.rows] == [(known.support, known.new, known.sampled) for known in rules]
-    supports = [row[2] for row in content["support"].rows.rows]
-    assert supports == sorted(supports, reverse=True)
 
 
 @pytest.fixture
@@ -142,13 +141,10 @@ def test_without_the_folder_a_card_shows_what_the_runs_know(context, without_fol
 def test_a_sentence_says_whether_a_shortcut_is_beaten(context):
     known = make_card(context, NAME)
     best = known.best_shortcut
-    better = [c.system for c in known.systems if c.mean("balanced_accuracy") > best.interval[1]]
     sentence = made(context)[context.benchmark_page(NAME)].content["verdict"]
     assert f"{best.name}, has a balanced accuracy of {100 * best.value:.1f} % ({best.interval_text})" in sentence
-    if not better:
-        assert "No system is above it" in sentence
-    for system in better if len(better) < len(known.systems) else ():
-        assert system in sentence
+    cells = [v for v in cell_verdicts(context) if v.cell.benchmark == NAME]
+    assert sentence.endswith(verdicts_in(cells).headline)
 
 
 def diagnosed(small_runs, folder, baselines):
@@ -194,11 +190,8 @@ def test_runs_of_earlier_versions_show_their_best_single_shortcut(small_runs, tm
 
 def charts(context):
     known = [make_card(context, name) for name in context.collection.benchmark_names]
-    labels = {name: name for name in context.collection.benchmark_names}
-    yield gap_chart(known, labels)
     for one in known:
         yield rivals_chart(one, context.collection.systems)
-        yield rules_chart(one)
 
 
 def test_plots_are_valid_and_can_be_drawn(context, hostile):

@@ -186,7 +186,7 @@ def test_runs_about_other_triples_are_refused(small_runs, suite_runs):
 def test_runs_without_thresholds_and_diagnosis_are_compared_as_far_as_they_go(tmp_path):
     for name, epochs in (("a", 1), ("b", 2)):
         settings, out = {"epochs": epochs}, tmp_path / name
-        evaluate(family(valid=False), "transe", settings=settings, method="pa", diagnosis=False, out=out)
+        evaluate(family(valid=False), "transe", settings=settings, negatives="pa", diagnosis=False, out=out)
     cells = [single(tmp_path / name, name) for name in "ab"]
     context = ReportContext(Collection(tuple(cells)))
     write_site(context, tmp_path / "site", makers=[lambda context: compare_pages(context, *cells)])

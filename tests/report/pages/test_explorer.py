@@ -198,7 +198,7 @@ def test_relations_may_have_thresholds_of_their_own(small_runs, tmp_path):
     from loginfer.benchmark import load_benchmark
 
     benchmark = load_benchmark(small_runs / "family")
-    evaluate(benchmark, "transe", settings={"epochs": 1}, method="qg", threshold="relation", out=tmp_path / "run")
+    evaluate(benchmark, "transe", settings={"epochs": 1}, negatives="qg", threshold="relation", out=tmp_path / "run")
     context = ReportContext(collect([tmp_path, small_runs / "family"]))
     name = context.collection.benchmark_names[0]
     index, rows = read(context, name)

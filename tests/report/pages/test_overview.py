@@ -10,7 +10,7 @@ from tests.support.made_up_benchmarks import family
 from loginfer.evaluation import evaluate
 from loginfer.report.collection import Cell, Collection, collect
 from loginfer.report.facts import ReportContext
-from loginfer.report.pages.overview import pages
+from loginfer.report.pages.overview import accuracy_chart, heat_map, learned_chart, pages
 from loginfer.report.paper import paper_value
 from loginfer.report.site import write_site
 
@@ -23,7 +23,7 @@ def small(small_runs):
 
 def test_every_figure_of_every_cell_is_in_the_heat_map(small):
     collection, page, _ = small
-    rows = rows_of(page.content["figures"])
+    rows = rows_of(heat_map(ReportContext(collection)))
     assert (page.path, page.section) == ("index.html", "overview")
     for cell in collection.cells:
         for metric, protocol in (("balanced_accuracy", None), ("c_mrr", "filtered"), ("r_hits@10", "given")):
@@ -38,8 +38,7 @@ def test_every_figure_of_every_cell_is_in_the_heat_map(small):
 
 
 def test_intervals_are_over_seeds_where_there_are_several_and_over_triples_where_there_is_one(small):
-    _, page, _ = small
-    rows = [row for row in rows_of(page.content["figures"]) if row["metric"] == "balanced_accuracy"]
+    rows = [row for row in rows_of(heat_map(ReportContext(small[0]))) if row["metric"] == "balanced_accuracy"]
     assert {(row["system"], row["seeds"], row["over"], row["count"]) for row in rows} == {
         ("simpbl", 1, "triples", 4),
         ("transe", 2, "seeds", 2),
@@ -49,8 +48,8 @@ def test_intervals_are_over_seeds_where_there_are_several_and_over_triples_where
 
 
 def test_plots_of_the_overview_can_be_drawn(small, suite_runs):
-    _, page, data = small
-    svg = check_chart(page.content["figures"])
+    collection, page, data = small
+    svg = check_chart(heat_map(ReportContext(collection)))
     assert "simpbl" in svg
     assert "Family" in svg
     for value in data.values():
@@ -75,25 +74,55 @@ def test_without_the_papers_benchmarks_there_is_no_map_of_differences(small):
     assert small[1].content["deltas"] is None
 
 
-def test_the_table_has_a_row_for_each_benchmark_and_links(small):
+def test_there_is_a_heat_map_from_three_benchmarks_on(small):
     collection, page, _ = small
-    grid = page.content["values"]
-    assert [column.title for column in grid.columns] == ["benchmark", "simpbl", "transe", "oracle"]
-    for row in grid.rows:
-        cells = [collection.cell(system, row[0][0]) for system in collection.systems]
-        assert list(row[1:]) == pytest.approx([cell.mean("balanced_accuracy") for cell in cells], abs=1e-5)
-        assert row[0][1].startswith("benchmarks/")
+    assert page.content["figures"] is None
+    third = [dataclasses.replace(cell, benchmark="third") for cell in collection.of_benchmark("Family & co, pa")]
+    more, _ = parts_of(pages(ReportContext(Collection((*collection.cells, *third)))))
+    check_chart(more.content["figures"])
 
 
-def test_the_best_system_is_never_the_oracle(small):
-    collection, page, data = small
-    grid = page.content["best"]
-    assert [row[0][0] for row in grid.rows] == list(collection.benchmark_names)
-    for row in grid.rows:
-        assert row[1][0] == "simpbl"
-        # Of four triples no difference is more than chance.
-        assert row[3] == "transe"
-        assert row[4:] == (2, 4)
+def test_systems_stand_best_first_beside_the_best_shortcut_and_the_oracle(small):
+    collection, page, _ = small
+    chart = page.content["accuracy"]
+    svg = check_chart(chart)
+    assert all(f">{name}<" in svg for name in ("SimpBL", "TransE", "Oracle", "shortcut"))
+    for benchmark in collection.benchmark_names:
+        rows = [row for row in rows_of(chart) if row["benchmark"] == benchmark]
+        assert [row["place"] for row in rows] == list(range(len(rows)))
+        assert [row["value"] for row in rows] == sorted((row["value"] for row in rows), reverse=True)
+        assert {row["name"] for row in rows} == {"SimpBL", "TransE", "Oracle", "best shortcut"}
+        (shortcut,) = [row for row in rows if row["name"] == "best shortcut"]
+        assert all(row["best"] == shortcut["value"] for row in rows)
+        assert all(row["low"] <= row["value"] <= row["high"] for row in rows)
+
+
+def test_many_rows_have_a_legend_instead_of_names(small):
+    collection = small[0]
+    cells = [dataclasses.replace(cell, benchmark=f"b{n}") for n in range(30) for cell in collection.cells[:3]]
+    chart = accuracy_chart(ReportContext(Collection(tuple(cells))))
+    svg = check_chart(chart)
+    assert svg.count(">simpbl<") == 1
+    assert not any(f">{name}<" in svg for name in ("SimpBL", "TransE", "shortcut"))
+
+
+def test_bars_say_how_many_rules_are_learned(small):
+    collection, page, _ = small
+    chart = page.content["learned"]
+    svg = check_chart(chart)
+    assert "TransE" in svg
+    for cell in collection.cells:
+        counts = {
+            row["verdict"]: row["rules"]
+            for row in rows_of(chart)
+            if (row["system"].lower(), row["benchmark"]) == (cell.system, cell.benchmark)
+        }
+        assert counts == {verdict: n for verdict, n in cell.first.diagnosis()["verdicts"].items() if n}
+    assert rows_of(learned_chart(ReportContext(collection))) == rows_of(chart)
+
+
+def test_pairs_leave_the_oracle_out(small):
+    data = small[2]
     assert len(data) == 2
     for value in data.values():
         assert [(row["first"], row["second"]) for row in rows_of(value["charts"]["pairs"])] == [("simpbl", "transe")]
@@ -122,27 +151,28 @@ def test_names_cannot_break_out_of_the_page(tmp_path):
 
 
 def test_runs_without_negatives_ranks_or_thresholds_have_a_page_too(tmp_path):
-    evaluate(family(methods=()), "simpbl", protocols=("filtered",), out=tmp_path / "a")
+    evaluate(family(methods=()), "simpbl", ranking=("filtered",), out=tmp_path / "a")
     evaluate(
         dataclasses.replace(family(valid=False), name="other"),
         "transe",
         settings={"epochs": 1},
-        method="pa",
-        protocols=(),
+        negatives="pa",
+        ranking=(),
         diagnosis=False,
         out=tmp_path / "b",
     )
     write_site(ReportContext(collect([tmp_path])), tmp_path / "site", makers=[pages])
     text = (tmp_path / "site" / "index.html").read_text()
-    assert "No benchmark has decisions of two systems" in text
+    assert "Which differences are more than chance" not in text
     page, data = parts_of(pages(ReportContext(collect([tmp_path / "a", tmp_path / "b"]))))
     assert not data
-    check_chart(page.content["figures"])
+    assert page.content["accuracy"] is None
+    assert page.content["answer"].headline == "No run decides about triples: nothing to say."
 
 
 def test_one_run_is_enough(small_runs):
     run = collect([small_runs]).cells[0].first
     page, data = parts_of(pages(ReportContext(Collection((Cell("my own", "mine", (run,)),)))))
     assert page.content["facts"] == "1 system, 1 benchmark, 1 run"
-    assert page.content["best"] is None
+    assert page.content["pairs"] is None
     assert not data

@@ -340,5 +340,5 @@ def test_weights_of_another_benchmark_are_refused():
 def test_without_pytorch_it_says_how_to_install_it(monkeypatch):
     found = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "torch" else found(name))
-    with pytest.raises(LogInferError, match=r"needs PyTorch\n.*pip install 'loginfer\[models\]'"):
+    with pytest.raises(LogInferError, match=r"needs PyTorch\n.*pip install '\.\[models\]'"):
         SMALL.fit(small_family())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from loginfer.benchmark.shortcut_gate import check_limit, gate, most_important, 
 from loginfer.benchmark.shortcuts import oracle_accuracy, oracle_of
 from loginfer.errors import LogInferError
 from loginfer.files import atomic_write, file_sum, remove_leftovers
-from loginfer.progress import Progress
+from loginfer.progress import ProgressChoice, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,7 @@ def audit(
     settings: Mapping[str, Any] | None = None,
     max_shortcut: float | None = None,
     strict: bool = False,
-    progress: Progress | None = None,
+    progress: ProgressChoice = None,
 ) -> Audit:
     """Check a benchmark against the paper's definitions and its own manifest.
 
@@ -115,12 +116,18 @@ def audit(
     strict
         More is an error.
     progress
-        Called with what is being done, how much is done, and how much there is.
+        True for a bar; or called with what is being done, how much is done, and how much there is.
 
     Raises
     ------
     InputError
         If there is no such folder, or no benchmark in it; or if the limit makes no sense.
+
+    Examples
+    --------
+    >>> import loginfer
+    >>> loginfer.audit("wn-trian").ok  # doctest: +SKIP
+    True
     """
     if max_shortcut is not None:
         check_limit(max_shortcut)
@@ -128,15 +135,17 @@ def audit(
     if not isinstance(benchmark, Benchmark):
         source = read_folder(benchmark)
         benchmark = source.benchmark
-    audited = AuditedBenchmark(benchmark, source, engine, closure, settings or {}, progress)
     findings: list[Finding] = []
     passed: list[str] = []
     skipped: dict[str, str] = {}
-    try:
+    with (
+        shown(progress) as show,
+        closing(AuditedBenchmark(benchmark, source, engine, closure, settings or {}, show)) as audited,
+    ):
         checks = {name: check for name, check in CHECKS.items() if check.applies(audited)}
         for done, (name, check) in enumerate(checks.items()):
-            if progress:
-                progress(f"checking {name}", done, len(checks))
+            if show:
+                show(f"checking {name}", done, len(checks))
             check_findings: list[Finding] = []
             try:
                 for need in check.needs:
@@ -150,8 +159,8 @@ def audit(
             findings += check_findings
             if name not in skipped and all(finding.severity == "note" for finding in check_findings):
                 passed.append(name)
-        if progress:
-            progress("measuring shortcuts", len(checks), len(checks))
+        if show:
+            show("measuring shortcuts", len(checks), len(checks))
         results = {method: shortcut_results(benchmark, method) for method in benchmark.negatives}
         shortcuts = {method: _shortcuts(benchmark, method, of_method) for method, of_method in results.items()}
         if max_shortcut is not None:
@@ -159,8 +168,6 @@ def audit(
             findings += above
             passed += [] if above else ["max-shortcut"]
         oracle = _oracle(audited, findings, skipped)
-    finally:
-        audited.close()
     findings.sort(key=lambda finding: _ORDER.index(finding.severity))
     return Audit(
         benchmark.name,

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any, Literal
 
 from loginfer.benchmark.learned_shortcut import LEARNED, SKELETON
+from loginfer.frames import to_frame
 
 Severity = Literal["error", "warning", "note"]
 
@@ -148,6 +149,17 @@ class Audit:
         if self.oracle:
             table["oracle"] = [_balanced(self.oracle.get(method, {})) for method in self.shortcuts]
         return table
+
+    def to_frame(self, of: Literal["checks", "shortcuts"] = "checks") -> Any:
+        """Return a row for each outcome of a check, or for each shortcut (see `loginfer.frames.to_frame`)."""
+        if of == "shortcuts":
+            table = self.accuracies().items()
+            rows = [(method, who, row[i]) for i, method in enumerate(self.shortcuts) for who, row in table]
+            return to_frame(("negatives", "who", "balanced_accuracy"), rows)
+        outcomes: list[tuple[Any, ...]] = [(f.check, f.severity, f.count, f.message) for f in self.findings]
+        outcomes += [(check, "passed", 0, "") for check in self.passed if not self.found(check)]
+        outcomes += [(check, "skipped", 0, why) for check, why in self.skipped.items()]
+        return to_frame(("check", "outcome", "count", "message"), outcomes)
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain values, ready for JSON."""

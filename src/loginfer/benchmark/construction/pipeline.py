@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,11 +25,13 @@ from loginfer.benchmark.construction.rules import Selection, given_rules, named_
 from loginfer.benchmark.negatives import Context, sample_negatives
 from loginfer.benchmark.negatives.methods import method_named
 from loginfer.benchmark.program import Rounds, refuse_negations
-from loginfer.benchmark.recipe import Recipe
+from loginfer.benchmark.recipe import Recipe, recipe_of, recipe_settings
 from loginfer.engine import Engine, extend, open_engine_in
-from loginfer.kg import KnowledgeGraph
+from loginfer.engine.registry import ENGINES
+from loginfer.errors import UnknownNameError
+from loginfer.kg import KnowledgeGraph, load_graph
 from loginfer.logic.rule import Rule
-from loginfer.progress import Progress
+from loginfer.progress import Progress, ProgressChoice, shown
 
 if TYPE_CHECKING:
     from loginfer.benchmark.construction.inductive import Sides
@@ -91,12 +93,13 @@ class Foundation:
 
 
 def default_name(recipe: Recipe) -> str:
-    """Return a name for a benchmark that has none: graph, patterns, methods."""
+    """Return a name for a benchmark that has none: graph, patterns, methods, and what is not as usual."""
     patterns = ["pattern" if "->" in pattern else pattern for pattern in recipe.patterns]
     file = " ".join(Path(recipe.kg).name.split())
     graph = file.split(".")[0] or file
     variants = [f"{key}{share:g}" for key in ("flipped", "missing") if (share := getattr(recipe, key))]
     variants += ["inductive"] if recipe.inductive else []
+    variants += [recipe.protocol] if recipe.protocol != "sound" else []
     variants += [recipe.select] if recipe.select != "support" else []
     variants += [f"depth{recipe.depth}"] if recipe.depth > 1 else []
     methods = [method_named(name).names[-1 if recipe.match else 0] for name in recipe.negatives]
@@ -137,9 +140,7 @@ def foundation(
     """
     rules = check_recipe(recipe)
     if graph is None:
-        from loginfer.kg import load_graph
-
-        graph = load_graph(recipe.kg, type_predicate=recipe.type_predicate)
+        graph = load_graph(recipe.kg, recipe.reading)
     with contextlib.ExitStack() as stack:
 
         def open_engine(over: KnowledgeGraph) -> Engine:
@@ -178,27 +179,43 @@ def foundation(
 
 
 def build(
-    recipe: Recipe,
-    graph: KnowledgeGraph | None = None,
+    recipe: Recipe | str | Path | KnowledgeGraph,
+    graph: KnowledgeGraph | str | Path | None = None,
     *,
     engine: str = "native",
-    progress: Progress | None = None,
-    **options: Any,
+    progress: ProgressChoice = None,
+    **settings: Any,
 ) -> Benchmark:
     """Build a benchmark: select rules, distribute their conclusions, sample negatives (section 3).
 
     Parameters
     ----------
     recipe
-        What to build.
+        What to build: a recipe, or the path of its TOML file; or a graph, its name or path, with settings.
     graph
-        The graph K, if it is loaded already; otherwise the recipe's.
+        The graph K, if it is not the recipe's, or is loaded already.
     engine
         `native` or `duckdb`; the result is the same.
     progress
-        Called with what is being done, how much is done, and how much there is.
-    **options
-        Options of the engine, such as `memory_limit="4GB"` for DuckDB.
+        True for a bar; or called with what is being done, how much is done, and how much there is.
+    **settings
+        Settings of the recipe, as in its TOML file; they come before its own. Also options of the engine, such as
+        `memory_limit="4GB"` for DuckDB.
+
+    Examples
+    --------
+    >>> import loginfer
+    >>> loginfer.build("wn18rr", patterns=["triangle"], negatives=["qg"], k1=20)  # doctest: +SKIP
+    Benchmark('wn18rr-triangle-qg', 20 rules, positives 109,283 / 4,553 / 4,560, negatives qg)
     """
-    with foundation(recipe, graph, engine=engine, progress=progress, **options) as base:
+    if isinstance(recipe, KnowledgeGraph):
+        graph, recipe = recipe, str(settings.pop("kg", "graph"))
+    of_engine = [option.name for option in fields(ENGINES[engine].options)] if engine in ENGINES else []
+    options = {name: settings.pop(name) for name in of_engine if name in settings}
+    if unknown := [name for name in settings if name not in recipe_settings()]:
+        raise UnknownNameError("setting", unknown[0], [*recipe_settings(), *of_engine])
+    complete = recipe_of(recipe, settings)
+    if graph is not None:
+        graph = load_graph(graph, type_predicate=complete.type_predicate)
+    with shown(progress) as show, foundation(complete, graph, engine=engine, progress=show, **options) as base:
         return base.benchmark()

@@ -165,15 +165,17 @@ def rules_with_twins(recipe: Recipe, context: Context, selection: Selection) -> 
     twins = pair(context, rounds=_SCREENING)
     counts = [min(int(twins.rows_of(sample)[0].sum()), recipe.k2) for sample in selection.samples]
     chosen: list[int] = []
+    notes: list[str] = []
     for pattern in dict.fromkeys(rule.pattern for rule in selection.rules):
         numbers = [
             i for i, rule in enumerate(selection.rules) if rule.pattern == pattern and counts[i] >= recipe.min_new
         ]
-        if len(numbers) < recipe.k1 and not recipe.allow_fewer:
-            raise InputError(
-                f"k1 asks for {recipe.k1:,} rules, but only {len(numbers):,} have enough conclusions with a twin",
-                hint=f"give k1 = {len(numbers)}, or set allow_fewer" if numbers else "match on fewer features",
-            )
+        if len(numbers) < recipe.k1:
+            scarce = f"only {len(numbers):,} of {recipe.k1:,} rules of `{pattern}` have enough conclusions with a twin"
+            if not recipe.may_have_fewer:
+                hint = "be content with them (--allow-fewer)" if numbers else "match on fewer features"
+                raise InputError(scarce, hint=hint)
+            notes.append(scarce)
         chosen += sorted(sorted(numbers, key=lambda i: (-counts[i], i))[: recipe.k1])
     passed_over = [
         PassedOver(rule.rule, rule.pattern or "", rule.support, rule.new, f"{counts[i]:,} conclusions have a twin")
@@ -186,7 +188,8 @@ def rules_with_twins(recipe: Recipe, context: Context, selection: Selection) -> 
         rules=tuple(selection.rules[i] for i in chosen),
         samples=tuple(selection.samples[i] for i in chosen),
         passed_over=(*selection.passed_over, *passed_over),
-        notes=negation_notes([selection.rules[i].rule for i in chosen]),  # not how many candidates there were
+        # Not how many candidates there were.
+        notes=(*notes, *negation_notes([selection.rules[i].rule for i in chosen])),
     )
 
 

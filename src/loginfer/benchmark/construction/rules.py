@@ -36,6 +36,7 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.benchmark import BenchmarkRule, PassedOver
+from loginfer.benchmark.construction.typed_heads import TypedHeads
 from loginfer.benchmark.program import Interplay, kept_masks, least_excluded, looked_at, negation_notes, sub_rule
 from loginfer.benchmark.recipe import Recipe, parse_interval
 from loginfer.engine import BodyTable, Engine, Projection
@@ -60,7 +61,8 @@ class Heads:
     A head that is drawn is uniform over the predicates of the right kind that do not occur in the body. It
     depends on the seed and the body alone, so the rules for a smaller k1 are among those for a larger one.
     The best head has the relation by which K connects most of the pairs that the body concludes, the first
-    by name of several; where K connects none, the head is drawn.
+    by name of several; where K connects none, the head is drawn. A typed head is drawn as well, but among
+    relations that look like the ends of the body (see `typed_heads`).
 
     Parameters
     ----------
@@ -71,10 +73,15 @@ class Heads:
     pattern
         The pattern.
 
+    Attributes
+    ----------
+    unlike
+        The rules so far with a typed head for whose body no relation fits.
+
     Raises
     ------
     InputError
-        When the best head is asked for, and a head is a type.
+        When the best or a typed head is asked for, and a head is a type.
     """
 
     def __init__(self, recipe: Recipe, engine: Engine, pattern: Pattern) -> None:
@@ -83,12 +90,13 @@ class Heads:
         self._pattern = pattern
         template = pattern.head_template
         self._is_type = template is not None and pattern.is_type_template(template)
-        self._best = recipe.head == "best" and not pattern.head_in_body
-        if self._best and self._is_type:
+        if recipe.head != "drawn" and not pattern.head_in_body and self._is_type:
             raise InputError(
-                f"the head of `{pattern.name}` is a type, and the best of them is not looked for",
-                hint='leave out `head = "best"`',
+                f"the head of `{pattern.name}` is a type, which is always drawn", hint=f"leave out --head {recipe.head}"
             )
+        self._best = recipe.head == "best" and not pattern.head_in_body
+        self._typed = TypedHeads(engine) if recipe.head == "typed" and not pattern.head_in_body else None
+        self.unlike: set[Rule] = set()
         graph = engine.graph
         ids = graph.types if self._is_type else graph.rels
         self._predicates = (graph.entities if self._is_type else graph.relations).names(ids)
@@ -102,18 +110,26 @@ class Heads:
         """Return the candidate with this body; None if every predicate occurs in the body."""
         if self._pattern.head_in_body:
             return instantiate(self._pattern, names)
-        body = instantiate(self._pattern, names, "_")
-        atoms = (*body.atoms, *(part.atom for part in body.negations))
-        types_in_body = {t.name for a in atoms if a.is_type for t in a.terms[1:]} if self._is_type else None
-        in_body = {str(a.relation) for a in atoms} if types_in_body is None else types_in_body
-        allowed = [name for name in self._predicates if name not in in_body]
+        body = instantiate(self._pattern, names, next(iter(self._predicates), "_"))
+        allowed, fits = self.allowed(body)
         if not allowed:
             return None
         draw = generator(self._seed, "head", body.body_text, self._pattern.head)
         head = allowed[int(draw.integers(len(allowed)))]
         if self._best:
             head = self._connecting(names, allowed) or head
-        return instantiate(self._pattern, names, head)
+        rule = instantiate(self._pattern, names, head)
+        if not fits:
+            self.unlike.add(rule)
+        return rule
+
+    def allowed(self, rule: Rule) -> tuple[list[str], bool]:
+        """Return the predicates that the head of this body may have, and whether a typed head fits."""
+        atoms = (*rule.atoms, *(part.atom for part in rule.negations))
+        types_in_body = {t.name for a in atoms if a.is_type for t in a.terms[1:]} if self._is_type else None
+        in_body = {str(a.relation) for a in atoms} if types_in_body is None else types_in_body
+        allowed = [name for name in self._predicates if name not in in_body]
+        return (allowed, True) if self._typed is None or not allowed else self._typed.fitting(rule, allowed)
 
     def _connecting(self, names: Sequence[str], allowed: Sequence[str]) -> str | None:
         """Return the relation by which K connects most of what a body concludes; None if by none."""
@@ -153,11 +169,12 @@ Ids = npt.NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A rule of R_cand with its support."""
+    """A rule of R_cand with its support; `fits` is false where no relation looks like the body's ends."""
 
     rule: Rule
     pattern: str
     support: int
+    fits: bool = True
 
 
 def candidates(
@@ -186,7 +203,7 @@ def candidates(
         bodies = _drawn_bodies(recipe, engine, heads, pattern, progress)
     for names, support in bodies:
         if low <= support <= high and (rule := heads.rule(names)) is not None:
-            yield Candidate(rule, str(pattern), support)
+            yield Candidate(rule, str(pattern), support, rule not in heads.unlike)
 
 
 def can_be_listed(graph: KnowledgeGraph, pattern: Pattern) -> bool:
@@ -493,7 +510,7 @@ def select_rules(recipe: Recipe, engine: Engine, progress: Progress | None = Non
     for pattern in named_patterns(recipe):
         target = len(chosen) + recipe.k1
         begin = len(chosen)
-        tries = 0
+        tries = unlike = 0
         for candidate in candidates(recipe, engine, pattern, progress):
             text = canonical_text(candidate.rule)
             if text in seen:
@@ -512,15 +529,21 @@ def select_rules(recipe: Recipe, engine: Engine, progress: Progress | None = Non
                 chosen.append(selected)
                 samples.append(sample)
                 interplay.add(selected.rule)
+                unlike += not candidate.fits
             if progress:
                 progress(f"applying rules of `{pattern.name}`", len(chosen) - begin, recipe.k1)
             if len(chosen) == target:
                 break
         if len(chosen) < target:
             problem = _too_few(pattern, recipe, engine, len(chosen) - begin, passed_over, tries)
-            if not recipe.allow_fewer or len(chosen) == begin:
+            if not recipe.may_have_fewer or len(chosen) == begin:
                 raise problem
             notes.append(problem.message)
+        if unlike:
+            notes.append(
+                f"for {unlike:,} of {len(chosen) - begin:,} rules of `{pattern.name}` no relation has subjects and "
+                "objects like the body's ends: the head is drawn among those that overlap most"
+            )
     return _selection(recipe, engine, chosen, samples, passed_over, notes)
 
 
@@ -560,7 +583,7 @@ def _measured(recipe: Recipe, engine: Engine, candidate: Candidate, new: int, sa
     """
     rule = candidate.rule
     measured = BenchmarkRule(rule, candidate.pattern, candidate.support, new, sampled)
-    if recipe.select in ("support", "twins") and recipe.head == "drawn":
+    if recipe.select in ("support", "twins") and recipe.head != "best":
         return measured
     measured = replace(measured, confidence=confidence(engine, rule, new))
     if recipe.select_by == "confidence" and not _inside(recipe, measured.confidence):
@@ -614,13 +637,11 @@ def _too_few(
         also = f"; {skipped:,} more {'was' if skipped == 1 else 'were'} passed over, such as"
         also += f" `{passed_here[-1].rule}`: {passed_here[-1].reason or 'it concludes too little that is new'}"
     rules = f"{recipe.k1:,} rule{'' if recipe.k1 == 1 else 's'}"
-    available = "is 1" if count == 1 else f"are {count:,}"
     return InputError(
-        f"k1 asks for {rules} of `{pattern.name}`, but there {available}{conditions}{also}",
-        hint=(f"give k1 = {count}" if count else "lower min_new")
-        + (" or lower min_new" if skipped and count else "")
-        + (", or widen the interval" if recipe.interval else "")
-        + (", or set allow_fewer" if count else ""),
+        f"only {count:,} of {rules} of `{pattern.name}`{conditions}{also}",
+        hint=("be content with them (--allow-fewer)" if count else "lower --min-new")
+        + (", or lower --min-new" if skipped and count else "")
+        + (", or widen the interval" if recipe.interval else ""),
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import os
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -15,7 +16,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from importlib import resources
-from itertools import chain
+from itertools import chain, count
 from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,8 +26,10 @@ from loginfer.benchmark.benchmark import SPLITS
 from loginfer.benchmark.folder.manifest import Problem, read_manifest, verify_files
 from loginfer.benchmark.negatives.methods import NEAR_MISSES, method_named
 from loginfer.benchmark.recipe import Match, Recipe
-from loginfer.errors import LimitError, LogInferError, OutputError, UnknownNameError
+from loginfer.errors import InputError, LimitError, LogInferError, OutputError, UnknownNameError
 from loginfer.files import atomic_write, recover_folder, remove_leftovers
+from loginfer.frames import WrittenFolder
+from loginfer.progress import ProgressChoice, shown
 
 if TYPE_CHECKING:
     from loginfer.benchmark.benchmark import Benchmark
@@ -232,6 +235,87 @@ class SuiteResult:
     warnings: tuple[str, ...] = ()
 
 
+# What can be said about the whole suite; the rest is the paper's.
+GENERAL = ("protocol", "seed", "ratio", "min_new", "materialised")
+
+
+def suite(
+    out: str | Path,
+    only: Sequence[str] | str = (),
+    *,
+    engine: str = "native",
+    jobs: int | None = None,
+    force: bool = False,
+    max_shortcut: float | None = None,
+    strict: bool = False,
+    tell: Callable[[SuiteResult, int, int], None] = lambda result, done, total: None,
+    progress: ProgressChoice = None,
+    **settings: Any,
+) -> WrittenFolder:
+    """Build the benchmarks of the paper, with a summary; those that are there already are kept.
+
+    Parameters
+    ----------
+    out
+        A folder for the benchmarks' folders.
+    only
+        Patterns of names, such as `WN-*`; by default all of the paper's.
+    engine, force, max_shortcut, strict
+        As for `build_suite`.
+    jobs
+        Processes to use; by default one per core.
+    tell
+        Called with each benchmark as it is done, how many are done, and how many there are.
+    progress
+        True for a bar; or called with what is being done, how much is done, and how much there is.
+    **settings
+        `protocol`, `seed`, `ratio`, `min_new`, `materialised`.
+
+    Returns
+    -------
+    A row for each benchmark; `details["benchmarks"]` is its summary.
+
+    Examples
+    --------
+    >>> import loginfer
+    >>> loginfer.suite("suite", only="WN-*", progress=True).to_frame()  # doctest: +SKIP
+    """
+    from loginfer.benchmark.folder.writing import check_output
+
+    folder, chosen = Path(out), select([only] if isinstance(only, str) else only)
+    for key in settings:
+        if key not in GENERAL:
+            hint = f"a recipe for the suite may set {', '.join(GENERAL)}"
+            raise InputError(f"`{key}` is fixed by the suite", hint=hint)
+    for entry in chosen:
+        entry.recipe(settings)  # complains about a wrong setting before any work
+    missing = next((entry.name for entry in chosen if not (folder / entry.name).exists()), None)
+    if missing:
+        check_output(folder / missing)
+    done = count(1)
+    with shown(progress) as show:
+
+        def report(result: SuiteResult) -> None:
+            number = next(done)
+            tell(result, number, len(chosen))
+            if show is not None:
+                show("benchmarks", number, len(chosen))
+
+        results = build_suite(
+            folder, chosen, settings=settings, engine=engine, jobs=jobs or os.cpu_count() or 1, force=force,
+            max_shortcut=max_shortcut, strict=strict, report=report,
+        )  # fmt: skip
+    write_summary(folder, results)
+    rows = summary(results)
+    values = [
+        (row["name"], built.state, row.get("rules"), *(row.get("positives", {}).get(s) for s in SPLITS),
+         row.get("difference"), row.get("reason", row.get("error")))
+        for row, built in zip(rows, results, strict=True)
+    ]  # fmt: skip
+    columns = ("benchmark", "state", "rules", *SPLITS, "difference", "reason")
+    return WrittenFolder(folder, columns, values, {"benchmarks": rows})
+
+
 def build_suite(
     out: str | Path,
     chosen: Sequence[SuiteBenchmark],
@@ -372,7 +456,6 @@ def _run(
 
 def _end_with_parent() -> None:
     """End this process when the one that started it is gone: nobody else would end it."""
-    import os
     import threading
 
     def exit_after_parent() -> None:

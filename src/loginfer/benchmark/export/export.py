@@ -15,6 +15,7 @@ from loginfer.benchmark.benchmark import SPLITS, Benchmark
 from loginfer.benchmark.export import NO_FORMATS
 from loginfer.benchmark.export.base import EXPORT, Exported, ExportFormat, Job, NamedTriple, Written, write_readme
 from loginfer.benchmark.folder.manifest import MANIFEST, as_json, folder_sums
+from loginfer.benchmark.folder.reading import load_benchmark
 from loginfer.benchmark.folder.writing import check_graph, refuse_foreign
 from loginfer.errors import InputError, OutputError, UnknownNameError
 from loginfer.files import atomic_folder, check_folder, file_sum, reading
@@ -71,12 +72,12 @@ def check_export(to: str, out: str | Path, *, force: bool = False) -> None:
         raise OutputError(f"the path `{shown}` is no UTF-8", hint="choose another place") from None
 
 
-def export_benchmark(
+def export(
     benchmark: Benchmark | str | Path,
     to: str,
     out: str | Path,
     *,
-    methods: Sequence[str] | None = None,
+    negatives: Sequence[str] | str | None = None,
     force: bool = False,
 ) -> dict[str, Any]:
     """Write a benchmark in the format of another program.
@@ -91,7 +92,7 @@ def export_benchmark(
         One of `FORMATS`.
     out
         The new folder. Missing folders above it are created.
-    methods
+    negatives
         Whose negatives to write; those of all methods by default.
     force
         Replace an existing export or an empty folder; nothing else is ever replaced.
@@ -106,13 +107,16 @@ def export_benchmark(
         If there is no such format or method.
     OutputError
         If the folder exists, lies in the benchmark's or cannot be written, or the format cannot hold a name.
+
+    Examples
+    --------
+    >>> import loginfer
+    >>> loginfer.export("wn-trian", to="pykeen", out="wn-trian-pykeen")["positives"]  # doctest: +SKIP
     """
     check_export(to, out, force=force)
     format_ = format_named(to)
     _refuse_inside(out, benchmark.path if isinstance(benchmark, Benchmark) else Path(benchmark))
-    if not isinstance(benchmark, Benchmark):
-        benchmark = Benchmark.load(benchmark)
-    benchmark = _with_methods(benchmark, methods)
+    benchmark = _with_methods(load_benchmark(benchmark), [negatives] if isinstance(negatives, str) else negatives)
     if not format_.any_name:
         check_graph(benchmark.graph)
     with atomic_folder(out, force=force, may_replace=_may_replace) as folder:
@@ -122,6 +126,9 @@ def export_benchmark(
         about = _about(job, format_, written)
         (folder / EXPORT).write_text(as_json(about), encoding="utf-8", newline="\n")
     return about
+
+
+export_benchmark = export
 
 
 def _refuse_inside(out: str | Path, source: Path | None) -> None:
@@ -138,7 +145,7 @@ def _with_methods(benchmark: Benchmark, methods: Sequence[str] | None) -> Benchm
     for method in methods:
         if method not in benchmark.negatives:
             if not benchmark.negatives:
-                raise InputError("the benchmark has no negatives", hint="leave --method out")
+                raise InputError("the benchmark has no negatives", hint="leave --negatives out")
             raise UnknownNameError("method", method, benchmark.negatives)
     selected = {method: negative_set for method, negative_set in benchmark.negatives.items() if method in methods}
     return replace(benchmark, negatives=selected)

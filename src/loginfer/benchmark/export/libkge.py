@@ -103,7 +103,7 @@ def _description(job: Job) -> str:
         if f"{key}.filename" in values:
             raise OutputError(
                 f"two methods would both be called `{key_of(role)}` in `{DESCRIPTION}`",
-                hint="export one at a time: --method",
+                hint="export one at a time: --negatives",
             )
         values |= {f"{key}.filename": file_of(role), f"{key}.type": "triples", f"{key}.size": len(triples)}
         if role.method is None and not role.context:

@@ -13,6 +13,7 @@ from loginfer.benchmark.folder.manifest import (
     CONTEXT,
     CROISSANT,
     FORMAT_VERSION,
+    LABELS,
     MANIFEST,
     NEGATIVES,
     NOISE,
@@ -27,6 +28,8 @@ from loginfer.benchmark.folder.manifest import (
 from loginfer.benchmark.folder.tables import DEPTH_COLUMN, NOISE_COLUMNS, PROVENANCE_COLUMNS, negative_columns
 from loginfer.benchmark.negatives.methods import method_or_unknown
 from loginfer.errors import LogInferError
+from loginfer.kg.vocabulary import short_names
+from loginfer.logic.rule import names_in, short_text
 
 if TYPE_CHECKING:
     from loginfer.benchmark.recipe import Recipe
@@ -41,9 +44,10 @@ _PROTOCOLS = {
     "sound": "no negative follows from the rules and P_all in one step",
 }
 _FILES = {
-    RULES: "the rules, one a line, in the order in which the other files count them from 0",
+    RULES: "the rules with full names, one a line, in the order in which the other files count them from 0",
     PROVENANCE: "for every conclusion each rule that derives it, with one witness",
     NEGATIVES: "for every negative where it came from",
+    LABELS: "what people call constants, relations and types: name and label between tabs",
     NOISE: "what is wrong with `train.txt` and the negatives of train, triple by triple",
     CONTEXT: "the context graph: what is known about the constants of test, one triple a line",
     CANDIDATES[0]: "the constants of `train.txt`, among which systems rank",
@@ -85,7 +89,7 @@ def make_card(benchmark: Benchmark, kg: Mapping[str, Any] | None, files: Sequenc
         _noise(benchmark),
         _inductive(benchmark),
         _figures(benchmark),
-        _rules(benchmark.rules),
+        _rules(benchmark.rules, benchmark.graph.labels),
         _notes(benchmark),
         _file_list([*files, CROISSANT, MANIFEST]),
         _USAGE.splitlines(),
@@ -196,7 +200,11 @@ def _which(recipe: Recipe) -> str:
         which = f"{recipe.k1:,} random ones"
     else:
         which = f"{recipe.k1:,} random ones whose {recipe.select_by} lies in {recipe.interval}"
-    return which + (", each with the head of the largest confidence" if recipe.head == "best" else "")
+    heads = {
+        "best": ", each with the head of the largest confidence",
+        "typed": ", each with a head drawn among relations whose subjects and objects look like the body's ends",
+    }
+    return which + heads.get(recipe.head, "")
 
 
 def _figures(benchmark: Benchmark) -> list[str]:
@@ -219,7 +227,7 @@ def _figures(benchmark: Benchmark) -> list[str]:
     return lines
 
 
-def _rules(rules: Sequence[BenchmarkRule]) -> list[str]:
+def _rules(rules: Sequence[BenchmarkRule], labels: Mapping[str, str]) -> list[str]:
     if not rules:
         return []
     measured = any(benchmark_rule.confidence is not None for benchmark_rule in rules)
@@ -229,9 +237,10 @@ def _rules(rules: Sequence[BenchmarkRule]) -> list[str]:
         lines[3] += "---:|---:|"
     # Rules that contribute conclusions come first.
     order = sorted(range(len(rules)), key=lambda number: rules[number].sampled == 0)
+    names = short_names(names_in(*(rules[number].rule for number in order[:RULES_SHOWN])), labels=labels)
     for number in order[:RULES_SHOWN]:
         benchmark_rule = rules[number]
-        text = one_line(str(benchmark_rule.rule)).replace("|", "\\|")
+        text = one_line(short_text(benchmark_rule.rule, names)).replace("|", "\\|")
         sizes = (benchmark_rule.support, benchmark_rule.new, benchmark_rule.sampled)
         counts = " | ".join("unknown" if n < 0 else f"{n:,}" for n in sizes)
         if measured:
@@ -322,7 +331,10 @@ _CONTEXT: dict[str, Any] = {
     "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
     "examples": {"@id": "cr:examples", "@type": "@json"},
 }
-_FORMATS = {".parquet": "application/x-parquet", ".txt": "text/plain", ".md": "text/markdown"}
+_FORMATS = {
+    ".parquet": "application/x-parquet", ".txt": "text/plain", ".md": "text/markdown",
+    ".tsv": "text/tab-separated-values",
+}  # fmt: skip
 _WHOLE_NUMBERS = ("rule", "kept", "depth", "label")
 
 

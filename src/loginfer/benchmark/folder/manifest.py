@@ -24,6 +24,7 @@ PROVENANCE = "provenance.parquet"
 NEGATIVES = "negatives.parquet"
 NOISE = "noise.parquet"
 CONTEXT = "context.txt"
+LABELS = "labels.tsv"
 CARD = "README.md"
 CROISSANT = "croissant.json"
 MANIFEST = "manifest.json"
@@ -87,7 +88,7 @@ def is_method(name: str) -> bool:
 def is_ours(name: str) -> bool:
     """Whether a file of this name is one that we write, or litter of file managers."""
     tables = (PROVENANCE, NEGATIVES, NOISE)
-    if name in (RULES, CONTEXT, *tables, CARD, CROISSANT, MANIFEST, AUDIT, *CANDIDATES, *_LITTER):
+    if name in (RULES, CONTEXT, LABELS, *tables, CARD, CROISSANT, MANIFEST, AUDIT, *CANDIDATES, *_LITTER):
         return True
     role = role_of(name)
     return role is not None and file_of(role) == name

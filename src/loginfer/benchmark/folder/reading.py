@@ -22,6 +22,7 @@ from loginfer.benchmark.folder.manifest import (
     AUDIT,
     CONTEXT,
     GIVEN,
+    LABELS,
     MANIFEST,
     NEGATIVES,
     NOISE,
@@ -134,7 +135,7 @@ class BenchmarkFolder:
         return next((file for file in self.files if file.role.context), None)
 
 
-def load_benchmark(path: str | Path, *, verify: bool = True) -> Benchmark:
+def load_benchmark(path: str | Path | Benchmark, *, verify: bool = True) -> Benchmark:
     """Read a benchmark's folder and verify it.
 
     Parameters
@@ -142,7 +143,7 @@ def load_benchmark(path: str | Path, *, verify: bool = True) -> Benchmark:
     path
         A folder that `write_benchmark` wrote, or one with files named as in the released LogInfer, CoDEx or
         InferWiki data sets. Of the latter repeated lines count once, and negatives that a split does not
-        have are empty.
+        have are empty. A benchmark is returned as it is.
     verify
         Compare sizes and checksums with the manifest.
 
@@ -151,6 +152,13 @@ def load_benchmark(path: str | Path, *, verify: bool = True) -> Benchmark:
     InputError
         If it is no benchmark, or damaged; with the files and lines.
     """
+    if isinstance(path, Benchmark):
+        return path
+    if not isinstance(path, str | Path):
+        raise InputError(
+            f"{type(path).__name__} is no benchmark",
+            hint="give what `loginfer.load_benchmark` returns, or the name of its folder",
+        )
     folder = read_folder(path, verify=verify)
     if folder.problems:
         raise _damaged(folder)
@@ -244,7 +252,11 @@ class _Reader:
             if finish is not None
         }
         empty = KnowledgeGraph(
-            entities.vocabulary, relations.vocabulary, np.empty((0, 3), np.int32), type_predicate=type_predicate
+            entities.vocabulary,
+            relations.vocabulary,
+            np.empty((0, 3), np.int32),
+            type_predicate=type_predicate,
+            labels=self._attempt(LABELS, self._read_labels) if LABELS in self.to_read else None,
         )
         sets = _Sets(empty, files)
         origins = tables.get(NEGATIVES)
@@ -314,6 +326,16 @@ class _Reader:
             return manifest_rules(self.manifest, read_rules(self.folder / RULES, "arrow").program)
         program = read_rules(self.folder / RULES).program
         return tuple(BenchmarkRule(rule, None, UNKNOWN, UNKNOWN, UNKNOWN) for rule in program)
+
+    def _read_labels(self) -> dict[str, str]:
+        path = self.folder / LABELS
+        with reading(path):
+            lines = path.read_bytes().split(b"\n")
+        try:
+            rows = [line.decode().split("\t") for line in lines if line]
+            return dict(rows)
+        except ValueError as error:
+            raise InputError("expected lines of a name and a label, with a tab", where=str(path)) from error
 
     def _type_predicate(self) -> str | None:
         if isinstance(predicate := self.recorded.get("type_predicate"), str):
@@ -530,12 +552,12 @@ class _Collector(GraphBuilder):
         if not strict and (columns := _columns(source)) > 3:
             self._read_labelled(source, role, columns)
             return
-        first_line = self._line
+        first_line = self.line
         self._open(path.name, role)
         try:
-            tsv.FORMAT.read([source], self, ReadOptions(), None)
+            tsv.read([source], self, ReadOptions(), header=False)
         finally:
-            self._close(self._line - first_line)
+            self._close(self.line - first_line)
 
     def begin(self, name: str) -> None:
         """Say that what follows comes from this file."""
@@ -574,7 +596,7 @@ class _Collector(GraphBuilder):
             if not line.strip():
                 continue
             if len(cells) < 3 or not all(cells[:3]):
-                self.bad(f"expected {columns} tab-separated columns, found {len(cells)}", self._line + number)
+                self.bad(f"expected {columns} tab-separated columns, found {len(cells)}", self.line + number)
                 continue
             label = b"" if ignore_label else b"\t".join(cells[3:]).strip().lower()
             if ignore_label or label in _TRUE:
@@ -583,8 +605,8 @@ class _Collector(GraphBuilder):
                 kinds.setdefault(Role(role.split, GIVEN), []).append(tuple(cells[:3]))
             else:
                 shown = label.decode(errors="replace")[:40]
-                self.bad(f"expected the label 1 or -1 in column 4, found `{shown}`", self._line + number)
-        self._line += len(lines)
+                self.bad(f"expected the label 1 or -1 in column 4, found `{shown}`", self.line + number)
+        self.line += len(lines)
         for kind, rows in kinds.items():
             self._open(self.files[-1], kind)
             subjects, relations, objects = zip(*rows, strict=True) if rows else ((), (), ())

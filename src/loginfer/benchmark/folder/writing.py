@@ -12,6 +12,7 @@ from loginfer.benchmark.folder.manifest import (
     CANDIDATES,
     CARD,
     CROISSANT,
+    LABELS,
     MANIFEST,
     NEGATIVES,
     NOISE,
@@ -127,10 +128,13 @@ def _texts(benchmark: Benchmark) -> dict[str, str]:
     for method in benchmark.negatives:
         if not is_method(method):
             raise OutputError(f"negatives called `{method}` cannot be written: it is part of files' names")
+    graph = benchmark.graph
+    rows = [row for row in graph.labels.items() if row[0] in graph.entities or row[0] in graph.relations]
+    labels = {LABELS: "".join(f"{name}\t{label}\n" for name, label in sorted(rows))} if rows else {}
     if not benchmark.rules:
-        return {}
+        return labels
     heading = f"# The rules of {' '.join(benchmark.name.split())}, one a line, in order; see {CARD}.\n"
-    return {RULES: heading + format_rules(benchmark.program)}
+    return {RULES: heading + format_rules(benchmark.program), **labels}
 
 
 class _Digest(io.RawIOBase):

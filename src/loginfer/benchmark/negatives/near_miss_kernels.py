@@ -304,7 +304,8 @@ def first_witness(
             values[second] = pairs[i, 1]
         number, cost = _search(kg, steps, unequal, values, -1, np.uint64(0), budget, seen, np.int64(-1), found_ends)
         if number == 1 and cost >= 0:
-            rows[i] = values
+            for j in range(variables):
+                rows[i, j] = values[j]
     return rows
 
 

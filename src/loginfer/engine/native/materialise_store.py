@@ -252,7 +252,8 @@ def expand(
         needed = n + min(steps, len(allowed))
         if needed > len(out):
             grown = np.empty(max(needed, 2 * len(out)), dtype=np.int64)
-            grown[:n] = out[:n]
+            for j in range(n):
+                grown[j] = out[j]
             out = grown
         a = gallop(base, a, len(base), start << 32)
         a_end = gallop(base, a, len(base), (start + 1) << 32)

@@ -40,7 +40,7 @@ from loginfer.engine.sql.session import StoredGraph, vocabulary_of
 from loginfer.errors import InputError, LimitError, OutputError
 from loginfer.files import atomic_folder, check_folder, reading
 from loginfer.kg import Triples, Vocabulary
-from loginfer.kg.formats.parquet import COLUMN_NAMES
+from loginfer.kg.formats.parquet import triple_columns
 
 BYTE_ORDER_MARK = "\ufeff"
 
@@ -94,18 +94,15 @@ def read_names(database: SparkDatabase, paths: Sequence[Path], table: str) -> No
 def _parquet(database: SparkDatabase, path: Path, name: str) -> str:
     """Return a query for the triples of a Parquet file, by the names of columns that our own reader knows."""
     frame = database.spark.read.parquet(readable(path))
-    columns = {field.name.lower(): field for field in frame.schema.fields}
-    for names in COLUMN_NAMES:
-        if all(column in columns for column in names):
-            for column in names:
-                kind = columns[column].dataType.simpleString()
-                if kind != "string":
-                    raise InputError(f"column `{column}` holds {kind}, expected strings", where=str(path))
-            s, r, o = (f"`{columns[column].name.replace('`', '``')}`" for column in names)
-            frame.createOrReplaceTempView(name)
-            is_empty = f"{s} = '' OR {r} = '' OR {o} = '' OR {s} IS NULL OR {r} IS NULL OR {o} IS NULL"
-            return f"SELECT {s} AS s, {r} AS r, {o} AS o, if({is_empty}, 'empty', NULL) AS bad FROM {name}"
-    raise InputError("expected columns subject, relation, object", where=str(path))
+    kinds = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
+    names = triple_columns(list(kinds), str(path))
+    for column in names:
+        if kinds[column] != "string":
+            raise InputError(f"column `{column}` holds {kinds[column]}, expected strings", where=str(path))
+    s, r, o = (f"`{column.replace('`', '``')}`" for column in names)
+    frame.createOrReplaceTempView(name)
+    is_empty = f"{s} = '' OR {r} = '' OR {o} = '' OR {s} IS NULL OR {r} IS NULL OR {o} IS NULL"
+    return f"SELECT {s} AS s, {r} AS r, {o} AS o, if({is_empty}, 'empty', NULL) AS bad FROM {name}"
 
 
 def _lines(database: SparkDatabase, path: Path, name: str) -> str:

@@ -667,7 +667,7 @@ OLDEST, TOO_NEW = (4, 0), (5, 0)
 
 OLDEST_JAVA = 17
 
-INSTALL = "pip install 'loginfer[spark]'"
+INSTALL = "in a checkout of LogInfer, pip install '.[spark]'"
 
 
 def require_pyspark() -> None:
@@ -695,7 +695,7 @@ def require_connect() -> None:
     if missing:
         raise InputError(
             f"Spark Connect needs packages that are not installed: {', '.join(missing)}",
-            hint="install them with: pip install 'pyspark[connect]'",
+            hint=f"install them with: {INSTALL}",
         )
 
 

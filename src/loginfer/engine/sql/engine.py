@@ -51,8 +51,9 @@ from loginfer.engine.sql.queries import (
     refuse_product,
 )
 from loginfer.engine.sql.session import Session, StoredGraph, fresh_name, stacked
-from loginfer.errors import LimitError
+from loginfer.errors import InputError, LimitError
 from loginfer.kg import RDF_TYPE, TYPE_NAMES, KnowledgeGraph, Triples
+from loginfer.kg.formats.tsv import has_header
 from loginfer.kg.graph import TripleKeys
 from loginfer.logic.dialects.queries import Check, Exclusion, Layout, exclusions
 from loginfer.logic.rule import Atom, Constant, Inequality, Negation, Pattern, Rule, Template, Term, Variable
@@ -854,6 +855,9 @@ class DatabaseEngine(SqlEngine, ABC):
         **options
             As for the class.
         """
+        for path in paths:
+            if has_header(Path(path)):
+                raise InputError(f"the first line of `{path}` is a header", hint="convert the file to Parquet")
         names = ExtraNames(type_predicate, entities, relations)
         with cls._written([Path(path) for path in paths], Path(place), names, force, cls.Options(**options)):
             return cls.open(place, **options)

@@ -24,32 +24,70 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO, Literal, cast
 from loginfer.errors import InputError, LimitError
 from loginfer.files import reading
 from loginfer.progress import Progress
+from loginfer.settings import check_settings, document_settings, setting, words
 
 if TYPE_CHECKING:
     from loginfer.kg.formats.scan import GraphBuilder
     from loginfer.kg.graph import KnowledgeGraph
 
 
+_DELIMITERS = {"tab": "\t", r"\t": "\t", "space": " "}
+
+
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """How to read a graph.
+    """How to read a graph and which of its triples to keep; each is an option of the commands that read graphs."""
 
-    Parameters
-    ----------
-    format
-        Name of the format; by default the file's ending decides, or what the file looks like.
-    on_error
-        What to do with a line that cannot be read: "fail", or "skip" and count it.
-    columns
-        Order of subject, relation and object in files with columns: a permutation of "sro".
-    type_predicate
-        Name of the type predicate; recognised by default, "" says that there is none.
-    """
+    format: str | None = setting(None, "Format of the graph; by default its ending decides.")
+    on_error: Literal["fail", "skip"] = setting("fail", "Bad lines: fail (default), or skip and count them.")
+    columns: str | None = setting(
+        None, "Columns of TSV or CSV: sro (default), sor, sro_ to skip a fourth, …; a header says it too."
+    )
+    type_predicate: str | None = setting(
+        None, "The relation that gives types; by default rdf:type in its usual forms. Empty: none."
+    )
+    delimiter: str | None = setting(None, "What separates columns; by default a tab (TSV) or a comma (CSV).")
+    literals: Literal["keep", "drop"] = setting("keep", "Triples with a literal: keep (default), or drop.")
+    relations: tuple[str, ...] = setting((), "Keep only these relations (a,b,c), and types.", read=words)
+    without_relations: tuple[str, ...] = setting((), "Leave out these relations (a,b,c).", read=words)
+    min_relation_size: int = setting(1, "Leave out relations with fewer triples.", least=1)
 
-    format: str | None = None
-    on_error: Literal["fail", "skip"] = "fail"
-    columns: str = "sro"
-    type_predicate: str | None = None
+    def __post_init__(self) -> None:
+        check_settings(self)
+        if self.columns is not None and sorted(self.columns.replace("_", "")) != ["o", "r", "s"]:
+            raise InputError(
+                f"`{self.columns}` is no order of columns",
+                hint="give the letters s, r, o in the file's order, and _ for a column to skip",
+            )
+        if self.delimiter is not None and (len(self.separator("")) != 1 or self.separator("") in '"\r\n\0'):
+            raise InputError(f"{self.delimiter!r} is no delimiter", hint="give one character, `tab` or `space`")
+
+    def separator(self, default: str) -> str:
+        """Return the character between columns."""
+        return default if self.delimiter is None else _DELIMITERS.get(self.delimiter, self.delimiter)
+
+
+document_settings(ReadOptions)
+
+# What a header calls subject, relation and object, the clearest words first.
+_HEADERS: tuple[Sequence[Sequence[str]], ...] = (
+    (
+        ("subject", "subj", "head", "source", "src", "from", "start"),
+        ("relation", "rel", "predicate", "pred", "property", "label", "edge", "type"),
+        ("object", "obj", "tail", "target", "dst", "to", "end"),
+    ),
+    "sro", "spo", "hrt",
+)  # fmt: skip
+
+
+def columns_of_header(cells: Sequence[str]) -> str | None:
+    """Return the columns that a header names, such as `sro_` (see `ReadOptions`); None for a line that is none."""
+    names = [cell.strip().strip('"').lower() for cell in cells]
+    for header in _HEADERS:
+        chosen = [next((word for word in words if names.count(word) == 1), None) for words in header]
+        if None not in chosen:
+            return "".join("sro"[chosen.index(name)] if name in chosen else "_" for name in names)
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +106,8 @@ class ReadReport:
         Bad lines that were left out.
     examples
         What was wrong with the first few of those.
+    notes
+        What else a user should know: a header, names of graphs, triples that were left out on request.
     """
 
     files: tuple[str, ...]
@@ -75,6 +115,7 @@ class ReadReport:
     triples: int
     skipped: int = 0
     examples: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
     @property
     def duplicates(self) -> int:

@@ -129,8 +129,14 @@ def rdf_builder(skip: bool) -> GraphBuilder:
     return GraphBuilder(skip=skip, meaning=_meaning)
 
 
-def read(sources: Sequence[Source], builder: GraphBuilder, options: ReadOptions, progress: Progress | None) -> None:
-    """Read N-Triples: plain lines by the compiled scanner, all others by pyoxigraph."""
+def read(
+    sources: Sequence[Source],
+    builder: GraphBuilder,
+    options: ReadOptions,
+    progress: Progress | None,
+    form: str = "N_TRIPLES",
+) -> None:
+    """Read N-Triples or N-Quads: plain lines by the compiled scanner, all others by pyoxigraph."""
     from loginfer.kg.formats.scan import scan_ntriples
 
     for source in sources:
@@ -147,17 +153,17 @@ def read(sources: Sequence[Source], builder: GraphBuilder, options: ReadOptions,
 
             builder.scan(scan_ntriples, data, begin, end, keep)
             for start in range(0, len(other_lines), ASK_AT_ONCE):
-                _read_others(other_lines[start : start + ASK_AT_ONCE], builder)
+                _read_others(other_lines[start : start + ASK_AT_ONCE], builder, form)
 
 
-def _read_others(lines: Sequence[tuple[int, bytes]], builder: GraphBuilder) -> None:
+def _read_others(lines: Sequence[tuple[int, bytes]], builder: GraphBuilder, form: str) -> None:
     """Read lines of any shape with pyoxigraph, all at once if they are fine, else one by one."""
     try:
-        scan_statements(_statements(b"\n".join(text for _, text in lines)), builder)
+        scan_statements(_statements(b"\n".join(text for _, text in lines), form, builder), builder)
     except (SyntaxError, ValueError):
         for line, text in lines:
             try:
-                scan_statements(_statements(text), builder)
+                scan_statements(_statements(text, form, builder), builder)
             except (SyntaxError, ValueError) as error:
                 builder.bad(_reason(error), line)
 
@@ -166,17 +172,19 @@ def _reason(error: Exception) -> str:
     """Return the parser's message without the line number: it saw one line only."""
     text = str(error).removesuffix(" (line 1)")
     if "Quads must be followed" in text:
-        return "expected a full stop after three terms; named graphs (N-Quads) are not supported"
+        return "expected a full stop after three terms; with named graphs this is --format nquads"
     return text.removeprefix("Parser error at line 1 ").removeprefix("at line 1 ")
 
 
-def _statements(document: bytes) -> list[bytes]:
+def _statements(document: bytes, form: str, builder: GraphBuilder) -> list[bytes]:
     import pyoxigraph
 
-    statements = []
-    for quad in pyoxigraph.parse(document, format=pyoxigraph.RdfFormat.N_TRIPLES):
+    statements, named = [], 0
+    for quad in pyoxigraph.parse(document, format=getattr(pyoxigraph.RdfFormat, form)):
         name_of_term(quad.object)  # refuses triples about triples
+        named += not isinstance(quad.graph_name, pyoxigraph.DefaultGraph)
         statements.append(f"{quad.subject} {quad.predicate} {quad.object} .\n".encode())
+    builder.quads += named
     return statements
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.errors import InputError
-from loginfer.kg.formats.base import Format, ReadOptions, Source, register_format
+from loginfer.kg.formats.base import Format, ReadOptions, Source, columns_of_header, register_format
 from loginfer.progress import Progress
 
 if TYPE_CHECKING:
@@ -20,15 +20,8 @@ if TYPE_CHECKING:
     from loginfer.kg.vocabulary import Vocabulary
 
 
-# Names of the columns for subject, relation and object; the first are the ones we write.
-COLUMN_NAMES = (
-    ("subject", "relation", "object"),
-    ("subject", "predicate", "object"),
-    ("s", "r", "o"),
-    ("s", "p", "o"),
-    ("head", "relation", "tail"),
-    ("h", "r", "t"),
-)
+# The columns that we write.
+COLUMN_NAMES = ("subject", "relation", "object")
 ROW_GROUP = 2**20
 
 
@@ -66,20 +59,25 @@ def _read_file(file: Any, name: str, builder: GraphBuilder, progress: Progress |
 def _columns(schema: Any, name: str) -> tuple[str, str, str]:
     import pyarrow.types as pt
 
-    column_of = {column.lower(): column for column in schema.names}
-    for names in COLUMN_NAMES:
-        if all(column in column_of for column in names):
-            for column in names:
-                kind = schema.field(column_of[column]).type
-                kind = kind.value_type if pt.is_dictionary(kind) else kind
-                if not (pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind)):
-                    raise InputError(f"column `{column_of[column]}` holds {kind}, expected strings", where=name)
-            return column_of[names[0]], column_of[names[1]], column_of[names[2]]
-    raise InputError(
-        "expected columns subject, relation, object, found " + ", ".join(f"`{c}`" for c in schema.names[:10]),
-        where=name,
-        hint="also known: " + "; ".join(", ".join(names) for names in COLUMN_NAMES[1:]),
-    )
+    columns = triple_columns(schema.names, name)
+    for column in columns:
+        kind = schema.field(column).type
+        kind = kind.value_type if pt.is_dictionary(kind) else kind
+        if not (pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind)):
+            raise InputError(f"column `{column}` holds {kind}, expected strings", where=name)
+    return columns
+
+
+def triple_columns(names: Sequence[str], where: str) -> tuple[str, str, str]:
+    """Return which of a file's columns are subject, relation and object."""
+    roles = columns_of_header(names)
+    if roles is None:
+        raise InputError(
+            "expected columns subject, relation, object, found " + ", ".join(f"`{c}`" for c in names[:10]),
+            where=where,
+            hint="also known: subject, predicate, object; s, r, o; s, p, o; head, relation, tail; h, r, t",
+        )
+    return names[roles.index("s")], names[roles.index("r")], names[roles.index("o")]
 
 
 def _without_nulls(columns: list[Any], done: int, builder: GraphBuilder) -> list[Any]:
@@ -127,7 +125,7 @@ def write(graph: KnowledgeGraph, stream: BinaryIO) -> None:
         pa.DictionaryArray.from_arrays(pa.array(column), names)
         for column, names in zip(ids, (entities, relations, entities), strict=True)
     ]
-    table = pa.table(columns, names=list(COLUMN_NAMES[0]))
+    table = pa.table(columns, names=list(COLUMN_NAMES))
     pq.write_table(table, stream, compression="zstd", use_dictionary=True, row_group_size=ROW_GROUP, store_schema=False)
 
 

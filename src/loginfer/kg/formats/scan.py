@@ -60,7 +60,7 @@ def scan_tsv(data: Any, end: Any, state: Any, columns: Any, rows: Any, bad: Any,
     state
         int64[6], see `POSITION` and those after it; kept between calls.
     columns
-        int64[3]: the columns of subject, relation, object.
+        int64[4]: the columns of subject, relation, object, and how many columns there are.
     rows
         int32[n, 3], filled with provisional ids.
     bad
@@ -72,9 +72,10 @@ def scan_tsv(data: Any, end: Any, state: Any, columns: Any, rows: Any, bad: Any,
     e_offsets, r_offsets = entities[2], relations[2]
     e_names, r_names = len(entities[1]), len(relations[1])
     e_bytes, r_bytes = len(entities[4]) - 8, len(relations[4]) - 8
-    starts = np.empty(3, dtype=np.int64)
-    ends = np.empty(3, dtype=np.int64)
-    hashes = np.empty(3, dtype=np.uint64)
+    s, r, o, width = columns
+    starts = np.empty(width, dtype=np.int64)
+    ends = np.empty(width, dtype=np.int64)
+    hashes = np.empty(width, dtype=np.uint64)
     position, line, row, entity_count, relation_count, wrong = state
     status = DONE
     while position < end:
@@ -83,7 +84,7 @@ def scan_tsv(data: Any, end: Any, state: Any, columns: Any, rows: Any, bad: Any,
         while True:
             stop, value = find_and_hash(text + start, _TABS, _NEWLINES)
             stop -= text
-            if column < 3:
+            if column < width:
                 starts[column] = start
                 ends[column] = stop
                 hashes[column] = value
@@ -101,17 +102,17 @@ def scan_tsv(data: Any, end: Any, state: Any, columns: Any, rows: Any, bad: Any,
         ):
             status = FULL
             break
-        if column <= 3 and stop > starts[column - 1] and data[stop - 1] == RETURN:
+        if column <= width and stop > starts[column - 1] and data[stop - 1] == RETURN:
             ends[column - 1] = stop - 1
             hashes[column - 1] = hash_bytes(text + starts[column - 1], text + stop - 1)
-        if column != 3:
+        if column != width:
             blank = column == 1
             for k in range(starts[0], ends[0]):
                 blank &= data[k] == SPACE
             if not blank:
                 bad[wrong, 0], bad[wrong, 1], bad[wrong, 2], bad[wrong, 3] = line, COLUMNS, column, position
                 wrong += 1
-        elif ends[0] > starts[0] and ends[1] > starts[1] and ends[2] > starts[2]:
+        elif ends[s] > starts[s] and ends[r] > starts[r] and ends[o] > starts[o]:
             for column in range(3):
                 k = columns[column]
                 begin, finish, value = starts[k], ends[k], hashes[k]
@@ -128,12 +129,13 @@ def scan_tsv(data: Any, end: Any, state: Any, columns: Any, rows: Any, bad: Any,
                 rows[row, column] = i
             row += 1
         else:
-            empty = 1 if ends[0] == starts[0] else 2 if ends[1] == starts[1] else 3
+            empty = 1 + (s if ends[s] == starts[s] else r if ends[r] == starts[r] else o)
             bad[wrong, 0], bad[wrong, 1], bad[wrong, 2], bad[wrong, 3] = line, EMPTY, empty, position
             wrong += 1
         line += 1
         position = stop + 1
-    state[:] = (position, line, row, entity_count, relation_count, wrong)
+    state[0], state[1], state[2] = position, line, row
+    state[3], state[4], state[5] = entity_count, relation_count, wrong
     return status
 
 
@@ -307,7 +309,8 @@ def scan_ntriples(
             row += 1
         line += 1
         position = cursor + 1
-    state[:] = (position, line, row, entity_count, relation_count, wrong)
+    state[0], state[1], state[2] = position, line, row
+    state[3], state[4], state[5] = entity_count, relation_count, wrong
     return status
 
 
@@ -441,8 +444,10 @@ class GraphBuilder:
         self.skipped = 0
         self.examples: list[str] = []
         self.files: list[str] = []
+        self.notes: list[str] = []
+        self.quads = 0  # statements with the name of a graph
+        self.line = 0  # lines of all files so far
         self._first_lines: list[int] = []
-        self._line = 0  # lines of all files so far
         self._rows = np.empty((BLOCK_ROWS, 3), dtype=np.int32)
         self._row = 0
         self._blocks: list[npt.NDArray[np.int32]] = []
@@ -452,7 +457,7 @@ class GraphBuilder:
     def begin(self, name: str) -> None:
         """Say that what follows comes from this file."""
         self.files.append(name)
-        self._first_lines.append(self._line)
+        self._first_lines.append(self.line)
 
     def where(self, line: int | None = None) -> str:
         """Return file and line of a line counted over all files; by default the current file."""
@@ -467,7 +472,7 @@ class GraphBuilder:
             raise InputError(
                 message,
                 where=self.where(line),
-                hint=hint or "mend the line, or leave bad lines out: `loginfer kg convert --on-error skip`",
+                hint=hint or "mend the line, or leave bad lines out with --on-error skip",
             )
         self.skipped += count
         if len(self.examples) < EXAMPLES:
@@ -488,7 +493,7 @@ class GraphBuilder:
         end: int,
         report: Callable[[npt.NDArray[np.int64]], None],
         *,
-        columns: Sequence[int] = (0, 1, 2),
+        columns: Sequence[int] = (0, 1, 2, 3),
         counted: bool = True,
     ) -> None:
         """Run a compiled scanner over whole lines.
@@ -502,14 +507,14 @@ class GraphBuilder:
         report
             Called with the rows of `bad` that the scanner filled.
         columns
-            The columns of subject, relation and object.
+            The columns of subject, relation and object, and how many columns there are.
         counted
             Whether the lines are those of the file, not made from some of them.
         """
         bad = np.empty((BAD_LINES, 4), dtype=np.int64)
         order = np.array(columns, dtype=np.int64)
         e, r = self.entities, self.relations
-        state = np.array([begin, self._line, self._row, e.count, r.count, 0], dtype=np.int64)
+        state = np.array([begin, self.line, self._row, e.count, r.count, 0], dtype=np.int64)
         while True:
             status = scanner(data, end, state, order, self._rows, bad, e.arrays, r.arrays)
             position, line, row, e.count, r.count, wrong = map(int, state)
@@ -529,7 +534,7 @@ class GraphBuilder:
             r.grow(1, longest)
             state[ROW], state[WRONG] = self._row, 0
         if counted:
-            self._line = line
+            self.line = line
 
     # -- what `read_graph` calls ----------------------------------------------------------------
 

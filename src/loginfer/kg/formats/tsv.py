@@ -1,4 +1,4 @@
-"""Three tab-separated columns: subject, relation, object, one triple a line.
+"""Columns of subject, relation and object, one triple a line: TSV, and CSV with its quotes.
 
 Also here is what other formats of lines share: reading text in chunks, writing lines of names, and refusing
 names that columns cannot hold.
@@ -6,14 +6,28 @@ names that columns cannot hold.
 
 from __future__ import annotations
 
+import csv
+import io
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.errors import InputError, OutputError
-from loginfer.kg.formats.base import Format, ReadOptions, Source, check_text, register_format
+from loginfer.errors import OutputError
+from loginfer.kg.formats.base import (
+    Format,
+    ReadOptions,
+    Source,
+    check_text,
+    columns_of_header,
+    register_format,
+    split_compression,
+)
 from loginfer.kg.graph import Triples
 from loginfer.kg.vocabulary import Vocabulary
 from loginfer.progress import Progress
@@ -24,6 +38,7 @@ if TYPE_CHECKING:
 
 
 BATCH = 2**14  # triples put together at a time; more would be no faster, and cost memory
+_BREAKS = re.compile(r"\r\n|[\t\r\n]")
 HEAD = 4096  # first bytes, by which text is told from binary files
 
 
@@ -80,34 +95,119 @@ def write_lines(stream: BinaryIO, triples: Triples, columns: Sequence[Any], betw
         stream.write(memoryview(content)[: np.frombuffer(offsets, dtype=np.int64)[len(lines)]])
 
 
-def read(sources: Sequence[Source], builder: GraphBuilder, options: ReadOptions, progress: Progress | None) -> None:
-    """Read files of tab-separated columns, in the order of `options.columns`."""
+def read(
+    sources: Sequence[Source],
+    builder: GraphBuilder,
+    options: ReadOptions,
+    progress: Progress | None = None,
+    *,
+    quoted: bool = False,
+    header: bool = True,
+) -> None:
+    """Read files of columns.
+
+    Parameters
+    ----------
+    sources, builder, options, progress
+        As for every format.
+    quoted
+        Whether this is CSV, whose cells may stand between quotes.
+    header
+        Whether the first line of a file may be a header, which says which columns are which.
+    """
     from loginfer.kg.formats.scan import EMPTY, scan_tsv
 
-    if sorted(options.columns) != ["o", "r", "s"]:
-        raise InputError(
-            f"`{options.columns}` is no order of columns", hint="give the letters s, r, o in the file's order"
-        )
-    columns = [options.columns.index(c) for c in "sro"]
+    separator = options.separator("," if quoted else "\t")
+    separated = "tab" if separator == "\t" else f"`{separator}`"
 
     def report(bad: npt.NDArray[np.int64]) -> None:
         for line, what, info, _ in bad.tolist():
             if what == EMPTY:
                 builder.bad(f"column {info} is empty", line)
-            else:
-                builder.bad(f"expected 3 tab-separated columns, found {info}", line)
+                continue
+            more, hint = info - len(columns), None
+            if more > 0:
+                hint = f"leave out what is too much with --columns {columns + '_' * more}: _ skips a column"
+            elif info == 1:
+                hint = "if something else separates the columns, say so with --delimiter"
+            builder.bad(f"expected {len(columns)} {separated}-separated columns, found {info}", line, hint=hint)
 
     for source in sources:
         builder.begin(source.name)
-        for data, begin, end in text_chunks(source, progress):
-            builder.scan(scan_tsv, data, begin, end, report, columns=columns)
+        columns = options.columns or "sro"
+        plain = separator == "\t" and not quoted
+        chunks = text_chunks(source, progress) if plain else _csv_chunks(source, builder, separator, quoted, progress)
+        for number, (data, begin, end) in enumerate(chunks):
+            if header and number == 0:
+                first = data[begin : min(begin + HEAD, end)].tobytes().split(b"\n", 1)[0]
+                cells = first.decode(errors="replace").split("\t")
+                if (named := columns_of_header(cells)) is not None:
+                    columns, begin = options.columns or named, begin + len(first) + 1
+                    builder.line += 1
+                    builder.notes.append(f"{source.name}: the first line is a header: {', '.join(cells).strip()}")
+            order = [*(columns.index(c) for c in "sro"), len(columns)]
+            builder.scan(scan_tsv, data, begin, end, report, columns=order)
+
+
+def _csv_chunks(
+    source: Source, builder: GraphBuilder, separator: str, quoted: bool, progress: Progress | None
+) -> Iterator[tuple[npt.NDArray[np.uint8], int, int]]:
+    """Yield rows as lines with tabs between the cells, as many lines as the file has.
+
+    Tabs and line ends within a cell become spaces.
+    """
+    from loginfer.kg.name_table import PADDING
+
+    lines_in = (
+        line.decode(errors="surrogateescape")
+        for data, begin, end in text_chunks(source, progress)
+        for line in io.BytesIO(data[begin:end].tobytes())
+    )
+    quotes: Any = {} if quoted else {"quoting": csv.QUOTE_NONE}
+    rows = csv.reader(lines_in, delimiter=separator, strict=True, **quotes)
+    lines = [""]
+    while lines:
+        lines, first = [], rows.line_num
+        while len(lines) < BATCH:
+            before, cells = rows.line_num, [""]
+            try:
+                cells = next(rows)
+            except StopIteration:
+                break
+            except csv.Error as error:
+                builder.bad(f"this is no CSV: {error}", builder.line + before - first)
+            lines.append("\t".join(_BREAKS.sub(" ", cell) for cell in cells) + "\n" * (rows.line_num - before))
+        text = bytearray("".join(lines).encode(errors="surrogateescape"))
+        yield np.frombuffer(text + b"\n" * PADDING, dtype=np.uint8), 0, len(text)
+
+
+def has_header(path: Path) -> bool:
+    """Say whether a TSV file begins with a header."""
+    if not path.is_file() or not split_compression(path.name)[0].lower().endswith(FORMAT.endings):
+        return False
+    with Source.of(path).open() as (stream, _):
+        first = stream.read(HEAD).removeprefix(b"\xef\xbb\xbf").split(b"\n", 1)[0]
+    return columns_of_header(first.decode(errors="replace").split("\t")) is not None
 
 
 def write(graph: KnowledgeGraph, stream: BinaryIO) -> None:
     """Write a graph in the order of its triples, which is that of the names' bytes."""
     for vocabulary in (graph.entities, graph.relations):
         refuse_names(vocabulary, b"\t\n\r\0", "tab-separated columns")
+    if len(graph) and columns_of_header(graph.names(graph.triples[:1])[0]):
+        stream.write(b"subject\trelation\tobject\n")  # so that the first triple is not taken for a header
     write_lines(stream, graph.triples, (graph.entities, graph.relations, graph.entities), b"\t", b"\n")
+
+
+def write_csv(graph: KnowledgeGraph, stream: BinaryIO) -> None:
+    """Write a graph with a header, in the order of its triples."""
+    for vocabulary in (graph.entities, graph.relations):
+        refuse_names(vocabulary, b"\t\n\r\0", "CSV")
+    for start in range(-BATCH, len(graph), BATCH):
+        text = io.StringIO(newline="")
+        rows = graph.names(graph.triples[start : start + BATCH]) if start >= 0 else [("subject", "relation", "object")]
+        csv.writer(text, lineterminator="\n").writerows(rows)
+        stream.write(text.getvalue().encode())
 
 
 def refuse_names(vocabulary: Vocabulary, forbidden: bytes, what: str) -> None:
@@ -131,10 +231,21 @@ FORMAT = register_format(
     Format(
         name="tsv",
         endings=(".tsv", ".txt"),
-        description="three tab-separated columns: subject, relation, object",
+        description="tab-separated columns: subject, relation, object",
         read=read,
         write=write,
-        looks_like=lambda head, line: line.count("\t") == 2,
+        looks_like=lambda head, line: line.count("\t") >= 2,
         rank=1,
+    )
+)
+CSV = register_format(
+    replace(
+        FORMAT,
+        name="csv",
+        endings=(".csv",),
+        description="comma-separated columns, quoted or not; another --delimiter if need be",
+        read=partial(read, quoted=True),
+        write=write_csv,
+        looks_like=lambda head, line: line.count(",") >= 2,
     )
 )

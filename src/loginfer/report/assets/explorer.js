@@ -33,20 +33,51 @@
     return element;
   }
 
-  // An IRI by its last part; the whole name stays in the title.
-  function short(name) {
-    const match = /^<?(?:https?|urn|ftp):[^\s<>"]*?([^\s<>"/#:]+)[/#]?>?$/.exec(name);
-    return match ? match[1] : name;
+  // As in Python: what people call a name, its last part, its last two parts, …, all of it.
+  const labels = new Map();
+  const LETTERS = 36;
+
+  function forms(name) {
+    const parts = [], label = labels.get(name);
+    if (/^(?:(?:https?|ftp|file):\/\/|urn:|\/)[^\s<>"]+$/.test(name))
+      for (const mark of name.replace(/[/#]+$/, "").matchAll(/[/#]+|(?<=urn):/g)) parts.unshift(name.slice(mark.index + mark[0].length));
+    if (label) parts.unshift(label, `${label} (${parts[0] ?? name})`);
+    const cut = (text) => {
+      const letters = [...text]; // not halves of them
+      return letters.length <= LETTERS ? text : [...letters.slice(0, LETTERS >> 1), "…", ...letters.slice(-(LETTERS >> 1))].join("");
+    };
+    return [...[...parts, name].map(cut), name];
+  }
+
+  // The first forms of names with which no two of them look the same.
+  function short(names) {
+    const all = new Map([...new Set(names)].map((name) => [name, forms(name)]));
+    for (;;) {
+      const uses = new Map();
+      for (const [form] of all.values()) uses.set(form, (uses.get(form) || 0) + 1);
+      const again = [...all.values()].filter((rest) => uses.get(rest[0]) > 1 && rest.length > 1);
+      if (!again.length) return new Map([...all].map(([name, rest]) => [name, rest[0]]));
+      for (const rest of again) rest.shift();
+    }
+  }
+
+  function learn(names, known) {
+    for (const [i, label] of Object.entries(known)) labels.set(names[i], label);
+  }
+
+  // Writes the names of the whole page; they stay in the titles.
+  function write() {
+    const elements = [...place.querySelectorAll("[data-name]")], shownAs = short(elements.map((element) => element.dataset.name));
+    for (const element of elements) element.textContent = shownAs.get(element.dataset.name);
   }
 
   function shortRule(text) {
     return text.replace(/<?https?:\/\/[^\s,()<>"]*[#/]([\w.-]+)>?/g, "$1");
   }
 
-  function named(tag, name, most = Infinity) {
-    const text = [...short(name)]; // letters, not halves of them
-    const kept = text.length <= most ? text : [...text.slice(0, most >> 1), "…", ...text.slice(-(most >> 1))];
-    const element = make(tag, kept.join(""));
+  function named(tag, name) {
+    const element = make(tag);
+    element.dataset.name = name;
     element.title = name;
     return element;
   }
@@ -79,6 +110,7 @@
       const wanted = index, value = await LogInfer.load(index.shards[number][0]);
       if (wanted !== index) return null;
       shards[number] = { ...value, names: unfold(value.names), texts: null };
+      learn(shards[number].names, value.labels);
     }
     return shards[number];
   }
@@ -86,8 +118,8 @@
   // What is searched: made when it is needed first.
   function texts(part) {
     if (!part.texts) {
-      const small = part.names.map((name) => name.toLowerCase());
-      const relations = index.relations.map((name) => name.toLowerCase());
+      const words = (name) => `${name} ${labels.get(name) ?? ""}`.toLowerCase();
+      const small = part.names.map(words), relations = index.relations.map(words);
       part.texts = part.s.map((s, row) => `${small[s]} ${relations[part.r[row]]} ${small[part.o[row]]}`);
     }
     return part.texts;
@@ -181,6 +213,7 @@
       lines.push(line(part, row));
     }
     body.replaceChildren(...lines);
+    write();
     const all = index.positives + index.negatives;
     const from = kept() < all ? `${figure(kept())} of ${figure(all)} test triples that were chosen evenly` : `${figure(all)} test triples`;
     status.textContent = found ? `${figure(total)} of the ${from} match.` : `All ${from}.`;
@@ -194,11 +227,14 @@
     const element = make("tr"), number = part.places[row];
     const known = part.right.filter((letters) => letters[row] !== "?");
     const names = [part.names[part.s[row]], index.relations[part.r[row]], part.names[part.o[row]]];
-    const cells = names.map((name) => named("td", name, 36));
+    const cells = names.map((name, i) => named(i ? "td" : "button", name));
     cells.push(label(part, row, "td"), make("td", `${known.filter((l) => l[row] === "1").length}/${known.length}`, "number"));
-    const button = make("button", cells[0].textContent, "plain");
-    button.type = "button";
-    cells[0].replaceChildren(button);
+    const subject = make("td");
+    subject.title = names[0];
+    cells[0].className = "plain";
+    cells[0].type = "button";
+    subject.append(cells[0]);
+    cells[0] = subject;
     element.append(...cells);
     element.dataset.place = number;
     if (number === shown) element.setAttribute("aria-selected", "true");
@@ -234,11 +270,12 @@
       heading.append(label(part, row, "span"), ...triple(names));
       heading.firstChild.classList.add("tag");
       detail.replaceChildren(heading);
-      if (names.some((name) => short(name) !== name)) detail.append(make("p", names.join("  "), "remark whole"));
+      if (names.some((name) => forms(name)[0] !== name)) detail.append(make("p", names.join("  "), "remark whole"));
       detail.append(...story(part, row), make("h3", "Systems"), systems(part, row));
       const seeds = index.systems.some((system) => system.seeds > 1);
       if (seeds) detail.append(make("p", "Of systems with several seeds the smallest seed is shown.", "remark"));
     }
+    write();
     detail.hidden = false;
     detail.dataset.place = shown;
     if (matchMedia("(max-width: 64rem)").matches) detail.scrollIntoView({ block: "start" });
@@ -307,8 +344,9 @@
       item.append(...triple([name(s), relation, name(o)]));
       premises.append(item);
     }
-    const values = rule.variables.map((variable, i) => `${variable} = ${short(part.names[witness[i]])}`);
-    element.append(premises, make("p", `Witness: ${values.join(", ")}`, "remark"));
+    const values = make("p", "Witness: ", "remark");
+    for (const [i, variable] of rule.variables.entries()) values.append(`${i ? ", " : ""}${variable} = `, named("span", part.names[witness[i]]));
+    element.append(premises, values);
     return element;
   }
 
@@ -356,7 +394,9 @@
     if (mine !== turn) return;
     index = value;
     shards = [];
-    const relations = index.asked.map((i) => [i, short(index.relations[i])]);
+    labels.clear();
+    learn(index.relations, index.labels);
+    const shownAs = short(index.relations), relations = index.asked.map((i) => [i, shownAs.get(index.relations[i])]);
     options(fields.relation, relations.sort((a, b) => a[1].localeCompare(b[1])));
     options(fields.rule, index.rules.map((rule, i) => [i, `${i}: ${ruleText(rule)}`]));
     options(fields.system, index.systems.map((system, i) => [i, system.name]));

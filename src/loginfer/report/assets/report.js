@@ -51,7 +51,7 @@ const LogInfer = (() => {
 
   function look() {
     const ink = dark() ? "#e3e7eb" : "#1b1f24", line = dark() ? "#343b43" : "#d7dce1";
-    const words = { labelColor: ink, titleColor: ink, labelLimit: 260 };
+    const words = { labelColor: ink, titleColor: ink };
     return {
       background: null, font: "system-ui, sans-serif", view: { stroke: line },
       axis: { ...words, gridColor: line, domainColor: line, tickColor: line },
@@ -117,8 +117,11 @@ const LogInfer = (() => {
         this.table();
         return;
       }
-      const spec = { ...this.value.spec, data: { values: rows } };
-      spec.config = { ...look(), ...(this.value.spec.config || {}) };
+      // On a phone legends have one column: more would be cut.
+      const phone = place.clientWidth < 480, narrow = (key, value) => (key === "columns" && phone ? 1 : value);
+      const spec = { ...JSON.parse(JSON.stringify(this.value.spec), narrow), data: { values: rows } };
+      spec.config = look();
+      for (const [part, more] of Object.entries(this.value.spec.config)) spec.config[part] = { ...spec.config[part], ...more };
       const made = await vegaEmbed(place, spec, { actions: false, renderer: "svg", mode: "vega-lite" });
       this.view = made.view;
       this.table();

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from loginfer.kg.vocabulary import shortened
 from loginfer.report import vega
 from loginfer.report.facts import (
     ShortcutFigure,
@@ -20,6 +19,7 @@ from loginfer.report.pages.examples import examples
 from loginfer.report.pages.explorer import slug_of
 from loginfer.report.paper import PaperSizes, benchmark_parts, paper_sizes, paper_value
 from loginfer.report.values import Chart, DataFile, Grid, Page, Rows, columns, headings
+from loginfer.report.verdicts import cell_verdicts, verdicts_in
 
 if TYPE_CHECKING:
     from loginfer.benchmark import Benchmark
@@ -279,43 +279,6 @@ _GREY = "#8a939c"
 _DRAWN = 7
 
 
-def gap_chart(cards: Sequence[Card], labels: Mapping[str, str]) -> Chart | None:
-    """Return the plot of the best shortcut, the best system and the oracle on each benchmark."""
-    rows: list[tuple[Any, ...]] = []
-    for card in cards:
-        systems = sorted(_means(card.systems, "balanced_accuracy"), key=lambda pair: -pair[1])
-        best = card.best_shortcut
-        points: list[tuple[str, str, float | None]] = []
-        points += [] if best is None else [("best shortcut", best.name, best.value)]
-        points += [("best system", *pair) for pair in systems[:1]]
-        points += [("median system", *systems[len(systems) // 2])] if len(systems) > 2 else []
-        points += [("oracle", "oracle", card.oracle)]
-        rows += [(labels[card.name], kind, who, rounded(v)) for kind, who, v in points if v is not None]
-    if not rows:
-        return None
-    kinds = ["best shortcut", "median system", "best system", "oracle"]
-    colours = vega.scale_of(kinds, (_GREY, vega.PALETTE[1], vega.PALETTE[0], vega.PALETTE[2]))
-    shapes = vega.scale_of(kinds, ("square", "triangle-up", "circle", "diamond"))
-    spec = {
-        "mark": vega.points(size=90, opacity=0.85),
-        "encoding": {
-            "y": vega.nominal("benchmark", sort=None, title=None, axis={"grid": True}),
-            "x": vega.percent_axis("balanced accuracy on test", field="accuracy"),
-            "color": vega.nominal("kind", title=None, scale=colours, legend={"orient": "top"}),
-            "shape": vega.nominal("kind", title=None, scale=shapes),
-            "tooltip": [*map(vega.nominal, ("benchmark", "kind", "who")), vega.quantity("accuracy", format=".1%")],
-        },
-    }
-    return Chart(
-        "gap",
-        "How far systems are from the best shortcut, and from the oracle",
-        vega.sized(spec, height=26 * len(cards)),
-        Rows.of(("benchmark", "kind", "who", "accuracy"), rows),
-        headings("benchmark", "kind", "who", accuracy="balanced accuracy on test"),
-        "Balanced accuracy on test. Where the shortcut stands beside the systems, they may have learned no rule.",
-    )
-
-
 def rivals_chart(card: Card, systems: tuple[str, ...]) -> Chart | None:
     """Return the plot of shortcuts against systems and the oracle; None if there is nothing to compare.
 
@@ -381,37 +344,6 @@ def _rivals_spec(systems: tuple[str, ...], line: bool, bars: int) -> dict[str, A
     return vega.sized({"layer": layers}, height=24 * bars)
 
 
-def rules_chart(card: Card) -> Chart | None:
-    """Return the plot of the rules' support by rank; None where no support is known."""
-    rows = sorted((row for row in card.rules if row.support), key=lambda row: -(row.support or 0))
-    if not rows:
-        return None
-    counts = ["support", "new", "sampled"]
-    spec = {
-        "transform": [{"fold": counts, "as": ["measure", "count"]}, *vega.filtered("datum.count > 0")],
-        "mark": vega.points(),
-        "encoding": {
-            "x": vega.quantity("rank", title="rank by support", axis={"tickMinStep": 1}),
-            "y": vega.quantity("count", scale={"type": "log"}, title="count"),
-            "color": vega.nominal("measure", title=None, scale=vega.scale_of(counts, vega.PALETTE[:3])),
-            # Equal counts are drawn inside each other.
-            "size": vega.ordinal("measure", legend=None, scale=vega.scale_of(counts, (130, 60, 18))),
-            "tooltip": [vega.nominal("rule"), *(vega.quantity(key) for key in ("rank", *counts))],
-        },
-    }
-    return Chart(
-        "support",
-        "Rules by support",
-        vega.sized(spec, height=260),
-        Rows.of(
-            ("rank", "rule", *counts),
-            [(rank, shortened(r.rule), r.support, r.new, r.sampled) for rank, r in enumerate(rows, start=1)],
-        ),
-        headings("rank", "rule", "support", new="new conclusions", sampled="sampled"),
-        "Witnesses in K, new conclusions, and how many of these were sampled; logarithmic.",
-    )
-
-
 def pages(context: ReportContext) -> Iterator[Page | DataFile]:
     """Yield a card for each benchmark, then their list."""
     labels = benchmark_labels(context.collection.benchmark_names)
@@ -424,7 +356,7 @@ def pages(context: ReportContext) -> Iterator[Page | DataFile]:
         yield Page(context.benchmark_page(name), name, "benchmark.html", content, "benchmarks")
     grid = Grid(_INDEX, tuple(_index_row(context, card, labels) for card in cards), _INDEX_CAPTION, len(cards) > 5)
     missing = [card.own_name for card in cards if not card.folder]
-    content = {"benchmarks": grid, "missing": sorted(set(missing)), "gap": gap_chart(cards, labels)}
+    content = {"benchmarks": grid, "missing": sorted(set(missing))}
     yield Page("benchmarks.html", "Benchmarks", "benchmarks.html", content, "benchmarks")
 
 
@@ -469,11 +401,10 @@ def _content(context: ReportContext, card: Card) -> dict[str, Any]:
         "card": card,
         "hint": None if card.folder else folder_hint(card),
         "sizes": _sizes(card),
-        "verdict": _verdict(card),
+        "verdict": _verdict(context, card),
         "rivals": rivals_chart(card, context.collection.systems),
         "results": _results(context, card),
         "rules": _rules(card),
-        "support": rules_chart(card),
         "examples": [] if benchmark is None else examples(benchmark, card.method),
         "explorer": explorer if context.options.explorer else None,
     }
@@ -492,22 +423,16 @@ def _sizes(card: Card) -> Grid:
     return Grid(heads[:width], tuple(row[:width] for row in rows))
 
 
-def _verdict(card: Card) -> str:
-    """Say in a few sentences whether any system beats the best shortcut."""
+def _verdict(context: ReportContext, card: Card) -> str:
+    """Say what the best shortcut reaches, and which systems learn more."""
     best = card.best_shortcut
-    accuracies = _means(card.systems, "balanced_accuracy")
-    if best is None or not accuracies:
+    if best is None or not card.systems:
         return ""
     interval = f" ({best.interval_text})" if best.interval else ""
     begin = f"The best shortcut, {best.name}, has a balanced accuracy of {share_text(best.value)} %{interval}."
     begin += f" It rests most on {', '.join(best.features)}." if best.features else ""
-    limit = best.value if best.interval is None else best.interval[1]
-    better = [system for system, mean in accuracies if mean > limit]
-    if not better:
-        return f"{begin} No system is above it."
-    if len(better) == len(accuracies):
-        return f"{begin} Every system is above it."
-    return f"{begin} {len(better)} of {len(accuracies)} systems are above it: {', '.join(better)}."
+    answer = verdicts_in([v for v in cell_verdicts(context) if v.cell.benchmark == card.name])
+    return f"{begin} {answer.headline}"
 
 
 def _results(context: ReportContext, card: Card) -> Grid:
@@ -546,7 +471,5 @@ def _rules(card: Card) -> Grid | None:
     filled = [c for c in counts if any(getattr(row, c[0]) is not None for row in card.rules)]
     heads = columns("number", "rule no.") + columns("rule", "rule", "pattern")
     heads += columns("number", *dict(filled).values())
-    rows = tuple(
-        (row.number, shortened(row.rule), row.pattern, *(getattr(row, key) for key, _ in filled)) for row in card.rules
-    )
+    rows = tuple((row.number, row.rule, row.pattern, *(getattr(row, key) for key, _ in filled)) for row in card.rules)
     return Grid(heads, rows, search=len(rows) > 5)

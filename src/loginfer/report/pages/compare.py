@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -53,9 +54,8 @@ def rule_parts(labels: Labels, diagnoses: Sequence[Mapping[str, Any]]) -> Part |
     for one, other in zip(*sides, strict=True):
         if one["recall"] is None or other["recall"] is None:
             continue
-        rule = shortened(one["rule"])
-        rows.append((middle(rule, 160), one["conclusions"], *_pair(one["recall"], other["recall"])))
-        listed.append((rule, one["conclusions"], *rows[-1][2:], one["verdict"], other["verdict"]))
+        rows.append((middle(shortened(one["rule"]), 160), one["conclusions"], *_pair(one["recall"], other["recall"])))
+        listed.append((one["rule"], one["conclusions"], *rows[-1][2:], one["verdict"], other["verdict"]))
     if not rows:
         return None
     chart = _chart("rules", "Recall of each rule's conclusions", "recall", ("rule", "conclusions"), labels, rows)
@@ -76,18 +76,18 @@ def relation_parts(labels: Labels, breakdowns: Sequence[Mapping[str, Any]]) -> P
     """
     sides = [breakdown.get("relations") or {} for breakdown in breakdowns]
     rows, listed = [], []
-    short = short_names(sides[0], longest=None)
+    short = short_names(sides[0], longest=80)
     for name, one in sides[0].items():
         other = sides[1].get(name)
         if other is None or one["accuracy"] is None or other["accuracy"] is None:
             continue
         count = sum(one[key] for key in ("tp", "fp", "tn", "fn"))
-        rows.append((middle(short[name], 80), count, *_pair(one["accuracy"], other["accuracy"])))
-        listed.append((middle(name, 120), count, *rows[-1][2:]))
+        rows.append((short[name], count, *_pair(one["accuracy"], other["accuracy"])))
+        listed.append(((short[name], name), count, *rows[-1][2:]))
     if not rows:
         return None
     chart = _chart("relations", "Accuracy on each relation", "accuracy", ("relation", "test triples"), labels, rows)
-    heads = (*columns("text", "relation"), *columns("number", "test triples"), *_columns(labels, "accuracy"))
+    heads = (*columns("name", "relation"), *columns("number", "test triples"), *_columns(labels, "accuracy"))
     return chart, Grid(heads, _most(listed), "Relations on which the two differ most; accuracy in percent.")
 
 
@@ -183,6 +183,8 @@ def compare_pages(context: ReportContext, cell_a: Cell, cell_b: Cell) -> Iterato
     if (len(a.decisions.positive), len(a.decisions.negative)) != (len(b.decisions.positive), len(b.decisions.negative)):
         raise InputError(f"`{a.run.path}` and `{b.run.path}` do not hold the same test triples")
     names = _names(a.run)
+    benchmark = context.benchmark(cell_a.benchmark)
+    short = short_names(chain.from_iterable(names), 60, None if benchmark is None else benchmark.graph.labels)
     diagnoses = (diagnosis_of(cell_a), diagnosis_of(cell_b))
     breakdowns = tuple((side.cell.metrics[0].get("breakdown") or {}) for side in (a, b))
     content = {
@@ -191,10 +193,10 @@ def compare_pages(context: ReportContext, cell_a: Cell, cell_b: Cell) -> Iterato
         "facts": _facts(a, b),
         "figures": _figure_grid(a, b),
         "test": _test(a, b),
-        "scatter": _scatter(a, b, names) if names else None,
+        "scatter": _scatter(a, b, names, short) if names else None,
         "rules": rule_parts(labels, diagnoses),
         "relations": relation_parts(labels, breakdowns),
-        "triples": _triple_grid(a, b, names),
+        "triples": _triple_grid(a, b, names, short),
     }
     yield Page("index.html", f"{a.label} and {b.label}", "compare.html", content)
 
@@ -287,7 +289,7 @@ def _test(a: _Side, b: _Side) -> dict[str, Any] | None:
 # -- scores -------------------------------------------------------------------------------------
 
 
-def _scatter(a: _Side, b: _Side, names: Sequence[tuple[str, str, str]]) -> Chart:
+def _scatter(a: _Side, b: _Side, names: Sequence[tuple[str, str, str]], short: Mapping[str, str]) -> Chart:
     count = len(names)
     indices: npt.NDArray[np.int64] = np.arange(count)
     if count > POINTS:
@@ -296,9 +298,8 @@ def _scatter(a: _Side, b: _Side, names: Sequence[tuple[str, str, str]]) -> Chart
     ranks = (a.relative_ranks, b.relative_ranks)
     right = (a.decisions.right, b.decisions.right)
     rows = []
-    short = short_names((name for index in indices.tolist() for name in names[index]), longest=None)
     for index in indices.tolist():
-        triple = f"({', '.join(middle(short[name], 60) for name in names[index])})"
+        triple = f"({', '.join(short[name] for name in names[index])})"
         label = LABELS[int(index >= len(a.decisions.positive))]
         rows.append((triple, label, *(round(float(rank[index]), 4) for rank in ranks), _who(right, index, a, b)))
     sampled = f"A sample of {POINTS:,} of the {count:,} test triples. " if count > POINTS else ""
@@ -363,7 +364,7 @@ def _limit(side: _Side) -> float | None:
 # -- triples ------------------------------------------------------------------------------------
 
 
-def _triple_grid(a: _Side, b: _Side, names: Sequence[tuple[str, str, str]]) -> Grid | None:
+def _triple_grid(a: _Side, b: _Side, names: Sequence[tuple[str, str, str]], short: Mapping[str, str]) -> Grid | None:
     """Return triples that exactly one of the two decides rightly, those first whose ranks differ most."""
     right_a, right_b = a.decisions.right, b.decisions.right
     if right_a is None or right_b is None:
@@ -375,9 +376,8 @@ def _triple_grid(a: _Side, b: _Side, names: Sequence[tuple[str, str, str]]) -> G
         indices = np.flatnonzero(only)
         for index in indices[np.argsort(-rank_gap[indices], kind="stable")][:LISTED_TRIPLES].tolist():
             label = LABELS[int(index >= len(a.decisions.positive))]
-            subject, relation, object_ = names[index]
-            short = (middle(name, 60) for name in (subject, short_names([relation], None)[relation], object_))
-            rows.append((side.label, label, *(rounded(float(rank[index])) for rank in ranks), *short))
+            parts = ((short[name], name) for name in names[index])
+            rows.append((side.label, label, *(rounded(float(rank[index])) for rank in ranks), *parts))
     heads = columns("text", "right", "label") + columns("share", f"place, {a.label}", f"place, {b.label}")
-    heads += columns("text", "subject", "relation", "object")
+    heads += columns("name", "subject", "relation", "object")
     return Grid(heads, tuple(rows), search=True) if rows else None

@@ -8,7 +8,7 @@ negative was made from). All text in it is escaped here.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import combinations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from loginfer.kg.vocabulary import middle, short_names, shortened, triple_text
+from loginfer.kg.vocabulary import short_names, shortened
 
 if TYPE_CHECKING:
     from loginfer.benchmark import Benchmark
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 KINDS = {"premise": "holds", "conclusion": "is asked about", "missing": "does not hold", "origin": "is a positive"}
 
 _WIDTH = 520.0
-_EDGE = 92.0  # from the sides to the centres of the outer boxes
+_EDGE = 112.0  # from the sides to the centres of the outer boxes
 _BOX = 28.0  # height of a box
 _ROW = 24.0  # height of a type's label
 _LOOP = 44.0  # height of an arrow from a box to itself
 _BEND = 46.0  # between arrows that join the same boxes
 _LETTER, _SMALL = 8.2, 6.6  # width of a letter in a box and on an arrow, roughly
-_LETTERS, _RELATION = 20, 24  # at most so many letters in a box and on an arrow
+_LETTERS = 24  # so many letters of a name
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Arrow:
     kind: str = "premise"
 
 
-def draw(arrows: Iterable[Arrow], type_predicate: str | None = None) -> str:
+def draw(arrows: Iterable[Arrow], type_predicate: str | None = None, short: Mapping[str, str] | None = None) -> str:
     """Return an SVG element; empty text if there is nothing to draw.
 
     Parameters
@@ -63,9 +63,12 @@ def draw(arrows: Iterable[Arrow], type_predicate: str | None = None) -> str:
         The conclusion and the premises. The conclusion's subject stands left and its object right.
     type_predicate
         The relation that gives types: its triples become labels of their subject.
+    short
+        The names as they are shown; by default short ones that are different in this drawing.
     """
     listed = list(dict.fromkeys(arrows))
-    return _Drawing(listed, type_predicate).svg() if listed else ""
+    names = (name for a in listed for name in (a.subject, a.relation, a.object))
+    return _Drawing(listed, type_predicate, short or short_names(names, _LETTERS)).svg() if listed else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,15 +99,14 @@ class _Area:
 class _Drawing:
     """Lays out boxes, arrows and texts."""
 
-    def __init__(self, arrows: Sequence[Arrow], type_predicate: str | None) -> None:
+    def __init__(self, arrows: Sequence[Arrow], type_predicate: str | None, short: Mapping[str, str]) -> None:
         # The conclusion comes first: it decides who stands left and right.
         self.all_arrows = sorted(arrows, key=lambda arrow: arrow.kind != "conclusion")
         self.types = [a for a in self.all_arrows if type_predicate is not None and a.relation == type_predicate]
         self.arrows = [a for a in self.all_arrows if a not in self.types]
         ends = [(a.subject,) if a in self.types else (a.subject, a.object) for a in self.all_arrows]
         self.names = list(dict.fromkeys(name for pair in ends for name in pair))
-        parts = (part for a in self.all_arrows for part in (a.subject, a.relation, a.object))
-        self.short = short_names(parts, longest=None)
+        self.short = short
         self.height, centres = self._layout()
         self.boxes = {name: self._box(name, centres[name]) for name in self.names}
         self.occupied = list(self.boxes.values())
@@ -140,11 +142,8 @@ class _Drawing:
         ]
         return top + 2 * radius + below, dict(zip(self.names, circle, strict=True))
 
-    def _label(self, name: str) -> str:
-        return middle(self.short[name], _LETTERS)
-
     def _box(self, name: str, centre: _Point) -> _Area:
-        width = max(len(self._label(name)) * _LETTER + 20.0, 44.0)
+        width = max(min(len(self.short[name]), _LETTERS) * _LETTER + 20.0, 44.0)
         return _Area(centre, width, _BOX)
 
     # -- drawing ----------------------------------------------------------------------------------
@@ -170,11 +169,11 @@ class _Drawing:
 
     def _labelled_box(self, name: str) -> Iterator[str]:
         box = self.boxes[name]
-        yield _rectangle("constant", box, name, self._label(name))
+        yield _rectangle("constant", box, name, self.short[name])
         for row, arrow in enumerate(a for a in self.types if a.subject == name):
             centre = _Point(box.centre.x, box.centre.y + _BOX / 2 + _ROW * (row + 0.5) + 1.0)
-            text = self._label(arrow.object)
-            area = _Area(centre, len(text) * _SMALL + 16.0, _ROW - 4.0)
+            text = self.short[arrow.object]
+            area = _Area(centre, min(len(text), _LETTERS) * _SMALL + 16.0, _ROW - 4.0)
             title = f"{arrow.subject} {arrow.relation} {arrow.object}"
             yield _rectangle(f"type {arrow.kind}", area, title, text)
 
@@ -204,7 +203,7 @@ class _Drawing:
 
     def _write_relation(self, arrow: Arrow, candidates: Sequence[_Point], texts: list[str]) -> None:
         """Write an arrow's relation at the first free candidate; at the very first if none is free."""
-        text = middle(self.short[arrow.relation], _RELATION)
+        text = self.short[arrow.relation]
         areas = [_Area(centre, len(text) * _SMALL + 6.0, 17.0) for centre in candidates]
         area = next((a for a in areas if not any(a.meets(other) for other in self.occupied)), areas[0])
         self.occupied.append(area)
@@ -270,10 +269,12 @@ def _turns(count: int) -> list[float]:
 
 def _rectangle(kind: str, area: _Area, title: str, text: str) -> str:
     x, y = area.centre.x - area.width / 2, area.centre.y - area.height / 2
+    # A name that only its whole length tells from another is pressed into its box.
+    pressed = f' textLength="{area.width - 8:.1f}" lengthAdjust="spacingAndGlyphs"' if len(text) > _LETTERS else ""
     return (
         f'<g class="{kind}"><title>{escape(title)}</title><rect x="{x:.1f}" y="{y:.1f}" '
         f'width="{area.width:.1f}" height="{area.height:.1f}" rx="6"/>'
-        f'<text x="{area.centre.x:.1f}" y="{area.centre.y + 4.5:.1f}">{escape(text)}</text></g>'
+        f'<text x="{area.centre.x:.1f}" y="{area.centre.y + 4.5:.1f}"{pressed}>{escape(text)}</text></g>'
     )
 
 
@@ -290,7 +291,6 @@ def _path(kind: str, line: str, heading: tuple[_Point, float]) -> str:
 
 # At most so many positives, and as many negatives.
 MAX_EXAMPLES = 4
-_LONGEST = 40  # letters of a name in a heading
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,6 +309,8 @@ class DrawnExample:
         Its premises as SVG.
     words
         The story in a sentence or two.
+    title
+        The triple as text, with short names.
     """
 
     triple: tuple[str, str, str]
@@ -316,11 +318,7 @@ class DrawnExample:
     index: int
     drawing: str
     words: str
-
-    @property
-    def title(self) -> str:
-        """The triple as text, with short names."""
-        return triple_text(self.triple, _LONGEST)
+    title: str
 
 
 def examples(benchmark: Benchmark, method: str | None) -> list[DrawnExample]:
@@ -333,10 +331,32 @@ def examples(benchmark: Benchmark, method: str | None) -> list[DrawnExample]:
     method
         The method for negatives; None for no negatives.
     """
-    drawn_examples = [_positive(benchmark, index) for index in _positive_indices(benchmark)]
+    positive = {i: _story(benchmark, benchmark.positives.test[i]) for i in _positive_indices(benchmark)}
+    negative = {}
     if method is not None:
-        drawn_examples += [_negative(benchmark, method, index) for index in _negative_indices(benchmark, method)]
-    return drawn_examples
+        triples = benchmark.negatives[method].splits.test
+        negative = {i: _story(benchmark, triples[i]) for i in _negative_indices(benchmark, method)}
+    names = [name for story in (*positive.values(), *negative.values()) for name in _names(story)]
+    short = short_names(names, _LETTERS, benchmark.graph.labels)
+    return [
+        *(_positive(benchmark, index, story, short) for index, story in positive.items()),
+        *(_negative(benchmark, str(method), index, story, short) for index, story in negative.items()),
+    ]
+
+
+def _names(story: TripleStory) -> Iterator[str]:
+    """Yield the names of all triples that a story may show."""
+    yield from story.triple
+    for derivation in story.derivations[:1]:
+        yield from (name for premise in derivation.premises for name in premise)
+        yield from derivation.witness.values()
+    for negative in story.negatives:
+        yield from negative.replaced or ()
+        yield from (name for part in negative.parts for name in part.triple or ())
+
+
+def _text(triple: Sequence[str], short: Mapping[str, str]) -> str:
+    return f"({', '.join(short[name] for name in triple)})"
 
 
 # -- choice -------------------------------------------------------------------------------------
@@ -382,14 +402,12 @@ def _even(items: Iterable[int]) -> list[int]:
 # -- stories ------------------------------------------------------------------------------------
 
 
-def _positive(benchmark: Benchmark, index: int) -> DrawnExample:
-    story = _story(benchmark, benchmark.positives.test[index])
+def _positive(benchmark: Benchmark, index: int, story: TripleStory, short: Mapping[str, str]) -> DrawnExample:
     arrows = [Arrow(*story.triple, kind="conclusion")]
     words = "No rule of the benchmark derives it in one step."
     if story.derivations:
         first = story.derivations[0]
         arrows += [Arrow(*premise) for premise in first.premises]
-        short = short_names(first.witness.values(), longest=None)
         witness = ", ".join(f"{variable} = {short[value]}" for variable, value in first.witness.items())
         words = f"Follows from {_set(story.source)} by rule {first.rule}: {shortened(first.text)}."
         words += f" Witness: {witness}." if witness else ""
@@ -397,24 +415,25 @@ def _positive(benchmark: Benchmark, index: int) -> DrawnExample:
         words += f" {more} more rule{'s derive' if more > 1 else ' derives'} it too." if more else ""
     elif not benchmark.rules:
         words = "The rules of this benchmark are not known."
-    return DrawnExample(story.triple, True, index, _drawing_of(arrows, benchmark), words)
+    return _drawn(benchmark, story, True, index, arrows, words, short)
 
 
-def _negative(benchmark: Benchmark, method: str, index: int) -> DrawnExample:
-    story = _story(benchmark, benchmark.negatives[method].splits.test[index])
+def _negative(
+    benchmark: Benchmark, method: str, index: int, story: TripleStory, short: Mapping[str, str]
+) -> DrawnExample:
     arrows = [Arrow(*story.triple, kind="conclusion")]
     words: list[str] = []
     for negative in story.negatives:
         if negative.method == method and negative.split == "test":
             arrows += _arrows(negative)
-            words += _sentences(negative)
+            words += _sentences(negative, short)
     if story.derivations:
         words.append(f"But rule {story.derivations[0].rule} derives it from {_set(story.source)}.")
         arrows += [Arrow(*premise) for premise in story.derivations[0].premises]
     elif story.reason:
         words.append(f"It does not follow: {story.reason}.")
     index += len(benchmark.positives.test)
-    return DrawnExample(story.triple, False, index, _drawing_of(arrows, benchmark), " ".join(words))
+    return _drawn(benchmark, story, False, index, arrows, " ".join(words), short)
 
 
 def _story(benchmark: Benchmark, triple: Any) -> TripleStory:
@@ -431,12 +450,12 @@ def _arrows(negative: NegativeStory) -> Iterator[Arrow]:
         yield Arrow(*negative.replaced, kind="origin")
 
 
-def _sentences(negative: NegativeStory) -> Iterator[str]:
+def _sentences(negative: NegativeStory, short: Mapping[str, str]) -> Iterator[str]:
     """Say how a negative was made, and what it lacks to be a conclusion."""
     if negative.source == "sub-rule" and negative.sub_rule is not None:
         yield f"A conclusion of a sub-rule of rule {negative.rule}: {shortened(negative.sub_rule)}."
         false_parts = [part for part in negative.parts if part.holds is False]
-        false = [triple_text(part.triple) if part.triple else shortened(part.text) for part in false_parts]
+        false = [_text(part.triple, short) if part.triple else shortened(part.text) for part in false_parts]
         unwitnessed = [shortened(part.text) for part in negative.parts if part.holds is None]
         if false:
             do = "does" if len(false) == 1 else "do"
@@ -453,16 +472,25 @@ def _sentences(negative: NegativeStory) -> Iterator[str]:
     else:
         yield "Where this negative came from is not known."
     if negative.replaced is not None:
-        yield f"It differs in one place from the positive {triple_text(negative.replaced)}."
+        yield f"It differs in one place from the positive {_text(negative.replaced, short)}."
 
 
 def _set(source: str | None) -> str:
     return source or "the positives"
 
 
-def _drawing_of(arrows: list[Arrow], benchmark: Benchmark) -> str:
+def _drawn(
+    benchmark: Benchmark,
+    story: TripleStory,
+    positive: bool,
+    index: int,
+    arrows: list[Arrow],
+    words: str,
+    short: Mapping[str, str],
+) -> DrawnExample:
     # The same triple may be a premise and the origin: its first arrow counts.
     by_triple: dict[tuple[str, str, str], Arrow] = {}
     for arrow in arrows:
         by_triple.setdefault((arrow.subject, arrow.relation, arrow.object), arrow)
-    return draw(by_triple.values(), benchmark.graph.type_predicate)
+    drawing = draw(by_triple.values(), benchmark.graph.type_predicate, short)
+    return DrawnExample(story.triple, positive, index, drawing, words, _text(story.triple, short))

@@ -3,6 +3,7 @@
 For each benchmark there is an index, and shards with triples, stories and scores. They hold small
 integers and short lists, since a browser loads them as they are. The fields of a shard:
 
+labels   what people call some of them: a text by the index of the name
 places   indices of its triples in P_test followed by N_test, from 0
 names    constants in order, front-coded: how much each shares with the previous one (in UTF-16 units), and the rest
 s, r, o  indices into `names`, into the index's `relations`, into `names`
@@ -101,6 +102,7 @@ def explorer_files(context: ReportContext, name: str, label: str) -> Iterator[Da
             "negatives": len(negative),
             "shards": shards,
             "relations": relations,
+            "labels": _labels(relations, benchmark),
             "asked": np.unique(triples[:, 1]).tolist(),
             "sources": list(SOURCES),
             "positions": list(POSITIONS),
@@ -249,9 +251,11 @@ def _shard(
         ([[rule, *(numbers[v] for v in values)] for rule, values in story] or None) if positive else story
         for story, positive in zip(stories, is_positive.tolist(), strict=True)
     ]
+    names = benchmark.graph.entities.names(constants)
     return {
         "places": indices.tolist(),
-        "names": front_coded(benchmark.graph.entities.names(constants)),
+        "names": front_coded(names),
+        "labels": _labels(names, benchmark),
         "s": np.searchsorted(constants, rows[:, 0]).tolist(),
         "r": rows[:, 1].tolist(),
         "o": np.searchsorted(constants, rows[:, 2]).tolist(),
@@ -261,6 +265,11 @@ def _shard(
         "ranks": [system.ranks[indices].tolist() for system in systems],
         "right": ["?" * len(indices) if s.right is None else _letters(s.right[indices]) for s in systems],
     }
+
+
+def _labels(names: Sequence[str], benchmark: Benchmark) -> dict[str, str]:
+    labels = benchmark.graph.labels
+    return {str(index): labels[name] for index, name in enumerate(names) if name in labels}
 
 
 def _letters(mask: npt.NDArray[np.bool_]) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.benchmark import Origins
-from loginfer.benchmark.negatives.methods import METHODS, NEAR_MISSES, QUERY, SOURCES, method_phrases
+from loginfer.benchmark.negatives.methods import METHODS, NEAR_MISSES, QUERY, SOURCES
 from loginfer.logic.patterns import SHORT_NAMES
 from loginfer.logic.subrules import EDITS
 from loginfer.report import vega
@@ -22,6 +22,7 @@ from loginfer.report.facts import (
     benchmark_labels,
     grouped,
     method_order,
+    method_words,
     rounded,
     rule_label,
     share_text,
@@ -29,7 +30,7 @@ from loginfer.report.facts import (
 )
 from loginfer.report.paper import Answer, benchmark_parts, expressiveness, theory
 from loginfer.report.statistics import decisions_of
-from loginfer.report.values import Chart, Choice, DataFile, Grid, Page, Picker, Rows, columns, headings
+from loginfer.report.values import Chart, Choice, DataFile, Page, Picker, Rows, headings
 
 # A system has learned more than the best shortcut if it is at least so far above it.
 MARGIN = 0.10
@@ -113,16 +114,6 @@ def outcome(can: Answer, learned: Outcome) -> tuple[str, str]:
     )
 
 
-def learned_counts(standings: Sequence[Standing]) -> dict[str, tuple[int, int]]:
-    """Return by method how many standings show more than a shortcut, and how many there are."""
-    counts: dict[str, tuple[int, int]] = {}
-    for method in sorted({s.method for s in standings}, key=method_order):
-        tested = [s for s in standings if s.method == method and s.cell.name not in REFERENCES and s.best is not None]
-        if tested:
-            counts[method] = sum(s.learned == "learned" for s in tested), len(tested)
-    return counts
-
-
 RULE_FIELDS = ("system", "rule", "short", "conclusions", "recall", "negatives", "accepted", "gap")
 
 
@@ -203,6 +194,8 @@ def _kinds(origins: Origins) -> npt.NDArray[np.int64]:
 
 
 SHORTCUT = "best shortcut"
+# Of this many systems each line has its name beside it; a name takes this share of the plot's height.
+_LABELLED, _LABEL = 10, 0.036
 
 
 # -- systems beside shortcuts -------------------------------------------------------------------
@@ -220,20 +213,36 @@ def slope_chart(standings: Sequence[Standing], groups: Sequence[str], methods: S
         if s.best is not None and (s.group, s.method) not in seen:
             seen.add((s.group, s.method))
             rows.append((s.group, "shortcut", SHORTCUT, s.method, rounded(s.best), None, None, *about))
+    bottom = _bottom([row[4] for row in rows])
+    labels = {place: at for group in groups for place, at in _label_heights(rows, group, bottom).items()}
     return Chart(
         "slopes",
         "Systems and the best shortcut",
-        _slopes(methods, systems, _bottom([row[4] for row in rows]), bool(_twin_heading(standings))),
-        Rows.of(("group", "kind", "name", "method", "value", "twins", "over", "shortcut", "interval"), rows),
+        _slopes(methods, systems, bottom, bool(_twin_heading(standings))),
+        Rows.of(
+            ("group", "kind", "name", "method", "value", "twins", "over", "shortcut", "interval", "label"),
+            [(*row, labels.get((row[0], row[2], row[3]))) for row in rows],
+        ),
         headings(group="benchmark", name="system", method="negatives", value="balanced accuracy",
                  **_twin_heading(standings), over="above the best shortcut", shortcut="that shortcut",
                  interval="its 95 % interval"),
         "From left to right the same rules with harder negatives; where they are twins (nmm), only conclusions "
         "that have one are left. The shaded part, up to the dashed line, is what the best shortcut "
-        "reaches: a point inside it says nothing about rules. Choose systems in the legend.",
+        "reaches: a point inside it says nothing about rules.",
         (Choice.among("group", groups, "benchmark"),),
         packed=("group", "kind", "name", "method", "shortcut", "interval"),
     )  # fmt: skip
+
+
+def _label_heights(rows: Sequence[tuple[Any, ...]], group: str, bottom: float) -> dict[tuple[str, str, str], float]:
+    """Return where the names of a group's lines stand, at their last points and so far apart that one can read them."""
+    last = {row[2]: row for row in sorted(rows, key=lambda row: method_order(row[3])) if row[0] == group}
+    heights: dict[tuple[str, str, str], float] = {}
+    lowest = 1.0 + _LABEL * (1 - bottom)
+    for row in sorted(last.values(), key=lambda row: (method_order(row[3]), -row[4])):
+        lowest = min(row[4], lowest - _LABEL * (1 - bottom))
+        heights[row[0], row[2], row[3]] = rounded(lowest) or 0.0
+    return heights
 
 
 def _bottom(values: Sequence[float]) -> float:
@@ -267,12 +276,21 @@ def _slopes(methods: Sequence[str], systems: Sequence[str], bottom: float, twins
         vega.nominal("interval", title="its 95 % interval"),
     ]
     # A plain colour: an encoded one would join the legend of the systems.
-    shortcut = {
+    shortcut: dict[str, Any] = {
         "x": vega.method_axis(methods, scale={"domain": list(methods)}),
         "y": vega.share_axis("value", "balanced accuracy", scale={"domain": [bottom, 1]}),
         "tooltip": tooltip,
     }
     system = {**shortcut, **vega.picked_systems(systems, "name")}
+    pick: dict[str, Any] = {"params": vega.pick_in_legend("name")}
+    names: list[dict[str, Any]] = []
+    if len(systems) <= _LABELLED:
+        pick, system = {}, {**shortcut, "color": vega.system_colours(systems, field="name") | {"legend": None}}
+        height = {**shortcut["y"], "field": "label"}
+        at_end = {"x": shortcut["x"], "y": height, "text": vega.nominal("name")}
+        text = {"type": "text", "align": "left", "dx": 10, "fontSize": 12}
+        short = {"calculate": "datum.kind === 'shortcut' ? 'shortcut' : datum.name", "as": "name"}
+        names = [{"transform": [*vega.filtered("isValid(datum.label)"), short], "mark": text, "encoding": at_end}]
     of_shortcuts, of_systems = (vega.filtered(f"datum.kind === '{kind}'") for kind in ("shortcut", "system"))
     dashed = {"type": "line", "strokeDash": [6, 4], "strokeWidth": 3, "color": vega.GREY,
               "point": {"color": vega.GREY, "size": 70, "shape": "diamond"}}  # fmt: skip
@@ -285,13 +303,9 @@ def _slopes(methods: Sequence[str], systems: Sequence[str], bottom: float, twins
                     "encoding": {**shortcut, "y2": {"datum": bottom}},
                 },
                 {"transform": of_shortcuts, "mark": dashed, "encoding": shortcut},
-                {
-                    "transform": of_systems,
-                    "params": vega.pick_in_legend("name"),
-                    "mark": {"type": "line", "strokeWidth": 2},
-                    "encoding": system,
-                },
+                {"transform": of_systems, **pick, "mark": {"type": "line", "strokeWidth": 2}, "encoding": system},
                 {"transform": of_systems, "mark": vega.points(size=55), "encoding": system},
+                *names,
             ]
         },
         height=420,
@@ -340,7 +354,7 @@ def margin_chart(standings: Sequence[Standing], groups: Sequence[str], methods: 
                  best="its balanced accuracy", interval="its 95 % interval"),
         "Balanced accuracy of the system minus that of the best shortcut, in points. The oracle shows how "
         "much there is to gain.",
-        (Choice.among("method", [m for m in methods if m in present], "negatives"),),
+        (Choice("method", "negatives", tuple((m, method_words(m)) for m in methods if m in present)),),
         packed=("method", "system", "group", "shortcut", "interval"),
     )  # fmt: skip
 
@@ -407,7 +421,7 @@ def edit_chart(systems: Sequence[str]) -> Chart:
 
 def pages(context: ReportContext) -> Iterator[Page | DataFile]:
     """Make the page and its data, if some benchmark has near misses or several kinds of negatives."""
-    groups, notes = grouped(context.collection)
+    groups = grouped(context.collection)
     if not any(len(methods) > 1 or {*methods} & {*NEAR_MISSES.names} for methods in groups.values()):
         return
     standings = standings_of(context, groups)
@@ -416,13 +430,13 @@ def pages(context: ReportContext) -> Iterator[Page | DataFile]:
     options: list[tuple[str, str]] = []
     labels = benchmark_labels(context.collection.benchmark_names)
     edits = False
-    for benchmark in _detailed_benchmarks(groups):
+    for benchmark in [] if context.collection.light else _detailed_benchmarks(groups):
         path = context.data_file("learned", benchmark)
         data = _benchmark_data(context, benchmark)
         options.append((labels[benchmark], path))
         edits = edits or bool(data["charts"]["edits"]["rows"])
         yield DataFile(path, data)
-    yield _page(context, groups, standings, options, edits, notes)
+    yield _page(context, groups, standings, options, edits)
 
 
 def _detailed_benchmarks(groups: Groups) -> list[str]:
@@ -451,7 +465,6 @@ def _page(
     standings: Sequence[Standing],
     options: Sequence[tuple[str, str]],
     edits: bool,
-    notes: Sequence[str],
 ) -> Page:
     present = {s.cell.system for s in standings}
     systems = [name for name in context.collection.systems if name in present]
@@ -462,46 +475,17 @@ def _page(
     several = sorted(names, key=lambda group: len(groups[group]) < 2)
     measured = any(s.best is not None for s in standings)
     content = {
-        "summary": _summary(standings),
         "margin": round(100 * MARGIN),
         "slopes": slope_chart(standings, several, methods, systems),
         "margins": margin_chart(standings, names, first, systems) if measured else None,
-        "grid_": _grid(standings, names, systems) if measured else None,
         "picker": Picker("benchmark", tuple(options)),
         # Systems that learn come first in the menu.
         "rules": rule_chart(sorted(systems, key=REFERENCES.__contains__)) if options else None,
         "edits": edit_chart(systems) if edits else None,
         "theory": _theory(standings, names, systems) if measured else None,
-        "notes": notes,
     }
     title = "What do systems really learn?"
     return Page("learned.html", title, "learned.html", content, "learned")
-
-
-def _summary(standings: Sequence[Standing]) -> list[str]:
-    """Say for each method how often systems have shown more than a shortcut."""
-    lines = []
-    for method, (learned, of) in learned_counts(standings).items():
-        best = [s.best for s in standings if s.method == method and s.best is not None]
-        mean = share_text(sum(best) / len(best))
-        lines.append(
-            f"{method_phrases().get(method, method)} ({method}): {learned} of {of} pairs of a system and a benchmark; "
-            f"the best shortcut reaches {mean} % in the mean"
-        )
-    return lines
-
-
-def _grid(standings: Sequence[Standing], groups: Sequence[str], systems: Sequence[str]) -> Grid:
-    """Return the systems above the best shortcut, with the hardest negatives of each benchmark."""
-    methods = _hardest_of(standings, groups)
-    heads = columns("text", "system") + columns("share", *(f"{group} ({method})" for group, method in methods.items()))
-    by_cell = {(s.cell.system, s.group): s for s in standings if methods.get(s.group) == s.method}
-    rows = []
-    for system in systems:
-        in_row = (by_cell.get((system, group)) for group in methods)
-        rows.append((system, *(None if s is None else rounded(s.over) for s in in_row)))
-    caption = "Balanced accuracy minus that of the best shortcut, in points, and the kind of negatives."
-    return Grid(heads, tuple(rows), caption)
 
 
 def _hardest_of(standings: Sequence[Standing], groups: Sequence[str]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The overview: all systems on all benchmarks, beside the paper; which differences are more than chance."""
+"""The overview: the answer in words, all systems beside the best shortcut; which differences are more than chance."""
 
 from __future__ import annotations
 
@@ -8,15 +8,8 @@ from typing import Any
 
 from loginfer.report import vega
 from loginfer.report.collection import Cell, Collection
-from loginfer.report.facts import (
-    Figure,
-    ReportContext,
-    benchmark_labels,
-    figures_of,
-    headline_figures,
-    paper_figure,
-    rounded,
-)
+from loginfer.report.facts import Figure, ReportContext, benchmark_labels, figures_of, paper_figure, rounded
+from loginfer.report.pages.rules import verdict_bars, verdict_rows
 from loginfer.report.statistics import (
     ALPHA,
     Decisions,
@@ -28,12 +21,13 @@ from loginfer.report.statistics import (
     seed_interval,
     triple_intervals,
 )
-from loginfer.report.values import Chart, Choice, DataFile, Grid, Page, Picker, Rows, columns, headings
+from loginfer.report.values import Chart, Choice, DataFile, Page, Picker, Rows, headings
+from loginfer.report.verdicts import ORACLE, cell_verdicts, system_title, verdicts_in
 
-MAIN = "balanced_accuracy"
-
-# The oracle knows the rules, so that it is not compared with the others.
-_REFERENCE = "oracle"
+# From so many benchmarks on there are heat maps; more rows have a legend instead of their names.
+_HEAT, _NAMED = 3, 60
+# So many systems have their sentence on the first screen.
+_FIRST = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,25 +42,26 @@ class _Statistics:
 def pages(context: ReportContext) -> Iterator[Page | DataFile]:
     """Make the overview, and a file with the pairs of systems for each benchmark."""
     collection = context.collection
-    statistics: dict[str, _Statistics] = {}
-    for benchmark in collection.benchmark_names:
-        context.tell(f"significance on {benchmark}")
-        statistics[benchmark] = (
-            _Statistics({}, (), 0) if collection.light else _statistics(collection.of_benchmark(benchmark), benchmark)
-        )
+    statistics = statistics_of(context)
     labels = benchmark_labels(collection.benchmark_names)
     compared = [name for name in collection.benchmark_names if statistics[name].pairs]
     for benchmark in compared:
         pairs = _pair_rows(statistics[benchmark].pairs).as_dict()
         yield DataFile(context.data_file("pairs", benchmark), {"charts": {"pairs": pairs}})
-    rows = _rows(collection, statistics, labels)
+    rows = figure_rows(context)
+    judged = cell_verdicts(context)
+    answer = verdicts_in(judged)
+    titles = {cell.system: system_title(cell) for cell in collection.cells}
+    links = {name: None if collection.light else context.system_page(name) for name in collection.systems}
     content = {
         "facts": _facts(collection),
-        "figures": _heat_map(collection, labels, rows),
+        "answer": answer,
+        "sentences": [(titles[name], links[name], sentence) for name, sentence in answer.systems.items()],
+        "first": _FIRST,
+        "accuracy": accuracy_chart(context) if judged else None,
+        "learned": learned_chart(context) if any(verdict.rules for verdict in judged) else None,
+        "figures": heat_map(context) if len(labels) >= _HEAT else None,
         "deltas": _delta_map(collection, labels, rows),
-        "values": _value_grid(context, labels),
-        "systems": [] if collection.light else [(name, context.system_page(name)) for name in collection.systems],
-        "best": _best_grid(context, statistics, labels),
         "pairs": _pair_map(collection) if compared else None,
         "picker": Picker("benchmark", tuple((labels[b], context.data_file("pairs", b)) for b in compared)),
         "notes": collection.notes,
@@ -74,6 +69,18 @@ def pages(context: ReportContext) -> Iterator[Page | DataFile]:
         "alpha": ALPHA,
     }
     yield Page("index.html", "Overview", "overview.html", content, "overview")
+
+
+def statistics_of(context: ReportContext) -> dict[str, _Statistics]:
+    """Return the statistics of each benchmark; empty ones where only figures were kept."""
+
+    def make(name: str) -> _Statistics:
+        context.tell(f"significance on {name}")
+        return _statistics(context.collection.of_benchmark(name), name)
+
+    empty, light = _Statistics({}, (), 0), context.collection.light
+    names = context.collection.benchmark_names
+    return context.once("statistics", lambda: {name: empty if light else make(name) for name in names})
 
 
 def _statistics(cells: Sequence[Cell], benchmark: str) -> _Statistics:
@@ -84,7 +91,7 @@ def _statistics(cells: Sequence[Cell], benchmark: str) -> _Statistics:
         decisions[cell.system] = decisions_of(cell.first)
         if len(cell.runs) == 1:
             intervals[cell.system] = triple_intervals(decisions[cell.system], cell.system, benchmark)
-    compared = {cell.system: decisions[cell.system] for cell in cells if cell.name != _REFERENCE}
+    compared = {cell.system: decisions[cell.system] for cell in cells if cell.name != ORACLE}
     first = next(iter(decisions.values()))
     return _Statistics(intervals, pairs_of(compared, benchmark), len(first.positive) + len(first.negative))
 
@@ -95,6 +102,111 @@ def _facts(collection: Collection) -> str:
     return ", ".join(f"{count:,} {word}{'' if count == 1 else 's'}" for count, word in counted)
 
 
+# -- accuracy and rules -------------------------------------------------------------------------
+
+_SHORTCUT = "best shortcut"
+
+
+def accuracy_chart(context: ReportContext) -> Chart:
+    """Return the systems with their intervals, best first, beside the best shortcut and the oracle."""
+    labels = benchmark_labels(context.collection.benchmark_names)
+    statistics = statistics_of(context)
+    main = Figure("balanced_accuracy", "balanced accuracy")
+    by_benchmark: dict[str, list[tuple[Any, ...]]] = {}
+    best: dict[str, float | None] = {}
+    for verdict in cell_verdicts(context):
+        cell, shortcut = verdict.cell, verdict.shortcut
+        rows = by_benchmark.setdefault(cell.benchmark, [])
+        if shortcut is not None and not rows:
+            low, high = shortcut.interval or (None, None)
+            rows.append((_SHORTCUT, _SHORTCUT, rounded(shortcut.value), rounded(low), rounded(high)))
+        best[cell.benchmark] = None if shortcut is None else rounded(shortcut.value)
+        ends = bounds(_interval(cell, main, statistics[cell.benchmark]))
+        rows.append((system_title(cell), cell.system, rounded(verdict.value), *ends))
+    rows = [
+        (labels[benchmark], place, *row, best[benchmark])
+        for benchmark, of_benchmark in by_benchmark.items()
+        for place, row in enumerate(sorted(of_benchmark, key=lambda row: -row[2]))
+    ]
+    caption = "Balanced accuracy on test with its 95 % interval, best first; guessing gives 50 %."
+    beside = " Left of the dashed line a system does no better than the best shortcut, which knows no rule."
+    known = any(value is not None for value in best.values())
+    return Chart(
+        "accuracy",
+        f"Accuracy{' beside the best shortcut' if known else ''}",
+        _accuracy_spec(rows, context.collection.systems),
+        Rows.of(("benchmark", "place", "name", "system", "value", "low", "high", "best"), rows),
+        headings("benchmark", name="system", value="balanced accuracy", low="interval from", high="to"),
+        f"{caption}{beside if known else ''}",
+    )
+
+
+def _accuracy_spec(rows: Sequence[tuple[Any, ...]], systems: Sequence[str]) -> dict[str, Any]:
+    benchmarks = list(dict.fromkeys(row[0] for row in rows))
+    several, crowded = len(benchmarks) > 1, len(rows) > _NAMED
+    bottom = min(0.4, *(int(20 * (row[5] or row[4])) / 20 for row in rows))
+    axis = {"grid": False, "domain": False, "ticks": False} if several else None
+    domain = {"domain": benchmarks, "paddingInner": 0.12}
+    band = vega.ordinal("benchmark", title=None, axis=axis, scale=domain)
+    places = {"domain": sorted({row[1] for row in rows})}
+    position = {"y": band, **({} if crowded else {"yOffset": vega.ordinal("place", scale=places)})}
+    scale = {"domain": [bottom, 1]}
+    colour = vega.system_colours([*systems, _SHORTCUT])
+    colour["scale"]["range"][-1] = vega.GREY
+    colour["legend"] = {"orient": "top", "columns": 4, "title": None} if crowded else None
+    tooltip = [vega.nominal("name", title="system"), vega.nominal("benchmark"), vega.share_tip("value", "accuracy")]
+    tooltip += [vega.share_tip("low", "95 % interval from"), vega.share_tip("high", "to")]
+    shown = {**position, "color": colour, "tooltip": tooltip}
+    right = f"(isValid(datum.low) ? datum.low : datum.value) > {bottom + 0.4 * (1 - bottom)}"
+
+    def across(field: str) -> dict[str, Any]:
+        return vega.share_axis(field, "balanced accuracy on test", scale=scale) | {
+            "axis": {"format": ".0%", "tickCount": 6}
+        }
+
+    def label(test: str, field: str, **mark: Any) -> dict[str, Any]:
+        return {
+            "transform": [
+                *vega.filtered(test),
+                {"calculate": f"datum.name === '{_SHORTCUT}' ? 'shortcut' : datum.name", "as": "label"},
+                {"calculate": f"isValid(datum.{field}) ? datum.{field} : datum.value", "as": "end"},
+            ],
+            "mark": {"type": "text", "fontSize": 12, "baseline": "middle", **mark},
+            "encoding": {**position, "x": across("end"), "text": vega.nominal("label")},
+        }
+
+    line = {"type": "rule", "strokeDash": [6, 4], "color": vega.GREY, "strokeWidth": 2}
+    ends = {"y": {**band, "bandPosition": 0}, "y2": {"field": "benchmark", "bandPosition": 1}}
+    layers = [
+        {
+            "transform": vega.filtered("datum.place === 0 && isValid(datum.best)"),
+            "mark": line,
+            "encoding": {**ends, "x": across("best")},
+        },
+        {"mark": {"type": "rule", "strokeWidth": 3}, "encoding": shown | {"x": across("low"), "x2": {"field": "high"}}},
+        {"mark": vega.points(size=70, opacity=1), "encoding": {**shown, "x": across("value")}},
+    ]
+    if not crowded:
+        layers += [label(right, "low", align="right", dx=-8), label(f"!({right})", "high", align="left", dx=8)]
+    height = 28 * len(benchmarks) if crowded else 21 * len(rows) + 10
+    return vega.sized({"layer": layers}, height=height)
+
+
+def learned_chart(context: ReportContext) -> Chart:
+    """Return how many rules each system learned, replaced by a shortcut, or did not learn."""
+    judged = [verdict for verdict in cell_verdicts(context) if verdict.rules]
+    labels = benchmark_labels(context.collection.benchmark_names)
+    titles = {verdict.cell.system: system_title(verdict.cell) for verdict in judged}
+    names = [titles[name] for name in verdicts_in(judged).systems]
+    rows = verdict_rows([(v.cell, {"verdicts": v.rules}) for v in judged], labels)
+    rows = Rows(rows.fields, tuple((titles[system], *more) for system, *more in rows.rows))
+    benchmarks = dict.fromkeys(labels[verdict.cell.benchmark] for verdict in judged)
+    choices = (Choice.among("benchmark", benchmarks, everything=True),) if len(benchmarks) > 1 else ()
+    title = "Learned, replaced by a shortcut, or not learned"
+    caption = "The rules of the benchmarks, by what the diagnosis says of each. Untested: no negatives tell the rule "
+    return verdict_bars(rows, "system", names, choices, title, f"{caption}from a shortcut.")
+
+
 # -- heat maps ----------------------------------------------------------------------------------
 
 _FIELDS = (
@@ -102,7 +214,10 @@ _FIELDS = (
 )  # fmt: skip
 
 
-def _rows(collection: Collection, statistics: Mapping[str, _Statistics], labels: Mapping[str, str]) -> Rows:
+def figure_rows(context: ReportContext) -> Rows:
+    """Return every share of every cell, with its interval and the paper's value."""
+    collection, statistics = context.collection, statistics_of(context)
+    labels = benchmark_labels(collection.benchmark_names)
     rows = []
     for figure in figures_of(collection):
         for cell in collection.cells:
@@ -154,7 +269,10 @@ _COLUMNS = headings(
 )  # fmt: skip
 
 
-def _heat_map(collection: Collection, labels: Mapping[str, str], rows: Rows) -> Chart:
+def heat_map(context: ReportContext) -> Chart:
+    """Return all systems on all benchmarks, one metric at a time."""
+    collection = context.collection
+    labels = benchmark_labels(collection.benchmark_names)
     axes = vega.heat_axes(("system", collection.systems), ("benchmark", list(labels.values())))
     colour = vega.quantity(
         "value",
@@ -167,7 +285,7 @@ def _heat_map(collection: Collection, labels: Mapping[str, str], rows: Rows) -> 
         "figures",
         "All systems on all benchmarks",
         vega.heat_map(axes, colour, "shown", "datum.value < 0.84", transforms=_TEXTS, tooltip=_TOOLTIP),
-        rows,
+        figure_rows(context),
         _COLUMNS,
         "In percent, the mean over the seeds. Point at a cell for its interval and the paper's value.",
         (Choice("metric", "metric", tuple((f.key, f.title) for f in figures_of(collection))),),
@@ -204,46 +322,6 @@ def _delta_map(collection: Collection, labels: Mapping[str, str], rows: Rows) ->
         "on hard decisions, so it is held against balanced accuracy; its MRR against the filtered protocol.",
         (Choice("metric", "metric", tuple((f.key, titles.get(f.key, f.title)) for f in figures)),),
     )
-
-
-# -- tables -------------------------------------------------------------------------------------
-
-
-def _value_grid(context: ReportContext, labels: Mapping[str, str]) -> Grid:
-    collection = context.collection
-    rows: list[tuple[Any, ...]] = []
-    for benchmark in collection.benchmark_names:
-        cells = [collection.cell(system, benchmark) for system in collection.systems]
-        values = [None if cell is None else rounded(cell.mean(MAIN)) for cell in cells]
-        label = labels[benchmark]
-        rows.append((label if collection.light else (label, context.benchmark_page(benchmark)), *values))
-    heads = columns("text" if collection.light else "link", "benchmark") + columns("share", *collection.systems)
-    return Grid(heads, tuple(rows), "Balanced accuracy in percent, the mean over the seeds.")
-
-
-def _best_grid(context: ReportContext, statistics: Mapping[str, _Statistics], labels: Mapping[str, str]) -> Grid | None:
-    """Return for each benchmark the best system, and those that are not significantly different from it."""
-    rows = []
-    figures = headline_figures(context.collection.cells)
-    for benchmark, on_benchmark in statistics.items():
-        cells = [c for c in context.collection.of_benchmark(benchmark) if c.name != _REFERENCE]
-        ranked = [(value, cell) for cell in cells if (value := cell.mean(MAIN)) is not None]
-        if not ranked or not on_benchmark.pairs:
-            continue
-        _, best = max(ranked, key=lambda pair: pair[0])
-        values = (rounded(best.mean(figure.metric)) for figure in figures)
-        link = (best.system, context.system_page(best.system))
-        page = (labels[benchmark], context.benchmark_page(benchmark))
-        tied = _tied(best.system, on_benchmark.pairs)
-        rows.append((page, link, *values, ", ".join(tied) or "none", len(ranked), on_benchmark.triples))
-    heads = columns("link", "benchmark", "best system") + tuple(figure.column for figure in figures)
-    heads += columns("text", "not significantly different from it") + columns("number", "systems", "test triples")
-    return Grid(heads, tuple(rows)) if rows else None
-
-
-def _tied(system: str, pairs: Sequence[Pair]) -> list[str]:
-    ties = [pair for pair in pairs if system in (pair.first, pair.second) and not pair.significant]
-    return [pair.second if pair.first == system else pair.first for pair in ties]
 
 
 # -- pairs --------------------------------------------------------------------------------------
@@ -283,7 +361,7 @@ def _pair_rows(pairs: Sequence[Pair]) -> Rows:
 
 
 def _pair_map(collection: Collection) -> Chart:
-    names = [c.system for c in collection.cells if c.name != _REFERENCE]
+    names = [c.system for c in collection.cells if c.name != ORACLE]
     systems = [system for system in collection.systems if system in names]
     axes = vega.heat_axes(("second", systems[1:]), ("first", systems[:-1]))
     colour = {

@@ -33,7 +33,7 @@ _BIN_FIELDS = ("position", "protocol", "competitors", "share", "triples")
 
 
 def pages(context: ReportContext) -> Iterator[Page | DataFile]:
-    """Make the page, and a file of data for each benchmark that has ranks."""
+    """Make a file of data for each benchmark that has ranks, and the page if there are any."""
     collection = context.collection
     protocols = protocols_of(collection.cells)
     labels = benchmark_labels(collection.benchmark_names)
@@ -55,15 +55,15 @@ def pages(context: ReportContext) -> Iterator[Page | DataFile]:
         }
         yield DataFile(path, {"charts": charts})
         options.append((labels[benchmark], path))
-    content: dict[str, Any] = {"has_ranks": bool(options)}
-    if options:
-        content |= {
-            "picker": Picker("benchmark", tuple(options)),
-            "ranges": _range_chart(collection.systems, protocols),
-            "competitors": _bin_chart(protocols),
-            "table": _grid(counted),
-            "given": _given(counted),
-        }
+    if not options:
+        return
+    content = {
+        "picker": Picker("benchmark", tuple(options)),
+        "ranges": _range_chart(collection.systems, protocols),
+        "competitors": _bin_chart(protocols),
+        "table": _grid(counted),
+        "given": _given(counted),
+    }
     yield Page("ranking.html", "Ranking", "ranking.html", content, "ranking")
 
 

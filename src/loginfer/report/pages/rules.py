@@ -161,28 +161,47 @@ def _log(field: str, title: str) -> dict[str, Any]:
 # -- verdicts -----------------------------------------------------------------------------------
 
 
-def verdict_bars(rows: Rows, by: str, names: Sequence[str], choice: Choice, title: str, caption: str) -> Chart:
-    """Return stacked bars of verdicts, one bar for each system or benchmark."""
+def verdict_bars(
+    rows: Rows, by: str, names: Sequence[str], choices: tuple[Choice, ...], title: str, caption: str
+) -> Chart:
+    """Return stacked bars of verdicts with their numbers, one bar for each system or benchmark."""
+    present = [verdict for verdict in VERDICTS if any(row[2] == verdict for row in rows.rows)]
+    words = "datum.rules + ' ' + datum.verdict"
+    width = "width * datum.rules / datum.all"
+    label = f"{width} > 7.5 * length({words}) ? {words} : {width} > 20 ? datum.rules : ''"
+    across = vega.quantity("rules", stack="normalize", title="share of the rules", axis={"format": ".0%"})
     spec = {
-        "mark": {"type": "bar"},
+        "transform": [
+            {"aggregate": [{"op": "sum", "field": "rules", "as": "rules"}], "groupby": [by, "verdict", "place"]},
+            {"joinaggregate": [{"op": "sum", "field": "rules", "as": "all"}], "groupby": [by]},
+            {"calculate": label, "as": "label"},
+        ],
         "encoding": {
-            "y": vega.nominal(by, sort=list(names), title=None),
-            "x": {
-                "aggregate": "sum",
-                **vega.quantity("rules", stack="normalize", title="share of the rules", axis={"format": ".0%"}),
-            },
-            "color": vega.verdict_colour(legend=_TOP),
-            "order": {"aggregate": "min", **vega.quantity("place")},
-            "tooltip": [
-                vega.nominal(by),
-                vega.nominal("verdict"),
-                {"aggregate": "sum", **vega.number_tip("rules", "rules")},
-            ],
+            "y": vega.nominal(by, scale={"domain": list(names)}, title=None),
+            "order": vega.quantity("place"),
+            "tooltip": [vega.nominal(by), vega.nominal("verdict"), vega.number_tip("rules", "rules")],
         },
+        "layer": [
+            {
+                "mark": {"type": "bar"},
+                "encoding": {
+                    "x": across,
+                    "color": vega.verdict_colour(legend={**_TOP, "columns": 2, "values": present}),
+                },
+            },
+            {
+                "mark": {"type": "text", "fontSize": 12, "color": "#111111"},
+                "encoding": {
+                    "x": {**across, "bandPosition": 0.5},
+                    "text": vega.nominal("label"),
+                    "detail": vega.nominal("verdict"),
+                },
+            },
+        ],
     }
     columns_ = headings("system", "benchmark", "verdict", "rules")
     height = max(vega.BAR * len(names), 60)
-    return Chart(f"verdicts-by-{by}", title, vega.sized(spec, height=height), rows, columns_, caption, (choice,))
+    return Chart(f"verdicts-by-{by}", title, vega.sized(spec, height=height), rows, columns_, caption, choices)
 
 
 # -- rule by rule -------------------------------------------------------------------------------
@@ -329,12 +348,12 @@ def recovery_chart(rows: Rows, systems: Sequence[str], benchmarks: Sequence[str]
     }
     return Chart(
         "mined-rules",
-        "Rules that were found: ε_ent above, ε_cont below",
+        "Rules that were found: as consequences (ε_ent) above, word by word (ε_cont) below",
         vega.sized(spec, height=max(34 * len(benchmarks), 80)),
         rows,
         headings("system", "benchmark", "share", what="which", value="value"),
-        "ε_ent is the share of the benchmark's rules that follow from the mined ones, ε_cont the share that "
-        "was mined as it is. Random heads are the control: the same bodies with heads drawn at random. Where "
+        "The share of the benchmark's rules that follow from the mined ones (ε_ent), and the share that was mined as "
+        "it is (ε_cont). Random heads are the control: the same bodies with heads drawn at random. Where "
         "they follow nearly as often, ε_ent says little.",
         (Choice.among("system", systems),),
     )
@@ -362,7 +381,8 @@ def pages(context: ReportContext) -> Iterator[Page | DataFile]:
                     recovered.append((cell, recover(context, cell)))
                 except InputError as problem:  # there is nothing to compare
                     notes.append(f"{cell.system} on {cell.benchmark}: {problem.message}")
-    yield _page(context, labels, verdicts, options, recovered, notes)
+    if verdicts or recovered:
+        yield _page(context, labels, verdicts, options, recovered, notes)
 
 
 def _benchmark_data(context: ReportContext, benchmark: str, diagnosed: Diagnosed) -> dict[str, Any]:
@@ -395,6 +415,7 @@ def _page(
     all_given = all(name in context.collection.benchmarks for name in context.collection.benchmark_names)
     size = "support" if all_given else "support, or conclusions in test"
     content = {
+        "diagnosed": bool(diagnosed),
         "verdicts": _verdicts(verdict_rows(diagnosed, labels), systems, benchmarks) if diagnosed else [],
         "picker": Picker("benchmark", tuple(options)),
         "rules": [rule_or_shortcut_chart(systems, size), sub_rule_chart(systems), recall_chart(systems, size)],
@@ -407,16 +428,11 @@ def _page(
 
 
 def _verdicts(rows: Rows, systems: Sequence[str], benchmarks: Sequence[str]) -> list[Chart]:
-    by_benchmark = Choice.among("benchmark", benchmarks, everything=True)
-    by_system = Choice.among("system", systems)
-    return [
-        verdict_bars(
-            rows, "system", systems, by_benchmark, "What each system learned", "All rules of the chosen benchmark."
-        ),
-        verdict_bars(
-            rows, "benchmark", benchmarks, by_system, "Benchmark by benchmark", "The rules of each benchmark."
-        ),
-    ]
+    """Return what each system made of each benchmark; of one benchmark alone the overview says it."""
+    choices = (Choice.among("system", systems),)
+    caption = "The rules of each benchmark."
+    several = len(benchmarks) > 1
+    return [verdict_bars(rows, "benchmark", benchmarks, choices, "Benchmark by benchmark", caption)] if several else []
 
 
 # -- mined rules --------------------------------------------------------------------------------

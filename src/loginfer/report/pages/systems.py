@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from loginfer.evaluation.diagnosis import VERDICTS
 from loginfer.evaluation.metric_table import headlines, metric_title
 from loginfer.report import vega
 from loginfer.report.collection import Cell
@@ -56,7 +55,6 @@ def _cell_data(context: ReportContext, cell: Cell) -> dict[str, Any]:
     histogram, axis_text = histogram_rows(scores, benchmark_facts(context, cell.benchmark).kinds, threshold)
     learning = learning_rows(cell.runs)
     diagnosis = diagnosis_of(cell)
-    verdicts = diagnosis.get("verdicts", {})
     # A file or a baseline does not learn in steps.
     no_curve = "" if learning.rows else "This run has no learning curve: nothing was learned step by step."
     return {
@@ -66,10 +64,6 @@ def _cell_data(context: ReportContext, cell: Cell) -> dict[str, Any]:
             "scores": histogram.packed("kind", "bin", "weight"),
             "loss": learning.packed("measure"),
             "valid-accuracy": learning.packed("measure"),
-            "verdicts": Rows.of(
-                ("verdict", "rules"),
-                [(verdict, verdicts.get(verdict, 0)) for verdict in VERDICTS] if any(verdicts.values()) else (),
-            ).as_dict(),
         },
         "texts": {
             "chosen": _benchmark_text(cell),
@@ -185,8 +179,6 @@ def _page(context: ReportContext, system: str) -> Page:
         "pr": precision_recall_chart(colour),
         "scores": histogram_chart(),
         "learning": _learning(cells, colour),
-        "verdicts": verdict_chart(),
-        "costs": _costs(context, cells, labels, colour),
         "notes": list(dict.fromkeys(note for cell in cells for run in cell.runs for note in run.manifest["notes"])),
     }
     title = system if entry is None or cells[0].name != system else entry.title
@@ -251,21 +243,6 @@ def _grid(context: ReportContext, cells: Sequence[Cell], labels: dict[str, str])
         rows.append(tuple(row))
     caption = "In percent; means over the seeds."
     return Grid(heads, tuple(rows), caption, search=len(rows) > 20)
-
-
-def _costs(context: ReportContext, cells: Sequence[Cell], labels: dict[str, str], colour: str) -> list[Chart]:
-    costs = [(labels[cell.benchmark], cost_of(context, cell)) for cell in cells]
-    time = [(label, round(cost.cpu_seconds, 3)) for label, cost in costs if cost.cpu_seconds is not None]
-    memory = [(label, round(cost.memory / _MB, 1)) for label, cost in costs if cost.memory is not None]
-    charts = (
-        ("time", "Time", time, "CPU seconds", "Learning, scoring, ranking and diagnosis; the mean over the seeds."),
-        ("memory", "Memory", memory, "peak memory (MB)", "The most that a run took, the benchmark included."),
-    )
-    return [
-        bar_chart(name, title, Rows.of(("benchmark", name), rows), name, heading, colour, caption)
-        for name, title, rows, heading, caption in charts
-        if rows
-    ]
 
 
 # -- all systems --------------------------------------------------------------------------------
@@ -425,42 +402,3 @@ def learning_chart(measure: str, title: str, step: str, colour: str) -> Chart:
         headings("seed", step=step) | headings("measure", "value", "kept"),
         "A line for each seed. The point marks the weights that were kept, where that is known.",
     )
-
-
-def verdict_chart() -> Chart:
-    """Return the plot of how many rules of the chosen benchmark were learned."""
-    spec = {
-        "mark": {"type": "bar"},
-        "encoding": {
-            "y": vega.nominal("verdict", sort=list(vega.VERDICT_COLOURS), title=None),
-            "x": vega.quantity("rules", title="number of rules", axis={"tickMinStep": 1}),
-            "color": vega.verdict_colour(legend=None),
-            "tooltip": [{"field": "verdict"}, vega.quantity("rules", format=",")],
-        },
-    }
-    return Chart(
-        "verdicts",
-        "What was learned",
-        vega.sized(spec, height=170),
-        Rows.of(("verdict", "rules"), ()),
-        headings("verdict", "rules"),
-        "How many rules of the benchmark have each verdict of the diagnosis. “Untested” means that no "
-        "negatives tell the rule from its shortcut.",
-    )
-
-
-# -- one system, all benchmarks -----------------------------------------------------------------
-
-
-def bar_chart(name: str, title: str, rows: Rows, field: str, heading: str, colour: str, caption: str = "") -> Chart:
-    """Return one bar for each benchmark, in the order of the rows."""
-    spec = {
-        "mark": {"type": "bar", "color": colour},
-        "encoding": {
-            "y": vega.nominal("benchmark", sort=None, title=None),
-            "x": vega.quantity(field, title=heading),
-            "tooltip": [{"field": "benchmark"}, vega.number_tip(field, heading, ",.1f")],
-        },
-    }
-    columns = headings("benchmark", **{field: heading})
-    return Chart(name, title, vega.sized(spec, height=max(vega.BAR * len(rows.rows), 60)), rows, columns, caption)

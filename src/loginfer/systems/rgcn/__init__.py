@@ -59,7 +59,7 @@ class RGCN:
         """Learn from a benchmark, starting from the watch's last checkpoint if it has one."""
         refuse_unseen(benchmark, "R-GCN")
         if importlib.util.find_spec("torch") is None:
-            raise LogInferError("R-GCN needs PyTorch", hint="pip install 'loginfer[models]'")
+            raise LogInferError("R-GCN needs PyTorch", hint="in a checkout of LogInfer: pip install '.[models]'")
         from loginfer.systems.fitting import torch_threads
         from loginfer.systems.rgcn.model import Training
 

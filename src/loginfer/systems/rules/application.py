@@ -622,8 +622,9 @@ def answer_ends(
             low, high = rules.by_head[near, r], rules.by_head[near, r + 1]
             size = choose_beginning(edges, rules, low, high, known_end, chosen, size)
         low, high = rules_with_constant(rules, far, r, known_end, entities)
-        chosen[size : size + high - low] = rules.entries[low:high, NUMBER]
-        size += high - low
+        for entry in range(low, high):
+            chosen[size] = rules.entries[entry, NUMBER]
+            size += 1
         sort_first(chosen, size)
         a, b, b_end = 0, others.starts[i], others.starts[i + 1]
         count = np.int64(0)

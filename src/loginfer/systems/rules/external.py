@@ -8,11 +8,11 @@ with zeros, so that their order is that of the ids and the same numbers come bac
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -84,13 +84,13 @@ class External(Miner):
         return ExternalMining(self, benchmark.graph)
 
     def mine(self, benchmark: Benchmark, watch: Watch | None = None) -> MinedRules:
-        """Read the rules, or run the jar to its end; what is left out is said on stderr."""
+        """Read the rules, or run the jar to its end; what is left out is logged."""
         watch = watch or Unwatched()
         mining = self.begin(benchmark)
         while mining.advance():
             watch.progress(*mining.progress())
         for note in mining.notes:
-            print(f"loginfer: {note}", file=sys.stderr)
+            logging.getLogger("loginfer").warning("loginfer: %s", note)
         return mining.rules()
 
     def scorer(self, benchmark: Benchmark, rules: MinedRules) -> RuleScorer | ContrastScorer:  # type: ignore[override]

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from loginfer.errors import InputError, UnknownNameError
 from loginfer.files import reading
-from loginfer.kg.vocabulary import last_part
+from loginfer.kg.vocabulary import stands_for
 from loginfer.logic.dialects.anyburl import ANYBURL
 from loginfer.logic.rule import ScoredRule, ZeroRule
 from loginfer.logic.rule_files import OnError, dialect_of, read_rules, rule_text
@@ -123,7 +123,7 @@ class Listing:
             for relation in self.relations(i)[part]:
                 fits = fits_name.get(relation)
                 if fits is None:
-                    fits = fits_name[relation] = name in (relation, last_part(relation))
+                    fits = fits_name[relation] = stands_for(name, relation)
                 if fits:
                     has_relation[i] = True
         if not has_relation.any():

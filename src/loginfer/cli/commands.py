@@ -1,0 +1,146 @@
+"""What all commands have in common: help that fits on a screen, panels, and how much is said on stderr.
+
+A command with many options has them in panels; `--help` shows the everyday ones, `--help-all` all. `-q` and `-v`
+belong to the program and may stand anywhere. Messages go to the logger `loginfer`; the program prints them.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import typer
+import typer.core
+
+LOG = logging.getLogger("loginfer")
+
+# The panels of a command's help in their order, and which options of any command stand in them; recipes say it of
+# others, and the rest says what is to be done.
+PANELS = {
+    "What": "",
+    "How much": "k1 k2 allow-fewer min-support max-support max-triples min-new ratio seed seeds jobs",
+    "Negatives": "",
+    "Measures": "threshold criterion ranking tie diagnosis max-shortcut strict",
+    "Variants": "",
+    "Reading the graph": "format columns delimiter on-error literals type-predicate",
+    "Engine": "engine memory-limit master spark-conf scratch",
+    "Output": "name weights checkpoint out force json",
+}
+_PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names.split()}
+# Panels that only --help-all shows.
+_ADVANCED = ("Variants", "Reading the graph", "Engine")
+# Commands with more options have panels.
+MANY = 11
+# Of these commands, the options that --help shows; of others all but the advanced panels.
+EVERYDAY = {
+    "build": "pattern rules k1 k2 allow-fewer negatives match protocol seed recipe out force json help",
+    "evaluate": "system set negatives seed seeds jobs ranking threshold scores out force json help",
+    "mine": "miner max-length min-support min-confidence seconds seed set negatives out force json help",
+}
+HELP_ALL = "--help-all"
+
+
+def _name(option: Any) -> str:
+    return str(option.opts[0]).removeprefix("--")
+
+
+class Command(typer.core.TyperCommand):
+    """A command whose help shows the everyday options first, and all with --help-all."""
+
+    def __init__(self, *args: Any, **about: Any) -> None:
+        super().__init__(*args, **about)
+        # Lines of a docstring are paragraphs, not lines of a terminal.
+        self.help = re.sub(r"(?<!\n)\n(?!\n)", " ", self.help or "")
+        options: list[Any] = [option for option in self.params if option.param_type_name == "option"]
+        for option in options:
+            panel = _PANEL_OF.get(_name(option), option.rich_help_panel if option.rich_help_panel in PANELS else "What")
+            option.rich_help_panel = panel if len(options) > MANY else None
+        # Typer shows the panels in the order of their first options; arguments have none.
+        order = [None, *PANELS]
+        self.params.sort(key=lambda parameter: order.index(getattr(parameter, "rich_help_panel", None)))
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take --help-all for --help, and remember that all options are to be shown."""
+        ctx.meta[HELP_ALL] = HELP_ALL in args
+        return super().parse_args(ctx, ["--help" if word == HELP_ALL else word for word in args])
+
+    def get_params(self, ctx: Any) -> Any:
+        """Return the parameters; --help stands in the last panel, and names --help-all where that shows more."""
+        *others, help_option = parameters = _without_types(super().get_params(ctx))
+        more = len(self._advanced())
+        help_option.help = "Show this message" + (f"; {HELP_ALL}: {more} more options." if more else ".")
+        help_option.rich_help_panel = getattr(others[-1], "rich_help_panel", None) if others else None
+        return parameters
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Show the everyday options, or all."""
+        advanced = [] if ctx.meta.get(HELP_ALL) else self._advanced()
+        for option in advanced:
+            option.hidden = True
+        super().format_help(ctx, formatter)
+        for option in advanced:
+            option.hidden = False
+
+    def _advanced(self) -> list[Any]:
+        everyday = EVERYDAY.get(self.name or "", "").split()
+        options: list[Any] = [p for p in self.params if getattr(p, "rich_help_panel", None) and not p.required]
+        options = [p for p in options if p.param_type_name == "option"]
+        return [p for p in options if (_name(p) not in everyday if everyday else p.rich_help_panel in _ADVANCED)]
+
+
+def _without_types(parameters: list[Any]) -> list[Any]:
+    """Let the help of flags name no type."""
+    for parameter in parameters:
+        if getattr(parameter, "is_flag", False) and parameter.metavar is None:
+            parameter.metavar = ""
+    return parameters
+
+
+class _Group(typer.core.TyperGroup):
+    def get_params(self, ctx: Any) -> Any:
+        return _without_types(super().get_params(ctx))
+
+
+class CommandGroup(typer.Typer):
+    """A group of commands, each a `Command`; without a command it shows its help."""
+
+    def __init__(self, **about: Any) -> None:
+        super().__init__(**{"cls": _Group, "no_args_is_help": True, **about})
+
+    def command(self, *args: Any, **about: Any) -> Callable[..., Any]:
+        """Register a command, as Typer does."""
+        return super().command(*args, **{"cls": Command, **about})
+
+
+# -- how much is said -------------------------------------------------------------------------------
+
+_PROGRAM_FLAGS = ("-q", "--quiet", "-v", "--verbose")
+
+
+def flags_first(words: Sequence[str]) -> list[str]:
+    """Return the words of a command line with the program's own flags in front, wherever they stood."""
+    end = list(words).index("--") if "--" in words else len(words)
+    flags = [word for word in words[:end] if word in _PROGRAM_FLAGS]
+    return [*flags, *(word for word in words[:end] if word not in _PROGRAM_FLAGS), *words[end:]]
+
+
+class _Printer(logging.Handler):
+    """Prints messages to what stderr is now, those of this process only: workers say the same again."""
+
+    process = os.getpid()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        from loginfer.cli.common import say
+
+        if record.process == self.process:
+            say(record.getMessage(), stderr=True)
+
+
+def print_messages(level: int) -> None:
+    """Print the messages of the logger `loginfer` from a level on to stderr."""
+    LOG.setLevel(level)
+    if not any(isinstance(handler, _Printer) for handler in LOG.handlers):
+        LOG.addHandler(_Printer())

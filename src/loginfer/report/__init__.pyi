@@ -1,0 +1,16 @@
+from .collection import Cell as Cell
+from .collection import Collection as Collection
+from .collection import collect as collect
+from .facts import ReportContext as ReportContext
+from .facts import ReportOptions as ReportOptions
+from .paper import paper_figures as paper_figures
+from .paper import paper_sizes as paper_sizes
+from .paper import paper_value as paper_value
+from .site import report as report
+from .site import write_site as write_site
+from .tables import result_table as result_table
+from .tables import to_csv as to_csv
+from .tables import to_latex as to_latex
+from .tables import to_markdown as to_markdown
+from .verdicts import Verdicts as Verdicts
+from .verdicts import verdicts as verdicts

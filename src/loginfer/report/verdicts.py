@@ -1,0 +1,243 @@
+"""The answer in words: which system learns which pattern, and where it only takes shortcuts.
+
+What a system made of a benchmark follows from its accuracy, the best shortcut's, and the diagnosis of its rules:
+
+    learned      above the best shortcut, and most rules are learned as far as the negatives tell
+    in part      above the best shortcut, but fewer rules are learned
+    cannot tell  most rules are learned as far as the negatives tell, but a shortcut does as well
+    shortcut     not above the best shortcut; or most rules are replaced by a shortcut
+    not learned  of most rules not even half of the conclusions are predicted
+    above        above the best shortcut, but the rules are not known, or no negatives test them
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from loginfer.report.collection import Cell, Collection
+from loginfer.report.facts import (
+    ReportContext,
+    ReportOptions,
+    ShortcutFigure,
+    benchmark_labels,
+    diagnosis_of,
+    entry_of,
+    mean_of_known,
+    share_text,
+    shortcut_figures,
+)
+
+Outcome = Literal["learned", "above", "in part", "cannot tell", "shortcut", "not learned"]
+
+# What is said of a system, before the names of benchmarks.
+_WORDS: Mapping[Outcome, str] = {
+    "learned": "learns",
+    "above": "is above the best shortcut on",
+    "in part": "learns in part",
+    "cannot tell": "cannot be told from a shortcut on",
+    "shortcut": "only takes shortcuts on",
+    "not learned": "does not learn",
+}
+
+# It knows the rules: the others are held against it.
+ORACLE = "oracle"
+# What a single benchmark is called in the answer.
+_RULES = "the rules"
+# So many names stand in a list; so many benchmarks come with figures.
+_LISTED, _DETAILED = 5, 4
+
+
+@dataclass(frozen=True, slots=True)
+class CellVerdict:
+    """What a system made of a benchmark.
+
+    Parameters
+    ----------
+    cell
+        Its runs.
+    value
+        Balanced accuracy, the mean over the seeds.
+    shortcut
+        The best shortcut; None where that is not known.
+    rules
+        How many rules have each verdict of the diagnosis; empty without one.
+    """
+
+    cell: Cell
+    value: float
+    shortcut: ShortcutFigure | None = None
+    rules: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def tested(self) -> int:
+        """How many rules have enough conclusions in test."""
+        return sum(count for verdict, count in self.rules.items() if verdict != "not testable")
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """What it comes to (see the head of this file); None where neither rules nor shortcuts are known."""
+        low, high = (0.0, 0.0) if self.shortcut is None else self.shortcut.interval or (self.shortcut.value,) * 2
+        above = self.value > high
+        if not self.tested:
+            return None if self.shortcut is None else "above" if above else "shortcut"
+
+        def most(*verdicts: str) -> bool:
+            return 2 * sum(self.rules.get(verdict, 0) for verdict in verdicts) > self.tested
+
+        if most("learned", "untested") and self.value >= low:
+            return "cannot tell" if not above else "learned" if self.rules.get("learned") else "above"
+        if most("not learned"):
+            return "not learned"
+        return "in part" if above and not most("shortcut") else "shortcut"
+
+    @property
+    def learned_text(self) -> str:
+        """How many rules are learned; empty without a diagnosis."""
+        return f"{self.rules.get('learned', 0)} of {self.tested} rules" if self.tested else ""
+
+    @property
+    def text(self) -> str:
+        """Its accuracy beside the best shortcut, and what became of the rules."""
+        words = {"untested": "not told from a shortcut", "shortcut": "replaced by a shortcut"}
+        more = [f", {count} {word}" for verdict, word in words.items() if (count := self.rules.get(verdict))]
+        best = "" if self.shortcut is None else f", best shortcut {share_text(self.shortcut.value)} %"
+        rules = f"; {self.learned_text} learned{''.join(more)}" if self.tested else ""
+        return f"{share_text(self.value)} %{best}{rules}"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """The answer of a report.
+
+    Parameters
+    ----------
+    headline
+        One sentence: which patterns are learned by which systems, and who only takes shortcuts.
+    systems
+        A sentence for each system, by the report's name for it; the best first, the oracle last.
+    shortcuts
+        What the best shortcut reaches on each of several benchmarks; of one alone the systems' sentences say it.
+    """
+
+    headline: str
+    systems: Mapping[str, str]
+    shortcuts: str = ""
+
+
+def verdicts(collection: Collection) -> Verdicts:
+    """Return the answer in words: which systems learn which patterns, and where they only take shortcuts."""
+    return verdicts_in(cell_verdicts(ReportContext(collection, ReportOptions(audits=False))))
+
+
+def cell_verdicts(context: ReportContext) -> list[CellVerdict]:
+    """Return what each system made of each benchmark, in the report's order."""
+
+    def made_of(cell: Cell, value: float) -> CellVerdict:
+        shortcuts = [] if context.collection.light else shortcut_figures(context, cell.benchmark)
+        return CellVerdict(cell, value, next(iter(shortcuts), None), diagnosis_of(cell).get("verdicts", {}))
+
+    values = [(cell, cell.mean("balanced_accuracy")) for cell in context.collection.cells]
+    return context.once("verdicts", lambda: [made_of(cell, value) for cell, value in values if value is not None])
+
+
+def verdicts_in(cells: Sequence[CellVerdict]) -> Verdicts:
+    """Return the answer in words (see `verdicts`)."""
+    labels = benchmark_labels(list(dict.fromkeys(verdict.cell.benchmark for verdict in cells)))
+    labels = {name: re.sub(r", (\w+)$", r" \1", label) for name, label in labels.items()}  # lists have commas
+    by_system: dict[str, list[CellVerdict]] = {}
+    for verdict in cells:
+        by_system.setdefault(verdict.cell.system, []).append(verdict)
+    ordered = sorted(by_system, key=lambda system: _order(by_system[system]))
+    sentences = {system: _sentence(by_system[system], labels) for system in ordered}
+    judged = [verdict for system in ordered for verdict in by_system[system] if verdict.cell.name != ORACLE]
+    best = {v.cell.benchmark: v.shortcut.value for v in cells if v.shortcut is not None} if len(labels) > 1 else {}
+    shortcuts = _listed(f"{share_text(value)} % on {labels[benchmark]}" for benchmark, value in best.items())
+    return Verdicts(_headline(judged, labels), sentences, shortcuts)
+
+
+def system_title(cell: Cell) -> str:
+    """Return a system's title, or the report's name where that says more."""
+    entry = entry_of(cell.name)
+    return cell.system if entry is None else cell.system.replace(cell.name, entry.title, 1)
+
+
+def _order(of_system: Sequence[CellVerdict]) -> tuple[bool, float, str]:
+    mean = mean_of_known(verdict.value for verdict in of_system) or 0
+    return of_system[0].cell.name == ORACLE, -mean, of_system[0].cell.system
+
+
+def _sentence(of_system: Sequence[CellVerdict], labels: Mapping[str, str]) -> str:
+    first, several = of_system[0], len(labels) > 1
+    mean = f"{share_text(mean_of_known(verdict.value for verdict in of_system))} %{' in the mean' if several else ''}"
+    if first.cell.name == ORACLE:
+        return f"{mean}; it knows the rules"
+    if not several:
+        return first.text
+    parts = []
+    for outcome, words in _WORDS.items():
+        alike = [verdict for verdict in of_system if verdict.outcome == outcome]
+        names = [labels[verdict.cell.benchmark] for verdict in alike]
+        if len(labels) <= _DETAILED:
+            rules = [f", {v.learned_text}" if v.tested and outcome in ("learned", "in part") else "" for v in alike]
+            figures = [f"{share_text(v.value)} %{text}" for v, text in zip(alike, rules, strict=True)]
+            names = [f"{name} ({figure})" for name, figure in zip(names, figures, strict=True)]
+        parts += [f"{words} {_listed(names)}"] if alike else []
+    return "; ".join([mean, *parts])
+
+
+def _headline(judged: Sequence[CellVerdict], labels: Mapping[str, str]) -> str:
+    """Answer in one sentence; systems stand best first."""
+    if not judged:
+        return (
+            "Only the oracle ran, which knows the rules." if labels else "No run decides about triples: nothing to say."
+        )
+    if not any(verdict.outcome for verdict in judged):
+        return f"{system_title(judged[0].cell)} has the best balanced accuracy; what it learned is not known."
+    if len(labels) == 1:
+        text = _answer(judged, dict.fromkeys(labels, _RULES)).replace(f" on {_RULES}", "")
+        return f"On {next(iter(labels))}: {text}."
+    text = _answer(judged, labels)
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _answer(judged: Sequence[CellVerdict], labels: Mapping[str, str]) -> str:
+    outcomes: dict[str, set[Outcome | None]] = {}
+    for verdict in judged:
+        outcomes.setdefault(verdict.cell.benchmark, set()).add(verdict.outcome)
+    unlearned = {b: has for b, has in outcomes.items() if not has & {"learned", "above"}}
+    solved = [labels[b] for b, has in unlearned.items() if "cannot tell" in has]
+    nobody = [labels[b] for b, has in unlearned.items() if "cannot tell" not in has]
+    parts = [*_who(judged, "learned", labels), *_who(judged, "above", labels)]
+    parts += [f"no system learns {_listed(nobody)}"] if nobody else []
+    parts += [f"no system is above the best shortcut on {_listed(solved)}"] if solved else []
+    return "; ".join(parts + _who(judged, "shortcut", labels))
+
+
+def _who(judged: Sequence[CellVerdict], outcome: Outcome, labels: Mapping[str, str]) -> list[str]:
+    """Return which systems have an outcome on which benchmarks; those with the same benchmarks together."""
+    by_system: dict[str, list[str]] = {}
+    for verdict in judged:
+        if verdict.outcome == outcome:
+            by_system.setdefault(system_title(verdict.cell), []).append(labels[verdict.cell.benchmark])
+    by_benchmarks: dict[str, list[str]] = {}
+    for title, benchmarks in by_system.items():
+        everywhere = len(benchmarks) == len(labels) > 1
+        by_benchmarks.setdefault("all of them" if everywhere else _listed(benchmarks), []).append(title)
+    return [f"{_agree(titles, _WORDS[outcome])} {names}" for names, titles in by_benchmarks.items()]
+
+
+def _agree(names: Sequence[str], words: str) -> str:
+    """Return who does what; several systems `learn`, `take`, `are` and `do not`."""
+    plural = {} if len(names) == 1 else {"is": "are", "does": "do", "learns": "learn", "takes": "take"}
+    return " ".join([_listed(names), *(plural.get(word, word) for word in words.split())])
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Return names as people list them; of many the first ones."""
+    shown = list(names)
+    if len(shown) > _LISTED:
+        shown[_LISTED - 1 :] = [f"{len(shown) - _LISTED + 1} more"]
+    return " and ".join(filter(None, [", ".join(shown[:-1]), *shown[-1:]]))
