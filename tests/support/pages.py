@@ -29,6 +29,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
@@ -180,10 +182,15 @@ def call_ours(words: list[str]) -> tuple[str, int]:
     """Call our program in this process; return what it prints, messages included, and its exit code."""
     from loginfer.cli import common, main
 
-    common.FIRST_LINE = float("inf")  # how much progress there is depends on the machine
     printed = io.StringIO()
     try:
-        with own_modules(), contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        with (
+            pytest.MonkeyPatch.context() as patch,
+            own_modules(),
+            contextlib.redirect_stdout(printed),
+            contextlib.redirect_stderr(printed),
+        ):
+            patch.setattr(common, "FIRST_LINE", float("inf"))  # how much progress there is depends on the machine
             main(words)
         code = 0
     except SystemExit as stop:
