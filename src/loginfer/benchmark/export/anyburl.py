@@ -10,15 +10,7 @@ from __future__ import annotations
 
 import re
 
-from loginfer.benchmark.export.base import (
-    ExportFormat,
-    Job,
-    Written,
-    read_named_lines,
-    safe_texts,
-    write_named_sets,
-    write_text,
-)
+from loginfer.benchmark.export import base
 from loginfer.benchmark.folder.manifest import Role, file_of
 
 LEARN, APPLY, EVALUATE = (f"config-{what}.properties" for what in ("learn", "apply", "eval"))
@@ -43,21 +35,21 @@ AnyBURL ranks, and does not look at negatives. LogInfer applies its rules to the
 """
 
 
-def write(job: Job) -> Written:
+def write(job: base.Job) -> base.Written:
     """Write lines of names and configurations."""
-    texts = safe_texts(job.benchmark.graph, _ENTITY, _RELATION)
-    write_named_sets(job, texts)
+    texts = base.safe_texts(job.benchmark.graph, _ENTITY, _RELATION)
+    base.write_named_sets(job, texts)
     for name, settings in _configurations(job).items():
-        write_text(job.folder / name, "".join(f"{key} = {value}\n" for key, value in settings.items()))
+        base.write_text(job.folder / name, "".join(f"{key} = {value}\n" for key, value in settings.items()))
     files = [
         (LEARN, "how AnyBURL learns rules from train"),
         (APPLY, "how it applies them to test"),
         (EVALUATE, "how it evaluates the rankings"),
     ]
-    return Written(files, _USAGE, texts.about, texts.notes)
+    return base.Written(files, _USAGE, texts.about, texts.notes)
 
 
-def _configurations(job: Job) -> dict[str, dict[str, object]]:
+def _configurations(job: base.Job) -> dict[str, dict[str, object]]:
     train = file_of(Role("train"))
     facts = train if job.benchmark.context is None else file_of(Role("test", context=True))
     last = SNAPSHOTS[-1]
@@ -81,4 +73,4 @@ def _configurations(job: Job) -> dict[str, dict[str, object]]:
     }
 
 
-FORMAT = ExportFormat("anyburl", write, lambda folder, about: read_named_lines(about))
+FORMAT = base.ExportFormat("anyburl", write, lambda folder, about: base.read_named_lines(about))

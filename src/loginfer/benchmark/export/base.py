@@ -17,19 +17,10 @@ from urllib.parse import unquote_to_bytes
 import numpy as np
 
 from loginfer.benchmark.benchmark import SPLITS, Benchmark
+from loginfer.benchmark.folder import tables
 from loginfer.benchmark.folder.card import one_line, source_entry
 from loginfer.benchmark.folder.manifest import CARD, Role
 from loginfer.benchmark.folder.manifest import file_of as text_file
-from loginfer.benchmark.folder.tables import (
-    NameColumns,
-    coded,
-    row_groups,
-    word_type,
-    write_negatives,
-    write_noise,
-    write_parts,
-    write_provenance,
-)
 from loginfer.benchmark.negatives.methods import method_or_unknown
 from loginfer.errors import InputError
 from loginfer.files import reading
@@ -179,8 +170,8 @@ def triple_writer(job: Job, *, words: bool) -> Callable[[Path, Role, Triples], N
     """
     import pyarrow as pa
 
-    names = NameColumns(job.benchmark)
-    word_fields = [("method", word_type()), ("split", word_type())] if words else []
+    names = tables.NameColumns(job.benchmark)
+    word_fields = [("method", tables.word_type()), ("split", tables.word_type())] if words else []
     schema = pa.schema([*names.fields(), ("label", pa.int64()), *word_fields])
 
     def columns(role: Role, triples: Triples) -> list[Any]:
@@ -188,15 +179,15 @@ def triple_writer(job: Job, *, words: bool) -> Callable[[Path, Role, Triples], N
         arrays = [*names.columns(triples), pa.array(np.full(len(triples), int(role.method is None)))]
         if words:
             positive = np.full(len(triples), role.method is None)
-            arrays.append(coded(zeros, [role.method or ""], missing=positive))
-            arrays.append(coded(zeros + np.int8(SPLITS.index(role.split)), SPLITS))
+            arrays.append(tables.coded(zeros, [role.method or ""], missing=positive))
+            arrays.append(tables.coded(zeros + np.int8(SPLITS.index(role.split)), SPLITS))
         return arrays
 
     def write(path: Path, role: Role, triples: Triples) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("wb") as stream:
-            parts = (columns(role, triples[start:stop]) for start, stop in row_groups(len(triples)))
-            write_parts(stream, schema, parts)
+            parts = (columns(role, triples[start:stop]) for start, stop in tables.row_groups(len(triples)))
+            tables.write_parts(stream, schema, parts)
 
     return write
 
@@ -221,16 +212,16 @@ def write_side_tables(job: Job) -> list[tuple[str, str]]:
         write(RULES, what, lambda stream: _write_rules(benchmark, stream))
     if provenance is not None and len(provenance):
         what = "for every conclusion each rule that derives it, with one witness"
-        write(PROVENANCE, what, lambda stream: write_provenance(benchmark, provenance, stream))
+        write(PROVENANCE, what, lambda stream: tables.write_provenance(benchmark, provenance, stream))
     if any(
         len(origins) for negative_set in benchmark.clean.negatives.values() for origins in negative_set.origins.values()
     ):
         before = "" if noise is None else ", before the noise"
         what = f"for every negative where it came from{before}"
-        write(ORIGINS, what, lambda stream: write_negatives(benchmark.clean, stream))
+        write(ORIGINS, what, lambda stream: tables.write_negatives(benchmark.clean, stream))
     if noise is not None:
         what = "what is wrong with the positives and negatives of train on purpose"
-        write(NOISE, what, lambda stream: write_noise(benchmark, noise, stream))
+        write(NOISE, what, lambda stream: tables.write_noise(benchmark, noise, stream))
     return files
 
 

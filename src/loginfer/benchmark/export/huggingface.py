@@ -12,21 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from loginfer.benchmark.benchmark import Split
-from loginfer.benchmark.export.base import (
-    LABELS,
-    ExportFormat,
-    Job,
-    Written,
-    figures,
-    licence,
-    notes,
-    quoted,
-    read_triples,
-    title,
-    triple_writer,
-    write_side_tables,
-    write_text,
-)
+from loginfer.benchmark.export import base
 from loginfer.benchmark.folder.card import described, one_line, source_entry, table
 from loginfer.benchmark.folder.manifest import CARD, CROISSANT, Role, as_json, folder_sums
 from loginfer.benchmark.negatives.methods import method_or_unknown
@@ -52,23 +38,23 @@ def file_of(role: Role) -> str:
     return f"{folder}/{_SPLIT_NAMES[role.split]}.parquet"
 
 
-def write(job: Job) -> Written:
+def write(job: base.Job) -> base.Written:
     """Write the tables and the README."""
     for method in job.benchmark.negatives:
         if method in OWN_CONFIGS:
             raise OutputError(f"negatives called `{method}` cannot be a config: there is another one")
-    write_set = triple_writer(job, words=False)
+    write_set = base.triple_writer(job, words=False)
     for role, triples in job.sets():
         if len(triples):
             write_set(job.folder / file_of(role), role, triples)
-    tables = write_side_tables(job)
+    tables = base.write_side_tables(job)
     text = ["---", *_front_matter(job, tables), "---", "", *_body(job, tables)]
-    write_text(job.folder / CARD, "\n".join(text) + "\n")
-    write_text(job.folder / CROISSANT, as_json(_croissant(job)))
-    return Written()
+    base.write_text(job.folder / CARD, "\n".join(text) + "\n")
+    base.write_text(job.folder / CROISSANT, as_json(_croissant(job)))
+    return base.Written()
 
 
-def _croissant(job: Job) -> dict[str, Any]:
+def _croissant(job: base.Job) -> dict[str, Any]:
     """Describe the triples for the readers of Croissant, one set of records for each file."""
     columns = {name: f"The {name}." for name in ("subject", "relation", "object")}
     columns["label"] = "1 for a positive, 0 for a negative."
@@ -86,9 +72,9 @@ def _croissant(job: Job) -> dict[str, Any]:
 # -- the front matter ------------------------------------------------------------------------------
 
 
-def _front_matter(job: Job, tables: Sequence[tuple[str, str]]) -> Iterator[str]:
+def _front_matter(job: base.Job, tables: Sequence[tuple[str, str]]) -> Iterator[str]:
     size = sum(len(triples) for _, triples in job.sets())
-    yield f"pretty_name: {quoted(one_line(job.benchmark.name))}"
+    yield f"pretty_name: {base.quoted(one_line(job.benchmark.name))}"
     yield f"license: {'unknown' if source_entry(job.benchmark) is None else 'other'}"
     yield from ("task_categories:", "- graph-ml", "tags:")
     yield from (f"- {tag}" for tag in ("knowledge-graph", "knowledge-graph-completion", "inference-patterns"))
@@ -104,7 +90,7 @@ def _front_matter(job: Job, tables: Sequence[tuple[str, str]]) -> Iterator[str]:
         yield from _features(config)
 
 
-def _configs(job: Job) -> dict[str, dict[str, list[str]]]:
+def _configs(job: base.Job) -> dict[str, dict[str, list[str]]]:
     """Return the configs of triples: of each the splits, of each split the files."""
     configs: dict[str, dict[str, list[str]]] = {}
     sets = [(role, file_of(role)) for role, triples in job.sets() if len(triples)]
@@ -118,31 +104,31 @@ def _configs(job: Job) -> dict[str, dict[str, list[str]]]:
 
 
 def _config(name: str, splits: Mapping[str, Sequence[str]], *, default: bool = False) -> Iterator[str]:
-    yield f"- config_name: {quoted(name)}"
+    yield f"- config_name: {base.quoted(name)}"
     if default:
         yield "  default: true"
     yield "  data_files:"
     for split, paths in splits.items():
         yield f"  - split: {split}"
         yield "    path:"
-        yield from (f"    - {quoted(path)}" for path in paths)
+        yield from (f"    - {base.quoted(path)}" for path in paths)
 
 
 def _features(config: str) -> Iterator[str]:
-    yield f"- config_name: {quoted(config)}"
+    yield f"- config_name: {base.quoted(config)}"
     yield "  features:"
     for column in ("subject", "relation", "object"):
         yield from (f"  - name: {column}", "    dtype: string")
     yield from ("  - name: label", "    dtype:", "      class_label:", "        names:")
-    yield from (f"          '{number}': {label}" for number, label in enumerate(LABELS))
+    yield from (f"          '{number}': {label}" for number, label in enumerate(base.LABELS))
 
 
 # -- for people ------------------------------------------------------------------------------------
 
 
-def _body(job: Job, tables: Sequence[tuple[str, str]]) -> Iterator[str]:
+def _body(job: base.Job, tables: Sequence[tuple[str, str]]) -> Iterator[str]:
     benchmark = job.benchmark
-    yield title(benchmark)
+    yield base.title(benchmark)
     yield ""
     yield (
         "A benchmark of inference patterns for knowledge-graph completion: systems learn from the train "
@@ -159,13 +145,13 @@ def _body(job: Job, tables: Sequence[tuple[str, str]]) -> Iterator[str]:
     config = next(iter(benchmark.negatives), POSITIVES)
     yield from ("", "## Use", "", "```python", "from datasets import load_dataset", "")
     yield f'load_dataset("path/of/this/folder", "{config}")["train"]'
-    yield from ("```", "", *notes(job.notes), *figures(benchmark), "", *licence(benchmark))
+    yield from ("```", "", *base.notes(job.notes), *base.figures(benchmark), "", *base.licence(benchmark))
 
 
 def _stem(name: str) -> str:
     return name.removesuffix(".parquet")
 
 
-FORMAT = ExportFormat(
-    "huggingface", write, lambda folder, about: read_triples, file_of, any_name=True, empty_sets=False
+FORMAT = base.ExportFormat(
+    "huggingface", write, lambda folder, about: base.read_triples, file_of, any_name=True, empty_sets=False
 )

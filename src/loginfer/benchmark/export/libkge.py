@@ -11,19 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from loginfer.benchmark.export.base import (
-    ExportFormat,
-    Job,
-    NamedTriple,
-    Texts,
-    Written,
-    quoted,
-    read_id_names,
-    read_ids,
-    write_id_names,
-    write_ids,
-    write_text,
-)
+from loginfer.benchmark.export import base
 from loginfer.benchmark.folder.manifest import Role
 from loginfer.errors import OutputError
 
@@ -60,13 +48,13 @@ def file_of(role: Role) -> str:
     return f"{role.split}_negatives_{role.method}.del"
 
 
-def write(job: Job) -> Written:
+def write(job: base.Job) -> base.Written:
     """Write names, triples and `dataset.yaml`."""
     graph = job.benchmark.graph
-    write_id_names(job, (ENTITIES, RELATIONS), Texts(list(graph.entities), list(graph.relations)))
+    base.write_id_names(job, (ENTITIES, RELATIONS), base.Texts(list(graph.entities), list(graph.relations)))
     for role, triples in job.sets():
-        write_ids(job.folder / file_of(role), triples, SUBJECT_RELATION_OBJECT, b"\t")
-    write_text(job.folder / DESCRIPTION, _description(job))
+        base.write_ids(job.folder / file_of(role), triples, SUBJECT_RELATION_OBJECT, b"\t")
+    base.write_text(job.folder / DESCRIPTION, _description(job))
     files = [
         (ENTITIES, "ids and names of constants and types"),
         (RELATIONS, "ids and names of relations"),
@@ -75,10 +63,10 @@ def write(job: Job) -> Written:
     usage = _USAGE.format(name=shlex.quote(job.name))
     for method in list(job.benchmark.negatives)[:1]:
         usage += _NEGATIVES.format(key=key_of(Role("test", method)))
-    return Written(files, usage, notes=_small_sets(job))
+    return base.Written(files, usage, notes=_small_sets(job))
 
 
-def _small_sets(job: Job) -> list[str]:
+def _small_sets(job: base.Job) -> list[str]:
     """Warn of small sets: LibKGE reads a file with numpy, to which one line is a vector, and none an empty one."""
     small = [f"`{file_of(role)}`" for role, triples in job.sets() if len(triples) < 2]
     if not small:
@@ -86,7 +74,7 @@ def _small_sets(job: Job) -> list[str]:
     return [f"LibKGE reads sets of two triples and more; there are fewer in {', '.join(small)}"]
 
 
-def _description(job: Job) -> str:
+def _description(job: base.Job) -> str:
     """Return the text of `dataset.yaml`, keys in order."""
     graph = job.benchmark.graph
     values: dict[str, str | int] = {
@@ -109,14 +97,14 @@ def _description(job: Job) -> str:
         if role.method is None and not role.context:
             values[f"{key}.split_type"] = role.split
     return "dataset:\n" + "".join(
-        f"  {key}: {quoted(value) if isinstance(value, str) else value}\n" for key, value in sorted(values.items())
+        f"  {key}: {base.quoted(value) if isinstance(value, str) else value}\n" for key, value in sorted(values.items())
     )
 
 
-def reader(folder: Path, about: Mapping[str, Any]) -> Callable[[Path], list[NamedTriple]]:
+def reader(folder: Path, about: Mapping[str, Any]) -> Callable[[Path], list[base.NamedTriple]]:
     """Return what reads one file of triples."""
-    entities, relations = (read_id_names(folder / name, id_first=True) for name in (ENTITIES, RELATIONS))
-    return lambda path: read_ids(path, (entities, relations), SUBJECT_RELATION_OBJECT)
+    entities, relations = (base.read_id_names(folder / name, id_first=True) for name in (ENTITIES, RELATIONS))
+    return lambda path: base.read_ids(path, (entities, relations), SUBJECT_RELATION_OBJECT)
 
 
-FORMAT = ExportFormat("libkge", write, reader, file_of)
+FORMAT = base.ExportFormat("libkge", write, reader, file_of)

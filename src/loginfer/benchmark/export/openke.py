@@ -17,19 +17,7 @@ from typing import Any
 import numpy as np
 
 from loginfer.benchmark.benchmark import Benchmark
-from loginfer.benchmark.export.base import (
-    ExportFormat,
-    Job,
-    NamedTriple,
-    Written,
-    decoder,
-    file_with,
-    read_id_names,
-    read_ids,
-    safe_texts,
-    write_id_names,
-    write_ids,
-)
+from loginfer.benchmark.export import base
 from loginfer.benchmark.folder.manifest import Role
 from loginfer.kg.formats.openke import ENTITIES, RELATIONS
 
@@ -50,12 +38,12 @@ negatives, and does not look at those in the files beside.
 """
 
 
-def write(job: Job) -> Written:
+def write(job: base.Job) -> base.Written:
     """Write names, triples and types."""
-    texts = safe_texts(job.benchmark.graph, _SPACE, _SPACE)
-    write_id_names(job, (ENTITIES, RELATIONS), texts, id_first=False, counted=True)
+    texts = base.safe_texts(job.benchmark.graph, _SPACE, _SPACE)
+    base.write_id_names(job, (ENTITIES, RELATIONS), texts, id_first=False, counted=True)
     for role, triples in job.sets():
-        write_ids(job.folder / FORMAT.file_of(role), triples, HEAD_TAIL_RELATION, b" ", b"%d\n" % len(triples))
+        base.write_ids(job.folder / FORMAT.file_of(role), triples, HEAD_TAIL_RELATION, b" ", b"%d\n" % len(triples))
     with (job.folder / TYPES).open("w", encoding="ascii", newline="\n") as stream:
         stream.writelines(_types(job.benchmark))
     files = [
@@ -63,7 +51,7 @@ def write(job: Job) -> Written:
         (RELATIONS, "names and ids of relations"),
         (TYPES, "for each relation the heads, then the tails that it has in train, valid or test"),
     ]
-    return Written(files, _USAGE, texts.about, [*texts.notes, *_empty_sets(job.benchmark)])
+    return base.Written(files, _USAGE, texts.about, [*texts.notes, *_empty_sets(job.benchmark)])
 
 
 def _empty_sets(benchmark: Benchmark) -> list[str]:
@@ -85,13 +73,13 @@ def _types(benchmark: Benchmark) -> Iterator[str]:
             yield "\t".join(map(str, [relation, len(ids), *ids])) + "\n"
 
 
-def reader(folder: Path, about: Mapping[str, Any]) -> Callable[[Path], list[NamedTriple]]:
+def reader(folder: Path, about: Mapping[str, Any]) -> Callable[[Path], list[base.NamedTriple]]:
     """Return what reads one file of triples."""
     entities, relations = (
-        read_id_names(folder / name, id_first=False, counted=True, decode=decoder(about, kind))
+        base.read_id_names(folder / name, id_first=False, counted=True, decode=base.decoder(about, kind))
         for name, kind in ((ENTITIES, "entities"), (RELATIONS, "relations"))
     )
-    return lambda path: read_ids(path, (entities, relations), HEAD_TAIL_RELATION, counted=True)
+    return lambda path: base.read_ids(path, (entities, relations), HEAD_TAIL_RELATION, counted=True)
 
 
-FORMAT = ExportFormat("openke", write, reader, file_with("2id.txt"))
+FORMAT = base.ExportFormat("openke", write, reader, base.file_with("2id.txt"))

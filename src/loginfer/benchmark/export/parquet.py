@@ -5,15 +5,7 @@ Beside them are the rules, the provenance of the conclusions and the origins of 
 
 from __future__ import annotations
 
-from loginfer.benchmark.export.base import (
-    ExportFormat,
-    Job,
-    Written,
-    file_with,
-    read_triples,
-    triple_writer,
-    write_side_tables,
-)
+from loginfer.benchmark.export import base
 
 _USAGE = """\
 ```python
@@ -27,12 +19,14 @@ negatives; `method` says which negatives, and is empty for positives.
 """
 
 
-def write(job: Job) -> Written:
+def write(job: base.Job) -> base.Written:
     """Write the tables."""
-    write_set = triple_writer(job, words=True)
+    write_set = base.triple_writer(job, words=True)
     for role, triples in job.sets():
         write_set(job.folder / FORMAT.file_of(role), role, triples)
-    return Written(write_side_tables(job), _USAGE)
+    return base.Written(base.write_side_tables(job), _USAGE)
 
 
-FORMAT = ExportFormat("parquet", write, lambda folder, about: read_triples, file_with(".parquet"), any_name=True)
+FORMAT = base.ExportFormat(
+    "parquet", write, lambda folder, about: base.read_triples, base.file_with(".parquet"), any_name=True
+)

@@ -12,15 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from loginfer.benchmark.export.base import (
-    ExportFormat,
-    Job,
-    Texts,
-    Written,
-    read_named_lines,
-    write_named_sets,
-    write_text,
-)
+from loginfer.benchmark.export import base
 from loginfer.errors import InputError
 
 ENTITIES, RELATIONS = "entity_to_id.json", "relation_to_id.json"
@@ -46,16 +38,16 @@ that it reads, in the same order; ids differ as soon as one name is missing ther
 """
 
 
-def write(job: Job) -> Written:
+def write(job: base.Job) -> base.Written:
     """Write lines of names and the maps."""
     graph = job.benchmark.graph
     entities, relations = list(graph.entities), list(graph.relations)
-    texts = Texts([_quoted(name) for name in entities], [_quoted(name) for name in relations])
-    write_named_sets(job, texts, empty=False)
+    texts = base.Texts([_quoted(name) for name in entities], [_quoted(name) for name in relations])
+    base.write_named_sets(job, texts, empty=False)
     for name, words in ((ENTITIES, entities), (RELATIONS, relations)):
-        write_text(job.folder / name, _map(words))
+        base.write_text(job.folder / name, _map(words))
     files = [(ENTITIES, "the id of each constant and type"), (RELATIONS, "the id of each relation")]
-    return Written(files, _USAGE)
+    return base.Written(files, _USAGE)
 
 
 def _map(names: Sequence[str]) -> str:
@@ -76,4 +68,6 @@ def _unquoted(text: str) -> str:
     return text[1:-1].replace('""', '"')
 
 
-FORMAT = ExportFormat("pykeen", write, lambda folder, about: read_named_lines(about, _unquoted), empty_sets=False)
+FORMAT = base.ExportFormat(
+    "pykeen", write, lambda folder, about: base.read_named_lines(about, _unquoted), empty_sets=False
+)

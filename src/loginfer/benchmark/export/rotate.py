@@ -8,15 +8,7 @@ from __future__ import annotations
 
 import re
 
-from loginfer.benchmark.export.base import (
-    ExportFormat,
-    Job,
-    Written,
-    read_named_lines,
-    safe_texts,
-    write_id_names,
-    write_named_sets,
-)
+from loginfer.benchmark.export import base
 
 ENTITIES, RELATIONS = "entities.dict", "relations.dict"
 _STRIPPED = re.compile(r"\A\s+|\s+\Z")
@@ -31,13 +23,13 @@ The program draws its own negatives, and does not look at those in the files bes
 """
 
 
-def write(job: Job) -> Written:
+def write(job: base.Job) -> base.Written:
     """Write the dictionaries and lines of names."""
-    texts = safe_texts(job.benchmark.graph, _STRIPPED, _STRIPPED)
-    write_id_names(job, (ENTITIES, RELATIONS), texts)
-    write_named_sets(job, texts)
+    texts = base.safe_texts(job.benchmark.graph, _STRIPPED, _STRIPPED)
+    base.write_id_names(job, (ENTITIES, RELATIONS), texts)
+    base.write_named_sets(job, texts)
     files = [(ENTITIES, "ids and names of constants and types"), (RELATIONS, "ids and names of relations")]
-    return Written(files, _USAGE, texts.about, texts.notes)
+    return base.Written(files, _USAGE, texts.about, texts.notes)
 
 
-FORMAT = ExportFormat("rotate", write, lambda folder, about: read_named_lines(about))
+FORMAT = base.ExportFormat("rotate", write, lambda folder, about: base.read_named_lines(about))

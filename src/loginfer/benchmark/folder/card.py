@@ -7,24 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from loginfer.benchmark.benchmark import SPLITS, Benchmark, BenchmarkRule
-from loginfer.benchmark.folder.manifest import (
-    CANDIDATES,
-    CARD,
-    CONTEXT,
-    CROISSANT,
-    FORMAT_VERSION,
-    LABELS,
-    MANIFEST,
-    NEGATIVES,
-    NOISE,
-    PROVENANCE,
-    RULES,
-    FileSum,
-    Role,
-    depth_counts,
-    file_of,
-    role_of,
-)
+from loginfer.benchmark.folder import manifest
 from loginfer.benchmark.folder.tables import DEPTH_COLUMN, NOISE_COLUMNS, PROVENANCE_COLUMNS, negative_columns
 from loginfer.benchmark.negatives.methods import method_or_unknown
 from loginfer.errors import LogInferError
@@ -44,17 +27,17 @@ _PROTOCOLS = {
     "sound": "no negative follows from the rules and P_all in one step",
 }
 _FILES = {
-    RULES: "the rules with full names, one a line, in the order in which the other files count them from 0",
-    PROVENANCE: "for every conclusion each rule that derives it, with one witness",
-    NEGATIVES: "for every negative where it came from",
-    LABELS: "what people call constants, relations and types: name and label between tabs",
-    NOISE: "what is wrong with `train.txt` and the negatives of train, triple by triple",
-    CONTEXT: "the context graph: what is known about the constants of test, one triple a line",
-    CANDIDATES[0]: "the constants of `train.txt`, among which systems rank",
-    CANDIDATES[1]: "the relations of `train.txt`",
-    CANDIDATES[2]: "the types of `train.txt`",
-    CROISSANT: "a description for machines (Croissant)",
-    MANIFEST: "the recipe, versions, counts, and size and sha256 of every file",
+    manifest.RULES: "the rules with full names, one a line, in the order in which the other files count them from 0",
+    manifest.PROVENANCE: "for every conclusion each rule that derives it, with one witness",
+    manifest.NEGATIVES: "for every negative where it came from",
+    manifest.LABELS: "what people call constants, relations and types: name and label between tabs",
+    manifest.NOISE: "what is wrong with `train.txt` and the negatives of train, triple by triple",
+    manifest.CONTEXT: "the context graph: what is known about the constants of test, one triple a line",
+    manifest.CANDIDATES[0]: "the constants of `train.txt`, among which systems rank",
+    manifest.CANDIDATES[1]: "the relations of `train.txt`",
+    manifest.CANDIDATES[2]: "the types of `train.txt`",
+    manifest.CROISSANT: "a description for machines (Croissant)",
+    manifest.MANIFEST: "the recipe, versions, counts, and size and sha256 of every file",
 }
 
 
@@ -91,7 +74,7 @@ def make_card(benchmark: Benchmark, kg: Mapping[str, Any] | None, files: Sequenc
         _figures(benchmark),
         _rules(benchmark.rules, benchmark.graph.labels),
         _notes(benchmark),
-        _file_list([*files, CROISSANT, MANIFEST]),
+        _file_list([*files, manifest.CROISSANT, manifest.MANIFEST]),
         _USAGE.splitlines(),
         _licence(benchmark),
     ]
@@ -105,12 +88,12 @@ def _summary(benchmark: Benchmark) -> str:
     if benchmark.provenance.deep:
         follows = (
             "A positive of valid or test follows from the rules and triples of `train.txt`, in one step or "
-            f"more: `{PROVENANCE}` tells in how many."
+            f"more: `{manifest.PROVENANCE}` tells in how many."
         )
     if benchmark.context is not None:
         follows = (
             "A positive of valid follows from a rule and triples of `train.txt`, one of test from a rule and "
-            f"triples of `{CONTEXT}`."
+            f"triples of `{manifest.CONTEXT}`."
         )
     return (
         "A benchmark of inference patterns for knowledge-graph completion, in the manner of LogInfer: "
@@ -144,7 +127,7 @@ def _how_made(benchmark: Benchmark, kg: Mapping[str, Any] | None) -> list[str]:
         promise = "no negative follows from the rules and P_all, in any number of steps"
     lines.append(f"- protocol: {recipe.protocol}, {promise}")
     lines.append(f"- seed: {recipe.seed}")
-    return [*lines, "", f"`{MANIFEST}` holds the whole recipe."]
+    return [*lines, "", f"`{manifest.MANIFEST}` holds the whole recipe."]
 
 
 def _noise(benchmark: Benchmark) -> list[str]:
@@ -168,8 +151,8 @@ def _noise(benchmark: Benchmark) -> list[str]:
         f"- negatives that stand among the positives: {counts['flipped-negative']:,}",
         f"- premises that are missing, though true: {counts['missing']:,}",
         "",
-        f"{derived}`{NOISE}` lists all that is wrong. `{PROVENANCE}` and `{NEGATIVES}` tell of the benchmark "
-        "without the noise.",
+        f"{derived}`{manifest.NOISE}` lists all that is wrong. `{manifest.PROVENANCE}` and "
+        f"`{manifest.NEGATIVES}` tell of the benchmark without the noise.",
     ]
 
 
@@ -182,9 +165,9 @@ def _inductive(benchmark: Benchmark) -> list[str]:
     return [
         "## Inductive",
         "",
-        f"The {test:,} constants of test are none of the {train:,} constants of train and valid. `{CONTEXT}` "
+        f"The {test:,} constants of test are none of the {train:,} constants of train and valid. `{manifest.CONTEXT}` "
         f"({len(context):,} triples) tells of them: a positive of test follows from a rule and triples of "
-        f"`{CONTEXT}`. Systems learn from `train.txt`, and rank test triples among the constants of the "
+        f"`{manifest.CONTEXT}`. Systems learn from `train.txt`, and rank test triples among the constants of the "
         "context graph. The size of the graph above, and the support and new conclusions of the rules below, "
         "are those of the two sides; what lies across is dropped.",
     ]
@@ -214,7 +197,7 @@ def _figures(benchmark: Benchmark) -> list[str]:
     if (provenance := benchmark.provenance) is not None:
         counts = [int((provenance.split == i).sum()) for i in range(len(SPLITS))]
         lines.append("| of these new conclusions | " + " | ".join(f"{n:,}" for n in counts) + " |")
-        for depth, sizes_at_depth in depth_counts(provenance).items() if provenance.deep else ():
+        for depth, sizes_at_depth in manifest.depth_counts(provenance).items() if provenance.deep else ():
             cells_at_depth = " | ".join(f"{sizes_at_depth[split]:,}" for split in SPLITS)
             lines.append(f"| of these at depth {depth} | {cells_at_depth} |")
     for method, negative_set in benchmark.negatives.items():
@@ -248,7 +231,7 @@ def _rules(rules: Sequence[BenchmarkRule], labels: Mapping[str, str]) -> list[st
             counts += "".join(" | unknown" if share is None else f" | {share:.3f}" for share in shares)
         lines.append(f"| {number} | `{text}` | {counts} |")
     if len(rules) > RULES_SHOWN:
-        lines += ["", f"And {len(rules) - RULES_SHOWN:,} more: see `{RULES}` and `{MANIFEST}`."]
+        lines += ["", f"And {len(rules) - RULES_SHOWN:,} more: see `{manifest.RULES}` and `{manifest.MANIFEST}`."]
     return lines
 
 
@@ -260,24 +243,24 @@ def _notes(benchmark: Benchmark) -> list[str]:
         for little, why in ((True, "concluding too little that is new"), (False, "a negation")):
             if reasons[little]:
                 count = counted(reasons[little], "candidate")
-                notes.append(f"passed over for {why}: {count}, see `{MANIFEST}`")
+                notes.append(f"passed over for {why}: {count}, see `{manifest.MANIFEST}`")
     return ["## Notes", "", *(f"- {one_line(note)}" for note in notes)] if notes else []
 
 
 def _file_list(files: Sequence[str]) -> list[str]:
     lines = ["## Files", "", "| file | what it holds |", "|---|---|"]
     for name in files:
-        if name == CARD:
+        if name == manifest.CARD:
             continue
-        role = role_of(name)
+        role = manifest.role_of(name)
         what = _FILES.get(name, "")
         if role is not None and role.method is None:
             what = f"P_{role.split}: positives, one triple a line, subject, relation, object between tabs"
         elif role is not None:
             method = role.method or ""
             what = f"N_{role.split}: negatives, {method_or_unknown(method).title}"
-        if name == CANDIDATES[0] and CONTEXT in files:
-            what = f"the constants of `{CONTEXT}`, among which systems rank"
+        if name == manifest.CANDIDATES[0] and manifest.CONTEXT in files:
+            what = f"the constants of `{manifest.CONTEXT}`, among which systems rank"
         lines.append(f"| `{name}` | {what} |")
     return lines
 
@@ -338,7 +321,7 @@ _FORMATS = {
 _WHOLE_NUMBERS = ("rule", "kept", "depth", "label")
 
 
-def make_croissant(benchmark: Benchmark, files: Mapping[str, FileSum]) -> dict[str, Any]:
+def make_croissant(benchmark: Benchmark, files: Mapping[str, manifest.FileSum]) -> dict[str, Any]:
     """Return the Croissant 1.0 description of a benchmark's folder.
 
     Parameters
@@ -352,7 +335,7 @@ def make_croissant(benchmark: Benchmark, files: Mapping[str, FileSum]) -> dict[s
 
 
 def described(
-    benchmark: Benchmark, files: Mapping[str, FileSum], record_sets: Sequence[dict[str, Any]]
+    benchmark: Benchmark, files: Mapping[str, manifest.FileSum], record_sets: Sequence[dict[str, Any]]
 ) -> dict[str, Any]:
     """Return the description of files of a benchmark.
 
@@ -372,7 +355,7 @@ def described(
         "conformsTo": "http://mlcommons.org/croissant/1.0",
         "name": benchmark.name,
         "description": _description(benchmark, entry),
-        "version": f"{FORMAT_VERSION}.0.0",
+        "version": f"{manifest.FORMAT_VERSION}.0.0",
     }
     if entry is not None:
         about["citeAs"] = entry.citation
@@ -392,7 +375,7 @@ def _description(benchmark: Benchmark, entry: Entry | None) -> str:
     return text if entry is None else f"{text} On the terms of {entry.name}: {entry.licence}"
 
 
-def _file(name: str, sums: FileSum) -> dict[str, Any]:
+def _file(name: str, sums: manifest.FileSum) -> dict[str, Any]:
     return {
         "@type": "cr:FileObject",
         "@id": name,
@@ -404,25 +387,27 @@ def _file(name: str, sums: FileSum) -> dict[str, Any]:
     }
 
 
-def _record_sets(benchmark: Benchmark, files: Mapping[str, FileSum]) -> list[dict[str, Any]]:
+def _record_sets(benchmark: Benchmark, files: Mapping[str, manifest.FileSum]) -> list[dict[str, Any]]:
     record_sets = []
     for split in SPLITS:
-        name = file_of(Role(split))
+        name = manifest.file_of(manifest.Role(split))
         # Readers of Croissant do not accept a set without records.
         if files[name].bytes:
             record_sets.append(_lines(split, name, f"The positives of {split}."))
-    if CONTEXT in files and files[CONTEXT].bytes:
-        record_sets.append(_lines("context", CONTEXT, "The context graph: what is known about test's constants."))
-    if PROVENANCE in files:
+    if manifest.CONTEXT in files and files[manifest.CONTEXT].bytes:
+        record_sets.append(
+            _lines("context", manifest.CONTEXT, "The context graph: what is known about test's constants.")
+        )
+    if manifest.PROVENANCE in files:
         about = "Where the conclusions came from: one record for each conclusion and rule that derives it."
         deep = benchmark.provenance is not None and benchmark.provenance.deep
         columns = PROVENANCE_COLUMNS | DEPTH_COLUMN if deep else PROVENANCE_COLUMNS
-        record_sets.append(table("provenance", PROVENANCE, about, columns))
+        record_sets.append(table("provenance", manifest.PROVENANCE, about, columns))
     about = "All negatives, and where they came from."
-    record_sets.append(table("negatives", NEGATIVES, about, negative_columns(benchmark)))
-    if NOISE in files:
+    record_sets.append(table("negatives", manifest.NEGATIVES, about, negative_columns(benchmark)))
+    if manifest.NOISE in files:
         about = "What is wrong with the positives and negatives of train on purpose."
-        record_sets.append(table("noise", NOISE, about, NOISE_COLUMNS))
+        record_sets.append(table("noise", manifest.NOISE, about, NOISE_COLUMNS))
     return record_sets
 
 

@@ -18,26 +18,7 @@ import numpy.typing as npt
 
 from loginfer.benchmark.benchmark import SPLITS, Benchmark, BenchmarkRule, NegativeSet, Origins, Splits
 from loginfer.benchmark.construction.noise import KINDS, Noise, exchanged
-from loginfer.benchmark.folder.manifest import (
-    AUDIT,
-    CONTEXT,
-    GIVEN,
-    LABELS,
-    MANIFEST,
-    NEGATIVES,
-    NOISE,
-    PROVENANCE,
-    RULES,
-    Kind,
-    Problem,
-    Role,
-    file_of,
-    manifest_rules,
-    passed_over,
-    read_manifest,
-    roles,
-    verify_files,
-)
+from loginfer.benchmark.folder import manifest
 from loginfer.benchmark.folder.tables import NegativeTable, NoiseTable, read_negatives, read_noise, read_provenance
 from loginfer.benchmark.recipe import Recipe
 from loginfer.errors import InputError, LogInferError
@@ -74,7 +55,7 @@ class TripleFile:
     """
 
     name: str
-    role: Role
+    role: manifest.Role
     triples: Triples
     lines: int
 
@@ -118,7 +99,7 @@ class BenchmarkFolder:
     path: Path
     benchmark: Benchmark
     files: tuple[TripleFile, ...]
-    problems: tuple[Problem, ...]
+    problems: tuple[manifest.Problem, ...]
     contradictions: tuple[InputError, ...] = ()
     rules_known: bool = False
     origins: NegativeTable | None = None
@@ -126,7 +107,7 @@ class BenchmarkFolder:
 
     def file(self, split: str, method: str | None = None) -> TripleFile | None:
         """Return the file of a split: its positives, or the negatives of a method; None if there is none."""
-        matching = [file for file in self.files if file.role == Role(split, method)]  # type: ignore[arg-type]
+        matching = [file for file in self.files if file.role == manifest.Role(split, method)]  # type: ignore[arg-type]
         return matching[-1] if matching else None
 
     @property
@@ -172,7 +153,7 @@ def load_benchmark(path: str | Path | Benchmark, *, verify: bool = True) -> Benc
 def _damaged(folder: BenchmarkFolder) -> InputError:
     """Return the error that says what is wrong with a folder."""
 
-    def described(problem: Problem) -> str:
+    def described(problem: manifest.Problem) -> str:
         if problem.count == 1 or not problem.examples:
             return problem.message
         return f"{problem.message}, the first: {problem.examples[0]}"
@@ -211,18 +192,18 @@ class _Reader:
     def __init__(self, folder: Path, verify: bool) -> None:
         self.folder = folder
         self.names = files_in(folder)
-        self.problems: list[Problem] = []
+        self.problems: list[manifest.Problem] = []
         self.contradictions: list[InputError] = []
-        self.manifest = read_manifest(folder, self.problems) if MANIFEST in self.names else None
+        self.manifest = manifest.read_manifest(folder, self.problems) if manifest.MANIFEST in self.names else None
         self.recorded: Mapping[str, Any] = self.manifest or {}
         # With a manifest, only files that it lists are read.
         self.to_read = list(self.names)
         if self.manifest is not None:
-            self.to_read = verify_files(folder, self.names, self.manifest, self.problems, sums=verify)
+            self.to_read = manifest.verify_files(folder, self.names, self.manifest, self.problems, sums=verify)
         self.recipe: Recipe | None = None
         if (values := self.recorded.get("recipe")) is not None:
-            parse_recipe = partial(Recipe.from_dict, values, where=f"{folder / MANIFEST}, recipe")
-            self.recipe = self._attempt(MANIFEST, parse_recipe, "manifest")
+            parse_recipe = partial(Recipe.from_dict, values, where=f"{folder / manifest.MANIFEST}, recipe")
+            self.recipe = self._attempt(manifest.MANIFEST, parse_recipe, "manifest")
 
     def read(self) -> BenchmarkFolder:
         """Read all files: names first get provisional ids, and final ones when all of them are known."""
@@ -230,10 +211,10 @@ class _Reader:
         for name, role in self._triple_files():
             read = partial(collector.read, self.folder / name, role, strict=self.manifest is not None)
             self._attempt(name, read)
-        rules = self._attempt(RULES, self._read_rules) if RULES in self.to_read else None
+        rules = self._attempt(manifest.RULES, self._read_rules) if manifest.RULES in self.to_read else None
         program = None if rules is None else [benchmark_rule.rule for benchmark_rule in rules]
         readers: dict[str, Callable[..., Any]] = {
-            PROVENANCE: read_provenance, NEGATIVES: read_negatives, NOISE: read_noise,
+            manifest.PROVENANCE: read_provenance, manifest.NEGATIVES: read_negatives, manifest.NOISE: read_noise,
         }  # fmt: skip
         finishers = {
             name: self._attempt(name, partial(readers[name], self.folder / name, collector))
@@ -256,11 +237,11 @@ class _Reader:
             relations.vocabulary,
             np.empty((0, 3), np.int32),
             type_predicate=type_predicate,
-            labels=self._attempt(LABELS, self._read_labels) if LABELS in self.to_read else None,
+            labels=self._attempt(manifest.LABELS, self._read_labels) if manifest.LABELS in self.to_read else None,
         )
         sets = _Sets(empty, files)
-        origins = tables.get(NEGATIVES)
-        noise, negatives = self._negatives(sets, origins, tables.get(NOISE))
+        origins = tables.get(manifest.NEGATIVES)
+        noise, negatives = self._negatives(sets, origins, tables.get(manifest.NOISE))
         context = next((file for file in files if file.role.context), None)
         graph = empty.with_triples(sets.distinct("train"))
         recorded_name, notes = self.recorded.get("name"), self.recorded.get("notes", [])
@@ -270,9 +251,9 @@ class _Reader:
             positives=Splits(graph.triples, sets.distinct("valid"), sets.distinct("test")),
             negatives=negatives,
             rules=rules or (),
-            provenance=tables.get(PROVENANCE),
+            provenance=tables.get(manifest.PROVENANCE),
             recipe=self.recipe,
-            passed_over=passed_over(self.recorded) if self.recorded else (),
+            passed_over=manifest.passed_over(self.recorded) if self.recorded else (),
             notes=tuple(map(str, notes)) if isinstance(notes, list) else (),
             manifest=self.recorded,
             path=self.folder,
@@ -290,27 +271,29 @@ class _Reader:
             unlisted=self._unlisted(),
         )
 
-    def _attempt(self, file: str, action: Callable[[], T], kind: Kind = "unreadable") -> T | None:
+    def _attempt(self, file: str, action: Callable[[], T], kind: manifest.Kind = "unreadable") -> T | None:
         """Do something with a file; an error becomes a problem."""
         try:
             return action()
         except LogInferError as error:
-            self.problems.append(Problem(kind, file, error.message, where=error.where, hint=error.hint))
+            self.problems.append(manifest.Problem(kind, file, error.message, where=error.where, hint=error.hint))
             return None
 
-    def _triple_files(self) -> list[tuple[str, Role]]:
+    def _triple_files(self) -> list[tuple[str, manifest.Role]]:
         if self.manifest is not None:
-            expected_roles = [Role(split) for split in SPLITS]
-            expected_roles += [Role(split, m) for m in self.manifest["negatives"] for split in SPLITS]
-            expected_roles += [Role("test", context=True)] if CONTEXT in self.manifest["files"] else []
-            return [(file_of(role), role) for role in expected_roles if file_of(role) in self.to_read]
-        files_of = roles(self.names)
-        if Role("train") not in files_of:
+            expected_roles = [manifest.Role(split) for split in SPLITS]
+            expected_roles += [manifest.Role(split, m) for m in self.manifest["negatives"] for split in SPLITS]
+            expected_roles += (
+                [manifest.Role("test", context=True)] if manifest.CONTEXT in self.manifest["files"] else []
+            )
+            return [(manifest.file_of(role), role) for role in expected_roles if manifest.file_of(role) in self.to_read]
+        files_of = manifest.roles(self.names)
+        if manifest.Role("train") not in files_of:
             raise _no_training(self.folder, self.names)
         for role, files in files_of.items():
             if len(files) > 1:
                 self.problems.append(
-                    Problem(
+                    manifest.Problem(
                         "twice",
                         files[1],
                         f"`{files[0]}` and `{files[1]}` both look like {role}",
@@ -323,12 +306,12 @@ class _Reader:
         from loginfer.logic.rule_files import read_rules
 
         if self.manifest is not None:
-            return manifest_rules(self.manifest, read_rules(self.folder / RULES, "arrow").program)
-        program = read_rules(self.folder / RULES).program
+            return manifest.manifest_rules(self.manifest, read_rules(self.folder / manifest.RULES, "arrow").program)
+        program = read_rules(self.folder / manifest.RULES).program
         return tuple(BenchmarkRule(rule, None, UNKNOWN, UNKNOWN, UNKNOWN) for rule in program)
 
     def _read_labels(self) -> dict[str, str]:
-        path = self.folder / LABELS
+        path = self.folder / manifest.LABELS
         with reading(path):
             lines = path.read_bytes().split(b"\n")
         try:
@@ -347,7 +330,7 @@ class _Reader:
             examples = tuple(f"line {n}: {text}" if n else text for n, text in bad.examples)
             line = bad.examples[0][0]
             self.problems.append(
-                Problem(
+                manifest.Problem(
                     "lines",
                     file,
                     bad.examples[0][1] if bad.count == 1 else f"{bad.count:,} lines cannot be read",
@@ -360,7 +343,7 @@ class _Reader:
     def _unlisted(self) -> tuple[str, ...]:
         if self.manifest is None:
             return ()
-        listed = {*self.manifest["files"], MANIFEST, AUDIT}
+        listed = {*self.manifest["files"], manifest.MANIFEST, manifest.AUDIT}
         return tuple(name for name in self.names if name not in listed and not name.startswith("."))
 
     # -- negatives ----------------------------------------------------------------------------------
@@ -381,7 +364,7 @@ class _Reader:
         if noise is None or len(negative_sets) != 1:
             if noise is not None:
                 problem = f"a benchmark with noise has the negatives of one method, not of {len(negative_sets)}"
-                self._contradict(problem, str(self.folder / NOISE))
+                self._contradict(problem, str(self.folder / manifest.NOISE))
             return None, {
                 m: replace(negative_set, origins=self._origins(negative_set, table, keys, sets.distinct))
                 for m, negative_set in negative_sets.items()
@@ -419,12 +402,12 @@ class _Reader:
             rows = table.rows(negative_set.method, split)
             rows = rows[np.argsort(keys.pack(table.triples[rows]), kind="stable")]
             if not np.array_equal(table.triples[rows], triples):
-                text = file_of(Role(split, negative_set.method))
-                self._contradict(f"`{NEGATIVES}` and `{text}` hold different negatives", str(self.folder))
+                text = manifest.file_of(manifest.Role(split, negative_set.method))
+                self._contradict(f"`{manifest.NEGATIVES}` and `{text}` hold different negatives", str(self.folder))
                 continue
             origins = table.origins[rows]
             if len(table.twins):
-                twin = self._attempt(NEGATIVES, partial(table.twin_rows, rows, positives(split), keys))
+                twin = self._attempt(manifest.NEGATIVES, partial(table.twin_rows, rows, positives(split), keys))
                 origins = origins if twin is None else replace(origins, twin=twin)
             if (origins.source >= 0).all():
                 origins_of[split] = origins
@@ -439,7 +422,7 @@ class _Sets:
 
     def __init__(self, empty: KnowledgeGraph, files: Sequence[TripleFile]) -> None:
         self.empty = empty
-        self._lines: dict[Role, list[Triples]] = {}
+        self._lines: dict[manifest.Role, list[Triples]] = {}
         for file in files:
             self._lines.setdefault(file.role, []).append(file.triples)
 
@@ -450,7 +433,7 @@ class _Sets:
 
     def distinct(self, split: str, method: str | None = None) -> Triples:
         """Return the triples of a split: its positives, or the negatives of a method."""
-        lines = self._lines.get(Role(split, method), [self.empty.triples])  # type: ignore[arg-type]
+        lines = self._lines.get(manifest.Role(split, method), [self.empty.triples])  # type: ignore[arg-type]
         triples = sorted_unique(np.concatenate(lines), self.empty.keys)
         triples.setflags(write=False)
         return triples
@@ -519,7 +502,7 @@ class _Span:
     """The blocks of a file: from `first` up to `last`."""
 
     name: str
-    role: Role
+    role: manifest.Role
     first: int
     last: int = 0
     lines: int = 0
@@ -535,7 +518,7 @@ class _Collector(GraphBuilder):
 
     # -- reading --------------------------------------------------------------------------------
 
-    def read(self, path: Path, role: Role, *, strict: bool) -> None:
+    def read(self, path: Path, role: manifest.Role, *, strict: bool) -> None:
         """Read a file of triples.
 
         Parameters
@@ -573,7 +556,7 @@ class _Collector(GraphBuilder):
         if len(bad_lines.examples) < EXAMPLES:
             bad_lines.examples.append((number, message))
 
-    def _open(self, name: str, role: Role) -> None:
+    def _open(self, name: str, role: manifest.Role) -> None:
         self._spans.append(_Span(name, role, len(self._blocks)))
 
     def _close(self, lines: int) -> None:
@@ -582,7 +565,7 @@ class _Collector(GraphBuilder):
         self._rows, self._row = self._rows[self._row :], 0
         self._spans[-1].last, self._spans[-1].lines = len(self._blocks), lines
 
-    def _read_labelled(self, source: Source, role: Role, columns: int) -> None:
+    def _read_labelled(self, source: Source, role: manifest.Role, columns: int) -> None:
         """Read lines of more than three columns; such files are small, some ten thousand lines."""
         with source.open() as (stream, _):
             lines = stream.read().removeprefix(b"\xef\xbb\xbf").split(b"\n")
@@ -590,7 +573,7 @@ class _Collector(GraphBuilder):
             lines.pop()
         self.begin(source.name)
         ignore_label = role.method is not None or columns != 4
-        kinds: dict[Role, list[tuple[bytes, ...]]] = {role: []}
+        kinds: dict[manifest.Role, list[tuple[bytes, ...]]] = {role: []}
         for number, line in enumerate(lines):
             cells = line.rstrip(b"\r").split(b"\t")
             if not line.strip():
@@ -602,7 +585,7 @@ class _Collector(GraphBuilder):
             if ignore_label or label in _TRUE:
                 kinds[role].append(tuple(cells[:3]))
             elif label in _FALSE:
-                kinds.setdefault(Role(role.split, GIVEN), []).append(tuple(cells[:3]))
+                kinds.setdefault(manifest.Role(role.split, manifest.GIVEN), []).append(tuple(cells[:3]))
             else:
                 shown = label.decode(errors="replace")[:40]
                 self.bad(f"expected the label 1 or -1 in column 4, found `{shown}`", self.line + number)

@@ -34,6 +34,7 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.benchmark import SPLITS, NegativeSet, Origins, Split
+from loginfer.benchmark.negatives import query_candidates
 from loginfer.benchmark.negatives.context import (
     Context,
     SplitNegatives,
@@ -44,18 +45,6 @@ from loginfer.benchmark.negatives.context import (
     shortfall,
 )
 from loginfer.benchmark.negatives.corruption import draw_corruptions
-from loginfer.benchmark.negatives.query_candidates import (
-    ENOUGH,
-    TRIALS,
-    CandidateBases,
-    DrawnPool,
-    ListedPool,
-    SubRuleGroup,
-    SubRuleSource,
-    TakenKeys,
-    groups_of,
-    rectangle_of,
-)
 from loginfer.benchmark.negatives.spaces import Draw, Sampler, Space, of_projection, rectangle, union
 from loginfer.benchmark.program import kept_masks, minimal, sub_rule
 from loginfer.engine import Engine
@@ -242,10 +231,10 @@ def _conclusions(engine: Engine, rule: Rule, rng: np.random.Generator) -> tuple[
     relation = relation_of(rule.head, engine.graph)
     wide = None
     if len(rule.atoms) > 1 and len(rule.head.variables) == 2 and _connected(engine, rule):
-        wide = rectangle_of(engine, rule)
+        wide = query_candidates.rectangle_of(engine, rule)
     if wide is None or len(wide) <= LARGE:
         return of_projection(engine.projection(rule), relation), True
-    if engine.derives([rule], wide.draw(rng, TRIALS)).sum() < ENOUGH:
+    if engine.derives([rule], wide.draw(rng, query_candidates.TRIALS)).sum() < query_candidates.ENOUGH:
         with contextlib.suppress(LimitError):
             return of_projection(engine.projection(rule), relation), True
     return rectangle(wide.left, relation, wide.right), False
@@ -301,7 +290,7 @@ def sound_share(
     counts
         How many triples to draw for each split.
     """
-    groups = [groups_of(index, rule, masks[index]) for index, rule in enumerate(context.rules)]
+    groups = [query_candidates.groups_of(index, rule, masks[index]) for index, rule in enumerate(context.rules)]
     few = min(max(FEW, EASY * sum(counts.values()) // sum(map(len, groups))), MANY)
     sources = _sources(context, groups, few)
     rules = np.concatenate([np.full(len(s.group.masks), s.group.rule, dtype=np.int32) for s in sources])
@@ -335,17 +324,19 @@ def sound_share(
     return negatives, notes
 
 
-def _sources(context: Context, groups: Sequence[Sequence[SubRuleGroup]], few: int) -> list[SubRuleSource]:
+def _sources(
+    context: Context, groups: Sequence[Sequence[query_candidates.SubRuleGroup]], few: int
+) -> list[query_candidates.SubRuleSource]:
     """Return the groups of all rules with their bases; their pairs are numbered in this order."""
     rng = generator(context.recipe.seed, "negatives", "qg", "trials")
-    sources: list[SubRuleSource] = []
+    sources: list[query_candidates.SubRuleSource] = []
     first = 0
     for index, rule in enumerate(context.rules):
         if context.progress:
             context.progress("evaluating sub-rules", index, len(context.rules))
-        bases = CandidateBases(context.engine, rule, few, rng)
+        bases = query_candidates.CandidateBases(context.engine, rule, few, rng)
         for group in groups[index]:
-            sources.append(SubRuleSource(group, bases.of(group), first))
+            sources.append(query_candidates.SubRuleSource(group, bases.of(group), first))
             first += len(group.masks)
     return sources
 
@@ -365,22 +356,24 @@ class _Shares:
         Of bases with up to this many triples, all are looked at.
     """
 
-    def __init__(self, context: Context, sources: Sequence[SubRuleSource], pairs: int, few: int) -> None:
+    def __init__(
+        self, context: Context, sources: Sequence[query_candidates.SubRuleSource], pairs: int, few: int
+    ) -> None:
         packing, negative = context.kg.keys, context.truth.negative
-        by_base: dict[int, list[SubRuleSource]] = {}  # groups of one rule share their bases
+        by_base: dict[int, list[query_candidates.SubRuleSource]] = {}  # groups of one rule share their bases
         for source in sources:
             if len(source.base) <= few:
                 by_base.setdefault(id(source.base), []).append(source)
         packed = [packing.pack(same_base[0].base.every()) for same_base in by_base.values()]
         negative_keys = distinct_keys(np.concatenate([np.empty(0, dtype=np.int64), *packed]))
         negative_keys = negative_keys[negative(packing.unpack(negative_keys))]
-        self._taken = TakenKeys(negative_keys)
+        self._taken = query_candidates.TakenKeys(negative_keys)
         order = hash_order(negative_keys, salt(context.recipe.seed, "negatives", "qg", "parts"))
-        self._listed = ListedPool(pairs, self._taken, order, context.recipe.cuts)
+        self._listed = query_candidates.ListedPool(pairs, self._taken, order, context.recipe.cuts)
         for same_base, keys in zip(by_base.values(), packed, strict=True):
             is_negative, indices = places_of(negative_keys, keys)
             self._listed.add(context.engine, same_base, indices[is_negative])
-        self._drawn = DrawnPool(context.engine, pairs, negative, self._taken)
+        self._drawn = query_candidates.DrawnPool(context.engine, pairs, negative, self._taken)
         self._drawn.add([source for source in sources if len(source.base) > few])
         self.candidates = np.where(self._drawn.open, _UNCOUNTED, self._listed.finish())
 

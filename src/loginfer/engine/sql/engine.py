@@ -20,19 +20,7 @@ from typing import Any, ClassVar, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.engine.binding import (
-    ABSENT,
-    BodyPart,
-    Bound,
-    bind,
-    combine,
-    fits_head,
-    head_values,
-    parts,
-    relation_named,
-    relation_of,
-    separate,
-)
+from loginfer.engine import binding
 from loginfer.engine.bodies import counted_templates, finish_table, rank_negated
 from loginfer.engine.interface import BodyTable, Derivations, Materialisation, Projection, Witnesses
 from loginfer.engine.registry import MAX_CONCLUSIONS
@@ -127,7 +115,7 @@ def derived_queries(
     singles: list[tuple[int, Rule]] = []
     by_shape: dict[RuleShape, list[tuple[int, Rule]]] = {}
     for number, rule in enumerate(rules):
-        if bind(rule, graph).head.relation in heads:
+        if binding.bind(rule, graph).head.relation in heads:
             shape = shape_of(rule, graph) if session.dialect.costly else None
             (singles if shape is None else by_shape.setdefault(shape, [])).append((number, rule))
     for shape, members in by_shape.items():
@@ -156,7 +144,7 @@ def derived_by(
     project_rule
         Projects the rule's body to some variables, among some rows.
     """
-    relation = bind(rule, graph).head.relation
+    relation = binding.bind(rule, graph).head.relation
     keep = rule.head.variables
     subject, object_ = head_columns(rule, layout)
     if keep:
@@ -220,7 +208,7 @@ def shape_of(rule: Rule, graph: KnowledgeGraph) -> RuleShape | None:
         return None
     atoms = []
     for i, atom in enumerate(dict.fromkeys(rule.atoms)):
-        if atom.is_type != (relation_of(atom, graph) == graph.type_relation) or (
+        if atom.is_type != (binding.relation_of(atom, graph) == graph.type_relation) or (
             atom.is_type and not isinstance(atom.object, Constant)
         ):
             return None
@@ -280,14 +268,14 @@ def derived_together(
 
 
 def _member(number: int, rule: Rule, graph: KnowledgeGraph) -> _Member:
-    head = bind(rule, graph).head
+    head = binding.bind(rule, graph).head
     predicates = []
     for atom in dict.fromkeys(rule.atoms):
-        predicate: int | None = relation_of(atom, graph)
+        predicate: int | None = binding.relation_of(atom, graph)
         if atom.is_type and isinstance(atom.object, Constant):
             predicate = graph.entities.get(atom.object.name)
-        predicates.append(ABSENT if predicate is None else predicate)
-    return _Member(number, head.relation, ~head.object if rule.head.is_type else ABSENT, tuple(predicates))
+        predicates.append(binding.ABSENT if predicate is None else predicate)
+    return _Member(number, head.relation, ~head.object if rule.head.is_type else binding.ABSENT, tuple(predicates))
 
 
 def _query(
@@ -331,11 +319,11 @@ def id_layout(graph: KnowledgeGraph, table: str = "triples") -> Layout:
 
     def constant(name: str) -> str:
         entity = graph.entities.get(name)
-        return str(ABSENT if entity is None else entity)
+        return str(binding.ABSENT if entity is None else entity)
 
     return Layout(
         table,
-        write_relation=lambda name: str(relation_named(name, graph)),
+        write_relation=lambda name: str(binding.relation_named(name, graph)),
         write_constant=constant,
         type_predicate=graph.type_predicate,
     )
@@ -375,7 +363,7 @@ class SqlEngine:
 
     def estimate(self, atoms: Sequence[Atom]) -> float:
         """Return the expected number of rows in the join of some atoms."""
-        return self.statistics.estimate(atoms, lambda atom: relation_of(atom, self.graph))
+        return self.statistics.estimate(atoms, lambda atom: binding.relation_of(atom, self.graph))
 
     # -- counting -------------------------------------------------------------------------------
 
@@ -421,7 +409,7 @@ class SqlEngine:
 
     def support(self, rule: Rule) -> int:
         """Return the number of witnesses: substitutions of all variables of the body."""
-        bind(rule, self.graph)  # every engine refuses a head that the graph cannot express
+        binding.bind(rule, self.graph)  # every engine refuses a head that the graph cannot express
         query = count_witnesses(rule, self.layout, self._session.dialect, self.estimate)
         return query.total(self._session.row(query.sql))
 
@@ -433,11 +421,11 @@ class SqlEngine:
             # Counted in the database, which can hold more than memory, before it is fetched.
             self._refuse([self._session.create(table, self._concluded(rule, new=new))], rule)
             subjects, objects = self._session.columns(f"SELECT s, o FROM {table} ORDER BY s, o")
-        return stacked([subjects, bind(rule, self.graph).head.relation, objects])
+        return stacked([subjects, binding.bind(rule, self.graph).head.relation, objects])
 
     def _concluded(self, rule: Rule, *, new: bool) -> str:
         """Return a query for the subjects s and objects o of a rule's conclusions."""
-        relation = bind(rule, self.graph).head.relation
+        relation = binding.bind(rule, self.graph).head.relation
         projection = self._project_rule(rule, rule.head.variables)
         self._refuse_product(projection, rule)
         subject, object_ = head_columns(rule, self.layout)
@@ -454,7 +442,7 @@ class SqlEngine:
 
         All of them stay in the database.
         """
-        keys, relation = self.graph.keys, bind(rule, self.graph).head.relation
+        keys, relation = self.graph.keys, binding.bind(rule, self.graph).head.relation
         key = (
             f"(CAST(s AS BIGINT) * {keys.relations} + {relation}) * CAST({keys.entities} AS BIGINT) + CAST(o AS BIGINT)"
         )
@@ -472,12 +460,12 @@ class SqlEngine:
 
     def projection(self, rule: Rule) -> Projection:
         """Return the distinct subjects and objects of a rule's conclusions (see `interface.Engine`)."""
-        bound = bind(rule, self.graph)
+        bound = binding.bind(rule, self.graph)
         keep = rule.head.variables
         if len(keep) < 2:
             columns = self._distinct(rule, self._checks(rule), keep)
             return Projection.of(bound.head, columns[0])
-        apart = separate(bound, (bound.head.subject, bound.head.object))
+        apart = binding.separate(bound, (bound.head.subject, bound.head.object))
         if apart is None:
             left, right = self._distinct(rule, self._checks(rule), keep)
             return Projection(left, right)
@@ -520,7 +508,7 @@ class SqlEngine:
 
     def witnesses(self, rule: Rule, *, limit: int | None = None, conclusion: Sequence[int] | None = None) -> Witnesses:
         """Return the first `limit` witnesses, all of them or those of one conclusion triple."""
-        values = {} if conclusion is None else head_values(bind(rule, self.graph).head, conclusion)
+        values = {} if conclusion is None else binding.head_values(binding.bind(rule, self.graph).head, conclusion)
         if values is None or (limit is not None and limit <= 0):
             return Witnesses(rule, np.empty((0, len(rule.variables)), dtype=np.int32))
         fixed = fixed_row({rule.variables[v]: value for v, value in values.items()})
@@ -536,17 +524,17 @@ class SqlEngine:
     def first_witnesses(self, rule: Rule, triples: Triples) -> npt.NDArray[np.int32]:
         """Return the first witness of each triple, int32[n, v]; -1s where the rule does not derive it."""
         rows = np.full((len(triples), len(rule.variables)), -1, dtype=np.int32)
-        bound = bind(rule, self.graph)
+        bound = binding.bind(rule, self.graph)
         asked = np.asarray(triples, dtype=np.int32).reshape(-1, 3)
         # Where the search for the values also shows which triples have none, no check is needed before.
         if depend_on_each_other(bound):
-            possible = fits_head(bound.head, asked[:, 0], asked[:, 2]) & (asked[:, 1] == bound.head.relation)
+            possible = binding.fits_head(bound.head, asked[:, 0], asked[:, 2]) & (asked[:, 1] == bound.head.relation)
         else:
             possible = self.derives([rule], asked)
         if not possible.any():
             return rows
 
-        def smallest(part: BodyPart, contexts: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        def smallest(part: binding.BodyPart, contexts: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
             context, unbound = ([rule.variables[v] for v in vs] for vs in (part.context, part.variables))
             atoms = [a for a in rule.atoms if not set(unbound).isdisjoint(a.variables)]
             inequalities = [e for e in self._checks(rule) if not set(unbound).isdisjoint(e.variables)]
@@ -560,7 +548,7 @@ class SqlEngine:
                     table,
                 )
 
-        witnesses = combine(bound, asked[possible, ::2], smallest)
+        witnesses = binding.combine(bound, asked[possible, ::2], smallest)
         witnesses[(witnesses < 0).any(axis=1)] = -1
         rows[possible] = witnesses
         return rows
@@ -761,13 +749,13 @@ def _among(distinct_rows: Rows, rows: Rows) -> npt.NDArray[np.int64]:
     return np.searchsorted(keys, row_keys)
 
 
-def depend_on_each_other(bound: Bound) -> bool:
+def depend_on_each_other(bound: binding.Bound) -> bool:
     """Say whether every part of the body is about one and the same set of variables besides the head's.
 
     Then a rule derives a conclusion just when these variables have values for it.
     """
     ends = tuple(dict.fromkeys(t for t in (bound.head.subject, bound.head.object) if t >= 0))
-    apart = parts(bound, ends)
+    apart = binding.parts(bound, ends)
     if bound.empty or len(apart) != 1 or apart[0].context != ends:
         return False
     inside = set(apart[0].variables)

@@ -16,17 +16,7 @@ from collections.abc import Mapping
 
 from loginfer.errors import InputError, ParseError
 from loginfer.kg import RDF_TYPE
-from loginfer.logic.dialects.base import (
-    VARIABLE,
-    Dialect,
-    Directive,
-    cannot_express,
-    located,
-    register_dialect,
-    spell_variables,
-    unescape,
-    write_iri,
-)
+from loginfer.logic.dialects import base
 from loginfer.logic.rule import Atom, Constant, Rule, ScoredRule, Term, Variable, is_literal
 
 # The measures in AMIE's order, and which of them are fields of a `ScoredRule`.
@@ -51,7 +41,7 @@ _QUESTION = re.compile(r"\?([A-Za-z_][A-Za-z0-9_]*)\Z")
 
 def _read(text: str, prefixes: Mapping[str, str], where: str | None) -> ScoredRule:
     rule_text, *cells = text.split("\t")
-    with located(where):
+    with base.located(where):
         rule = _rule(text, rule_text, where)
     values = {name: cell.strip() for name, cell in zip(_MEASURES, cells, strict=False) if cell.strip()}
     column = len(rule_text) + 2
@@ -116,19 +106,19 @@ def _term(word: str) -> Term:
 
 
 def _name(word: str) -> str:
-    return unescape(word[1:-1]) if word.startswith("<") and word.endswith(">") and len(word) > 1 else word
+    return base.unescape(word[1:-1]) if word.startswith("<") and word.endswith(">") and len(word) > 1 else word
 
 
 def _write(scored: ScoredRule) -> str:
     rule = scored.rule
     if rule.inequalities:
-        raise cannot_express("AMIE", f"the inequality `{rule.inequalities[0]}`", rule)
+        raise base.cannot_express("AMIE", f"the inequality `{rule.inequalities[0]}`", rule)
     if rule.negations:
-        raise cannot_express("AMIE", f"the negation `{rule.negations[0]}`", rule)
-    names = spell_variables(rule, str, VARIABLE)
+        raise base.cannot_express("AMIE", f"the negation `{rule.negations[0]}`", rule)
+    names = base.spell_variables(rule, str, base.VARIABLE)
 
     def name(text: str) -> str:
-        return text if is_literal(text) and not re.search(r"\s", text) else write_iri(text)
+        return text if is_literal(text) and not re.search(r"\s", text) else base.write_iri(text)
 
     def part(atom: Atom) -> str:
         subject, object_ = (f"?{names[t]}" if isinstance(t, Variable) else name(t.name) for t in atom.terms)
@@ -151,7 +141,7 @@ def _cells(scored: ScoredRule) -> list[str]:
     return [values.get(measure, "") for measure in _MEASURES[: present[-1] + 1]] if present else []
 
 
-def _directive(text: str) -> Directive:
+def _directive(text: str) -> base.Directive:
     return None if "=>" in text else {}
 
 
@@ -159,8 +149,8 @@ def _looks_like(text: str) -> bool:
     return re.search(r"\s=>\s", f" {text} ") is not None
 
 
-AMIE = register_dialect(
-    Dialect(
+AMIE = base.register_dialect(
+    base.Dialect(
         name="amie",
         about="AMIE lines, with or without their measures",
         example="?a  <worksFor>  ?c  ?c  <partOf>  ?b   => ?a  <memberOf>  ?b",

@@ -23,17 +23,7 @@ from typing import NoReturn
 
 from loginfer.errors import InputError
 from loginfer.kg import RDF_TYPE
-from loginfer.logic.dialects.base import (
-    Dialect,
-    Scanner,
-    located,
-    read_columns,
-    read_prefix,
-    register_dialect,
-    rule_start,
-    unescape,
-    write_columns,
-)
+from loginfer.logic.dialects import base
 from loginfer.logic.rule import (
     BRACKETED,
     LITERAL,
@@ -84,12 +74,12 @@ def parse_rule(text: str, *, prefixes: Mapping[str, str] | None = None, where: s
     InputError
         If the rule is not safe.
     """
-    return _read_rule(Scanner(text, where), prefixes or {})
+    return _read_rule(base.Scanner(text, where), prefixes or {})
 
 
-def _read_rule(scanner: Scanner, prefixes: Mapping[str, str]) -> Rule:
+def _read_rule(scanner: base.Scanner, prefixes: Mapping[str, str]) -> Rule:
     body, head = _Parser(scanner, prefixes, templates=False).clause()
-    with located(scanner.where):
+    with base.located(scanner.where):
         return Rule(body, head)
 
 
@@ -112,15 +102,15 @@ def parse_pattern(text: str, *, name: str | None = None, where: str | None = Non
     InputError
         If the pattern is not safe, or has no atom.
     """
-    body, head = _Parser(Scanner(text, where), {}, templates=True).clause()
-    with located(where):
+    body, head = _Parser(base.Scanner(text, where), {}, templates=True).clause()
+    with base.located(where):
         return Pattern(body, head, name)
 
 
 class _Parser:
     """Recursive descent over one rule or pattern."""
 
-    def __init__(self, scanner: Scanner, prefixes: Mapping[str, str], *, templates: bool) -> None:
+    def __init__(self, scanner: base.Scanner, prefixes: Mapping[str, str], *, templates: bool) -> None:
         self.scanner = scanner
         self.prefixes = prefixes
         self.templates = templates
@@ -247,7 +237,7 @@ class _Parser:
         bracketed = scanner.match(BRACKETED)
         if bracketed:
             try:
-                return unescape(bracketed.group(1))
+                return base.unescape(bracketed.group(1))
             except InputError as error:
                 scanner.fail("a name in angle brackets", at=start, hint=error.message)
         if scanner.at("<"):
@@ -267,8 +257,8 @@ class _Parser:
 
 
 def _read(text: str, prefixes: Mapping[str, str], where: str | None) -> ScoredRule:
-    columns, start = read_columns(text, where)
-    scanner = Scanner(text, where)
+    columns, start = base.read_columns(text, where)
+    scanner = base.Scanner(text, where)
     scanner.position = start
     return ScoredRule(_read_rule(scanner, prefixes), *columns, extra=_read_measures(text))
 
@@ -282,26 +272,26 @@ def _read_measures(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def _write(scored: ScoredRule) -> str:
-    text = write_columns(scored) + str(scored.rule)
+    text = base.write_columns(scored) + str(scored.rule)
     comment = " # " + " ".join(f"{name}={value}" for name, value in scored.extra)
     # Measures whose names or values would not be read back are left out, as in any other dialect.
     return text + comment if _read_measures(comment) == scored.extra != () else text
 
 
 def _looks_like(text: str) -> bool:
-    rest = text[rule_start(text) :].lstrip()
+    rest = text[base.rule_start(text) :].lstrip()
     begins = rest.startswith("(") or _NEGATION.match(rest) is not None
     return rest.startswith(("->", "→")) or (begins and ("->" in rest or "→" in rest))
 
 
-ARROW = register_dialect(
-    Dialect(
+ARROW = base.register_dialect(
+    base.Dialect(
         name="arrow",
         about="LogInfer's own syntax",
         example="(x,worksFor,y), (y,partOf,z), x != z -> (x,memberOf,z)",
         endings=(".rules",),
         comments="#",
-        read_directive=read_prefix,
+        read_directive=base.read_prefix,
         read_statement=_read,
         write_statement=_write,
         looks_like=_looks_like,

@@ -18,15 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from loginfer.kg import RDF_TYPE
-from loginfer.logic.dialects.base import (
-    Dialect,
-    Scanner,
-    full_stops,
-    located,
-    register_dialect,
-    spell_variables,
-    unescape,
-)
+from loginfer.logic.dialects import base
 from loginfer.logic.rule import (
     LITERAL,
     Atom,
@@ -42,7 +34,7 @@ from loginfer.logic.rule import (
 
 
 def read_clause(
-    scanner: Scanner,
+    scanner: base.Scanner,
     read_head: Callable[[], Atom],
     read_part: Callable[[], list[BodyAtom]],
     implications: tuple[str, ...] = (":-",),
@@ -76,7 +68,7 @@ def read_clause(
     scanner.take(".")
     if not scanner.at_end():
         scanner.fail("the end of the rule")
-    with located(scanner.where):
+    with base.located(scanner.where):
         return Rule(body, head)
 
 
@@ -112,8 +104,8 @@ class ClauseSyntax:
     brackets: bool = False
     differs: tuple[str, ...] = ("!=",)
     refused: tuple[str, ...] = ()
-    read_variable: Callable[[Scanner], str | None]
-    read_name: Callable[[Scanner, Mapping[str, str], bool], str | None]
+    read_variable: Callable[[base.Scanner], str | None]
+    read_name: Callable[[base.Scanner, Mapping[str, str], bool], str | None]
     atom: str
     part: str
     term: str
@@ -122,7 +114,7 @@ class ClauseSyntax:
 
 def read_rule(syntax: ClauseSyntax, text: str, prefixes: Mapping[str, str], where: str | None) -> ScoredRule:
     """Read a rule in such a syntax."""
-    scanner = Scanner(text, where, comment=syntax.comment)
+    scanner = base.Scanner(text, where, comment=syntax.comment)
     reader = _Reader(scanner, prefixes, syntax)
     return ScoredRule(read_clause(scanner, reader.atom, reader.part, syntax.implications))
 
@@ -130,7 +122,7 @@ def read_rule(syntax: ClauseSyntax, text: str, prefixes: Mapping[str, str], wher
 class _Reader:
     """Reads the parts of one rule; it counts the variables without a name."""
 
-    def __init__(self, scanner: Scanner, prefixes: Mapping[str, str], syntax: ClauseSyntax) -> None:
+    def __init__(self, scanner: base.Scanner, prefixes: Mapping[str, str], syntax: ClauseSyntax) -> None:
         self.scanner = scanner
         self.prefixes = prefixes
         self.syntax = syntax
@@ -232,17 +224,17 @@ _PLAIN = re.compile(r"[a-z][A-Za-z0-9_]*\Z|(?:0|[1-9][0-9]*)\Z")
 _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
-def _read_variable(scanner: Scanner) -> str | None:
+def _read_variable(scanner: base.Scanner) -> str | None:
     match = scanner.match(_CAPITAL)
     if match is None:
         return None
     return match.group().lower() if _SHORT.match(match.group()) else match.group()
 
 
-def _read_name(scanner: Scanner, prefixes: Mapping[str, str], predicate: bool) -> str | None:
+def _read_name(scanner: base.Scanner, prefixes: Mapping[str, str], predicate: bool) -> str | None:
     quoted = scanner.match(_QUOTED)
     if quoted:
-        return unescape(quoted.group(1))
+        return base.unescape(quoted.group(1))
     word = scanner.match(LITERAL) or scanner.match(_WORD)
     return word.group() if word else None
 
@@ -263,7 +255,7 @@ _SYNTAX = ClauseSyntax(
 
 def _write(scored: ScoredRule) -> str:
     rule = scored.rule
-    names = spell_variables(rule, lambda name: name[:1].upper() + name[1:], _CAPITAL)
+    names = base.spell_variables(rule, lambda name: name[:1].upper() + name[1:], _CAPITAL)
     # A variable that only a negation has is written `_`, unless it is both of its terms.
     hidden = {v for n in rule.negations if n.terms[0] != n.terms[1] for v in rule.existential(n)}
 
@@ -286,14 +278,14 @@ def _looks_like(text: str) -> bool:
     return head.endswith(")") and "(" in head and "?" not in head and "<=" not in text and "?" not in body
 
 
-DATALOG = register_dialect(
-    Dialect(
+DATALOG = base.register_dialect(
+    base.Dialect(
         name="datalog",
         about="Datalog with capital variables, as Prolog systems and RuDaS write it",
         example="memberOf(X,Z) :- worksFor(X,Y), partOf(Y,Z), X != Z.",
         endings=(".dl", ".pl", ".datalog"),
         comments="%",
-        statements=full_stops("%", "\"'"),
+        statements=base.full_stops("%", "\"'"),
         read_statement=partial(read_rule, _SYNTAX),
         write_statement=_write,
         looks_like=_looks_like,

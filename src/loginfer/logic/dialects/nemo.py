@@ -12,20 +12,7 @@ from __future__ import annotations
 import re
 from functools import partial
 
-from loginfer.logic.dialects.base import (
-    VARIABLE,
-    Dialect,
-    Directive,
-    Scanner,
-    cannot_express,
-    full_stops,
-    read_name,
-    read_prefix,
-    read_variable,
-    register_dialect,
-    spell_variables,
-    write_iri,
-)
+from loginfer.logic.dialects import base
 from loginfer.logic.dialects.datalog import ClauseSyntax, read_rule, write_clause
 from loginfer.logic.rule import ScoredRule, Term, Variable, is_literal
 
@@ -34,17 +21,17 @@ _ANONYMOUS = re.compile(r"_(?=\s*[,.)])")
 _OTHER_DIRECTIVE = re.compile(r"\s*@(?:import|export|output|parameter|declare)\b")
 
 
-def _read_variable(scanner: Scanner) -> str | None:
+def _read_variable(scanner: base.Scanner) -> str | None:
     if scanner.at("!") and not scanner.at("!="):
         scanner.fail("a variable like `?X` or a name", hint="rules have no existential variables")
-    return "_" if scanner.match(_ANONYMOUS) else read_variable(scanner)
+    return "_" if scanner.match(_ANONYMOUS) else base.read_variable(scanner)
 
 
 _SYNTAX = ClauseSyntax(
     negation=re.compile("~"),
     refused=("!",),
     read_variable=_read_variable,
-    read_name=lambda scanner, prefixes, predicate: read_name(scanner, prefixes, predicate=predicate),
+    read_name=lambda scanner, prefixes, predicate: base.read_name(scanner, prefixes, predicate=predicate),
     atom="an atom like `p(?X, ?Y)`",
     part="an atom like `p(?X, ?Y)`, a negated one like `~p(?X, ?Y)` or an inequality like `?X != ?Y`",
     term="a variable like `?X` or a name",
@@ -54,14 +41,14 @@ _SYNTAX = ClauseSyntax(
 
 def _write(scored: ScoredRule) -> str:
     rule = scored.rule
-    names = spell_variables(rule, str, VARIABLE)
+    names = base.spell_variables(rule, str, base.VARIABLE)
 
     def name(text: str) -> str:
-        return text if _PLAIN.match(text) else write_iri(text)
+        return text if _PLAIN.match(text) else base.write_iri(text)
 
     def predicate(text: str) -> str:
         if is_literal(text):
-            raise cannot_express("Nemo", f"the literal {text} as a predicate", rule)
+            raise base.cannot_express("Nemo", f"the literal {text} as a predicate", rule)
         return name(text)
 
     def term(t: Term) -> str:
@@ -72,8 +59,8 @@ def _write(scored: ScoredRule) -> str:
     return write_clause(rule, term, predicate, negation="~", comma=", ", stop=" .")
 
 
-def _directive(text: str) -> Directive:
-    return {} if _OTHER_DIRECTIVE.match(text) else read_prefix(text)
+def _directive(text: str) -> base.Directive:
+    return {} if _OTHER_DIRECTIVE.match(text) else base.read_prefix(text)
 
 
 def _looks_like(text: str) -> bool:
@@ -82,14 +69,14 @@ def _looks_like(text: str) -> bool:
     return head.endswith(")") and "(" in head and ("?" in head or "?" in body or not implied)
 
 
-NEMO = register_dialect(
-    Dialect(
+NEMO = base.register_dialect(
+    base.Dialect(
         name="nemo",
         about="Nemo",
         example="memberOf(?x, ?z) :- worksFor(?x, ?y), partOf(?y, ?z), ?x != ?z .",
         endings=(".rls",),
         comments="%",
-        statements=full_stops("%", '"'),
+        statements=base.full_stops("%", '"'),
         read_directive=_directive,
         read_statement=partial(read_rule, _SYNTAX),
         write_statement=_write,

@@ -13,20 +13,7 @@ from collections.abc import Mapping
 
 from loginfer.errors import InputError
 from loginfer.kg import RDF_TYPE
-from loginfer.logic.dialects.base import (
-    VARIABLE,
-    Dialect,
-    Scanner,
-    cannot_express,
-    full_stops,
-    read_name,
-    read_prefix,
-    read_variable,
-    register_dialect,
-    spell_variables,
-    write_iri,
-    write_name,
-)
+from loginfer.logic.dialects import base
 from loginfer.logic.dialects.datalog import joined_clause, read_clause
 from loginfer.logic.rule import Atom, BodyAtom, Constant, Inequality, Negation, ScoredRule, Term, Variable, is_literal
 
@@ -40,7 +27,7 @@ _ATOM = "an atom like `[?X, :p, ?Y]`"
 
 
 class _Reader:
-    def __init__(self, scanner: Scanner, prefixes: Mapping[str, str]) -> None:
+    def __init__(self, scanner: base.Scanner, prefixes: Mapping[str, str]) -> None:
         self.scanner = scanner
         self.prefixes = prefixes
         self.quantified: set[Variable] = set()
@@ -71,7 +58,7 @@ class _Reader:
         if not scanner.match(_EXISTS):
             return Negation(self.atom())
         while True:
-            variable = read_variable(scanner)
+            variable = base.read_variable(scanner)
             if variable is None:
                 scanner.fail("a variable like `?X`")
             self.quantified.add(Variable(variable))
@@ -100,7 +87,7 @@ class _Reader:
             object_ = self.term()
             scanner.expect("]")
             return Atom(subject, relation, object_)
-        name = read_name(scanner, self.prefixes, predicate=True)
+        name = base.read_name(scanner, self.prefixes, predicate=True)
         if name is None:
             scanner.fail(expected)
         scanner.expect("[")
@@ -118,23 +105,23 @@ class _Reader:
             scanner.fail("the name of a relation", hint="variables stand for subjects and objects only")
         if scanner.match(_A):
             return RDF_TYPE
-        name = read_name(scanner, self.prefixes, predicate=True)
+        name = base.read_name(scanner, self.prefixes, predicate=True)
         if name is None:
             scanner.fail("the name of a relation")
         return name
 
     def term(self) -> Term:
-        variable = read_variable(self.scanner)
+        variable = base.read_variable(self.scanner)
         if variable is not None:
             return Variable(variable)
-        name = read_name(self.scanner, self.prefixes)
+        name = base.read_name(self.scanner, self.prefixes)
         if name is None:
             self.scanner.fail("a variable like `?X` or a name")
         return Constant(name)
 
 
 def _read(text: str, prefixes: Mapping[str, str], where: str | None) -> ScoredRule:
-    scanner = Scanner(text, where)
+    scanner = base.Scanner(text, where)
     reader = _Reader(scanner, prefixes)
     rule = read_clause(scanner, reader.atom, reader.part)
     for variable in rule.variables:
@@ -149,10 +136,10 @@ def _read(text: str, prefixes: Mapping[str, str], where: str | None) -> ScoredRu
 
 def _write(scored: ScoredRule) -> str:
     rule = scored.rule
-    names = spell_variables(rule, str, VARIABLE)
+    names = base.spell_variables(rule, str, base.VARIABLE)
 
     def term(t: Term) -> str:
-        return f"?{names[t]}" if isinstance(t, Variable) else write_name(t.name)
+        return f"?{names[t]}" if isinstance(t, Variable) else base.write_name(t.name)
 
     def part(p: BodyAtom) -> str:
         if isinstance(p, Inequality):
@@ -162,8 +149,8 @@ def _write(scored: ScoredRule) -> str:
             return f"NOT EXISTS {hidden} IN ({part(p.atom)})" if hidden else f"NOT {part(p.atom)}"
         relation = str(p.relation)
         if is_literal(relation):
-            raise cannot_express("RDFox", f"the literal {relation} as a relation", rule)
-        return f"[{term(p.subject)}, {write_iri(relation)}, {term(p.object)}]"
+            raise base.cannot_express("RDFox", f"the literal {relation} as a relation", rule)
+        return f"[{term(p.subject)}, {base.write_iri(relation)}, {term(p.object)}]"
 
     return joined_clause(rule, part, " .")
 
@@ -173,14 +160,14 @@ def _looks_like(text: str) -> bool:
     return head.startswith("[") or (head.rstrip(" .").endswith("]") and "[" in head)
 
 
-RDFOX = register_dialect(
-    Dialect(
+RDFOX = base.register_dialect(
+    base.Dialect(
         name="rdfox",
         about="RDFox Datalog",
         example="[?x, :memberOf, ?z] :- [?x, :worksFor, ?y], [?y, :partOf, ?z], FILTER(?x != ?z) .",
         endings=(".dlog",),
-        statements=full_stops("#", '"'),
-        read_directive=read_prefix,
+        statements=base.full_stops("#", '"'),
+        read_directive=base.read_prefix,
         read_statement=_read,
         write_statement=_write,
         looks_like=_looks_like,
