@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from loginfer.benchmark.recipe import Recipe
 from loginfer.kg import KnowledgeGraph, Triples
-from loginfer.kg.graph import keys_without, merged_keys
+from loginfer.kg.graph import Ids, Ints, Mask, keys_without, merged_keys
 from loginfer.logic.rule import Rule
 
 if TYPE_CHECKING:
@@ -115,13 +115,13 @@ class Signature:
         self.types[triples[typed, 2]] = True
         self.relations[triples[:, 1]] = True
 
-    def covers(self, triples: Triples) -> npt.NDArray[np.bool_]:
+    def covers(self, triples: Triples) -> Mask:
         """Return bool[n]: which triples have no other names."""
         typed = triples[:, 1] == self._type
         objects = np.where(typed, self.types[triples[:, 2]], self.constants[triples[:, 2]])
         return np.asarray(self.constants[triples[:, 0]] & self.relations[triples[:, 1]] & objects)
 
-    def covers_predicates(self, triples: Triples) -> npt.NDArray[np.bool_]:
+    def covers_predicates(self, triples: Triples) -> Mask:
         """Return bool[n]: which triples have no other relation and no other type."""
         typed = triples[:, 1] == self._type
         return np.asarray(self.relations[triples[:, 1]] & (~typed | self.types[triples[:, 2]]))
@@ -203,10 +203,10 @@ class Provenance:
 
     triples: Triples
     split: npt.NDArray[np.int8]
-    conclusion: npt.NDArray[np.int64]
-    rule: npt.NDArray[np.int32]
-    offsets: npt.NDArray[np.int64]
-    values: npt.NDArray[np.int32]
+    conclusion: Ints
+    rule: Ids
+    offsets: Ints
+    values: Ids
     depth: npt.NDArray[np.int8] = field(default_factory=lambda: np.empty(0, dtype=np.int8))
 
     def __len__(self) -> int:
@@ -217,7 +217,7 @@ class Provenance:
         """Whether it says in how many steps conclusions follow."""
         return len(self.depth) > 0
 
-    def values_of(self, pairs: npt.NDArray[np.int64], term: int) -> npt.NDArray[np.int32]:
+    def values_of(self, pairs: Ints, term: int) -> Ids:
         """Return int32[n]: the values of a bound term, a variable's number or ~ a constant, in the witnesses of pairs.
 
         All pairs must be of one rule.
@@ -227,16 +227,14 @@ class Provenance:
         return np.asarray(self.values[self.offsets[pairs] + term])
 
 
-def offsets_of(lengths: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+def offsets_of(lengths: npt.NDArray[Any]) -> Ints:
     """Return int64[n + 1]: where lists of these lengths start when they stand one after the other, and the end."""
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets
 
 
-def reordered(
-    lengths: npt.NDArray[np.int64], values: npt.NDArray[np.int32], order: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+def reordered(lengths: Ints, values: Ids, order: Ints) -> tuple[Ints, Ids]:
     """Return lists one after the other, given by their lengths, in another order: offsets and values."""
     starts = np.cumsum(lengths) - lengths
     offsets = offsets_of(lengths[order])
@@ -272,12 +270,12 @@ class Origins:
 
     source: npt.NDArray[np.int8]
     position: npt.NDArray[np.int8]
-    rule: npt.NDArray[np.int32]
-    kept: npt.NDArray[np.int32]
+    rule: Ids
+    kept: Ids
     edit: npt.NDArray[np.int8]
-    part: npt.NDArray[np.int32]
-    predicate: npt.NDArray[np.int32]
-    twin: npt.NDArray[np.int32]
+    part: Ids
+    predicate: Ids
+    twin: Ids
 
     def __len__(self) -> int:
         return len(self.source)

@@ -28,12 +28,12 @@ from loginfer.benchmark.negatives.context import heads_of
 from loginfer.benchmark.shortcuts import Cut, SimpBLScorer, fit_cut, visible_graph
 from loginfer.benchmark.skeletons import all_but_one_hold, most_atoms, skeleton_holds
 from loginfer.kg import KnowledgeGraph, Triples
+from loginfer.kg.graph import Mask
 from loginfer.randomness import generator, hash_order, salt
 
 if TYPE_CHECKING:  # features are compiled: whoever computes none need not wait for the compiler
     from loginfer.benchmark.shortcut_features import FeatureBattery, Values
 
-Mask = npt.NDArray[np.bool_]
 Scores = npt.NDArray[np.float64]
 
 LEARNED, SKELETON, SIMPBL, RELATION = "learned", "skeleton", "simpbl", "relation-name"

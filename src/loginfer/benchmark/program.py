@@ -37,7 +37,7 @@ from loginfer.benchmark.recipe import Recipe
 from loginfer.engine import Derivations, Engine, Materialisation
 from loginfer.errors import InputError, LimitError
 from loginfer.kg import RDF_TYPE, KnowledgeGraph, Triples
-from loginfer.kg.graph import places_of
+from loginfer.kg.graph import Mask, places_of
 from loginfer.logic.rule import BodyAtom, Negation, Pattern, Rule
 from loginfer.logic.stratification import Predicate, negated_predicates, predicate_of
 from loginfer.logic.subrules import is_own_complement, kept_parts
@@ -331,7 +331,7 @@ def complement_share(otherwise: float) -> float:
     return (1 + otherwise) / 2
 
 
-def connected_otherwise(graph: KnowledgeGraph, triples: Triples, body: Rule) -> npt.NDArray[np.bool_]:
+def connected_otherwise(graph: KnowledgeGraph, triples: Triples, body: Rule) -> Mask:
     """Return bool[n]: whether K connects the ends of conclusions by another relation, as the body does.
 
     Parameters

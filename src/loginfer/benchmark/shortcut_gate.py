@@ -22,13 +22,11 @@ from loginfer.benchmark.learned_shortcut import LEARNED, SKELETON, ShortcutDecis
 from loginfer.engine.binding import relation_of
 from loginfer.errors import InputError
 from loginfer.kg import KnowledgeGraph, Triples
-from loginfer.kg.graph import places_of
+from loginfer.kg.graph import Ints, Mask, places_of
 from loginfer.logic.rule import Atom, Constant
 
-Counts = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
-Pairs = tuple[Counts, Counts]  # group, row
+Pairs = tuple[Ints, Ints]  # group, row
 
 # So many rules of a shortcut are named; the others are counted.
 NAMED = 3
@@ -85,7 +83,7 @@ def rule_triples(benchmark: Benchmark, method: str | None) -> Pairs:
     recorded = np.full(len(negatives), -1) if origins is None else origins.rule
     # Rules that share a head share the negatives that fit it.
     others = np.flatnonzero(recorded < 0)
-    by_head: dict[Atom, Counts] = {}
+    by_head: dict[Atom, Ints] = {}
     groups, rows = [rule], [row]
     offset = len(benchmark.positives.test)
     for index, benchmark_rule in enumerate(benchmark.rules):
@@ -174,7 +172,7 @@ def most_important(shares: Sequence[RuleShare], number: int = NAMED) -> tuple[Ru
     return tuple(share for share in shares[:number] if share.contribution > 0)
 
 
-def _weights(benchmark: Benchmark, rule: Counts, row: Counts) -> Floats:
+def _weights(benchmark: Benchmark, rule: Ints, row: Ints) -> Floats:
     """Return float64[m]: how much of each pair's triple belongs to its rule; 1 for each triple in all."""
     size = len(benchmark.positives.test)
     concluding = np.zeros(len(benchmark.rules), dtype=bool)

@@ -18,12 +18,9 @@ from loginfer.benchmark.benchmark import Benchmark
 from loginfer.benchmark.program import everything_entailed
 from loginfer.engine import Engine
 from loginfer.kg import KnowledgeGraph, Triples
-from loginfer.kg.graph import distinct_keys, member, places_of
+from loginfer.kg.graph import Ids, Keys, Mask, distinct_keys, member, places_of
 from loginfer.logic.rule import Rule
 
-Ids = npt.NDArray[np.int32]
-Keys = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 Scores = npt.NDArray[np.float64]
 
 # The columns of a triple by what candidates are asked for.

@@ -13,15 +13,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from loginfer.engine import open_engine
 from loginfer.engine.binding import ABSENT, relation_of
 from loginfer.kg import KnowledgeGraph, Triples
+from loginfer.kg.graph import Mask
 from loginfer.logic.canonical import canonical
 from loginfer.logic.rule import Atom, BodyAtom, Constant, Negation, Rule
-
-Mask = npt.NDArray[np.bool_]
 
 
 def skeleton_holds(rules: Sequence[Rule], graph: KnowledgeGraph, triples: Triples) -> Mask:

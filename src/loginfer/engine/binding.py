@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from loginfer.errors import InputError
 from loginfer.kg import RDF_TYPE, TYPE_NAMES, KnowledgeGraph
+from loginfer.kg.graph import Ids, Ints, Mask
 from loginfer.logic.rule import Atom, Constant, Negation, Rule, Term, Variable
 
 # The id of a name that the graph does not have: no triple matches it.
@@ -160,9 +160,7 @@ def head_values(head: BoundAtom, conclusion: Sequence[int]) -> dict[int, int] | 
     return values if relation == head.relation else None
 
 
-def fits_head(
-    head: BoundAtom, subjects: npt.NDArray[np.int32], objects: npt.NDArray[np.int32]
-) -> npt.NDArray[np.bool_]:
+def fits_head(head: BoundAtom, subjects: Ids, objects: Ids) -> Mask:
     """Return bool[n]: which pairs have a head's constants, and the same value twice if the head has."""
     fits = np.ones(len(subjects), dtype=bool)
     for term, column in ((head.subject, subjects), (head.object, objects)):
@@ -238,9 +236,6 @@ def unknown_relations(graph: KnowledgeGraph, rules: Sequence[Rule]) -> list[str]
         unknown -= derivable
 
 
-Ids: TypeAlias = npt.NDArray[np.int32]
-
-
 @dataclass(frozen=True, slots=True)
 class BodyPart:
     """Variables that depend on each other.
@@ -311,12 +306,12 @@ def combine(bound: Bound, values: Ids, smallest: Smallest) -> Ids:
     return rows
 
 
-def _distinct(columns: Sequence[Ids], size: int) -> tuple[Ids, npt.NDArray[np.int64] | slice]:
+def _distinct(columns: Sequence[Ids], size: int) -> tuple[Ids, Ints | slice]:
     """Return the distinct rows of at most two columns, ascending, and where each row is among them."""
     keys = np.zeros(size, dtype=np.int64)
     for column in columns:
         keys = keys << 32 | column
-    row_of: npt.NDArray[np.int64] | slice = slice(None)
+    row_of: Ints | slice = slice(None)
     if (keys[1:] <= keys[:-1]).any():  # conclusions mostly come in order, without duplicates
         keys, row_of = np.unique(keys, return_inverse=True)
     rows = np.empty((len(keys), len(columns)), dtype=np.int32)

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from loginfer.engine.binding import ABSENT, relation_named
 from loginfer.engine.interface import BodyTable, Engine
@@ -28,6 +27,7 @@ from loginfer.engine.registry import open_engine_in
 from loginfer.errors import LimitError
 from loginfer.frames import Rows
 from loginfer.kg import RDF_TYPE, KnowledgeGraph, load_graph
+from loginfer.kg.graph import Ids, Ints, Mask
 from loginfer.logic import parse_pattern
 from loginfer.logic.canonical import canonical_text
 from loginfer.logic.patterns import collapses, collapses_onto, instantiate, symmetries
@@ -38,8 +38,8 @@ from loginfer.progress import ProgressChoice, shown
 def finish_table(
     graph: KnowledgeGraph,
     pattern: Pattern,
-    predicates: npt.NDArray[np.int32],
-    support: npt.NDArray[np.int64],
+    predicates: Ids,
+    support: Ints,
     top: int | None = None,
     *,
     nonzero_known: bool = True,
@@ -94,9 +94,7 @@ def finish_table(
     )
 
 
-def _first_of_each_rule(
-    graph: KnowledgeGraph, pattern: Pattern, predicates: npt.NDArray[np.int32], support: npt.NDArray[np.int64]
-) -> npt.NDArray[np.bool_]:
+def _first_of_each_rule(graph: KnowledgeGraph, pattern: Pattern, predicates: Ids, support: Ints) -> Mask:
     """Return bool[m]: all bodies but those that are the same rule as another with smaller ids.
 
     Where a template stands in several atoms, or an atom has a name, instances can be one rule although no
@@ -124,7 +122,7 @@ def _first_of_each_rule(
     return once
 
 
-def _not_larger(left: npt.NDArray[np.int32], right: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
+def _not_larger(left: Ids, right: Ids) -> Mask:
     """Return bool[m]: left ≤ right, row by row, in lexicographic order."""
     smaller = np.zeros(len(left), dtype=bool)
     equal = np.ones(len(left), dtype=bool)
@@ -134,9 +132,7 @@ def _not_larger(left: npt.NDArray[np.int32], right: npt.NDArray[np.int32]) -> np
     return smaller | equal
 
 
-def _text_ranks(
-    graph: KnowledgeGraph, pattern: Pattern, predicates: npt.NDArray[np.int32]
-) -> list[npt.NDArray[np.int64]]:
+def _text_ranks(graph: KnowledgeGraph, pattern: Pattern, predicates: Ids) -> list[Ints]:
     """Return for each template the rank of its predicate's text, in the order of the body's text.
 
     Bodies of one pattern differ only where their predicates stand. What follows a predicate there, a comma
@@ -240,7 +236,7 @@ def predicate_names(table: BodyTable, graph: KnowledgeGraph) -> list[tuple[str, 
     return _names(graph, table.pattern, table.predicates)
 
 
-def _names(graph: KnowledgeGraph, pattern: Pattern, predicates: npt.NDArray[np.int32]) -> list[tuple[str, ...]]:
+def _names(graph: KnowledgeGraph, pattern: Pattern, predicates: Ids) -> list[tuple[str, ...]]:
     columns = [
         (graph.entities if pattern.is_type_template(t) else graph.relations).names(predicates[:, i])
         for i, t in enumerate(pattern.templates)
@@ -273,11 +269,9 @@ def _instance(pattern: Pattern, names: tuple[str, ...]) -> Rule:
     return instantiate(pattern, names, None if pattern.head_in_body else "_")
 
 
-Ints: TypeAlias = npt.NDArray[np.int32]
-Longs: TypeAlias = npt.NDArray[np.int64]
 # For some negations that must be violated: predicates, int32[m, k] in the order of `counted_templates`, and
 # the number of witnesses of B that violate them all, int64[m], above zero.
-Count: TypeAlias = Callable[[tuple[Negation, ...]], tuple[Ints, Longs]]
+Count: TypeAlias = Callable[[tuple[Negation, ...]], tuple[Ids, Ints]]
 
 # More combinations of several negations than this are not written down.
 MOST_ROWS = 1 << 25
@@ -335,10 +329,10 @@ def rank_negated(graph: KnowledgeGraph, pattern: Pattern, top: int | None, count
 
 
 def _candidates(
-    pattern: Pattern, negations: Sequence[Negation], tables: dict[tuple[Negation, ...], tuple[Ints, Longs]]
-) -> Ints:
+    pattern: Pattern, negations: Sequence[Negation], tables: dict[tuple[Negation, ...], tuple[Ids, Ints]]
+) -> Ids:
     """Return int32[m, templates]: the bodies in which each negation alone excludes a witness."""
-    columns: dict[Template, Ints] = {}
+    columns: dict[Template, Ids] = {}
     for number, negation in enumerate(negations):
         predicates, _ = tables[(negation,)]
         negated_columns = dict(zip(counted_templates(pattern, (negation,)), predicates.T, strict=True))
@@ -356,7 +350,7 @@ def _candidates(
     return rows
 
 
-def _matches(one: dict[Template, Ints], two: dict[Template, Ints], first: int, second: int) -> tuple[Longs, Longs]:
+def _matches(one: dict[Template, Ids], two: dict[Template, Ids], first: int, second: int) -> tuple[Ints, Ints]:
     """Return the pairs of rows of two tables that agree where both have a template."""
     shared = [t for t in one if t in two]
     left, right = _codes([one[t] for t in shared], [two[t] for t in shared], first, second)
@@ -373,7 +367,7 @@ def _matches(one: dict[Template, Ints], two: dict[Template, Ints], first: int, s
     return np.repeat(np.arange(first), counts), order[np.repeat(begin, counts) + offsets]
 
 
-def _look_up(rows: Ints, predicates: Ints, predicate_counts: Longs) -> Longs:
+def _look_up(rows: Ids, predicates: Ids, predicate_counts: Ints) -> Ints:
     """Return the count of each row, 0 for those that are not there."""
     row_codes, predicate_codes = _codes(list(rows.T), list(predicates.T), len(rows), len(predicates))
     order = np.argsort(predicate_codes, kind="stable")
@@ -385,7 +379,7 @@ def _look_up(rows: Ints, predicates: Ints, predicate_counts: Longs) -> Longs:
     return counts
 
 
-def _codes(one: Sequence[Ints], two: Sequence[Ints], first: int, second: int) -> tuple[Longs, Longs]:
+def _codes(one: Sequence[Ids], two: Sequence[Ids], first: int, second: int) -> tuple[Ints, Ints]:
     """Return one number for each row of two tables, equal for equal rows only."""
     columns = [np.concatenate(both) for both in zip(one, two, strict=True)]
     codes = pack_rows(columns, [int(column.max(initial=0)) + 1 for column in columns], first + second).keys
@@ -396,14 +390,14 @@ def _codes(one: Sequence[Ints], two: Sequence[Ints], first: int, second: int) ->
 class PackedRows:
     """Rows of several columns packed into one int64 each, below `span`."""
 
-    keys: Longs
+    keys: Ints
     span: int
     # Undone from the last to the first: split off a digit, or look up what a rank stood for.
-    steps: tuple[int | Longs, ...]
+    steps: tuple[int | Ints, ...]
 
-    def unpack(self, keys: Longs) -> list[Ints]:
+    def unpack(self, keys: Ints) -> list[Ids]:
         """Return the columns behind any keys of this packing."""
-        columns: list[Ints] = []
+        columns: list[Ids] = []
         for step in reversed(self.steps):
             if isinstance(step, int):
                 keys, digit = np.divmod(keys, step)
@@ -418,7 +412,7 @@ class PackedRows:
         return PackedRows(ranks.ravel().astype(np.int64), max(len(distinct), 1), (*self.steps, distinct))
 
 
-def pack_rows(columns: Sequence[Ints], sizes: Sequence[int], length: int) -> PackedRows:
+def pack_rows(columns: Sequence[Ids], sizes: Sequence[int], length: int) -> PackedRows:
     """Return one number for each row of some columns, equal for equal rows only."""
     packed = PackedRows(np.zeros(length, dtype=np.int64), 1, ())
     for column, size in zip(columns, sizes, strict=True):

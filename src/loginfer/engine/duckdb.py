@@ -32,6 +32,7 @@ from loginfer.errors import InputError, LimitError, OutputError
 from loginfer.files import describe_os_error, refuse_to_overwrite
 from loginfer.kg import TYPE_NAMES, KnowledgeGraph, Triples, Vocabulary
 from loginfer.kg.formats.parquet import triple_columns
+from loginfer.kg.graph import Ids, Ints, Mask
 from loginfer.logic.dialects.queries import quote_identifier, quote_text
 from loginfer.logic.rule import Atom, Rule
 
@@ -407,21 +408,21 @@ class SlicedEngine(SqlEngine):
         self.slice_rows = session.slice_rows if slice_rows is None else slice_rows
         self._slice: tuple[frozenset[int], NativeEngine] | None = None
 
-    def sample_conclusions(self, rule: Rule, salt: int, count: int) -> tuple[int, npt.NDArray[np.int64]]:
+    def sample_conclusions(self, rule: Rule, salt: int, count: int) -> tuple[int, Ints]:
         """Return |T_r(K) ∖ K|, and the keys of the first `count` of these triples in hash order."""
         engine = self._slice_engine([rule], heads=True)
         if engine is None:
             return super().sample_conclusions(rule, salt, count)
         return engine.sample_conclusions(rule, salt, count)
 
-    def first_witnesses(self, rule: Rule, triples: Triples) -> npt.NDArray[np.int32]:
+    def first_witnesses(self, rule: Rule, triples: Triples) -> Ids:
         """Return the first witness of each triple (see `interface.Engine`)."""
         engine = self._slice_engine([rule])
         if engine is None:
             return super().first_witnesses(rule, triples)
         return engine.first_witnesses(rule, triples)
 
-    def derives(self, rules: Sequence[Rule], triples: Triples) -> npt.NDArray[np.bool_]:
+    def derives(self, rules: Sequence[Rule], triples: Triples) -> Mask:
         """Return bool[n]: which of these triples are in T_R(K)."""
         derived = np.zeros(len(triples), dtype=bool)
         # The slice that is in memory already comes first.
@@ -430,7 +431,7 @@ class SlicedEngine(SqlEngine):
             derived[open_rows[self._derived_by(group, group, triples[open_rows])]] = True
         return derived
 
-    def _derived_by(self, group: Sequence[Rule], rules: Sequence[Rule], triples: Triples) -> npt.NDArray[np.bool_]:
+    def _derived_by(self, group: Sequence[Rule], rules: Sequence[Rule], triples: Triples) -> Mask:
         """Return which triples some rules of a group derive."""
         engine = self._slice_engine(group)
         return super().derives(rules, triples) if engine is None else engine.derives(rules, triples)

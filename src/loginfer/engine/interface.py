@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from loginfer.engine.binding import BoundAtom
 from loginfer.kg import KnowledgeGraph, Triples
+from loginfer.kg.graph import Ids, Ints, Mask
 from loginfer.logic.rule import Pattern, Rule
 from loginfer.progress import Progress as Progress
 
@@ -35,8 +35,8 @@ class BodyTable:
     """
 
     pattern: Pattern
-    predicates: npt.NDArray[np.int32]
-    support: npt.NDArray[np.int64]
+    predicates: Ids
+    support: Ints
     nonzero: int | None
 
     def __len__(self) -> int:
@@ -56,7 +56,7 @@ class Witnesses:
     """
 
     rule: Rule
-    values: npt.NDArray[np.int32]
+    values: Ids
 
     def __len__(self) -> int:
         return len(self.values)
@@ -77,13 +77,13 @@ class Projection:
         For a product: whether the two values must differ.
     """
 
-    left: npt.NDArray[np.int32]
-    right: npt.NDArray[np.int32]
+    left: Ids
+    right: Ids
     product: bool = False
     unequal: bool = False
 
     @classmethod
-    def of(cls, head: BoundAtom, values: npt.NDArray[np.int32]) -> Projection:
+    def of(cls, head: BoundAtom, values: Ids) -> Projection:
         """Return the projection to a head with fewer than two variables.
 
         `values` are those of its variable; without any, only their number counts, which is 0 or 1.
@@ -101,7 +101,7 @@ class Projection:
             size -= len(np.intersect1d(self.left, self.right, assume_unique=True))
         return size
 
-    def pairs(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    def pairs(self) -> tuple[Ids, Ids]:
         """Return the pairs one by one, side by side, sorted."""
         if not self.product:
             return self.left, self.right
@@ -124,11 +124,11 @@ class Derivations:
         int64[m], indices into the list of rules.
     """
 
-    triple: npt.NDArray[np.int64]
-    rule: npt.NDArray[np.int64]
+    triple: Ints
+    rule: Ints
 
     @classmethod
-    def of(cls, pairs: Iterable[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]) -> Derivations:
+    def of(cls, pairs: Iterable[tuple[Ints, Ints]]) -> Derivations:
         """Return some pairs of triples and rules, given as arrays side by side, in order."""
         nothing = np.empty(0, dtype=np.int64)
         triple, rule = (np.concatenate(side) for side in zip((nothing, nothing), *pairs, strict=True))
@@ -154,7 +154,7 @@ class Materialisation:
     """
 
     triples: Triples
-    depth: npt.NDArray[np.int32]
+    depth: Ids
     rounds: int
 
     def __len__(self) -> int:
@@ -214,7 +214,7 @@ class Engine(Protocol):
         """
         ...
 
-    def sample_conclusions(self, rule: Rule, salt: int, count: int) -> tuple[int, npt.NDArray[np.int64]]:
+    def sample_conclusions(self, rule: Rule, salt: int, count: int) -> tuple[int, Ints]:
         """Return |T_r(K) ∖ K|, and the keys of up to `count` of these triples in a random order.
 
         The order is that of `randomness.hash_order` of their keys (see `TripleKeys`) with this salt, the first
@@ -240,7 +240,7 @@ class Engine(Protocol):
         """Return the first `limit` witnesses, all of them or those of one conclusion triple."""
         ...
 
-    def first_witnesses(self, rule: Rule, triples: Triples) -> npt.NDArray[np.int32]:
+    def first_witnesses(self, rule: Rule, triples: Triples) -> Ids:
         """Return the first witness of each triple, int32[n, v]; -1s where the rule does not derive it.
 
         A row is what `witnesses(rule, limit=1, conclusion=triple)` finds, one column per variable of
@@ -248,7 +248,7 @@ class Engine(Protocol):
         """
         ...
 
-    def derives(self, rules: Sequence[Rule], triples: Triples) -> npt.NDArray[np.bool_]:
+    def derives(self, rules: Sequence[Rule], triples: Triples) -> Mask:
         """Return bool[n]: which of these triples are in T_R(K)."""
         ...
 

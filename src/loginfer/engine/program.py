@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from loginfer.engine.binding import ABSENT, bind, relation_of
 from loginfer.engine.interface import Engine, Materialisation
 from loginfer.kg import KnowledgeGraph, Triples
+from loginfer.kg.graph import Ids
 from loginfer.logic.rule import Atom, Rule, Term, Variable
 from loginfer.progress import Progress
 
@@ -94,7 +94,7 @@ def explain(engine: Engine, rules: Sequence[Rule], triple: Sequence[int], *, lim
     return Explanation(graph.names(triples)[0], bool(graph.contains(triples)[0]), reasons)
 
 
-def reason_for(graph: KnowledgeGraph, rule: Rule, place: int, row: npt.NDArray[np.int32]) -> Reason:
+def reason_for(graph: KnowledgeGraph, rule: Rule, place: int, row: Ids) -> Reason:
     """Return the reason for one witness, int32[n], of the rule at `place` in the list of rules."""
     premises = []
     for atom in bind(rule, graph).atoms:

@@ -24,6 +24,8 @@ from loginfer.kg.vocabulary import Vocabulary, names_shown_as
 Triples: TypeAlias = npt.NDArray[np.int32]
 
 Ids: TypeAlias = npt.NDArray[np.int32]
+Ints: TypeAlias = npt.NDArray[np.int64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
 T = TypeVar("T", bound=npt.NDArray[Any])
 
 _BLOCK = 2**15

@@ -44,9 +44,8 @@ import numpy as np
 import numpy.typing as npt
 
 from loginfer.errors import InputError, LimitError
+from loginfer.kg.graph import Ids, Ints
 from loginfer.logic.rule import Atom, Constant, Inequality, Rule, Term, Variable
-
-Ids: TypeAlias = npt.NDArray[np.int32]
 
 # No constant, no further atom.
 NONE = -1
@@ -136,7 +135,7 @@ class Entailment:
         heads = np.ascontiguousarray(head, dtype=np.int32)
         size = len(heads)
 
-        def column(values: npt.ArrayLike | None, default: int) -> npt.NDArray[np.int32]:
+        def column(values: npt.ArrayLike | None, default: int) -> Ids:
             if values is None:
                 return np.full(size, default, dtype=np.int32)
             return np.ascontiguousarray(values, dtype=np.int32)
@@ -719,7 +718,7 @@ class _Run:
 
     elements: list[Term]
     missing: int
-    rows: npt.NDArray[np.int64]
+    rows: Ints
     why: Ids
     when: Ids
 

@@ -20,10 +20,10 @@ from loginfer.benchmark.program import Rounds
 from loginfer.benchmark.recipe import Recipe
 from loginfer.engine import Derivations, Engine, open_engine_in
 from loginfer.kg import KnowledgeGraph, Triples
+from loginfer.kg.graph import Keys, Mask
 from loginfer.logic.rule import Rule
 from loginfer.progress import Progress
 
-Keys = npt.NDArray[np.int64]
 T = TypeVar("T")
 
 
@@ -200,9 +200,7 @@ class AuditedBenchmark:
         """The sets as sorted keys."""
         return {(split, method): self.graph.keys.pack(triples) for split, method, triples in self.sets()}
 
-    def counts_by_rule(
-        self, certain: npt.NDArray[np.bool_] | None = None
-    ) -> Iterator[tuple[BenchmarkRule, Keys, Keys]]:
+    def counts_by_rule(self, certain: Mask | None = None) -> Iterator[tuple[BenchmarkRule, Keys, Keys]]:
         """Yield for each rule its conclusions in each split, and those that no other rule derives: int64[3] each.
 
         Parameters

@@ -6,16 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
-from loginfer.benchmark.auditing.audited import AuditedBenchmark, Keys, rule_location, set_name
+from loginfer.benchmark.auditing.audited import AuditedBenchmark, rule_location, set_name
 from loginfer.benchmark.auditing.findings import EXAMPLES, Example, Finding, error, errors
 from loginfer.benchmark.auditing.variants import inductive_shares
 from loginfer.benchmark.benchmark import SPLITS, Signature
 from loginfer.engine.binding import Bound, bind
-from loginfer.kg.graph import member
-
-Mask = npt.NDArray[np.bool_]
+from loginfer.kg.graph import Ids, Keys, Mask, member
 
 
 def wrong_depths(audited: AuditedBenchmark) -> Iterator[Finding]:
@@ -31,7 +28,7 @@ def wrong_depths(audited: AuditedBenchmark) -> Iterator[Finding]:
     yield from audited.about(wrong, "{} conclusions do not follow in the number of steps that is told")
 
 
-def late_premises(audited: AuditedBenchmark, pairs: Keys, keys: Keys) -> npt.NDArray[np.bool_]:
+def late_premises(audited: AuditedBenchmark, pairs: Keys, keys: Keys) -> Mask:
     """Return bool[n]: which premises do not follow in fewer steps than their conclusion.
 
     Parameters
@@ -162,7 +159,7 @@ class _Witnesses:
     rule: Bound
     pairs: Keys
 
-    def value(self, term: int) -> npt.NDArray[np.int32]:
+    def value(self, term: int) -> Ids:
         """Return the value of a bound term in each witness."""
         return self.audited.provenance.values_of(self.pairs, term)
 

@@ -20,6 +20,7 @@ from loginfer.benchmark.negatives.methods import method_or_unknown
 from loginfer.errors import InputError
 from loginfer.files import reading
 from loginfer.kg import Vocabulary
+from loginfer.kg.graph import Ids
 
 # -- the folder -------------------------------------------------------------------------------------
 
@@ -151,7 +152,7 @@ def candidate_files(audited: AuditedBenchmark) -> Iterator[Finding]:
             yield from _candidate_differences(path, vocabulary, ids)
 
 
-def _candidate_differences(path: Path, vocabulary: Vocabulary, ids: npt.NDArray[np.int32]) -> Iterator[Finding]:
+def _candidate_differences(path: Path, vocabulary: Vocabulary, ids: Ids) -> Iterator[Finding]:
     name = path.name
     try:
         with reading(path):

@@ -28,12 +28,10 @@ from loginfer.engine import Engine
 from loginfer.engine.binding import relation_named, relation_of
 from loginfer.errors import InputError, LimitError
 from loginfer.kg import KnowledgeGraph, Triples
-from loginfer.kg.graph import distinct_keys, grouped, member
+from loginfer.kg.graph import Ids, Ints, Mask, distinct_keys, grouped, member
 from loginfer.logic.rule import Atom, BodyAtom, Constant, Rule, Variable
 from loginfer.logic.stratification import stratified
 from loginfer.logic.subrules import EDITS, Edit, edits_of, near_miss
-
-Mask = npt.NDArray[np.bool_]
 
 # From this share on, derivable negatives are a warning, even if the benchmark does not promise sound ones.
 NOTABLE = 0.01
@@ -284,7 +282,7 @@ class _Conditions:
             "near-miss": self._near_miss,
         }
 
-    def violations(self, source: str, method: str, split: str, rows: npt.NDArray[np.int64]) -> Iterator[Finding]:
+    def violations(self, source: str, method: str, split: str, rows: Ints) -> Iterator[Finding]:
         """Yield what is wrong with the triples of one source in these rows."""
         negative_set = self._audited.negatives[method]
         triples, origins = negative_set.splits[split][rows], negative_set.origins[split][rows]
@@ -400,7 +398,7 @@ class _Positions:
         self._seen = tuple(distinct_keys(self._keys(everything, column)) for column in (0, 2))
         self._concluded = tuple(distinct_keys(self._keys(conclusions, column)) for column in (0, 2))
 
-    def _keys(self, triples: Triples, column: int) -> npt.NDArray[np.int64]:
+    def _keys(self, triples: Triples, column: int) -> Ints:
         return np.asarray(triples[:, column].astype(np.int64) * len(self._graph.relations) + triples[:, 1])
 
     def of(self, triples: Triples) -> npt.NDArray[np.int8]:
@@ -416,9 +414,7 @@ class _Positions:
 # -- query-guided ------------------------------------------------------------------------------------
 
 
-def _not_concluded(
-    audited: AuditedBenchmark, triples: Triples, rule_of: npt.NDArray[np.int32], kept_by: npt.NDArray[np.int32]
-) -> Mask:
+def _not_concluded(audited: AuditedBenchmark, triples: Triples, rule_of: Ids, kept_by: Ids) -> Mask:
     """Return bool[n]: which triples their recorded sub-rules do not conclude from K.
 
     Sub-rules of one rule that keep the same atoms are checked together.
@@ -571,9 +567,9 @@ class _WitnessedSubRules:
                 hit = (membership.by.any(axis=0) | bool(membership.every.any())) & ~marks
                 self._mark([group.masks[i] for i in np.flatnonzero(hit).tolist()])
 
-    def _inside(self, engine: Engine, triples: Triples) -> dict[int, npt.NDArray[np.int64]]:
+    def _inside(self, engine: Engine, triples: Triples) -> dict[int, Ints]:
         """Return for each group's atoms the rows of the triples that they alone conclude."""
-        concluded: dict[int, npt.NDArray[np.int64]] = {}
+        concluded: dict[int, Ints] = {}
         for group, marks in zip(self.groups, self.marks, strict=True):
             rows = np.arange(len(triples))
             for atoms, concluded_by_fewer in concluded.items():

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from loginfer.benchmark.auditing.audited import AuditedBenchmark, Keys, rule_location, set_name
+from loginfer.benchmark.auditing.audited import AuditedBenchmark, rule_location, set_name
 from loginfer.benchmark.auditing.findings import Example, Finding, error, errors, note
 from loginfer.benchmark.benchmark import BenchmarkRule, Signature
 from loginfer.benchmark.construction.inductive import refuse_rules, shares, side_of_test, train_share
@@ -20,7 +20,7 @@ from loginfer.benchmark.folder.manifest import CONTEXT, NOISE
 from loginfer.benchmark.recipe import share_of
 from loginfer.errors import InputError
 from loginfer.kg import KnowledgeGraph, Triples
-from loginfer.kg.graph import member
+from loginfer.kg.graph import Keys, member
 
 # -- new constants ----------------------------------------------------------------------------------
 

@@ -18,7 +18,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from loginfer.benchmark.benchmark import SPLITS, NegativeSet, Signature, Splits
 from loginfer.benchmark.construction.positives import (
@@ -39,12 +38,10 @@ from loginfer.benchmark.recipe import Recipe, share_of
 from loginfer.engine import Engine
 from loginfer.errors import InputError
 from loginfer.kg import KnowledgeGraph, Triples
-from loginfer.kg.graph import keys_without, merged_keys
+from loginfer.kg.graph import Ids, Ints, Keys, Mask, keys_without, merged_keys
 from loginfer.logic.rule import Atom, Constant, Rule, Term, Variable
 from loginfer.progress import Progress
 from loginfer.randomness import hash_order, salt
-
-Mask = npt.NDArray[np.bool_]
 
 
 def grown(graph: KnowledgeGraph, count: int, regions: int, seed: int) -> Mask:
@@ -93,9 +90,7 @@ class _Region:
         Who comes first of those that are equally near.
     """
 
-    def __init__(
-        self, offsets: npt.NDArray[np.int64], neighbours: npt.NDArray[np.int32], turn: npt.NDArray[np.int64]
-    ) -> None:
+    def __init__(self, offsets: Ints, neighbours: Ids, turn: Ints) -> None:
         self._offsets = offsets
         self._neighbours = neighbours
         self._turn = turn
@@ -285,9 +280,6 @@ def _cut(graph: KnowledgeGraph, is_test: Mask, regions: int) -> Division:
 
 def _new(engine: Engine, rule: Rule) -> int:
     return sum(len(part) for part in engine.conclusions_in_parts(rule, new=True))
-
-
-Keys = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from loginfer.engine import Engine
 from loginfer.engine.binding import bind
 from loginfer.errors import InputError
 from loginfer.kg import KnowledgeGraph, Triples
-from loginfer.kg.graph import TripleKeys, distinct_keys, keys_without, merged_keys
+from loginfer.kg.graph import Ints, Keys, TripleKeys, distinct_keys, keys_without, merged_keys
 from loginfer.randomness import hash_order, salt
 
 # What can be wrong with a triple; `Noise.kind` holds indices into this list.
@@ -67,7 +67,7 @@ class Noise:
         return {**counts, "asked": dict(self.asked), "reached": dict(self.reached)}
 
 
-def exchanged(keys: npt.NDArray[np.int64], out: npt.NDArray[np.int64], new: npt.NDArray[np.int64]) -> Any:
+def exchanged(keys: Ints, out: Ints, new: Ints) -> Any:
     """Return sorted keys without some and with others, sorted."""
     return merged_keys(keys_without(keys, out), new)
 
@@ -89,9 +89,6 @@ def without_noise(benchmark: Benchmark, noise: Noise) -> Benchmark:
     positives = Splits(graph.triples, benchmark.positives.valid, benchmark.positives.test)
     negatives = {noise.negatives.method: noise.negatives}
     return replace(benchmark, graph=graph, positives=positives, negatives=negatives, noise=None)
-
-
-Keys = npt.NDArray[np.int64]
 
 
 def add_noise(benchmark: Benchmark, recipe: Recipe, open_engine: Callable[[KnowledgeGraph], Engine]) -> Benchmark:

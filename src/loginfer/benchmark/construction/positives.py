@@ -26,12 +26,10 @@ from loginfer.benchmark.recipe import Recipe
 from loginfer.engine import Engine
 from loginfer.errors import InputError
 from loginfer.kg import KnowledgeGraph, Triples
-from loginfer.kg.graph import TripleKeys, keys_without, merged_keys
+from loginfer.kg.graph import Ints, Keys, Mask, TripleKeys, keys_without, merged_keys
 from loginfer.logic.rule import Rule
 from loginfer.progress import Progress
 from loginfer.randomness import hash_order, salt
-
-Keys = npt.NDArray[np.int64]
 
 # How many rounds of pairing tell which rules have twins; and of how many times k1 rules they are chosen.
 _SCREENING, CANDIDATES = 2, 3
@@ -98,7 +96,7 @@ def universe(graph: KnowledgeGraph, samples: Sequence[Keys]) -> Splits:
     return Splits(graph.keys.unpack(merged_keys(graph.packed, *map(np.sort, samples))), nothing, nothing)
 
 
-def choose_paired(context: Context, selection: Selection, side: npt.NDArray[np.bool_] | None = None) -> Twins:
+def choose_paired(context: Context, selection: Selection, side: Mask | None = None) -> Twins:
     """Return twins of sampled conclusions, none of which is true whichever of them are chosen.
 
     Parameters
@@ -308,7 +306,7 @@ def deepen(recipe: Recipe, selection: Selection, rounds: Rounds, progress: Progr
     return replace(selection, rules=tuple(rules), samples=tuple(samples), notes=notes)
 
 
-def _shuffled(recipe: Recipe, rule: object, sample: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _shuffled(recipe: Recipe, rule: object, sample: Ints) -> Ints:
     """Return a sample in random order, so that each split has a share of every depth.
 
     It is not the order by which the conclusions of a depth were drawn: in that one, those of a depth with
@@ -349,10 +347,7 @@ def equal_shares(available: Sequence[int], total: int) -> list[int]:
 
 
 def joined(
-    parts: Sequence[tuple[npt.NDArray[np.int64], Provenance]],
-    triples: Triples,
-    split: npt.NDArray[np.int8],
-    depth: npt.NDArray[np.int8],
+    parts: Sequence[tuple[Ints, Provenance]], triples: Triples, split: npt.NDArray[np.int8], depth: npt.NDArray[np.int8]
 ) -> Provenance:
     """Put the provenance of the conclusions of each depth together.
 

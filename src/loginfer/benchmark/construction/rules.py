@@ -33,7 +33,6 @@ from math import prod
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from loginfer.benchmark.benchmark import BenchmarkRule, PassedOver
 from loginfer.benchmark.construction.typed_heads import TypedHeads
@@ -44,7 +43,7 @@ from loginfer.engine.binding import bind
 from loginfer.engine.bodies import body_texts, finish_table, predicate_names
 from loginfer.errors import InputError, LimitError
 from loginfer.kg import KnowledgeGraph, Triples
-from loginfer.kg.graph import distinct_keys, member
+from loginfer.kg.graph import Ids, Ints, Mask, distinct_keys, member
 from loginfer.logic import canonical_text, instantiate, parse_pattern, parse_rule, pattern_named, symmetries
 from loginfer.logic.rule import Atom, Inequality, Pattern, Rule
 from loginfer.logic.rule_files import read_rules
@@ -144,7 +143,7 @@ class Heads:
         return best if counts[graph.relation_id(best)] else None
 
 
-def _holds(pairs: Projection, triples: Triples, entities: int) -> npt.NDArray[np.bool_]:
+def _holds(pairs: Projection, triples: Triples, entities: int) -> Mask:
     """Return bool[n]: whose subject and object are one of the pairs."""
     subject, object_ = triples[:, 0].astype(np.int64), triples[:, 2].astype(np.int64)
     left, right = pairs.left.astype(np.int64), pairs.right.astype(np.int64)
@@ -163,8 +162,6 @@ _GROWTH = 4
 LISTED = 1 << 25
 # So many tuples are drawn at a time, and at most.
 BATCH, DRAWN = 1 << 18, 1 << 28
-
-Ids = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +293,7 @@ def _domains(graph: KnowledgeGraph, pattern: Pattern) -> list[Ids]:
     return [graph.types if pattern.is_type_template(t) else graph.rels for t in pattern.templates]
 
 
-def _pairs(engine: Engine, pattern: Pattern, domains: Sequence[Ids]) -> list[tuple[int, int, npt.NDArray[np.bool_]]]:
+def _pairs(engine: Engine, pattern: Pattern, domains: Sequence[Ids]) -> list[tuple[int, int, Mask]]:
     """Return for pairs of templates, by their numbers, which predicates have a witness for both atoms."""
     tables = []
     templates = pattern.templates
@@ -411,7 +408,7 @@ class Selection:
     """
 
     rules: tuple[BenchmarkRule, ...]
-    samples: tuple[npt.NDArray[np.int64], ...]
+    samples: tuple[Ints, ...]
     passed_over: tuple[PassedOver, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -490,7 +487,7 @@ def select_rules(recipe: Recipe, engine: Engine, progress: Progress | None = Non
         When there are fewer candidates than `k1`, or nothing new follows at all.
     """
     chosen: list[BenchmarkRule] = []
-    samples: list[npt.NDArray[np.int64]] = []
+    samples: list[Ints] = []
     passed_over: list[PassedOver] = []
     sound = recipe.protocol == "sound"
     if recipe.rules is not None:
@@ -551,7 +548,7 @@ def _selection(
     recipe: Recipe,
     engine: Engine,
     rules: Sequence[BenchmarkRule],
-    samples: Sequence[npt.NDArray[np.int64]],
+    samples: Sequence[Ints],
     passed_over: Sequence[PassedOver] = (),
     notes: Sequence[str] = (),
 ) -> Selection:
@@ -598,7 +595,7 @@ def _inside(recipe: Recipe, value: float | None) -> bool:
     return value is not None and low <= value <= high
 
 
-def sample_new(recipe: Recipe, engine: Engine, rule: Rule) -> tuple[int, npt.NDArray[np.int64]]:
+def sample_new(recipe: Recipe, engine: Engine, rule: Rule) -> tuple[int, Ints]:
     """Return |T_r(K) ∖ K| and the keys of up to k2 of these triples, in random order; more for twins."""
     return engine.sample_conclusions(rule, salt(recipe.seed, "positives", rule), looked_at(recipe, recipe.k2, rule))
 

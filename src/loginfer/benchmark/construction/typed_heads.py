@@ -17,13 +17,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from loginfer.engine import Engine
 from loginfer.errors import LimitError
+from loginfer.kg.graph import Ids, Mask
 from loginfer.logic.rule import Rule
-
-Ids = npt.NDArray[np.int32]
 
 OVERLAP = 0.5
 _TELLS_NOTHING = 0.9
@@ -74,7 +72,7 @@ class TypedHeads:
             ends = [(np.unique(part[:, 0]), np.unique(part[:, 2])) for part in self._engine.conclusions_in_parts(rule)]
             return np.unique(np.concatenate([x for x, _ in ends])), np.unique(np.concatenate([y for _, y in ends]))
 
-    def _mask(self, constants: Ids) -> npt.NDArray[np.bool_]:
+    def _mask(self, constants: Ids) -> Mask:
         mask = np.zeros(len(self._engine.graph.entities), dtype=bool)
         mask[constants] = True
         return mask

@@ -27,7 +27,7 @@ from loginfer.kg import RDF_TYPE, TYPE_NAMES, KnowledgeGraph, Triples, Vocabular
 from loginfer.kg.formats import tsv
 from loginfer.kg.formats.base import ReadOptions, Source, check_text
 from loginfer.kg.formats.scan import GraphBuilder
-from loginfer.kg.graph import TripleKeys
+from loginfer.kg.graph import Ids, TripleKeys
 from loginfer.logic.rule import Rule
 
 T = TypeVar("T")
@@ -642,7 +642,7 @@ class _Names:
     """A vocabulary, and int32[n]: the final id of every provisional one, -1 for a name that is no UTF-8."""
 
     vocabulary: Vocabulary
-    ids: npt.NDArray[np.int32]
+    ids: Ids
 
 
 def _final_names(builder: GraphBuilder, column: int, required: Sequence[str]) -> tuple[_Names, dict[int, str]]:

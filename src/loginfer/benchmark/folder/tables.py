@@ -23,7 +23,7 @@ from loginfer.benchmark.negatives.methods import SOURCES
 from loginfer.errors import InputError
 from loginfer.files import reading
 from loginfer.kg import Triples
-from loginfer.kg.graph import TripleKeys, places_of
+from loginfer.kg.graph import Ids, Ints, Mask, TripleKeys, places_of
 from loginfer.logic.rule import Atom, Rule
 from loginfer.logic.subrules import EDITS
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from loginfer.kg.formats.scan import GraphBuilder
 
 
-Ids: TypeAlias = npt.NDArray[np.int32]
 T = TypeVar("T")
 
 # The columns and what they mean, for people and for `croissant.json`.
@@ -286,7 +285,7 @@ def is_type_part(rules: Sequence[Rule], rule: int, part: int) -> bool:
     return isinstance(body_atom, Atom) and body_atom.is_type
 
 
-def type_parts(rules: Sequence[Rule], rule: Ids, part: Ids) -> npt.NDArray[np.bool_]:
+def type_parts(rules: Sequence[Rule], rule: Ids, part: Ids) -> Mask:
     """Return bool[n]: `is_type_part` for many at once."""
     width = max((len(r.body) for r in rules), default=0)
     by_rule = [[is_type_part(rules, number, i) for i in range(width)] for number in range(len(rules))]
@@ -317,7 +316,7 @@ def word_type() -> Any:
     return pa.dictionary(pa.int8(), pa.string())
 
 
-def coded(codes: npt.NDArray[np.int8], words: Sequence[str], missing: npt.NDArray[np.bool_] | None = None) -> Any:
+def coded(codes: npt.NDArray[np.int8], words: Sequence[str], missing: Mask | None = None) -> Any:
     """Return a column of words, given their indices in a list."""
     import pyarrow as pa
 
@@ -378,7 +377,7 @@ class NegativeTable:
     def __len__(self) -> int:
         return len(self.triples)
 
-    def twin_rows(self, rows: npt.NDArray[np.int64], positives: Triples, keys: TripleKeys) -> Ids:
+    def twin_rows(self, rows: Ints, positives: Triples, keys: TripleKeys) -> Ids:
         """Return int32[n]: `Origins.twin` of some rows, given the positives of their split.
 
         Raises
@@ -396,7 +395,7 @@ class NegativeTable:
         twin[paired] = index
         return twin
 
-    def rows(self, method: str, split: str) -> npt.NDArray[np.int64]:
+    def rows(self, method: str, split: str) -> Ints:
         """Return the rows of the negatives that a method made for a split."""
         if method not in self.methods:
             return np.empty(0, dtype=np.int64)
@@ -448,7 +447,7 @@ def _finish_provenance(
     triples: Triples,
     split: npt.NDArray[np.int8],
     rule: Ids,
-    lengths: npt.NDArray[np.int64],
+    lengths: Ints,
     values: Ids,
     depth: npt.NDArray[np.int8],
     entity_ids: Ids,

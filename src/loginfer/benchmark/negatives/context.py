@@ -17,7 +17,7 @@ from loginfer.benchmark.program import Rounds, has_negations, negation_notes
 from loginfer.benchmark.recipe import Recipe
 from loginfer.engine import Engine
 from loginfer.kg import KnowledgeGraph, Triples
-from loginfer.kg.graph import TripleKeys, distinct_keys, member
+from loginfer.kg.graph import Ids, Ints, Mask, TripleKeys, distinct_keys, member
 from loginfer.logic.rule import Rule
 from loginfer.progress import Progress
 
@@ -60,7 +60,7 @@ class Truth:
         self._types = np.zeros(len(graph.entities), dtype=bool)
         self._types[slice(None) if everything is None else everything.types] = True
 
-    def negative(self, triples: Triples) -> npt.NDArray[np.bool_]:
+    def negative(self, triples: Triples) -> Mask:
         """Return bool[n]: which of these triples may be labelled negative."""
         possible = ~self.graph.contains(triples)
         possible &= self._relations[triples[:, 1]]
@@ -165,7 +165,7 @@ class Context:
         return Truth(true, self.open_engine(self.everything), self.rules, self.everything, before)
 
 
-def heads_of(graph: KnowledgeGraph, triples: Triples) -> npt.NDArray[np.int64]:
+def heads_of(graph: KnowledgeGraph, triples: Triples) -> Ints:
     """Return int64[n], a number for each triple's predicate: its relation, or for a type triple its type."""
     relations = triples[:, 1].astype(np.int64)
     if graph.type_relation is None:
@@ -198,12 +198,7 @@ class SplitNegatives:
 
 
 def origins_from(
-    source: str,
-    count: int,
-    *,
-    position: npt.NDArray[np.int8] | int = 0,
-    rule: npt.NDArray[np.int32] | int = -1,
-    kept: npt.NDArray[np.int32] | int = 0,
+    source: str, count: int, *, position: npt.NDArray[np.int8] | int = 0, rule: Ids | int = -1, kept: Ids | int = 0
 ) -> Origins:
     """Return the origins of triples from one source.
 
@@ -254,7 +249,7 @@ class TakenNegatives:
         # One sorted list a split, not one of all: joining them would need all of them a second time.
         self._packed = [distinct_keys(self._keys.pack(triples)) for triples in sets]
 
-    def contains(self, triples: Triples) -> npt.NDArray[np.bool_]:
+    def contains(self, triples: Triples) -> Mask:
         """Return bool[n]: which of these triples are taken."""
         keys = self._keys.pack(triples)
         is_taken = np.zeros(len(keys), dtype=bool)
@@ -263,7 +258,7 @@ class TakenNegatives:
         return is_taken
 
     @property
-    def packed(self) -> npt.NDArray[np.int64]:
+    def packed(self) -> Ints:
         """The keys of all of them, sorted."""
         return np.sort(np.concatenate([np.empty(0, dtype=np.int64), *self._packed]), kind="stable")
 

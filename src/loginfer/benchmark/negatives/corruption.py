@@ -27,13 +27,9 @@ from loginfer.benchmark.negatives.context import (
 from loginfer.benchmark.negatives.spaces import Space, TripleSet, draw, rectangle, union
 from loginfer.engine.binding import relation_of
 from loginfer.kg import KnowledgeGraph, Triples
-from loginfer.kg.graph import member, sorted_unique
+from loginfer.kg.graph import Ids, Ints, member, sorted_unique
 from loginfer.logic.rule import Atom, Constant, Rule, Variable
 from loginfer.randomness import generator
-
-Ids = npt.NDArray[np.int32]
-Ints = npt.NDArray[np.int64]
-
 
 # -- relevance-based -----------------------------------------------------------------------------------
 

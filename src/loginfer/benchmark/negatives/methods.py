@@ -14,18 +14,16 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from loginfer.errors import UnknownNameError
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
     from loginfer.benchmark.benchmark import NegativeSet, Origins
     from loginfer.benchmark.negatives.context import Context
     from loginfer.kg import Triples
+    from loginfer.kg.graph import Mask
 
 # Draws N_train, N_valid and N_test.
 DrawNegatives: TypeAlias = "Callable[[Context], NegativeSet]"
 # Given the audited benchmark, a split, triples and their origins: which triples are not what their origin
 # says, bool[n], and what is wrong with those, such as "are not concluded by the sub-rule that is told".
-Condition: TypeAlias = "Callable[[Any, str, Triples, Origins], tuple[npt.NDArray[np.bool_], str]]"
+Condition: TypeAlias = "Callable[[Any, str, Triples, Origins], tuple[Mask, str]]"
 
 # Where a negative came from; `Origins.source` holds indices into this list. Methods that are registered may add to it.
 #   relevance  any constants of the support, any head predicate

@@ -22,12 +22,9 @@ from loginfer.benchmark.negatives.near_miss_kernels import ANY, NONE_OF, RELATIO
 from loginfer.benchmark.shortcuts import SimpBLScorer
 from loginfer.engine.binding import ABSENT, relation_of
 from loginfer.kg import KnowledgeGraph, Triples
-from loginfer.kg.graph import distinct_keys, even_parts, grouped, member, places_of
+from loginfer.kg.graph import Ids, Ints, Mask, distinct_keys, even_parts, grouped, member, places_of
 from loginfer.logic.rule import Atom, BodyAtom, Constant, Inequality, Rule, Term, Variable
 from loginfer.logic.subrules import Edit, is_own_complement
-
-Ints = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 # After this many values, the search for the other ends of an anchor is given up. What it
 # has found by then was met in an order that is random at each step, but not uniform over all ends.
@@ -68,7 +65,7 @@ class SearchIndex:
             self._spreads[relation] = (mean[0], mean[1], pairs)
         return self._spreads[relation]
 
-    def _pairs_of(self, relation: int) -> tuple[tuple[npt.NDArray[np.int32], ...], ...]:
+    def _pairs_of(self, relation: int) -> tuple[tuple[Ids, ...], ...]:
         return self.graph.index.pairs(relation), self.graph.index.inverse_pairs(relation)
 
     def another(self, relation: int, subjects: Ints, objects: Ints) -> Ints:
@@ -84,10 +81,10 @@ class SearchIndex:
         return other
 
     @cached_property
-    def _by_pair(self) -> tuple[Ints, Ints, Ints, npt.NDArray[np.int32]]:
+    def _by_pair(self) -> tuple[Ints, Ints, Ints, Ids]:
         return self._distinct_pairs(0, 2)
 
-    def _distinct_pairs(self, first: int, second: int) -> tuple[Ints, Ints, Ints, npt.NDArray[np.int32]]:
+    def _distinct_pairs(self, first: int, second: int) -> tuple[Ints, Ints, Ints, Ids]:
         """Return the distinct pairs, where each begins in the list of relations, their numbers, the list."""
         graph = self.graph
         triples = graph.triples

@@ -30,14 +30,10 @@ from loginfer.benchmark.negatives.twins import Twins, near_miss_edits
 from loginfer.benchmark.program import complement_share, connected_otherwise
 from loginfer.engine.binding import relation_of
 from loginfer.kg import Triples
-from loginfer.kg.graph import grouped, member, merged_keys
+from loginfer.kg.graph import Ids, Ints, Mask, grouped, member, merged_keys
 from loginfer.logic.rule import Rule
 from loginfer.logic.subrules import EDITS, Edit, is_own_complement, tears_apart
 from loginfer.randomness import generator, hash_order, mixed_numbers, salt
-
-Ids = npt.NDArray[np.int32]
-Ints = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 # How many candidates a slot looks at first, and then, if none of these was free.
 _SHOWN = (24, 512)

@@ -27,7 +27,6 @@ from itertools import combinations
 from operator import or_
 
 import numpy as np
-import numpy.typing as npt
 
 from loginfer.benchmark.benchmark import offsets_of
 from loginfer.benchmark.program import set_bits, sub_rule
@@ -35,14 +34,8 @@ from loginfer.engine import Engine
 from loginfer.engine.binding import relation_of
 from loginfer.errors import LimitError
 from loginfer.kg import KnowledgeGraph, Triples
-from loginfer.kg.graph import member, places_of
+from loginfer.kg.graph import Ids, Ints, Keys, Mask, member, places_of
 from loginfer.logic.rule import Atom, BodyAtom, Constant, Inequality, Rule, Term
-
-Ids = npt.NDArray[np.int32]
-Ints = npt.NDArray[np.int64]
-Keys = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
-
 
 # -- groups of sub-rules -------------------------------------------------------------------------------
 

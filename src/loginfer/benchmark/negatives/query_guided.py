@@ -31,7 +31,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from loginfer.benchmark.benchmark import SPLITS, NegativeSet, Origins, Split
 from loginfer.benchmark.negatives import query_candidates
@@ -51,14 +50,9 @@ from loginfer.engine import Engine
 from loginfer.engine.binding import bind, relation_of, separate
 from loginfer.errors import LimitError
 from loginfer.kg import Triples
-from loginfer.kg.graph import distinct_keys, places_of
+from loginfer.kg.graph import Ids, Ints, Keys, Mask, distinct_keys, places_of
 from loginfer.logic.rule import Rule
 from loginfer.randomness import generator, hash_order, salt
-
-Ids = npt.NDArray[np.int32]
-Ints = npt.NDArray[np.int64]
-Keys = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 
 def query_guided(context: Context) -> NegativeSet:

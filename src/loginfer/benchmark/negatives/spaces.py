@@ -22,14 +22,11 @@ from loginfer.benchmark.benchmark import offsets_of
 from loginfer.engine import Projection
 from loginfer.errors import LimitError
 from loginfer.kg import Triples
-from loginfer.kg.graph import TripleKeys, distinct_keys, member, merged_keys, places_of
+from loginfer.kg.graph import Ids, Ints, Mask, TripleKeys, distinct_keys, member, merged_keys, places_of
 
 Bits: TypeAlias = npt.NDArray[np.uint64]
-Ids: TypeAlias = npt.NDArray[np.int32]
-Ints: TypeAlias = npt.NDArray[np.int64]
-Mask: TypeAlias = npt.NDArray[np.bool_]
 Accept = Callable[[Triples], Mask]
-N = TypeVar("N", npt.NDArray[np.int32], npt.NDArray[np.int64])
+N = TypeVar("N", Ids, Ints)
 
 # Subjects and objects, both sorted and unique, neither empty.
 Rectangle: TypeAlias = tuple[Ids, Ids]

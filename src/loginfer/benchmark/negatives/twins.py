@@ -28,15 +28,12 @@ from loginfer.benchmark.negatives.near_miss_search import NearMissSearch, Reques
 from loginfer.benchmark.shortcut_features import FeatureBattery, features_named
 from loginfer.engine.binding import ABSENT, relation_of
 from loginfer.kg import Triples
-from loginfer.kg.graph import grouped, member, places_of
+from loginfer.kg.graph import Ids, Ints, Mask, grouped, member, places_of
 from loginfer.logic.rule import Atom, Constant, Rule, Variable
 from loginfer.logic.subrules import Edit, edits_of, tears_apart
 from loginfer.randomness import generator, hash_order, salt
 
 Floats = npt.NDArray[np.floating[Any]]
-Ids = npt.NDArray[np.int32]
-Ints = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 # How many near misses a head should have for each of its conclusions, and below how many further edits are tried.
 _ENOUGH, _SCARCE = 8, 4

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from loginfer.engine.binding import ABSENT, Bound, bind, fits_head, head_values, relation_of, separate
 from loginfer.engine.interface import BodyTable, Derivations, Materialisation, Projection, Witnesses
@@ -18,7 +17,7 @@ from loginfer.engine.native.plan import substitute
 from loginfer.engine.registry import MAX_CONCLUSIONS
 from loginfer.kernels import kernel, mix64
 from loginfer.kg import KnowledgeGraph, Triples
-from loginfer.kg.graph import TripleKeys
+from loginfer.kg.graph import Ids, Ints, Mask, TripleKeys
 from loginfer.logic.rule import Pattern, Rule
 from loginfer.progress import Progress
 from loginfer.randomness import hash_order, hashes
@@ -117,13 +116,11 @@ class NativeEngine:
             part = replace(projection, left=left) if projection.product else projection
             yield self._triples(*part.pairs(), head.relation, new)
 
-    def sample_conclusions(self, rule: Rule, salt: int, count: int) -> tuple[int, npt.NDArray[np.int64]]:
+    def sample_conclusions(self, rule: Rule, salt: int, count: int) -> tuple[int, Ints]:
         """Return |T_r(K) ∖ K|, and the keys of the first `count` of these triples in hash order."""
         return first_of_parts(self.conclusions_in_parts(rule, new=True), self.graph.keys, salt, count)
 
-    def _triples(
-        self, left: npt.NDArray[np.int32], right: npt.NDArray[np.int32], relation: int, new: bool, turned: bool = False
-    ) -> Triples:
+    def _triples(self, left: Ids, right: Ids, relation: int, new: bool, turned: bool = False) -> Triples:
         """Return sorted pairs as triples, with `new` those that are not in K; `turned`: sorted by `right`."""
         index = self.graph.index
         graph_pairs = index.inverse_pairs(relation) if turned else index.pairs(relation)
@@ -164,7 +161,7 @@ class NativeEngine:
             rows[:, [v for v in range(len(bound.variables)) if v not in values]] = free_values
         return Witnesses(rule, rows)
 
-    def first_witnesses(self, rule: Rule, triples: Triples) -> npt.NDArray[np.int32]:
+    def first_witnesses(self, rule: Rule, triples: Triples) -> Ids:
         """Return the first witness of each triple, int32[n, v]; -1s where the rule does not derive it."""
         bound = bind(rule, self.graph)
         rows = np.full((len(triples), len(bound.variables)), -1, dtype=np.int32)
@@ -176,7 +173,7 @@ class NativeEngine:
 
     # -- many rules and triples -----------------------------------------------------------------
 
-    def derives(self, rules: Sequence[Rule], triples: Triples) -> npt.NDArray[np.bool_]:
+    def derives(self, rules: Sequence[Rule], triples: Triples) -> Mask:
         """Return bool[n]: which of these triples are in T_R(K)."""
         derived = np.zeros(len(triples), dtype=bool)
         for _, rows, is_derived in self._derivations(rules, triples, derived):
@@ -195,8 +192,8 @@ class NativeEngine:
         )
 
     def _derivations(
-        self, rules: Sequence[Rule], triples: Triples, derived: npt.NDArray[np.bool_] | None
-    ) -> Iterator[tuple[int, npt.NDArray[np.int64], npt.NDArray[np.bool_]]]:
+        self, rules: Sequence[Rule], triples: Triples, derived: Mask | None
+    ) -> Iterator[tuple[int, Ints, Mask]]:
         """Yield for each rule its number, rows of `triples`, and which of those it derives.
 
         Triples that `derived` marks meanwhile are not checked again.
@@ -204,7 +201,7 @@ class NativeEngine:
         triples = np.asarray(triples, dtype=np.int32).reshape(-1, 3)
         by_relation = _RowsByRelation(triples, self.graph)
         relations: dict[str, int] = {}
-        pairs: dict[int, npt.NDArray[np.int32]] = {}
+        pairs: dict[int, Ids] = {}
         for number, rule in enumerate(rules):
             name = str(rule.head.relation)
             if name not in relations:
@@ -228,9 +225,7 @@ class NativeEngine:
             if is_open.any():
                 yield number, rows, self._check(bound, values, is_open)
 
-    def _check(
-        self, bound: Bound, values: npt.NDArray[np.int32], is_open: npt.NDArray[np.bool_]
-    ) -> npt.NDArray[np.bool_]:
+    def _check(self, bound: Bound, values: Ids, is_open: Mask) -> Mask:
         columns = {t: i for i, t in enumerate((bound.head.subject, bound.head.object)) if t >= 0}
         if not columns:
             return is_open & join.exists(self.graph.index, bound)
@@ -294,14 +289,12 @@ class _RowsByRelation:
         self._order = valid_rows[np.argsort(relations, kind="stable")]
         self._ends = np.cumsum(np.bincount(relations, minlength=len(graph.relations)))
 
-    def __getitem__(self, relation: int) -> npt.NDArray[np.int64]:
+    def __getitem__(self, relation: int) -> Ints:
         begin = self._ends[relation - 1] if relation else 0
         return self._order[begin : self._ends[relation]]
 
 
-def first_of_parts(
-    parts: Iterable[Triples], packing: TripleKeys, salt: int, count: int
-) -> tuple[int, npt.NDArray[np.int64]]:
+def first_of_parts(parts: Iterable[Triples], packing: TripleKeys, salt: int, count: int) -> tuple[int, Ints]:
     """Return how many triples there are, and the keys of the first `count` in hash order.
 
     Parameters

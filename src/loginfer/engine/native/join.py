@@ -15,7 +15,6 @@ from functools import lru_cache
 from math import prod
 
 import numpy as np
-import numpy.typing as npt
 
 from loginfer.engine.binding import BodyPart, Bound, combine, separate
 from loginfer.engine.interface import Projection
@@ -36,9 +35,7 @@ from loginfer.engine.native.plan import (
     restrict,
 )
 from loginfer.errors import LimitError
-from loginfer.kg.graph import FORWARD, INVERSE, RelationIndex
-
-Int32 = npt.NDArray[np.int32]
+from loginfer.kg.graph import FORWARD, INVERSE, Ids, Mask, RelationIndex
 
 _NOTHING = np.empty(0, dtype=np.int32)
 
@@ -54,7 +51,7 @@ class BodySearch:
         int32, ascending: the candidates of the first trunk variable, if not simply the domain of its plan.
     """
 
-    def __init__(self, index: RelationIndex, body: Body, plan: JoinPlan, starts: Int32 | None = None) -> None:
+    def __init__(self, index: RelationIndex, body: Body, plan: JoinPlan, starts: Ids | None = None) -> None:
         self.plan = plan
         relations = body.relations
         pointers, rows = index.rows([(relations[relation], direction) for relation, direction in plan.slots])
@@ -165,7 +162,7 @@ MANY_STARTS = 512
 SEED_RATIO = 4
 
 
-def _reduced_starts(index: RelationIndex, body: Body, variable: int, starts: Int32) -> Int32:
+def _reduced_starts(index: RelationIndex, body: Body, variable: int, starts: Ids) -> Ids:
     """Return those of the values of a variable that a small atom of the body can be reached from.
 
     A trunk starts at a variable of the head and tries all its values. If an atom elsewhere in the body has few
@@ -210,7 +207,7 @@ def _seeds(index: RelationIndex, body: Body) -> list[tuple[int, tuple[int, int, 
     return seeds
 
 
-def _seed_values(index: RelationIndex, body: Body, seed: tuple[int, int, int, int]) -> Int32:
+def _seed_values(index: RelationIndex, body: Body, seed: tuple[int, int, int, int]) -> Ids:
     _, other, relation, direction = seed
     if other >= body.shape.variables:
         constant = body.constants[other - body.shape.variables]
@@ -233,7 +230,7 @@ def _path(body: Body, source: int, target: int) -> list[tuple[int, int]] | None:
     return steps_to.get(target)
 
 
-def _step(index: RelationIndex, values: Int32, relation: int, direction: int) -> Int32:
+def _step(index: RelationIndex, values: Ids, relation: int, direction: int) -> Ids:
     """Return the union of the lists of some values, ascending."""
     pointers = index.pointers(relation, direction)
     begin = pointers[values].astype(np.int64)
@@ -280,7 +277,7 @@ def project(index: RelationIndex, bound: Bound, variables: tuple[int, ...], limi
 
 def project_in_parts(
     index: RelationIndex, bound: Bound, variables: tuple[int, int], max_pairs: int
-) -> Iterator[tuple[Int32, Int32, bool]]:
+) -> Iterator[tuple[Ids, Ids, bool]]:
     """Yield the distinct values of a pair of variables that something connects, in disjoint parts.
 
     A part is sorted by the first variable, then the second; where the third value says so, by the second,
@@ -328,7 +325,7 @@ class _PairBuffers(threading.local):
 
     left = right = _NOTHING
 
-    def take(self, size: int) -> tuple[Int32, Int32]:
+    def take(self, size: int) -> tuple[Ids, Ids]:
         """Return two arrays of at least this size; they hold what was written to them since `leave`."""
         if size > len(self.left):
             self.left, self.right = (
@@ -355,7 +352,7 @@ def _marks(index: RelationIndex, plan: JoinPlan) -> kernels.Marks:
     )
 
 
-def _run_projection(index: RelationIndex, search: BodySearch, limit: int) -> tuple[Int32, Int32]:
+def _run_projection(index: RelationIndex, search: BodySearch, limit: int) -> tuple[Ids, Ids]:
     """Run the projection kernel, giving it longer arrays as often as it needs them."""
     marks = _marks(index, search.plan)
     size, done = 0, False
@@ -383,7 +380,7 @@ def _projection_plan(index: RelationIndex, bound: Bound, body: Body, variables: 
     return min(plans, key=lambda plan: _steps(index, bound, body, plan))
 
 
-def _starts(index: RelationIndex, body: Body, plan: JoinPlan) -> Int32 | None:
+def _starts(index: RelationIndex, body: Body, plan: JoinPlan) -> Ids | None:
     """Return the values at which a plan's trunk starts; None if it starts with a list."""
     if plan.nodes[0, DOMAIN] < 0:
         return None
@@ -422,12 +419,8 @@ _FEW_WITNESSES = 200_000
 
 
 def check(
-    index: RelationIndex,
-    bound: Bound,
-    variables: tuple[int, ...],
-    values: Int32,
-    is_open: npt.NDArray[np.bool_] | None = None,
-) -> npt.NDArray[np.bool_]:
+    index: RelationIndex, bound: Bound, variables: tuple[int, ...], values: Ids, is_open: Mask | None = None
+) -> Mask:
     """Return bool[n]: which values of some variables extend to a witness.
 
     Parameters
@@ -452,7 +445,7 @@ def check(
     return extends
 
 
-def witnesses(index: RelationIndex, bound: Bound, limit: int | None = None) -> Int32:
+def witnesses(index: RelationIndex, bound: Bound, limit: int | None = None) -> Ids:
     """Return the first `limit` witnesses, int32[m, variables], in ascending order."""
     variables = len(bound.variables)
     body = Body.of(index, bound)
@@ -476,7 +469,7 @@ def witnesses(index: RelationIndex, bound: Bound, limit: int | None = None) -> I
     return rows if ordered else rows[np.lexsort(rows.T[::-1])][:count]
 
 
-def first_witnesses(index: RelationIndex, bound: Bound, values: Int32) -> Int32:
+def first_witnesses(index: RelationIndex, bound: Bound, values: Ids) -> Ids:
     """Return the smallest witness of each conclusion, int32[n, variables].
 
     Parameters
@@ -491,7 +484,7 @@ def first_witnesses(index: RelationIndex, bound: Bound, values: Int32) -> Int32:
         return np.full((len(values), len(bound.variables)), -1, dtype=np.int32)
     known_body = body
 
-    def smallest(part: BodyPart, contexts: Int32) -> Int32:
+    def smallest(part: BodyPart, contexts: Ids) -> Ids:
         plan = plan_first(known_body.shape, known_body.scales, part.context, part.variables)
         rows = np.empty((len(contexts), len(part.variables)), dtype=np.int32)
         kernels.first(contexts, rows, BodySearch(index, known_body, plan).arrays)

@@ -23,18 +23,15 @@ from loginfer.engine.native.materialise_store import (
     LOW,
     NO_IDS,
     NO_KEYS,
-    Flags,
     GrowingGraph,
     GrowingPairs,
     GrowingSet,
-    Ids,
-    Keys,
     pack,
     semijoin,
 )
 from loginfer.errors import LimitError
 from loginfer.kg import KnowledgeGraph
-from loginfer.kg.graph import RelationIndex
+from loginfer.kg.graph import Ids, Keys, Mask, RelationIndex
 from loginfer.logic.rule import Rule
 from loginfer.logic.stratification import stratified
 from loginfer.progress import Progress
@@ -337,7 +334,7 @@ def _columns(keys: Keys) -> tuple[Ids, Ids]:
 KEYS_AT_A_TIME = 1 << 21
 
 # For each node of a path the entities it may be; None for all.
-Masks: TypeAlias = list[Flags | None]
+Masks: TypeAlias = list[Mask | None]
 
 
 def path_pairs(path: PathBody, part: int, store: GrowingGraph, known_pairs: GrowingPairs) -> Iterator[Keys]:
@@ -368,7 +365,7 @@ def path_pairs(path: PathBody, part: int, store: GrowingGraph, known_pairs: Grow
         yield pairs[pairs >> 32 != pairs & LOW] if path.ends_differ else pairs
 
 
-def path_members(path: PathBody, part: int, store: GrowingGraph, known_ends: Flags | None) -> Ids:
+def path_members(path: PathBody, part: int, store: GrowingGraph, known_ends: Mask | None) -> Ids:
     """Return the first ends that follow.
 
     Parameters
@@ -410,7 +407,7 @@ def _masks(path: PathBody, store: GrowingGraph) -> Masks:
     return masks
 
 
-def _both(left: Flags | None, right: Flags) -> Flags:
+def _both(left: Mask | None, right: Mask) -> Mask:
     return right if left is None else left & right
 
 
@@ -449,7 +446,7 @@ def _delta(path: PathBody, part: int, masks: Masks) -> tuple[int, Ids, Keys]:
     return part, subjects[first], keys
 
 
-def _able(path: PathBody, store: GrowingGraph, ahead: Flags | None, node: int) -> Flags:
+def _able(path: PathBody, store: GrowingGraph, ahead: Mask | None, node: int) -> Mask:
     """Return bool[entities]: from where one step of the path leads to an entity that may be ahead."""
     edge = path.edges[node]
     keys = edge.pairs.keys

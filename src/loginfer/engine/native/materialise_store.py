@@ -17,10 +17,8 @@ from loginfer.engine.binding import Bound, BoundAtom
 from loginfer.engine.interface import Materialisation
 from loginfer.kernels import gallop, kernel, trailing_zeros
 from loginfer.kg import KnowledgeGraph
+from loginfer.kg.graph import Ids, Keys, Mask
 
-Keys = npt.NDArray[np.int64]
-Ids = npt.NDArray[np.int32]
-Flags = npt.NDArray[np.bool_]
 Words = npt.NDArray[np.uint64]
 
 LOW = np.int64(0xFFFFFFFF)
@@ -120,7 +118,7 @@ def merge(left: Keys, left_depth: Ids, right: Keys, right_depth: Ids) -> tuple[K
 
 
 @kernel
-def absorb(member: Flags, candidates: Ids) -> Ids:
+def absorb(member: Mask, candidates: Ids) -> Ids:
     """Add candidates to a set of entities, `member`; return those that were not in it."""
     out = np.empty(len(candidates), dtype=np.int32)
     n = 0
@@ -133,7 +131,7 @@ def absorb(member: Flags, candidates: Ids) -> Ids:
 
 
 @kernel
-def semijoin(nodes: Ids, pointers: Ids, values: Ids, allowed: Flags) -> Ids:
+def semijoin(nodes: Ids, pointers: Ids, values: Ids, allowed: Mask) -> Ids:
     """Return the nodes that have an allowed neighbour."""
     out = np.empty(len(nodes), dtype=np.int32)
     n = 0
@@ -197,7 +195,7 @@ def expand(
     values: Ids,
     long_rows: Ids,
     long_words: Words,
-    allowed: Flags,
+    allowed: Mask,
     seen: Ids,
     stamp: int,
     base: Keys,
@@ -488,7 +486,7 @@ class GrowingSet:
     """
 
     def __init__(self, members: Ids, entities: int) -> None:
-        self.mask: Flags = np.zeros(entities, dtype=np.bool_)
+        self.mask: Mask = np.zeros(entities, dtype=np.bool_)
         self.mask[members] = True
         self.size = len(members)
         self.delta = members
@@ -538,7 +536,7 @@ class GrowingGraph:
 
     def __init__(self, graph: KnowledgeGraph, program: Sequence[Bound]) -> None:
         self.entities = len(graph.entities)
-        self.everything: Flags = np.ones(self.entities, dtype=np.bool_)
+        self.everything: Mask = np.ones(self.entities, dtype=np.bool_)
         self.pairs: dict[int, GrowingPairs] = {}
         self.sets: dict[tuple[int, int], GrowingSet] = {}
         self._views: dict[int, dict[tuple[int, int], GrowingSet]] = {}
@@ -600,7 +598,7 @@ class GrowingGraph:
         first: int,
         max_keys: int,
         towards: Neighbours,
-        allowed: Flags | None,
+        allowed: Mask | None,
         known_pairs: GrowingPairs | None = None,
     ) -> tuple[Keys, int]:
         """Go one step from a frontier; see `expand`."""

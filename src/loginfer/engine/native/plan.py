@@ -29,10 +29,9 @@ from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from loginfer.engine.binding import Bound, BoundAtom, BoundNegation
-from loginfer.kg.graph import FORWARD, INVERSE, RelationIndex
+from loginfer.kg.graph import FORWARD, INVERSE, Ints, RelationIndex
 
 # Columns of `JoinPlan.nodes`. They are compiled into `join_kernels`, whose cache does not see changes here.
 VARIABLE = 0  # which variable the node binds
@@ -117,9 +116,9 @@ class JoinPlan:
         A rough number of steps.
     """
 
-    nodes: npt.NDArray[np.int64]
-    constraints: npt.NDArray[np.int64]
-    differs: npt.NDArray[np.int64]
+    nodes: Ints
+    constraints: Ints
+    differs: Ints
     trunk: int
     free: tuple[int, ...]
     slots: tuple[tuple[int, int], ...]
@@ -517,7 +516,7 @@ class _Builder:
         )
 
 
-def _array(rows: Sequence[Sequence[int]], width: int) -> npt.NDArray[np.int64]:
+def _array(rows: Sequence[Sequence[int]], width: int) -> Ints:
     return np.array(rows, dtype=np.int64).reshape(-1, width)
 
 

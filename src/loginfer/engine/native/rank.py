@@ -27,7 +27,6 @@ from math import prod
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from loginfer.engine.binding import ABSENT, relation_of
 from loginfer.engine.bodies import LARGEST, counted_templates, finish_table, pack_rows, rank_negated
@@ -37,12 +36,10 @@ from loginfer.engine.native.rank_patterns import TABLES, LabelledEdges, edges_of
 from loginfer.errors import LimitError
 from loginfer.kernels import add_count, counter_items, find_slot, grown_counter, kernel, new_counter
 from loginfer.kg import KnowledgeGraph
+from loginfer.kg.graph import Ids, Ints, Mask
 from loginfer.logic.patterns import symmetries
 from loginfer.logic.rule import Atom, Constant, Negation, Pattern, Template, Term, Variable
 from loginfer.progress import Progress
-
-Ints = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
 
 # How many values each column can have, by its name.
 Sizes = Mapping[int, int]
@@ -60,18 +57,18 @@ class CountTable:
         int64[n].
     """
 
-    columns: dict[int, Ints]
-    count: Longs
+    columns: dict[int, Ids]
+    count: Ints
 
     def __len__(self) -> int:
         return len(self.count)
 
-    def where(self, keep: npt.NDArray[np.bool_]) -> CountTable:
+    def where(self, keep: Mask) -> CountTable:
         """Return the factor with these rows only."""
         return CountTable({name: column[keep] for name, column in self.columns.items()}, self.count[keep])
 
 
-def _pack_both(left: CountTable, right: CountTable, names: Sequence[int], sizes: Sizes) -> tuple[Longs, Longs, int]:
+def _pack_both(left: CountTable, right: CountTable, names: Sequence[int], sizes: Sizes) -> tuple[Ints, Ints, int]:
     """Return keys of the common columns that are equal where the rows are, and a bound on them."""
     columns = [np.concatenate([left.columns[n], right.columns[n]]) for n in names]
     packed = pack_rows(columns, [sizes[n] for n in names], len(left) + len(right))
@@ -180,20 +177,20 @@ def check_total(witnesses: float) -> None:
         )
 
 
-def _order(keys: Longs, span: int) -> Longs:
+def _order(keys: Ints, span: int) -> Ints:
     if span < 4 * len(keys) + 2**16:
         return stable_order(keys.astype(np.int32), span)[1]
     return np.argsort(keys, kind="stable")
 
 
-def _rows(columns: Sequence[Ints], order: Longs) -> npt.NDArray[np.int32]:
+def _rows(columns: Sequence[Ids], order: Ints) -> Ids:
     rows = np.empty((len(columns), len(order)), dtype=np.int32)
     for i, column in enumerate(columns):
         rows[i] = column[order]
     return rows
 
 
-def _filter(left: CountTable, right: CountTable, within: CountTable | None, sizes: Sizes) -> tuple[Longs, Longs, Longs]:
+def _filter(left: CountTable, right: CountTable, within: CountTable | None, sizes: Sizes) -> tuple[Ints, Ints, Ints]:
     """Return keys whose sum for a pair of rows must be in the set returned with them (empty: any)."""
     left_keys, right_keys = np.zeros(len(left), dtype=np.int64), np.zeros(len(right), dtype=np.int64)
     if within is None:
@@ -209,7 +206,7 @@ def _filter(left: CountTable, right: CountTable, within: CountTable | None, size
 
 
 @kernel
-def _key_set(keys: Longs) -> Longs:
+def _key_set(keys: Ints) -> Ints:
     capacity = 16
     while capacity < 2 * len(keys):
         capacity *= 2
@@ -220,24 +217,24 @@ def _key_set(keys: Longs) -> Longs:
 
 
 @kernel
-def _contains(slots: Longs, key: int) -> bool:
+def _contains(slots: Ints, key: int) -> bool:
     return bool(slots[2 * find_slot(slots, key, 2)] == key)
 
 
 @kernel
 def _join(
-    left_key: Longs,
-    left_out: Longs,
-    left_count: Longs,
-    left_different: npt.NDArray[np.int32],
-    left_filter: Longs,
-    right_key: Longs,
-    right_out: Longs,
-    right_count: Longs,
-    right_different: npt.NDArray[np.int32],
-    right_filter: Longs,
-    allowed: Longs,
-) -> tuple[Longs, Longs, float]:
+    left_key: Ints,
+    left_out: Ints,
+    left_count: Ints,
+    left_different: Ids,
+    left_filter: Ints,
+    right_key: Ints,
+    right_out: Ints,
+    right_count: Ints,
+    right_different: Ids,
+    right_filter: Ints,
+    allowed: Ints,
+) -> tuple[Ints, Ints, float]:
     """Add left_count · right_count to the key left_out + right_out for all pairs with equal keys.
 
     Rows come sorted by key. Also returns the sum of all counts, roughly but without overflow.
@@ -335,13 +332,13 @@ def _pairs(left: CountTable, right: CountTable, largest: int | None) -> tuple[Co
     return CountTable(columns, left.count[left_rows] * right.count[right_rows]), rows == len(a) * len(b)
 
 
-def _partners(a: Longs, b: Longs, threshold: int) -> Longs:
+def _partners(a: Ints, b: Ints, threshold: int) -> Ints:
     """Return for each of descending a how many of descending b have a product of at least `threshold`."""
     needed = -(-threshold // a)
     return len(b) - np.searchsorted(b[::-1], needed, side="left")
 
 
-def _threshold(a: Longs, b: Longs, largest: int) -> int:
+def _threshold(a: Ints, b: Ints, largest: int) -> int:
     """Return the greatest threshold that at least `largest` products reach; 1 if there are too few."""
     low, high = 1, int(a[0]) * int(b[0])
     while low < high:
@@ -639,7 +636,7 @@ def _count(
     top: int | None,
     complete: bool | None,
     progress: Progress | None,
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], bool]:
+) -> tuple[Ids, Ints, bool]:
     """Return labels and supports by the kernel for a shape, and whether they are all there are."""
     if shape == "diamond":
         if top is None or complete or (complete is None and not worth_pruning(edges)):
@@ -647,9 +644,6 @@ def _count(
         mirrors = len(symmetries(pattern)) == 1
         return *diamond_top(edges, top, mirrors=mirrors, progress=progress), False
     return *TABLES[shape](edges), True
-
-
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -700,7 +694,7 @@ def rank_general_negated(
         As for `rank_general`.
     """
 
-    def count(violated: tuple[Negation, ...]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+    def count(violated: tuple[Negation, ...]) -> tuple[Ids, Ints]:
         templates = counted_templates(pattern, violated)
         query = _query(graph, pattern, violated)
         if query is None:

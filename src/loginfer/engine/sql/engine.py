@@ -42,7 +42,7 @@ from loginfer.engine.sql.session import Session, StoredGraph, fresh_name, stacke
 from loginfer.errors import InputError, LimitError
 from loginfer.kg import RDF_TYPE, TYPE_NAMES, KnowledgeGraph, Triples
 from loginfer.kg.formats.tsv import has_header
-from loginfer.kg.graph import TripleKeys
+from loginfer.kg.graph import Ids, Ints, Mask, TripleKeys
 from loginfer.logic.dialects.queries import Check, Exclusion, Layout, exclusions
 from loginfer.logic.rule import Atom, Constant, Inequality, Negation, Pattern, Rule, Template, Term, Variable
 from loginfer.progress import Progress
@@ -77,7 +77,7 @@ class AskedTriples:
         first[1:] = self._packed[1:] != self._packed[:-1]
         self.triples = keys.unpack(self._packed[first])
 
-    def rows(self, answer: Triples) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def rows(self, answer: Triples) -> tuple[Ints, Ints]:
         """Return where triples of an answer stand: pairs of a row of the answer and a row of the asked triples."""
         packed = self._keys.pack(answer)
         first = np.searchsorted(self._packed, packed, "left")
@@ -392,9 +392,7 @@ class SqlEngine:
             return rank_negated(self.graph, pattern, top, lambda violated: self._counts(pattern, violated))
         return finish_table(self.graph, pattern, *self._counts(pattern), top)
 
-    def _counts(
-        self, pattern: Pattern, violated: Sequence[Negation] = ()
-    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+    def _counts(self, pattern: Pattern, violated: Sequence[Negation] = ()) -> tuple[Ids, Ints]:
         """Return the predicates and the support of all bodies; see `rank_sql`."""
         width = len(counted_templates(pattern, violated))
         columns = "".join(f"c{i}, " for i in range(width))
@@ -437,7 +435,7 @@ class SqlEngine:
             )
         return query
 
-    def sample_conclusions(self, rule: Rule, salt: int, count: int) -> tuple[int, npt.NDArray[np.int64]]:
+    def sample_conclusions(self, rule: Rule, salt: int, count: int) -> tuple[int, Ints]:
         """Return |T_r(K) ∖ K|, and the keys of the first `count` of these triples in hash order.
 
         All of them stay in the database.
@@ -473,9 +471,7 @@ class SqlEngine:
         (left,), (right,) = (self._distinct(rule, rest, [variable]) for variable in keep)
         return Projection(left, right, True, len(apart.inequalities) < len(bound.inequalities))
 
-    def _distinct(
-        self, rule: Rule, inequalities: Sequence[Check], keep: Sequence[Variable]
-    ) -> list[npt.NDArray[np.int32]]:
+    def _distinct(self, rule: Rule, inequalities: Sequence[Check], keep: Sequence[Variable]) -> list[Ids]:
         """Return the distinct values of some variables, sorted; for no variables, one row or none."""
         query = self._project(rule.atoms, inequalities, keep)
         self._refuse_product(query, rule)
@@ -521,7 +517,7 @@ class SqlEngine:
         with self._table("first_rows") as table:
             return Witnesses(rule, first_rows(self._session, rule, self._project_rule, limit, fixed, table))
 
-    def first_witnesses(self, rule: Rule, triples: Triples) -> npt.NDArray[np.int32]:
+    def first_witnesses(self, rule: Rule, triples: Triples) -> Ids:
         """Return the first witness of each triple, int32[n, v]; -1s where the rule does not derive it."""
         rows = np.full((len(triples), len(rule.variables)), -1, dtype=np.int32)
         bound = binding.bind(rule, self.graph)
@@ -534,7 +530,7 @@ class SqlEngine:
         if not possible.any():
             return rows
 
-        def smallest(part: binding.BodyPart, contexts: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        def smallest(part: binding.BodyPart, contexts: Ids) -> Ids:
             context, unbound = ([rule.variables[v] for v in vs] for vs in (part.context, part.variables))
             atoms = [a for a in rule.atoms if not set(unbound).isdisjoint(a.variables)]
             inequalities = [e for e in self._checks(rule) if not set(unbound).isdisjoint(e.variables)]
@@ -555,7 +551,7 @@ class SqlEngine:
 
     # -- membership -----------------------------------------------------------------------------
 
-    def derives(self, rules: Sequence[Rule], triples: Triples) -> npt.NDArray[np.bool_]:
+    def derives(self, rules: Sequence[Rule], triples: Triples) -> Mask:
         """Return bool[n]: which of these triples are in T_R(K)."""
         is_derived = np.zeros(len(triples), dtype=bool)
         for rows, _ in self._derived(rules, triples):
@@ -585,9 +581,7 @@ class SqlEngine:
         """Return every pair of a triple and a rule that derives it in one step."""
         return Derivations.of(self._derived(rules, triples))
 
-    def _derived(
-        self, rules: Sequence[Rule], triples: Triples
-    ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
+    def _derived(self, rules: Sequence[Rule], triples: Triples) -> Iterator[tuple[Ints, Ints]]:
         """Yield all pairs of a triple and a rule that derives it, as their indices."""
         asked = AskedTriples(triples, self.graph.keys)
         with self._table("asked") as table:
@@ -630,10 +624,8 @@ class SqlEngine:
 
 # -- witnesses in order, the first few without the others ------------------------------------------------------
 
-Rows: TypeAlias = npt.NDArray[np.int32]
 
-
-def ordered_rows(session: Session, query: str, width: int, limit: int | None = None) -> Rows:
+def ordered_rows(session: Session, query: str, width: int, limit: int | None = None) -> Ids:
     """Return the first `width` columns of a query in ascending order, all rows or the first few."""
     order = ", ".join(f"c{i}" for i in range(width)) or "1"
     cut = "" if limit is None else f"\nLIMIT {limit}"
@@ -656,7 +648,7 @@ def first_rows(
     limit: int,
     fixed: Among | None,
     table: str,
-) -> Rows:
+) -> Ids:
     """Return the first `limit` witnesses without enumerating the others.
 
     The first `limit` values of the first k + 1 variables extend the first `limit` values of the first k:
@@ -703,12 +695,12 @@ def smallest_rows(
     project: Callable[[Sequence[Variable], Among | None], ProjectionQuery],
     context: Sequence[Variable],
     part: Sequence[Variable],
-    contexts: Rows,
+    contexts: Ids,
     table: str,
-) -> Rows:
+) -> Ids:
     """Return the smallest values of some variables for each row of a context, variable by variable.
 
-    Rows without any have -1s.
+    Ids without any have -1s.
 
     Parameters
     ----------
@@ -741,7 +733,7 @@ def smallest_rows(
     return smallest
 
 
-def _among(distinct_rows: Rows, rows: Rows) -> npt.NDArray[np.int64]:
+def _among(distinct_rows: Ids, rows: Ids) -> Ints:
     """Return the positions of rows of at most two columns among `distinct_rows`, which are ascending."""
     keys, row_keys = np.zeros(len(distinct_rows), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
     for i in range(distinct_rows.shape[1]):

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from loginfer.engine.interface import Engine
 from loginfer.engine.sql.queries import SqlDialect
 from loginfer.kg import KnowledgeGraph, Triples, Vocabulary
-from loginfer.kg.graph import sorted_unique
+from loginfer.kg.graph import Ids, Mask, sorted_unique
 
 
 class Session(Protocol):
@@ -71,8 +71,6 @@ class Session(Protocol):
         """Drop a table if it exists."""
         ...
 
-
-Ids = npt.NDArray[np.int32]
 
 _numbers = count()
 
@@ -190,7 +188,7 @@ class StoredGraph(KnowledgeGraph):
         ids = ", ".join(map(str, relations)) or "NULL"
         return stacked(self.session.columns(f"SELECT s, r, o FROM {self.table} WHERE r IN ({ids})"))
 
-    def contains(self, triples: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    def contains(self, triples: npt.ArrayLike) -> Mask:
         """Return bool[m]: which of these triples of ids are in the graph."""
         ids = np.asarray(triples, dtype=np.int32).reshape(-1, 3)
         is_contained = np.zeros(len(ids), dtype=bool)
