@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loginfer.benchmark.skeletons import all_but_one_hold, most_atoms, skeleton_holds
+from loginfer.benchmark.learned_shortcut import all_but_one_hold, most_atoms, skeleton_holds
 from loginfer.engine import extend, open_engine
 from loginfer.kg import RDF_TYPE, KnowledgeGraph, load_graph
 from loginfer.logic import parse_rule, pattern_named
