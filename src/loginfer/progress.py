@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 # Called with what is being done, how much of it is done, and how much there is (None: unknown).
 Progress: TypeAlias = Callable[[str, int, int | None], None]
 
 # What public functions take: a callback, or True for a bar on the terminal or in the notebook.
 ProgressChoice: TypeAlias = Progress | bool | None
+
+T = TypeVar("T")
+
+
+def each(items: Sequence[T], what: str, progress: Progress | None) -> Iterator[tuple[int, T]]:
+    """Yield items with their numbers, and say before each how many are done."""
+    for done, item in enumerate(items):
+        if progress:
+            progress(what, done, len(items))
+        yield done, item
 
 
 @contextmanager

@@ -12,16 +12,14 @@ from loginfer.engine.interface import Engine, Materialisation
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.kg.graph import Ids
 from loginfer.logic.rule import Atom, Rule, Term, Variable
-from loginfer.progress import Progress
+from loginfer.progress import Progress, each
 
 
 def one_step(engine: Engine, rules: Sequence[Rule], *, new: bool = True, progress: Progress | None = None) -> Triples:
     """Return the one-step application T_R(K), sorted; with `new`, T_R(K) ∖ K."""
     keys = engine.graph.keys
     derived = np.empty(0, dtype=np.int64)
-    for i, rule in enumerate(rules):
-        if progress:
-            progress("applying rules", i, len(rules))
+    for _, rule in each(rules, "applying rules", progress):
         derived = np.union1d(derived, keys.pack(engine.conclusions(rule, new=new)))
     return keys.unpack(derived)
 

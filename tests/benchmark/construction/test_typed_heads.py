@@ -6,8 +6,7 @@ import random
 import pytest
 
 from loginfer.benchmark import Recipe, audit, build, load_benchmark, write_benchmark
-from loginfer.benchmark.construction.rules import select_rules
-from loginfer.benchmark.construction.typed_heads import TypedHeads
+from loginfer.benchmark.construction.rules import TypedHeads, select_rules
 from loginfer.engine import open_engine
 from loginfer.errors import InputError
 from loginfer.kg import KnowledgeGraph

@@ -40,7 +40,7 @@ from loginfer.errors import InputError
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.kg.graph import Ids, Ints, Keys, Mask, keys_without, merged_keys
 from loginfer.logic.rule import Atom, Constant, Rule, Term, Variable
-from loginfer.progress import Progress
+from loginfer.progress import Progress, each
 from loginfer.randomness import hash_order, salt
 
 
@@ -253,9 +253,7 @@ def divide(
     _, test_share = shares(recipe)
     best: tuple[int, Division] | None = None
     tried = sorted({min(regions, count) for regions in REGIONS})
-    for number, regions in enumerate(tried):
-        if progress:
-            progress("dividing the constants", number, len(tried))
+    for _, regions in each(tried, "dividing the constants", progress):
         division = _cut(graph, grown(graph, count, regions, recipe.seed), regions)
         engine = open_engine(division.test)
         worth = sum(min(_new(engine, rule), test_share) for rule in rules)
@@ -379,9 +377,7 @@ def _sample_sides(
 ) -> tuple[Selection, list[tuple[Keys, Keys]]]:
     """Return the selection counted on both sides, and of each rule the sampled keys of either side."""
     rules, samples = [], []
-    for number, rule in enumerate(selection.rules):
-        if progress:
-            progress("applying rules on both sides", number, len(selection.rules))
+    for _, rule in each(selection.rules, "applying rules on both sides", progress):
         new, keys = _sample_rule(recipe, engine, rule.rule, is_test)
         # What nothing in train shows, test does not ask for.
         if not len(keys[0]) or (recipe.protocol == "sound" and new < recipe.min_new):

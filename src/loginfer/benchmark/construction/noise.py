@@ -112,7 +112,7 @@ def add_noise(benchmark: Benchmark, recipe: Recipe, open_engine: Callable[[Knowl
         raise InputError("noise needs a benchmark with provenance and the negatives of one method")
     (clean,) = benchmark.negatives.values()
     graph, keys = benchmark.graph, benchmark.graph.keys
-    names = _Names(graph)
+    names = _NameCounts(graph)
     provenance = benchmark.provenance
     conclusions = keys.pack(provenance.triples[provenance.split == SPLITS.index("train")])
     asked = {"flipped": min(share_of(recipe.flipped, len(conclusions)), len(clean.splits.train))}
@@ -181,7 +181,7 @@ def _notes(asked: dict[str, int], flipped: int, missing: int) -> list[str]:
     ]
 
 
-class _Names:
+class _NameCounts:
     """How often P_train uses each name, so that none is removed altogether.
 
     A type is no constant: a name counts only for the way in which it is used.

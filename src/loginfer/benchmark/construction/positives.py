@@ -28,7 +28,7 @@ from loginfer.errors import InputError
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.kg.graph import Ints, Keys, Mask, TripleKeys, keys_without, merged_keys
 from loginfer.logic.rule import Rule
-from loginfer.progress import Progress
+from loginfer.progress import Progress, each
 from loginfer.randomness import hash_order, salt
 
 # How many rounds of pairing tell which rules have twins; and of how many times k1 rules they are chosen.
@@ -243,9 +243,7 @@ def trace(
     values = np.empty(int(offsets[-1]), dtype=np.int32)
     by_rule = np.argsort(derivations.rule, kind="stable")
     ends = np.cumsum(np.bincount(derivations.rule, minlength=len(rules)))
-    for i, rule in enumerate(rules):
-        if progress:
-            progress("finding witnesses", i, len(rules))
+    for i, rule in each(rules, "finding witnesses", progress):
         pairs = by_rule[ends[i - 1] if i else 0 : ends[i]]
         if len(pairs):
             rows = engine.first_witnesses(rule, conclusions[derivations.triple[pairs]])
@@ -290,9 +288,7 @@ def deepen(recipe: Recipe, selection: Selection, rounds: Rounds, progress: Progr
         When more triples follow than the recipe allows.
     """
     rules, samples = [], []
-    for i, rule in enumerate(selection.rules):
-        if progress:
-            progress("applying rules step by step", i, len(selection.rules))
+    for _, rule in each(selection.rules, "applying rules step by step", progress):
         by_depth = [sample_new(recipe, rounds.over(d), rule.rule) for d in range(1, rounds.steps + 1)]
         shares = equal_shares([len(sample) for _, sample in by_depth], looked_at(recipe, recipe.k2, rule.rule))
         sample = np.concatenate([sample[:n] for (_, sample), n in zip(by_depth, shares, strict=True)])

@@ -29,6 +29,7 @@ from loginfer.engine.binding import relation_of
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.kg.graph import Ids, Ints, member, sorted_unique
 from loginfer.logic.rule import Atom, Constant, Rule, Variable
+from loginfer.progress import each
 from loginfer.randomness import generator
 
 # -- relevance-based -----------------------------------------------------------------------------------
@@ -71,9 +72,7 @@ def support_constants(context: Context) -> Ids:
     in_support = np.zeros(len(graph.entities), dtype=bool)
     # Rules that differ in their heads only have the same support.
     bodies = {frozenset(rule.body): rule for rule in context.rules}
-    for done, rule in enumerate(bodies.values()):
-        if context.progress:
-            context.progress("collecting constants of the support", done, len(bodies))
+    for _, rule in each(list(bodies.values()), "collecting constants of the support", context.progress):
         # A type is no constant.
         terms = {t for atom in rule.atoms for t in (atom.terms[:1] if _is_type(atom, graph) else atom.terms)}
         for variable in (t for t in terms if isinstance(t, Variable)):

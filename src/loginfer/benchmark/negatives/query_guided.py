@@ -52,6 +52,7 @@ from loginfer.errors import LimitError
 from loginfer.kg import Triples
 from loginfer.kg.graph import Ids, Ints, Keys, Mask, distinct_keys, places_of
 from loginfer.logic.rule import Rule
+from loginfer.progress import each
 from loginfer.randomness import generator, hash_order, salt
 
 
@@ -197,9 +198,7 @@ def undesired_parts(context: Context, masks: Sequence[Sequence[int]] | None = No
     rng = generator(context.recipe.seed, "negatives", "qg", "trials")
     minimal_masks: dict[tuple[int, ...], list[int]] = {}  # rules of one shape share their sub-rules
     parts: list[SubRuleSpace] = []
-    for index, rule in enumerate(context.rules):
-        if context.progress:
-            context.progress("evaluating sub-rules", index, len(context.rules))
+    for index, rule in each(context.rules, "evaluating sub-rules", context.progress):
         rule_masks = tuple(masks[index])
         if rule_masks not in minimal_masks:
             minimal_masks[rule_masks] = minimal(rule_masks)
@@ -325,9 +324,7 @@ def _sources(
     rng = generator(context.recipe.seed, "negatives", "qg", "trials")
     sources: list[query_candidates.SubRuleSource] = []
     first = 0
-    for index, rule in enumerate(context.rules):
-        if context.progress:
-            context.progress("evaluating sub-rules", index, len(context.rules))
+    for index, rule in each(context.rules, "evaluating sub-rules", context.progress):
         bases = query_candidates.CandidateBases(context.engine, rule, few, rng)
         for group in groups[index]:
             sources.append(query_candidates.SubRuleSource(group, bases.of(group), first))
