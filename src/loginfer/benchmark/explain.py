@@ -59,7 +59,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class BodyPart:
+class WitnessedPart:
     """A part of a rule's body under a witness.
 
     Parameters
@@ -175,7 +175,7 @@ class NegativeStory:
     rule: int | None = None
     sub_rule: str | None = None
     witness: dict[str, str] | None = None
-    parts: tuple[BodyPart, ...] = ()
+    parts: tuple[WitnessedPart, ...] = ()
     near_miss: str | None = None
     edit: str | None = None
     edited: str | None = None
@@ -369,22 +369,22 @@ class _Witness:
         relation = relation_of(atom, self._graph)
         return subject, str(atom.relation) if relation < 0 else self._graph.relations[relation], object_
 
-    def part(self, part: BodyAtom, over: KnowledgeGraph, rule: Rule, kept: bool) -> BodyPart:
+    def part(self, part: BodyAtom, over: KnowledgeGraph, rule: Rule, kept: bool) -> WitnessedPart:
         """Return a part of a rule's body, and whether it holds in a graph."""
         existential = rule.existential(part) if isinstance(part, Negation) else ()
         is_open = any(variable not in self._names and variable not in existential for variable in part.variables)
         if isinstance(part, Negation):
             denied = None if is_open else self._denied(part, over)
-            return BodyPart(str(part), None if is_open else denied is None, kept, denied, self.triple(part.atom))
+            return WitnessedPart(str(part), None if is_open else denied is None, kept, denied, self.triple(part.atom))
         if is_open:
-            return BodyPart(str(part), None, kept)
+            return WitnessedPart(str(part), None, kept)
         if not isinstance(part, Atom):
             left, right = (self._names[term] if isinstance(term, Variable) else term.name for term in part.terms)
-            return BodyPart(str(part), left != right, kept)
+            return WitnessedPart(str(part), left != right, kept)
         subject, _, object_ = triple = self.triple(part)
         s, r, o = over.entities.get(subject), relation_of(part, over), over.entities.get(object_)
         holds = s is not None and o is not None and r >= 0 and bool(over.contains([[s, r, o]])[0])
-        return BodyPart(str(part), holds, kept, triple)
+        return WitnessedPart(str(part), holds, kept, triple)
 
     def _denied(self, negation: Negation, over: KnowledgeGraph) -> Names | None:
         """Return the first triple of a graph that a negation denies; None if there is none."""

@@ -183,10 +183,10 @@ def read_folder(path: str | Path, *, verify: bool = True) -> BenchmarkFolder:
         If it is no folder, or there are no training triples in it. Everything else is in `problems` and
         `contradictions`.
     """
-    return _Reader(Path(path), verify).read()
+    return _FolderReader(Path(path), verify).read()
 
 
-class _Reader:
+class _FolderReader:
     """Reads one folder and collects its problems."""
 
     def __init__(self, folder: Path, verify: bool) -> None:

@@ -165,27 +165,26 @@ def write_noise(benchmark: Benchmark, noise: Noise, stream: IO[bytes]) -> None:
     )
 
 
-def _source_codes(benchmark: Benchmark) -> list[npt.NDArray[np.int8]]:
-    """Return the codes of the sources of all negatives whose origins are known."""
-    return [origins.source for negatives in benchmark.negatives.values() for origins in negatives.origins.values()]
+def _origins(benchmark: Benchmark) -> list[Origins]:
+    """Return the origins of all negatives, as far as they are known."""
+    return [origins for negatives in benchmark.negatives.values() for origins in negatives.origins.values()]
 
 
 def _sources_of(benchmark: Benchmark) -> list[str]:
     """Return the sources up to the last one that a benchmark uses."""
-    last = max((int(codes.max(initial=0)) for codes in _source_codes(benchmark)), default=0)
+    last = max((int(origins.source.max(initial=0)) for origins in _origins(benchmark)), default=0)
     return SOURCES[: max(last + 1, len(_FIRST_SOURCES))]
 
 
 def has_edits(benchmark: Benchmark) -> bool:
     """Say whether a benchmark has near misses."""
     near_miss = SOURCES.index("near-miss")
-    return any(bool((codes == near_miss).any()) for codes in _source_codes(benchmark))
+    return any(bool((origins.source == near_miss).any()) for origins in _origins(benchmark))
 
 
 def has_twins(benchmark: Benchmark) -> bool:
     """Say whether some negative is the twin of a conclusion."""
-    by_split = (origins for negatives in benchmark.negatives.values() for origins in negatives.origins.values())
-    return any(bool((origins.twin >= 0).any()) for origins in by_split)
+    return any(bool((origins.twin >= 0).any()) for origins in _origins(benchmark))
 
 
 def negative_columns(benchmark: Benchmark) -> dict[str, str]:
@@ -226,16 +225,12 @@ class NameColumns:
     @property
     def entity_type(self) -> Any:
         """The type of a column of constants or types."""
-        import pyarrow as pa
-
-        return pa.dictionary(pa.int32(), self._entities.type)
+        return _name_type(self._entities)
 
     def fields(self) -> list[tuple[str, Any]]:
         """Return names and types of the columns subject, relation, object."""
-        import pyarrow as pa
-
-        relation_type = pa.dictionary(pa.int32(), self._relations.type)
-        return list(zip(TRIPLE_COLUMNS, (self.entity_type, relation_type, self.entity_type), strict=True))
+        kinds = (self.entity_type, _name_type(self._relations), self.entity_type)
+        return list(zip(TRIPLE_COLUMNS, kinds, strict=True))
 
     def columns(self, triples: Triples) -> list[Any]:
         """Return the columns subject, relation, object."""
@@ -249,8 +244,7 @@ class NameColumns:
         """Return names and types of the columns about near misses."""
         import pyarrow as pa
 
-        relation_type = pa.dictionary(pa.int32(), self._relations.type)
-        kinds = (word_type(), pa.int32(), relation_type, self.entity_type)
+        kinds = (word_type(), pa.int32(), _name_type(self._relations), self.entity_type)
         return list(zip(EDIT_COLUMNS, kinds, strict=True))
 
     def edit_columns(self, origins: Origins | None, rows: slice, count: int) -> list[Any]:
@@ -275,6 +269,12 @@ class NameColumns:
         ids = np.full((len(twin), 3), -1, dtype=np.int32)
         ids[twin >= 0] = positives[twin[twin >= 0]]
         return [self.entities(ids[:, 0]), self.entities(ids[:, 2])]
+
+
+def _name_type(names: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.dictionary(pa.int32(), names.type)
 
 
 def is_type_part(rules: Sequence[Rule], rule: int, part: int) -> bool:

@@ -8,26 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loginfer.benchmark.benchmark import SPLITS, Benchmark
-from loginfer.benchmark.folder.manifest import (
-    CANDIDATES,
-    CARD,
-    CROISSANT,
-    LABELS,
-    MANIFEST,
-    NEGATIVES,
-    NOISE,
-    PROVENANCE,
-    RULES,
-    FileSum,
-    Role,
-    as_json,
-    file_of,
-    is_method,
-    is_ours,
-    kg_figures,
-    make_manifest,
-    role_of,
-)
+from loginfer.benchmark.folder import manifest
 from loginfer.errors import OutputError
 from loginfer.files import atomic_folder, check_folder
 from loginfer.kg import KnowledgeGraph, Triples, Vocabulary
@@ -89,23 +70,23 @@ def write_benchmark(benchmark: Benchmark, path: str | Path, *, force: bool = Fal
         for name, text in texts.items():
             writer.text(name, text)
         _write_tables(benchmark, writer)
-        kg = None if benchmark.kg is None else kg_figures(benchmark.kg, graph_sum(benchmark.kg))
-        writer.text(CARD, make_card(benchmark, kg, list(writer.files)))
-        writer.text(CROISSANT, as_json(make_croissant(benchmark, writer.files)))
-        manifest = make_manifest(benchmark, kg, writer.files)
-        writer.text(MANIFEST, as_json(manifest))
-    return manifest
+        kg = None if benchmark.kg is None else manifest.kg_figures(benchmark.kg, graph_sum(benchmark.kg))
+        writer.text(manifest.CARD, make_card(benchmark, kg, list(writer.files)))
+        writer.text(manifest.CROISSANT, manifest.as_json(make_croissant(benchmark, writer.files)))
+        record = manifest.make_manifest(benchmark, kg, writer.files)
+        writer.text(manifest.MANIFEST, manifest.as_json(record))
+    return record
 
 
 def _may_replace(folder: Path) -> None:
     """Refuse to replace a folder with anything in it that is not a benchmark's."""
     entries = sorted(folder.iterdir())
-    foreign = [entry.name for entry in entries if not (entry.is_file() and is_ours(entry.name))]
+    foreign = [entry.name for entry in entries if not (entry.is_file() and manifest.is_ours(entry.name))]
     refuse_foreign(folder, foreign)
-    roles = [role_of(entry.name) for entry in entries]
-    if not (folder / MANIFEST).exists() and not any(role and role.method for role in roles):
+    roles = [manifest.role_of(entry.name) for entry in entries]
+    if not (folder / manifest.MANIFEST).exists() and not any(role and role.method for role in roles):
         raise OutputError(
-            f"`{folder}` is not replaced: it is no benchmark, as it has no `{MANIFEST}`",
+            f"`{folder}` is not replaced: it is no benchmark, as it has no `{manifest.MANIFEST}`",
             hint="choose another folder, or remove it yourself",
         )
 
@@ -126,15 +107,15 @@ def _texts(benchmark: Benchmark) -> dict[str, str]:
 
     check_graph(benchmark.graph)
     for method in benchmark.negatives:
-        if not is_method(method):
+        if not manifest.is_method(method):
             raise OutputError(f"negatives called `{method}` cannot be written: it is part of files' names")
     graph = benchmark.graph
     rows = [row for row in graph.labels.items() if row[0] in graph.entities or row[0] in graph.relations]
-    labels = {LABELS: "".join(f"{name}\t{label}\n" for name, label in sorted(rows))} if rows else {}
+    labels = {manifest.LABELS: "".join(f"{name}\t{label}\n" for name, label in sorted(rows))} if rows else {}
     if not benchmark.rules:
         return labels
-    heading = f"# The rules of {' '.join(benchmark.name.split())}, one a line, in order; see {CARD}.\n"
-    return {RULES: heading + format_rules(benchmark.program), **labels}
+    heading = f"# The rules of {' '.join(benchmark.name.split())}, one a line, in order; see {manifest.CARD}.\n"
+    return {manifest.RULES: heading + format_rules(benchmark.program), **labels}
 
 
 class _Digest(io.RawIOBase):
@@ -157,7 +138,7 @@ class _Digest(io.RawIOBase):
 class _SummedFile(_Digest):
     """A new file whose size and sha256 are known when it is closed."""
 
-    def __init__(self, path: Path, sums: dict[str, FileSum]) -> None:
+    def __init__(self, path: Path, sums: dict[str, manifest.FileSum]) -> None:
         super().__init__()
         self._sums, self._name = sums, path.name
         self._file = path.open("wb", buffering=0)
@@ -171,7 +152,7 @@ class _SummedFile(_Digest):
     def close(self) -> None:
         if not self.closed:
             self._file.close()
-            self._sums[self._name] = FileSum(self.bytes, self.digest.hexdigest())
+            self._sums[self._name] = manifest.FileSum(self.bytes, self.digest.hexdigest())
         super().close()
 
 
@@ -180,7 +161,7 @@ class _Writer:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.files: dict[str, FileSum] = {}
+        self.files: dict[str, manifest.FileSum] = {}
 
     def text(self, name: str, text: str) -> None:
         with self.open(name) as stream:
@@ -192,20 +173,20 @@ class _Writer:
 
 def _write_triples(benchmark: Benchmark, writer: _Writer) -> None:
     for split in SPLITS:
-        with writer.open(file_of(Role(split))) as stream:
+        with writer.open(manifest.file_of(manifest.Role(split))) as stream:
             if split == "train":
                 _write_graph(benchmark.graph, stream)
             else:
                 _write_lines(benchmark.graph, benchmark.positives[split], stream)
     for method, negative_set in benchmark.negatives.items():
         for split, triples in negative_set.splits.items():
-            with writer.open(file_of(Role(split, method))) as stream:
+            with writer.open(manifest.file_of(manifest.Role(split, method))) as stream:
                 _write_lines(benchmark.graph, triples, stream)
     graph, context = benchmark.graph, benchmark.context
     if context is not None:
-        with writer.open(file_of(Role("test", context=True))) as stream:
+        with writer.open(manifest.file_of(manifest.Role("test", context=True))) as stream:
             _write_lines(graph, context.triples, stream)
-    entities, relations, types = CANDIDATES
+    entities, relations, types = manifest.CANDIDATES
     with writer.open(entities) as stream:
         _write_names(graph.entities, (graph if context is None else context).consts, stream)
     with writer.open(relations) as stream:
@@ -236,12 +217,12 @@ def _write_tables(benchmark: Benchmark, writer: _Writer) -> None:
     from loginfer.benchmark.folder.tables import write_negatives, write_noise, write_provenance
 
     if benchmark.provenance is not None:
-        with writer.open(PROVENANCE) as stream:
+        with writer.open(manifest.PROVENANCE) as stream:
             write_provenance(benchmark, benchmark.provenance, stream)  # type: ignore[arg-type]
-    with writer.open(NEGATIVES) as stream:
+    with writer.open(manifest.NEGATIVES) as stream:
         write_negatives(benchmark.clean, stream)  # type: ignore[arg-type]
     if benchmark.noise is not None:
-        with writer.open(NOISE) as stream:
+        with writer.open(manifest.NOISE) as stream:
             write_noise(benchmark, benchmark.noise, stream)  # type: ignore[arg-type]
 
 

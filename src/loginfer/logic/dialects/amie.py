@@ -111,10 +111,7 @@ def _name(word: str) -> str:
 
 def _write(scored: ScoredRule) -> str:
     rule = scored.rule
-    if rule.inequalities:
-        raise base.cannot_express("AMIE", f"the inequality `{rule.inequalities[0]}`", rule)
-    if rule.negations:
-        raise base.cannot_express("AMIE", f"the negation `{rule.negations[0]}`", rule)
+    base.refuse_all_but_atoms("AMIE", rule)
     names = base.spell_variables(rule, str, base.VARIABLE)
 
     def name(text: str) -> str:

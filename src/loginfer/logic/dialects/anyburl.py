@@ -16,7 +16,7 @@ from collections.abc import Mapping
 
 from loginfer.errors import InputError, ParseError
 from loginfer.kg import RDF_TYPE, TYPE_NAMES
-from loginfer.logic.dialects.base import Dialect, cannot_express, located, read_columns, register_dialect, write_columns
+from loginfer.logic.dialects import base
 from loginfer.logic.rule import Atom, Constant, Rule, ScoredRule, Term, Variable, ZeroRule
 
 _TWO_VARIABLES = re.compile(r"(.+)\(([A-Z]),([A-Z])\)", re.DOTALL)
@@ -31,7 +31,7 @@ _ATOM = "an atom like `h(X,Y)`"
 
 
 def _read(text: str, prefixes: Mapping[str, str], where: str | None) -> ScoredRule | ZeroRule:
-    columns, start = read_columns(text, where)
+    columns, start = base.read_columns(text, where)
     implied = _IMPLIED.search(text, start)
     if implied is None:
         raise ParseError(text, len(text.rstrip()) + 1, "`<=` behind the head", where=where)
@@ -41,7 +41,7 @@ def _read(text: str, prefixes: Mapping[str, str], where: str | None) -> ScoredRu
     body = _body(text, implied.end(), where)
     if not body and head.variables:
         return ZeroRule(head, *columns)
-    with located(where):
+    with base.located(where):
         return ScoredRule(Rule(body, head), *columns)
 
 
@@ -108,13 +108,12 @@ def _term(text: str) -> Term:
 
 def _write(scored: ScoredRule) -> str:
     rule = scored.rule
-    if rule.inequalities:
-        raise cannot_express("AnyBURL", f"the inequality `{rule.inequalities[0]}`", rule)
-    if rule.negations:
-        raise cannot_express("AnyBURL", f"the negation `{rule.negations[0]}`", rule)
+    base.refuse_all_but_atoms("AnyBURL", rule)
     for constant in rule.constants:
         if len(constant) < 2:
-            raise cannot_express("AnyBURL", f"the constant `{constant}`, which is shorter than two characters", rule)
+            raise base.cannot_express(
+                "AnyBURL", f"the constant `{constant}`, which is shorter than two characters", rule
+            )
     names = _variable_names(rule)
 
     def part(atom: Atom) -> str:
@@ -122,13 +121,13 @@ def _write(scored: ScoredRule) -> str:
         return f"{atom.relation}({subject},{object_})"
 
     text = f"{part(rule.head)} <= {', '.join(part(a) for a in rule.atoms)}"
-    written = write_columns(scored) + text
+    written = base.write_columns(scored) + text
     try:
         back = None if "\n" in text or "\t" in text else _read(written, {}, None)
     except InputError:
         back = None
     if not isinstance(back, ScoredRule) or not _same(back.rule, rule, names):
-        raise cannot_express("AnyBURL", "these names so that they can be told apart", rule)
+        raise base.cannot_express("AnyBURL", "these names so that they can be told apart", rule)
     return written
 
 
@@ -140,7 +139,7 @@ def _same(back: Rule, rule: Rule, names: Mapping[Variable, str]) -> bool:
 def _variable_names(rule: Rule) -> dict[Variable, str]:
     """Keep one-letter names if all are; else X and Y for the head, A, B, … for the others."""
     if len(rule.variables) > 26:
-        raise cannot_express("AnyBURL", f"{len(rule.variables)} variables, more than there are letters", rule)
+        raise base.cannot_express("AnyBURL", f"{len(rule.variables)} variables, more than there are letters", rule)
     upper = {v: v.name.upper() for v in rule.variables}
     if len(set(upper.values())) == len(upper) and all(len(name) == 1 and "A" <= name <= "Z" for name in upper.values()):
         return upper
@@ -157,8 +156,8 @@ def _looks_like(text: str) -> bool:
     return implied is not None and "(" in text[: implied.start()]
 
 
-ANYBURL = register_dialect(
-    Dialect(
+ANYBURL = base.register_dialect(
+    base.Dialect(
         name="anyburl",
         about="AnyBURL and PyClause lines, with or without their columns",
         example="1529\t470\t0.307\tmemberOf(X,Y) <= worksFor(X,A), partOf(A,Y)",

@@ -209,6 +209,13 @@ def cannot_express(dialect: str, what: str, rule: Rule | Inequality, hint: str |
     return InputError(f"{dialect} cannot express {what}: `{rule}`", hint=hint)
 
 
+def refuse_all_but_atoms(dialect: str, rule: Rule) -> None:
+    """Complain about the inequalities and negations of a rule, for a dialect that has none."""
+    for what, parts in (("inequality", rule.inequalities), ("negation", rule.negations)):
+        for part in parts:
+            raise cannot_express(dialect, f"the {what} `{part}`", rule)
+
+
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
 _PLAIN = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 

@@ -26,7 +26,7 @@ _A = re.compile(r"a(?=[\s,])")
 _ATOM = "an atom like `[?X, :p, ?Y]`"
 
 
-class _Reader:
+class _TripleReader:
     def __init__(self, scanner: base.Scanner, prefixes: Mapping[str, str]) -> None:
         self.scanner = scanner
         self.prefixes = prefixes
@@ -122,7 +122,7 @@ class _Reader:
 
 def _read(text: str, prefixes: Mapping[str, str], where: str | None) -> ScoredRule:
     scanner = base.Scanner(text, where)
-    reader = _Reader(scanner, prefixes)
+    reader = _TripleReader(scanner, prefixes)
     rule = read_clause(scanner, reader.atom, reader.part)
     for variable in rule.variables:
         if variable in reader.quantified:
