@@ -409,6 +409,14 @@ class Benchmark:
             sets.append(self.context.triples)
         return self.graph.with_triples(np.vstack(sets))
 
+    def sets(self) -> Iterator[tuple[Split, str | None, Triples]]:
+        """Yield split, method (None for positives) and triples of every set, positives first."""
+        for split, triples in self.positives.items():
+            yield split, None, triples
+        for method, negatives in self.negatives.items():
+            for split, triples in negatives.splits.items():
+                yield split, method, triples
+
     @classmethod
     def load(cls, path: str | Path, *, verify: bool = True) -> Benchmark:
         """Read a benchmark's folder (see `loginfer.benchmark.load_benchmark`)."""

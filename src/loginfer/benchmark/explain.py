@@ -493,13 +493,9 @@ class _Teller:
             yield "K"
         if self.original.context is not None and self.original.context.contains(self.row)[0]:
             yield "the context graph"
-        for split, triples in self.original.positives.items():
+        for split, method, triples in self.original.sets():
             if self._in(triples):
-                yield f"P_{split}"
-        for method, negatives in self.original.negatives.items():
-            for split, triples in negatives.splits.items():
-                if self._in(triples):
-                    yield f"N_{split} of {method}"
+                yield f"P_{split}" if method is None else f"N_{split} of {method}"
 
     def _noise(self) -> str | None:
         """Return what is wrong with the triple on purpose."""

@@ -130,14 +130,6 @@ class AuditedBenchmark:
         """`paper` or `sound`; None where nobody says so."""
         return None if self.benchmark.recipe is None else self.benchmark.recipe.protocol
 
-    def sets(self) -> Iterator[tuple[str, str | None, Triples]]:
-        """Yield split, method (None for positives) and triples of every set, positives first."""
-        for split, triples in self.benchmark.positives.items():
-            yield split, None, triples
-        for method, negatives in self.benchmark.negatives.items():
-            for split, triples in negatives.splits.items():
-                yield split, method, triples
-
     # -- what is computed once ----------------------------------------------------------------------
 
     @cached_property
@@ -198,7 +190,7 @@ class AuditedBenchmark:
     @cached_property
     def packed(self) -> dict[tuple[str, str | None], Keys]:
         """The sets as sorted keys."""
-        return {(split, method): self.graph.keys.pack(triples) for split, method, triples in self.sets()}
+        return {(split, method): self.graph.keys.pack(triples) for split, method, triples in self.benchmark.sets()}
 
     def counts_by_rule(self, certain: Mask | None = None) -> Iterator[tuple[BenchmarkRule, Keys, Keys]]:
         """Yield for each rule its conclusions in each split, and those that no other rule derives: int64[3] each.

@@ -49,7 +49,7 @@ def sides_apart(audited: AuditedBenchmark) -> Iterator[Finding]:
     except InputError as problem:
         yield error(1, problem.message)
     is_test, train_signature = side_of_test(context), Signature(audited.graph)
-    for split, method, triples in audited.sets():
+    for split, method, triples in audited.benchmark.sets():
         name = set_name(split, method, full=True)
         typed = triples[:, 1] == audited.graph.type_relation
         ends = np.column_stack([triples[:, 0], np.where(typed, triples[:, 0], triples[:, 2])])
@@ -70,7 +70,7 @@ def _context_problems(audited: AuditedBenchmark, context: KnowledgeGraph) -> Ite
         repeated = len(audited.source.context.triples) - len(context)
         if repeated:
             yield error(repeated, f"`{CONTEXT}` repeats {repeated:,} triples")
-    for split, method, triples in audited.sets():
+    for split, method, triples in audited.benchmark.sets():
         shared, name = triples[context.contains(triples)], set_name(split, method, full=True)
         yield from audited.about(shared, f"the context graph and {name} share {{}} triples", split, method)
     recorded = benchmark.manifest.get("inductive") if benchmark.manifest else None

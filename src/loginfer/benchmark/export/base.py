@@ -18,7 +18,7 @@ import numpy as np
 
 from loginfer.benchmark.benchmark import SPLITS, Benchmark
 from loginfer.benchmark.folder import tables
-from loginfer.benchmark.folder.card import one_line, source_entry
+from loginfer.benchmark.folder.card import one_line, terms
 from loginfer.benchmark.folder.manifest import CARD, Role
 from loginfer.benchmark.folder.manifest import file_of as text_file
 from loginfer.benchmark.negatives.methods import method_or_unknown
@@ -55,11 +55,8 @@ class Job:
 
     def sets(self) -> Iterator[tuple[Role, Triples]]:
         """Yield every set of triples: positives, negatives by method, the context graph."""
-        for split, triples in self.benchmark.positives.items():
-            yield Role(split), triples
-        for method, negative_set in self.benchmark.negatives.items():
-            for split, triples in negative_set.splits.items():
-                yield Role(split, method), triples
+        for split, method, triples in self.benchmark.sets():
+            yield Role(split, method), triples
         if self.benchmark.context is not None:
             yield Role("test", context=True), self.benchmark.context.triples
 
@@ -578,9 +575,4 @@ def figures(benchmark: Benchmark) -> list[str]:
 
 def licence(benchmark: Benchmark) -> list[str]:
     """Return what is known about the terms of the graph."""
-    entry = source_entry(benchmark)
-    if entry is None:
-        graph = "" if benchmark.recipe is None else f" `{one_line(benchmark.recipe.kg)}`"
-        return ["## Licence", "", f"The triples come from the graph{graph}, whose terms apply to them."]
-    text = f"The triples come from {entry.name}. {entry.licence}"
-    return ["## Licence", "", text, "", f"Please cite: {entry.citation}"]
+    return terms(benchmark, "" if benchmark.recipe is None else f" `{one_line(benchmark.recipe.kg)}`")

@@ -76,7 +76,7 @@ def make_card(benchmark: Benchmark, kg: Mapping[str, Any] | None, files: Sequenc
         _notes(benchmark),
         _file_list([*files, manifest.CROISSANT, manifest.MANIFEST]),
         _USAGE.splitlines(),
-        _licence(benchmark),
+        terms(benchmark, " named above"),
     ]
     return "\n".join(line for section in sections if section for line in (*section, "")).rstrip() + "\n"
 
@@ -265,12 +265,13 @@ def _file_list(files: Sequence[str]) -> list[str]:
     return lines
 
 
-def _licence(benchmark: Benchmark) -> list[str]:
-    lines = ["## Licence", ""]
+def terms(benchmark: Benchmark, graph: str) -> list[str]:
+    """Return the lines on the terms of the graph, which is called so where the catalogue does not have it."""
     entry = source_entry(benchmark)
     if entry is None:
-        return [*lines, "The triples come from the graph named above, whose terms apply to them."]
-    return [*lines, f"The triples come from {entry.name}. {entry.licence}", "", f"Please cite: {entry.citation}"]
+        return ["## Licence", "", f"The triples come from the graph{graph}, whose terms apply to them."]
+    text = f"The triples come from {entry.name}. {entry.licence}"
+    return ["## Licence", "", text, "", f"Please cite: {entry.citation}"]
 
 
 def source_entry(benchmark: Benchmark) -> Entry | None:

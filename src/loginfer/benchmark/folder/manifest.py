@@ -217,7 +217,7 @@ def make_manifest(benchmark: Benchmark, kg: Mapping[str, Any] | None, files: Map
         "recipe": None if benchmark.recipe is None else benchmark.recipe.as_dict(),
         "kg": kg,
         "type_predicate": benchmark.graph.type_predicate or "",
-        "rules": [_rule_entry(rule, sampled=rule.sampled) for rule in benchmark.rules],
+        "rules": [_rule_entry(rule) for rule in benchmark.rules],
         "passed_over": [_rule_entry(candidate) for candidate in benchmark.passed_over],
         "notes": list(benchmark.notes),
         "positives": dict(benchmark.positives.sizes),
@@ -246,7 +246,6 @@ def as_json(value: Mapping[str, Any]) -> str:
 
 
 def _versions() -> dict[str, str]:
-    import numpy as np
     import pyarrow as pa
 
     from loginfer._version import __version__
@@ -265,23 +264,15 @@ def kg_figures(kg: KnowledgeGraph, sha256: str) -> dict[str, Any]:
     }
 
 
-def _rule_entry(candidate: BenchmarkRule | PassedOver, **more: int) -> dict[str, Any]:
-    return {
-        "rule": str(candidate.rule),
-        "pattern": candidate.pattern,
-        "support": candidate.support,
-        "new": candidate.new,
-        **more,
-        **_measures(candidate),
-        **({"reason": candidate.reason} if isinstance(candidate, PassedOver) and candidate.reason else {}),
-    }
-
-
-def _measures(candidate: BenchmarkRule | PassedOver) -> dict[str, float | None]:
-    """Return the measures of a rule that was not chosen by its support."""
-    if not isinstance(candidate, BenchmarkRule) or candidate.confidence is None:
-        return {}
-    return {"confidence": candidate.confidence, "overlap": candidate.overlap}
+def _rule_entry(candidate: BenchmarkRule | PassedOver) -> dict[str, Any]:
+    entry = {name: getattr(candidate, name) for name in ("pattern", "support", "new")}
+    if isinstance(candidate, BenchmarkRule):
+        entry["sampled"] = candidate.sampled
+        if candidate.confidence is not None:  # it was not chosen by its support
+            entry |= {"confidence": candidate.confidence, "overlap": candidate.overlap}
+    elif candidate.reason:
+        entry["reason"] = candidate.reason
+    return {"rule": str(candidate.rule), **entry}
 
 
 def _negatives(benchmark: Benchmark, method: str) -> dict[str, Any]:
@@ -369,9 +360,8 @@ def _are_sizes(entry: Any) -> bool:
 
 def _is_kg(entry: Any) -> bool:
     """Whether this is what the manifest says about K, which need not be known."""
-    if entry is None:
-        return True
-    return isinstance(entry, dict) and _is_size(entry.get("triples")) and isinstance(entry.get("sha256"), str)
+    known = isinstance(entry, dict) and _is_size(entry.get("triples")) and isinstance(entry.get("sha256"), str)
+    return entry is None or known
 
 
 def _is_size(number: Any) -> bool:
