@@ -22,6 +22,7 @@ from loginfer.benchmark.construction.noise import KINDS
 from loginfer.benchmark.folder.reading import load_benchmark
 from loginfer.benchmark.negatives.methods import SOURCES
 from loginfer.benchmark.program import Rounds, sub_rule
+from loginfer.benchmark.shortcut_gate import fits_head
 from loginfer.engine import Engine, open_engine_in
 from loginfer.engine.binding import relation_of
 from loginfer.engine.program import Reason, reason_for
@@ -623,21 +624,9 @@ class _Teller:
         row = np.array([_ids(self.benchmark.graph, premise)], dtype=np.int32)
         return bool((self.original.noise.of("missing") == row).all(axis=1).any())
 
-    def _head_fits(self, rule: Rule) -> bool:
-        """Say whether a rule's head can become the triple."""
-        graph, head = self.benchmark.graph, rule.head
-        if relation_of(head, graph) != self.triple[1]:
-            return False
-        values: dict[Term, int] = {}
-        for term, value in ((head.subject, self.triple[0]), (head.object, self.triple[2])):
-            if not isinstance(term, Variable) and graph.entities.get(term.name) != value:
-                return False
-            if values.setdefault(term, value) != value:
-                return False
-        return True
-
     def _why_not(self) -> str:
-        fitting = sum(self._head_fits(rule) for rule in self.benchmark.program)
+        heads = (rule.head for rule in self.benchmark.program)
+        fitting = sum(int(fits_head(head, self.benchmark.graph, self.row)[0]) for head in heads)
         if not fitting:
             return f"none of the {len(self.benchmark.rules):,} rules has this head"
         rules = "one rule has" if fitting == 1 else f"{fitting:,} rules have"

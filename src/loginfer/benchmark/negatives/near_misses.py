@@ -409,16 +409,10 @@ def _draw_groups(context: Context, groups: Sequence[tuple[tuple[int, ...], Ints]
     return np.concatenate(served), np.concatenate(keys)
 
 
-def conclusions_with(context: Context, split: int, head: int) -> Triples:
-    """Return the conclusions of a split that have a head."""
-    conclusions = context.conclusions[SPLITS[split]]
-    with_head: Triples = conclusions[heads_of(context.kg, conclusions) == head]
-    return with_head
-
-
 def head_corruptions(context: Context, split: int, head: int) -> Corruptions:
     """Return what replacing subjects, and what replacing objects of conclusions with this head gives."""
-    everything, conclusions = context.everything, conclusions_with(context, split, head)
+    everything, conclusions = context.everything, context.conclusions[SPLITS[split]]
+    conclusions = conclusions[heads_of(context.kg, conclusions) == head]
     relation = int(conclusions[0, 1])
     subjects, objects = everything.sides(relation)
     of_object = [] if relation == everything.type_relation else [rectangle(conclusions[:, 0], relation, objects)]
