@@ -47,8 +47,10 @@ if TYPE_CHECKING:
     from loginfer.benchmark.benchmark import Benchmark
 
 
-# One core a process: threads of linear algebra would only get in the way of the others.
-_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+# One core a process: threads of linear algebra would only get in the way of the others. Messages are not folded.
+_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONIOENCODING": "utf-8", "COLUMNS": "100000"}
+# How a process ends after Ctrl-C.
+_INTERRUPTED = (130, -signal.SIGINT)
 # Seconds that a process may take to end after it was asked to.
 _PATIENCE = 10
 
@@ -72,12 +74,14 @@ class Commands:
         ------
         CommandError
             With its own message and hint.
+        KeyboardInterrupt
+            If Ctrl-C or `stop` ended it: that is no failure of the command.
         """
         # -P: a file in the current folder must not take the place of a module.
         command = [sys.executable, "-P", "-m", "loginfer", *words]
         with self._lock:
             if self._stopped:
-                raise CommandError("not begun: everything was told to end")
+                raise KeyboardInterrupt
             process = subprocess.Popen(  # noqa: S603 - this program itself, with words that it chose
                 command,
                 stdin=subprocess.DEVNULL,
@@ -86,7 +90,7 @@ class Commands:
                 text=True,
                 encoding="utf-8",
                 errors="replace",
-                env={**os.environ, **_ENVIRONMENT, "PYTHONIOENCODING": "utf-8"},
+                env={**os.environ, **_ENVIRONMENT},
             )
             self._running.add(process)
         try:
@@ -97,6 +101,8 @@ class Commands:
                 _end([process])
             with self._lock:
                 self._running.discard(process)
+        if process.returncode and (self._stopped or process.returncode in _INTERRUPTED):
+            raise KeyboardInterrupt
         if process.returncode and process.returncode not in accepted:
             raise failure(messages, process.returncode)
         return printed
