@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from loginfer._version import __version__
+from loginfer.benchmark.construction.rules import NO_HEAD_FITS
 from loginfer.benchmark.folder.card import counted
 from loginfer.benchmark.recipe import Head
 from loginfer.errors import InputError, LogInferError, OutputError, UnknownNameError
@@ -373,6 +374,9 @@ class _Steps:
                 count = len(about["rules"])
                 rules = counted(count, "rule") if count == self.plan.k1 else f"only {count} of {self.plan.k1} rules"
                 self.tell(f"{pattern}: {rules}, {kind}, {tested:,} in test{why}")
+                for remark in about["notes"]:
+                    if NO_HEAD_FITS in remark:
+                        self.tell(remark)
                 return pattern, {**entry, "negatives": kind, "rules": count, "tested": tested}
             tried[kind] = f"only {tested} in test"
         del self.words["build", pattern]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.support.pages import parse
 
+from loginfer.benchmark.construction.rules import NO_HEAD_FITS
 from loginfer.errors import InputError, OutputError, UnknownNameError
 from loginfer.reproduction.running import CommandError
 from loginfer.study import LEAST_TESTED, study
@@ -28,8 +29,8 @@ def graph(tmp_path) -> Path:
 class Commands:
     """Stands for the program: writes the files that a study looks for, and counts."""
 
-    def __init__(self, scarce: tuple[str, ...] = (), failing: str = "") -> None:
-        self.scarce, self.failing = scarce, failing
+    def __init__(self, scarce: tuple[str, ...] = (), failing: str = "", notes: tuple[str, ...] = ()) -> None:
+        self.scarce, self.failing, self.notes = scarce, failing, notes
         self.called: list[list[str]] = []
 
     def __call__(self, words, accepted=()) -> str:
@@ -41,7 +42,7 @@ class Commands:
             if kind in self.scarce:
                 raise CommandError(f"too few {kind}")
             tested = 1 if f"few {kind}" in self.scarce else LEAST_TESTED
-            answer = {"rules": [{}], "negatives": {method: {"test": {"reached": tested}}}}
+            answer = {"rules": [{}], "notes": list(self.notes), "negatives": {method: {"test": {"reached": tested}}}}
         elif words[0] == "evaluate":
             systems = words[words.index("--system") + 1].split(",")
             return json.dumps([self.answer(system) for system in systems])
@@ -155,6 +156,13 @@ def test_a_graph_that_has_changed_is_no_part_of_the_same_study(graph):
 def test_fewer_rules_than_asked_for_are_said(graph):
     _, said = run(graph, Commands(), patterns=["composition"])
     assert f"composition: only 1 of 10 rules, twins, {LEAST_TESTED} in test" in said
+
+
+def test_heads_that_fit_nowhere_are_said(graph):
+    remark = f"for 1 of 1 rules of `composition` {NO_HEAD_FITS}"
+    _, said = run(graph, Commands(notes=(remark, "twins: all")), patterns=["composition"])
+    assert remark in said
+    assert "twins: all" not in said
 
 
 def test_nothing_is_left_of_a_study_without_any_pattern(tmp_path):
