@@ -27,12 +27,12 @@ from loginfer.benchmark.construction.rules import NO_HEAD_FITS
 from loginfer.benchmark.folder.card import counted
 from loginfer.benchmark.recipe import Head
 from loginfer.errors import InputError, LogInferError, OutputError, UnknownNameError
-from loginfer.files import atomic_write, reading, remove_leftovers
+from loginfer.files import reading
 from loginfer.frames import Rows
 from loginfer.kg.formats.base import ReadOptions
 from loginfer.logic.patterns import PATTERN_NAMES, pattern_named
 from loginfer.reproduction.planning import PARTICIPANTS, budget_named, given_settings
-from loginfer.reproduction.running import Command, Commands, in_parallel, stable_json
+from loginfer.reproduction.running import Command, Commands, in_parallel, stable_json, write_file
 
 if TYPE_CHECKING:
     from loginfer.report.verdicts import CellVerdict
@@ -219,13 +219,9 @@ def _patterns(names: Iterable[str]) -> tuple[str, ...]:
 
 def _changed_options(options: ReadOptions) -> dict[str, Any]:
     """Return the options that are not the defaults of a command."""
-    values = {option.name: getattr(options, option.name) for option in fields(options)}
-    defaults = {option.name: option.default for option in fields(options)}
-    return {
-        name: list(value) if isinstance(value, tuple) else value
-        for name, value in values.items()
-        if value != defaults[name]
-    }
+    changed = {option.name: getattr(options, option.name) for option in fields(options)}
+    changed = {o.name: changed[o.name] for o in fields(options) if changed[o.name] != o.default}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in changed.items()}
 
 
 def _option_words(options: Mapping[str, Any]) -> list[str]:
@@ -305,10 +301,7 @@ class _Folder:
 
     def save(self) -> None:
         """Write `study.json`."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        remove_leftovers(self.file)
-        with atomic_write(self.file, force=True) as stream:
-            stream.write(stable_json(self.document))
+        write_file(self.file, stable_json(self.document))
 
     def benchmark(self, pattern: str) -> Path:
         return self.path / "benchmarks" / pattern
@@ -371,12 +364,11 @@ class _Steps:
             tested = about["negatives"][words[words.index("--negatives") + 1]]["test"]["reached"]
             if tested >= LEAST_TESTED:
                 why = f"; {', '.join(tried)} are scarce here" if tried else ""
-                count = len(about["rules"])
-                rules = counted(count, "rule") if count == self.plan.k1 else f"only {count} of {self.plan.k1} rules"
+                count, k1 = len(about["rules"]), self.plan.k1
+                rules = f"{k1} rules" if count == k1 else f"only {count} of {k1} rules"
                 self.tell(f"{pattern}: {rules}, {kind}, {tested:,} in test{why}")
-                for remark in about["notes"]:
-                    if NO_HEAD_FITS in remark:
-                        self.tell(remark)
+                for remark in filter(lambda remark: NO_HEAD_FITS in remark, about["notes"]):
+                    self.tell(remark)
                 return pattern, {**entry, "negatives": kind, "rules": count, "tested": tested}
             tried[kind] = f"only {tested} in test"
         del self.words["build", pattern]
@@ -445,7 +437,4 @@ class _Steps:
         lines = ["#!/bin/sh", "# The commands of this study; run them where the study was begun.", "set -e"]
         keys = sorted(self.words, key=lambda key: (order.index(key[1]) if key[1] else len(order), key[0]))
         lines += [shlex.join(["loginfer", *self.words[key]]) for key in keys]
-        target = self.folder.path / "commands.sh"
-        remove_leftovers(target)
-        with atomic_write(target, force=True) as stream:
-            stream.write("\n".join(lines) + "\n")
+        write_file(self.folder.path / "commands.sh", "\n".join(lines) + "\n")

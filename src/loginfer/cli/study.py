@@ -35,15 +35,11 @@ def study(
     out: Annotated[Path, typer.Option("--out", "-o", help="The study's folder; a study that is there goes on.")],
     systems: Annotated[
         str | None,
-        typer.Option(
-            "--systems", "--system", help="Systems (a,b,c); by default those that are there, or some of each kind."
-        ),
+        typer.Option("--systems", "--system", help="Systems (a,b,c); by default the study's, or some of each kind."),
     ] = None,
     patterns: Annotated[
         str | None,
-        typer.Option(
-            "--patterns", "--pattern", help="Patterns (a,b,c); by default those that are there, or the paper's seven."
-        ),
+        typer.Option("--patterns", "--pattern", help="Patterns (a,b,c); by default the study's, or the paper's."),
     ] = None,
     budget: Annotated[
         str, typer.Option("--budget", help="quick: 10 rules a pattern, short training. full: all, three seeds.")

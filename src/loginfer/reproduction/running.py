@@ -234,13 +234,6 @@ class Folder:
             raise InputError("this file holds no JSON object", where=str(path), hint=_AGAIN)
         return document
 
-    def write(self, path: Path, text: str) -> None:
-        """Write a file of this folder, which nobody else writes."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        remove_leftovers(path)
-        with atomic_write(path, force=True) as stream:
-            stream.write(text)
-
     def request(self) -> Request:
         """Return what was asked for this folder so far.
 
@@ -282,8 +275,16 @@ def open_folder(path: str | Path, request: Request) -> Folder:
             f"`{folder.path}` is no reproduction, and holds `{foreign}`", hint="choose an empty or new folder"
         )
     folder.path.mkdir(parents=True, exist_ok=True)
-    folder.write(folder.request_file, stable_json(_as_dict(request)))
+    write_file(folder.request_file, stable_json(_as_dict(request)))
     return folder
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write a file that nobody else writes."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    remove_leftovers(path)
+    with atomic_write(path, force=True) as stream:
+        stream.write(text)
 
 
 def stable_json(value: Mapping[str, Any]) -> str:
@@ -665,7 +666,7 @@ def _analyse(cell: PlannedCell, folder: Folder, command: Command) -> None:
     # Rule by rule it is large, and `loginfer rules analyse` can compute it again.
     small = {key: value for key, value in answer.items() if key not in ("rules", "rules_file", "notes")}
     about = {"system": cell.system, "run_seed": cell.seed}
-    folder.write(folder.rules(cell.system, cell.benchmark), stable_json({**small, **about}))
+    write_file(folder.rules(cell.system, cell.benchmark), stable_json({**small, **about}))
 
 
 def _finished(outcome: CellOutcome, folder: Folder) -> CellOutcome:
@@ -687,7 +688,7 @@ def _failed(
     hint = None if error.hint is None else error.hint.replace(f"{folder.path}/", "")
     document = {"system": cell.system, "benchmark": cell.benchmark, "seed": cell.seed, "hint": hint}
     document |= {"what": what or "run", "reason": reason}
-    folder.write(folder.failure(cell, what), stable_json(document))
+    write_file(folder.failure(cell, what), stable_json(document))
     return CellOutcome(cell, "failed", reason, hint, seconds)
 
 
