@@ -23,13 +23,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from loginfer._version import __version__
+from loginfer.benchmark.construction.rules import NO_HEAD_FITS
+from loginfer.benchmark.folder.card import counted
 from loginfer.benchmark.recipe import Head
 from loginfer.errors import InputError, LogInferError, OutputError, UnknownNameError
-from loginfer.files import atomic_write, reading, remove_leftovers
+from loginfer.files import reading
 from loginfer.frames import Rows
 from loginfer.kg.formats.base import ReadOptions
+from loginfer.logic.patterns import PATTERN_NAMES, pattern_named
 from loginfer.reproduction.planning import PARTICIPANTS, budget_named, given_settings
-from loginfer.reproduction.running import Command, Commands, in_parallel, stable_json
+from loginfer.reproduction.running import Command, Commands, in_parallel, stable_json, write_file
 
 if TYPE_CHECKING:
     from loginfer.report.verdicts import CellVerdict
@@ -148,9 +151,9 @@ def study(
     out
         The study's folder. A study that is there goes on; systems and patterns can be added to it.
     systems
-        Names of systems (see `loginfer systems list`); by default those of the budget.
+        Names of systems (see `loginfer systems list`); by default those of the study that is there, or of the budget.
     patterns
-        Names of patterns; by default the paper's seven. Those without support in the graph are left out.
+        Names of patterns; by default those of the study, or the paper's seven. Those without support are left out.
     budget
         `quick` or `full`: short training and 10 rules per pattern, or all of it and three seeds.
     head
@@ -190,14 +193,15 @@ def study(
         "seed": seed,
         "version": __version__,
     }
-    chosen_systems, chosen_patterns = _systems(systems or plan.systems), _patterns(patterns)
+    chosen_systems, chosen_patterns = _systems(systems), _patterns(patterns)
     if head not in get_args(Head):
         raise UnknownNameError("way to find heads", head, get_args(Head), where="--head")
     folder = _Folder(Path(out), request)
-    _look(str(kg), options, chosen_patterns, folder, tell)
+    _look(str(kg), options, chosen_patterns or folder.document["patterns"] or _patterns(PATTERN_NAMES), folder, tell)
     commands = Commands()
     steps = _Steps(folder, plan, command or commands, commands.stop, tell)
-    steps.run(chosen_systems, jobs or os.cpu_count() or 1)
+    steps.add_systems(chosen_systems or (() if folder.document["evaluations"] else plan.systems))
+    steps.run(jobs or os.cpu_count() or 1)
     tell("writing the report")
     steps.report(str(kg))
     return Study(folder.path, folder.document)
@@ -210,20 +214,14 @@ def _systems(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _patterns(names: Iterable[str]) -> tuple[str, ...]:
-    from loginfer.logic.patterns import PATTERN_NAMES, pattern_named
-
-    return tuple(dict.fromkeys(str(pattern_named(name.strip()).name) for name in names or PATTERN_NAMES))
+    return tuple(dict.fromkeys(str(pattern_named(name.strip()).name) for name in names))
 
 
 def _changed_options(options: ReadOptions) -> dict[str, Any]:
     """Return the options that are not the defaults of a command."""
-    values = {option.name: getattr(options, option.name) for option in fields(options)}
-    defaults = {option.name: option.default for option in fields(options)}
-    return {
-        name: list(value) if isinstance(value, tuple) else value
-        for name, value in values.items()
-        if value != defaults[name]
-    }
+    changed = {option.name: getattr(options, option.name) for option in fields(options)}
+    changed = {o.name: changed[o.name] for o in fields(options) if changed[o.name] != o.default}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in changed.items()}
 
 
 def _option_words(options: Mapping[str, Any]) -> list[str]:
@@ -244,14 +242,12 @@ def _look(kg: str, reading: ReadOptions, patterns: Iterable[str], folder: _Folde
         return
     loaded = open_graph(kg, reading)
     graph = loaded.graph
-    tell(
-        f"{kg}: {len(graph):,} triples, {len(graph.consts):,} constants, {len(graph.rels):,} relations, "
-        f"{len(graph.types):,} types"
-    )
+    sizes = {"triple": len(graph), "constant": len(graph.consts), "relation": len(graph.rels), "type": len(graph.types)}
+    tell(f"{kg}: {', '.join(counted(size, what) for what, size in sizes.items())}")
     for remark in loaded.report.notes:
         tell(remark)
     if skipped := loaded.report.skipped:
-        tell(f"skipped {skipped:,} bad line{'' if skipped == 1 else 's'}, such as {loaded.report.examples[0]}")
+        tell(f"skipped {counted(skipped, 'bad line')}, such as {loaded.report.examples[0]}")
     engine = open_engine(graph)
     for name in new_patterns:
         support = engine.rank_bodies(parse_pattern(name), 1, complete=False).support
@@ -261,10 +257,14 @@ def _look(kg: str, reading: ReadOptions, patterns: Iterable[str], folder: _Folde
             entry["left_out"] = "no body has a witness" if not len(support) else f"no body has {LEAST_TESTED} witnesses"
             tell(f"{name}: left out, {entry['left_out']}")
         folder.document["patterns"][name] = entry
-    folder.document["triples"] = len(graph)
-    folder.save()
+    if folder.document.setdefault("triples", len(graph)) != len(graph):
+        raise OutputError(
+            f"`{folder.path}` holds a study of `{kg}` when it had {folder.document['triples']:,} triples",
+            hint="choose a new folder: figures of both could not stand in one table",
+        )
     if all("left_out" in entry for entry in folder.document["patterns"].values()):
         raise InputError(f"no pattern has support in `{kg}`", hint="give more triples, or other patterns")
+    folder.save()
 
 
 class _Folder:
@@ -273,9 +273,10 @@ class _Folder:
     def __init__(self, path: Path, request: Mapping[str, Any]) -> None:
         self.path = path
         self.file = path / "study.json"
-        self.document: dict[str, Any] = {"format": FORMAT, "request": dict(request), "patterns": {}, "failed": []}
+        self.document: dict[str, Any] = {"format": FORMAT, "request": dict(request)}
+        self.document |= {"patterns": {}, "evaluations": [], "failed": []}
         if self.file.exists():
-            self.document = self._read(request)
+            self.document |= self._read(request)
         elif path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise OutputError(f"`{path}` exists already, and is no study", hint="choose a new folder")
 
@@ -291,18 +292,16 @@ class _Folder:
             ) from error
         for name, value in request.items():
             if earlier.get(name) != value:
+                before, now = (shlex.join(_option_words(v)) if name == "reading" else v for v in (earlier[name], value))
                 raise OutputError(
-                    f"`{self.path}` holds a study with {name} {earlier.get(name)!r}, not {value!r}",
+                    f"`{self.path}` holds a study with {name} {before!r}, not {now!r}",
                     hint="choose a new folder, or give the options of that study to go on with it",
                 )
         return document
 
     def save(self) -> None:
         """Write `study.json`."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        remove_leftovers(self.file)
-        with atomic_write(self.file, force=True) as stream:
-            stream.write(stable_json(self.document))
+        write_file(self.file, stable_json(self.document))
 
     def benchmark(self, pattern: str) -> Path:
         return self.path / "benchmarks" / pattern
@@ -319,8 +318,15 @@ class _Steps:
     tell: Callable[[str], None]
     words: dict[tuple[str, str], Sequence[str]] = field(default_factory=dict)
 
-    def run(self, systems: Sequence[str], jobs: int) -> None:
-        """Build a benchmark for each pattern, then evaluate the systems on all of them."""
+    def add_systems(self, systems: Iterable[str]) -> None:
+        """Write down which systems are evaluated together, with which settings; those that are there keep theirs."""
+        evaluations = self.folder.document["evaluations"]
+        there = [system for evaluation in evaluations for system in evaluation["systems"]]
+        if added := [system for system in systems if system not in there]:
+            evaluations.append({"systems": added, "settings": self._settings(added)})
+
+    def run(self, jobs: int) -> None:
+        """Build a benchmark for each pattern, then evaluate all systems on all of them."""
         entries = self.folder.document["patterns"]
         self.folder.document["failed"] = []
 
@@ -334,7 +340,8 @@ class _Steps:
         if not remaining():
             raise InputError("no benchmark can be built from this graph", hint=f"`{self.folder.file}` says why")
         each = max(1, jobs // len(remaining()))
-        tasks = [partial(self._evaluate, name, systems, each) for name in remaining()]
+        evaluations = list(enumerate(self.folder.document["evaluations"]))
+        tasks = [partial(self._evaluate, name, *entry, each) for name in remaining() for entry in evaluations]
         for failures in in_parallel(tasks, jobs, self.stop):
             self.folder.document["failed"] += failures
         self.folder.save()
@@ -357,8 +364,12 @@ class _Steps:
             tested = about["negatives"][words[words.index("--negatives") + 1]]["test"]["reached"]
             if tested >= LEAST_TESTED:
                 why = f"; {', '.join(tried)} are scarce here" if tried else ""
-                self.tell(f"{pattern}: {len(about['rules'])} rules, {kind}, {tested:,} in test{why}")
-                return pattern, {**entry, "negatives": kind, "rules": len(about["rules"]), "tested": tested}
+                count, k1 = len(about["rules"]), self.plan.k1
+                rules = f"{k1} rules" if count == k1 else f"only {count} of {k1} rules"
+                self.tell(f"{pattern}: {rules}, {kind}, {tested:,} in test{why}")
+                for remark in filter(lambda remark: NO_HEAD_FITS in remark, about["notes"]):
+                    self.tell(remark)
+                return pattern, {**entry, "negatives": kind, "rules": count, "tested": tested}
             tried[kind] = f"only {tested} in test"
         del self.words["build", pattern]
         self.tell(f"{pattern}: left out, no benchmark can be built: {next(reversed(tried.values()))}")
@@ -374,15 +385,16 @@ class _Steps:
         self.words["build", pattern] = words
         return words
 
-    def _evaluate(self, pattern: str, systems: Sequence[str], jobs: int) -> list[dict[str, str]]:
-        """Evaluate the systems on a benchmark, runs that are there are kept; return what failed."""
+    def _evaluate(self, pattern: str, number: int, evaluation: Mapping[str, Any], jobs: int) -> list[dict[str, str]]:
+        """Evaluate systems on a benchmark, runs that are there are kept; return what failed."""
+        systems = evaluation["systems"]
         words = ["evaluate", str(self.folder.benchmark(pattern)), "--system", ",".join(systems)]
-        for name, value in self._settings(systems).items():
+        for name, value in evaluation["settings"].items():
             words += ["--set", f"{name}={value}"]
         words += ["--seed", str(self.folder.document["request"]["seed"]), "--jobs", str(jobs)]
         words += [] if self.plan.seeds == 1 else ["--seeds", str(self.plan.seeds)]
         words += ["--out", str(self.folder.path / "runs" / pattern)]
-        self.words["evaluate", pattern] = words
+        self.words[f"evaluate {number}", pattern] = words
         try:
             answers = json.loads(self.command([*words, "--json"], (1,)))
         except LogInferError as error:
@@ -425,7 +437,4 @@ class _Steps:
         lines = ["#!/bin/sh", "# The commands of this study; run them where the study was begun.", "set -e"]
         keys = sorted(self.words, key=lambda key: (order.index(key[1]) if key[1] else len(order), key[0]))
         lines += [shlex.join(["loginfer", *self.words[key]]) for key in keys]
-        target = self.folder.path / "commands.sh"
-        remove_leftovers(target)
-        with atomic_write(target, force=True) as stream:
-            stream.write("\n".join(lines) + "\n")
+        write_file(self.folder.path / "commands.sh", "\n".join(lines) + "\n")

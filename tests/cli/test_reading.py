@@ -64,10 +64,11 @@ def test_help_has_them_in_a_panel_of_their_own(loginfer):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--literals", "burn"], "unknown value of `literals`"),
+        (["--literals", "burn"], "unknown value of `--literals`"),
         (["--relations", "knowz"], "unknown relation `knowz`"),
         (["--columns", "xyz"], "is no order of columns"),
-        (["--min-relation-size", "0"], "must be at least 1"),
+        (["--on-error", "hope"], "unknown value of `--on-error`"),
+        (["--min-relation-size", "0"], "`--min-relation-size` must be at least 1"),
         (["--min-relation-size", "99"], "no triples are left"),
     ],
 )

@@ -378,6 +378,7 @@ def archived(folder: Path, path: Path) -> Path:
     [
         ([], "no graph in folder .*; found nothing"),
         (["notes.md", "a.txt", "b.txt"], "found `a.txt`, `b.txt`, `notes.md`(.|\n)*expected train, valid and test"),
+        (["a.nq", "b.nq"], "expected train, valid and test \\(.tsv, .txt, .csv, .*.nq, .*; also .gz, .zst"),
         (["train.txt", "train.tsv"], "two train files"),
         (["train.txt", "test.nt"], "different formats: `train.txt`, `test.nt`"),
         (["one/train.txt", "two/train.txt"], "several sets of train/valid/test"),
@@ -390,6 +391,12 @@ def test_a_folder_of_another_layout_is_refused_with_what_was_found(tmp_path, fil
         (tmp_path / name).write_text("a\tb\tc\n")
     with pytest.raises(InputError, match=message):
         read_graph(tmp_path)
+
+
+def test_semicolons_between_quoted_cells_are_told_with_the_option_for_them(tmp_path):
+    (tmp_path / "g.csv").write_text('"a";"b";"c"\n')
+    with pytest.raises(InputError, match="--delimiter"):
+        read_graph(tmp_path / "g.csv")
 
 
 # -- trouble with the disk ------------------------------------------------------------------------

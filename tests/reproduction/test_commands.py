@@ -23,6 +23,13 @@ def test_a_command_that_fails_gives_its_own_message_and_hint():
     assert (caught.value.hint or "").startswith("did you mean `WN-sym-pa`")
 
 
+def test_messages_are_whole_however_narrow_the_terminal_is(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "20")
+    with pytest.raises(CommandError) as caught:
+        Commands()(["suite", "list", "--only", "WN-simm-pa"])
+    assert caught.value.message == "unknown benchmark `WN-simm-pa`"
+
+
 def test_reasons_are_read_from_what_a_command_says():
     found = failure("going on\nerror: first\nnoise\nerror: second\n  hint: do this\nbye\n", 2)
     assert (found.message, found.hint) == ("second", "do this")
@@ -42,8 +49,8 @@ def test_a_stop_ends_what_runs_and_begins_nothing_more(tmp_path):
         try:
             # It waits for a graph that nobody writes into the pipe.
             commands(["kg", "show", str(tmp_path / "pipe.tsv")])
-        except CommandError as error:
-            ended.append(error.message)
+        except KeyboardInterrupt:
+            ended.append("interrupted")
 
     os.mkfifo(tmp_path / "pipe.tsv")
     thread = threading.Thread(target=wait)
@@ -54,5 +61,5 @@ def test_a_stop_ends_what_runs_and_begins_nothing_more(tmp_path):
     thread.join(60)
     assert not thread.is_alive()
     assert len(ended) == 1
-    with pytest.raises(CommandError, match="not begun"):
+    with pytest.raises(KeyboardInterrupt):
         commands(["--version"])

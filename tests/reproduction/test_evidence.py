@@ -15,6 +15,7 @@ from loginfer.reproduction.claims.values import EIGHT
 from loginfer.reproduction.figures import Figures, groups_of
 from loginfer.reproduction.paper_tables import tables
 from loginfer.reproduction.planning import benchmarks_of, build_seconds, table_names
+from loginfer.reproduction.running import write_file
 
 pytestmark = pytest.mark.usefixtures("all_rounds")
 
@@ -86,12 +87,12 @@ def test_what_shortcuts_reach_is_written_down_once_for_each_benchmark(folder):
         assert told["negatives"] == own
     path = folder.shortcuts("LogInfer-WN-trian-nm")
     told["balanced_accuracy"] = {"adjacent": 0.123}
-    folder.write(path, json.dumps({**told, "benchmark": "LogInfer-WN-trian-nm"}))
+    write_file(path, json.dumps({**told, "benchmark": "LogInfer-WN-trian-nm"}))
     # A sum that is not the benchmark's: measured again.
     write_report(folder)
     assert json.loads(path.read_text())["balanced_accuracy"] != {"adjacent": 0.123}
     # So are figures of earlier versions, which know no learned shortcut.
-    folder.write(path, json.dumps({**json.loads(path.read_text()), "format_version": 1}))
+    write_file(path, json.dumps({**json.loads(path.read_text()), "format_version": 1}))
     write_report(folder)
     assert json.loads(path.read_text())["format_version"] == 2
     kept = path.stat().st_mtime_ns

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.support.pages import parse
 
+from loginfer.benchmark.construction.rules import NO_HEAD_FITS
 from loginfer.errors import InputError, OutputError, UnknownNameError
 from loginfer.reproduction.running import CommandError
 from loginfer.study import LEAST_TESTED, study
@@ -28,8 +29,8 @@ def graph(tmp_path) -> Path:
 class Commands:
     """Stands for the program: writes the files that a study looks for, and counts."""
 
-    def __init__(self, scarce: tuple[str, ...] = (), failing: str = "") -> None:
-        self.scarce, self.failing = scarce, failing
+    def __init__(self, scarce: tuple[str, ...] = (), failing: str = "", notes: tuple[str, ...] = ()) -> None:
+        self.scarce, self.failing, self.notes = scarce, failing, notes
         self.called: list[list[str]] = []
 
     def __call__(self, words, accepted=()) -> str:
@@ -41,7 +42,7 @@ class Commands:
             if kind in self.scarce:
                 raise CommandError(f"too few {kind}")
             tested = 1 if f"few {kind}" in self.scarce else LEAST_TESTED
-            answer = {"rules": [{}], "negatives": {method: {"test": {"reached": tested}}}}
+            answer = {"rules": [{}], "notes": list(self.notes), "negatives": {method: {"test": {"reached": tested}}}}
         elif words[0] == "evaluate":
             systems = words[words.index("--system") + 1].split(",")
             return json.dumps([self.answer(system) for system in systems])
@@ -120,13 +121,66 @@ def test_benchmarks_are_kept_and_a_system_can_be_added(graph):
     more = Commands()
     run(graph, more, systems=["simpbl", "contrast"])
     assert more.count("build") == 0
-    assert all("simpbl,contrast" in words for words in more.called if words[0] == "evaluate")
+    asked = {words[words.index("--system") + 1] for words in more.called if words[0] == "evaluate"}
+    assert asked == {"simpbl,oracle", "contrast"}
+
+
+def test_what_was_added_later_stands_in_the_commands_too_and_is_gone_on_with_by_default(graph):
+    run(graph, Commands(), systems=["rotate"], patterns=["composition"])
+    added, _ = run(graph, Commands(), systems=["transe"], patterns=["hierarchy"])
+    written = added.commands.read_text()
+    again, _ = run(graph, Commands(), systems=[], patterns=[])
+    assert again.commands.read_text() == written
+    lines = [shlex.split(line) for line in written.splitlines() if line.startswith("loginfer evaluate")]
+    asked = [(Path(words[2]).name, words[4]) for words in lines]
+    assert asked == [(name, system) for name in ("composition", "hierarchy") for system in ("rotate", "transe")]
+
+
+def test_settings_of_systems_that_are_there_stay_when_one_is_added(graph):
+    run(graph, Commands(), systems=["anyburl"])
+    done, _ = run(graph, Commands(), systems=["rotate"])
+    before, added = done.document["evaluations"]
+    assert before["systems"] == ["anyburl"]
+    assert "epochs" not in before["settings"]
+    assert "epochs" in added["settings"]
+
+
+def test_a_graph_that_has_changed_is_no_part_of_the_same_study(graph):
+    run(graph, Commands(), patterns=["composition"])
+    with graph.open("a") as file:
+        file.write("p1\tlikes\tp2\n")
+    with pytest.raises(OutputError, match="when it had 120 triples"):
+        run(graph, Commands(), patterns=["hierarchy"])
+
+
+def test_fewer_rules_than_asked_for_are_said(graph):
+    _, said = run(graph, Commands(), patterns=["composition"])
+    assert f"composition: only 1 of 10 rules, twins, {LEAST_TESTED} in test" in said
+
+
+def test_heads_that_fit_nowhere_are_said(graph):
+    remark = f"for 1 of 1 rules of `composition` {NO_HEAD_FITS}"
+    _, said = run(graph, Commands(notes=(remark, "twins: all")), patterns=["composition"])
+    assert remark in said
+    assert "twins: all" not in said
+
+
+def test_nothing_is_left_of_a_study_without_any_pattern(tmp_path):
+    file = tmp_path / "two.tsv"
+    file.write_text("a\tr\tb\n")
+    said: list[str] = []
+    with pytest.raises(InputError, match="no pattern has support"):
+        study(file, tmp_path / "study", patterns=["hierarchy"], command=Commands(), tell=said.append)
+    assert said[0] == f"{file}: 1 triple, 2 constants, 1 relation, 0 types"
+    assert not (tmp_path / "study").exists()
 
 
 def test_another_study_does_not_go_into_the_same_folder(graph):
     run(graph, Commands())
     with pytest.raises(OutputError, match="budget 'quick', not 'full'"):
         run(graph, Commands(), budget="full")
+    with pytest.raises(OutputError, match="reading '--literals drop', not '--literals drop --min-relation-size 5'"):
+        run(graph, Commands(), min_relation_size=5)
 
 
 def test_a_folder_with_something_else_is_refused(graph):

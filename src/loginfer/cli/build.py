@@ -76,7 +76,7 @@ def spoken_in_options(file: Path | None) -> Iterator[None]:
 
 
 # Where a name in backticks is that of a setting, and not of a relation.
-_NAMED = f"(?:^|{'|'.join(f'(?<={word} )' for word in ('and', 'or', 'give', 'out', 'without', 'raise'))})"
+_NAMED = f"(?:^|{'|'.join(f'(?<={word} )' for word in ('and', 'or', 'give', 'out', 'without', 'raise', 'value of'))})"
 
 
 def _with_option(text: str, name: str, flag: str) -> str:

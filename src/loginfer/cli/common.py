@@ -136,11 +136,13 @@ def option_values(declared: Mapping[str, Setting], values: Mapping[str, Any]) ->
 
 
 def _gather_reading(**defaults: Any) -> Callable[..., Any]:
-    return gather(
-        "reading",
-        {name: (option_of(declared), None) for name, declared in _READING.items()},
-        lambda **values: ReadOptions(**{**defaults, **option_values(_READING, values)}),
-    )
+    def options(**values: Any) -> ReadOptions:
+        given = option_values(_READING, values)
+        for name, value in given.items():  # errors speak in options
+            replace(_READING[name], name=flags_of(_READING[name])[0]).check(value)
+        return ReadOptions(**{**defaults, **given})
+
+    return gather("reading", {name: (option_of(declared), None) for name, declared in _READING.items()}, options)
 
 
 # Gives a command the options for reading a graph in place of its parameter `reading`.

@@ -34,10 +34,12 @@ def study(
     kg: GraphArgument,
     out: Annotated[Path, typer.Option("--out", "-o", help="The study's folder; a study that is there goes on.")],
     systems: Annotated[
-        str | None, typer.Option("--systems", help="Systems, separated by commas; by default some of each kind.")
+        str | None,
+        typer.Option("--systems", "--system", help="Systems (a,b,c); by default the study's, or some of each kind."),
     ] = None,
     patterns: Annotated[
-        str | None, typer.Option("--patterns", help="Patterns, separated by commas; by default the paper's seven.")
+        str | None,
+        typer.Option("--patterns", "--pattern", help="Patterns (a,b,c); by default the study's, or the paper's."),
     ] = None,
     budget: Annotated[
         str, typer.Option("--budget", help="quick: 10 rules a pattern, short training. full: all, three seeds.")
@@ -77,7 +79,7 @@ def study(
 
 # What stands behind a figure.
 MARKS = {"learned": "✓", "above": "✓", "in part": "~", "cannot tell": "?", "shortcut": "s", "not learned": "✗"}
-LEGEND = "✓ learned  ~ in part  ? a shortcut does as well  s only a shortcut  ✗ not learned"
+LEGEND = "✓ learned  ~ in part  ? shortcut does as well  s only a shortcut  ✗ not learned"
 # So many systems stand side by side in 80 columns.
 ABREAST = 6
 

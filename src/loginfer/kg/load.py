@@ -112,9 +112,10 @@ def _choose(candidates: Sequence[tuple[str, Source]], what: str) -> tuple[Format
     names = [f"`{name}`" for name, _ in candidates if _usable(name)]
     listed = ", ".join(names[:LISTED]) + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
     trouble = "several sets of train/valid/test" if complete else "no graph"
+    endings = ", ".join(ending for format_ in formats() if not format_.files for ending in format_.endings)
     raise InputError(
         f"{trouble} in {what}; found " + (listed or "nothing"),
-        hint="expected train, valid and test (.txt, .tsv, .csv, .nt, .ttl, .parquet; also .gz, .zst), "
+        hint=f"expected train, valid and test ({endings}; also .gz, .zst), "
         f"or {', or '.join(format_.files for format_ in formats() if format_.files)}, at the top or in one sub-folder",
     )
 

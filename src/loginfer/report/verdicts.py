@@ -6,7 +6,8 @@ What a system made of a benchmark follows from its accuracy, the best shortcut's
     in part      above the best shortcut, but fewer rules are learned
     cannot tell  most rules are learned as far as the negatives tell, but a shortcut does as well
     shortcut     not above the best shortcut; or most rules are replaced by a shortcut
-    not learned  of most rules not even half of the conclusions are predicted
+    not learned  of most rules not even half of the conclusions are predicted; or no rule is learned or replaced, and
+                 the system is not above the best shortcut
     above        above the best shortcut, but the rules are not known, or no negatives test them
 """
 
@@ -89,7 +90,8 @@ class CellVerdict:
 
         if most("learned", "untested") and self.value >= low:
             return "cannot tell" if not above else "learned" if self.rules.get("learned") else "above"
-        if most("not learned"):
+        unlearned = sum(self.rules.get(verdict, 0) for verdict in ("in part", "not learned"))
+        if most("not learned") or (unlearned == self.tested and not above):
             return "not learned"
         return "in part" if above and not most("shortcut") else "shortcut"
 

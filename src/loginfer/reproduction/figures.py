@@ -18,7 +18,7 @@ from loginfer.benchmark.learned_shortcut import LEARNED, shortcut_results
 from loginfer.errors import LogInferError
 from loginfer.report.paper import METRICS, SYSTEMS, benchmark_parts, paper_recovery, paper_value
 from loginfer.reproduction.planning import EVIDENCE, ONE_SEED, PlannedCell, Request, benchmarks_of, short, title
-from loginfer.reproduction.running import Folder, stable_json
+from loginfer.reproduction.running import Folder, stable_json, write_file
 
 # What is kept of each ranking protocol; the run has the rest.
 RANKING_FIGURES = ("c_mrr", "c_hits@1", "c_hits@10", "r_mrr", "r_hits@1")
@@ -39,7 +39,7 @@ def write_results(folder: Folder) -> list[dict[str, Any]]:
             if result is None:
                 path.unlink(missing_ok=True)
             else:
-                folder.write(path, stable_json(result))
+                write_file(path, stable_json(result))
                 all_results.append(result)
     return all_results
 
@@ -284,4 +284,4 @@ def _measure(folder: Folder, benchmark: str, digest: str) -> None:
         "balanced_accuracy": {name: result.balanced_accuracy for name, result in results.items()},
         "interval": {name: list(result.interval) for name, result in results.items()},
     }  # fmt: skip
-    folder.write(folder.shortcuts(benchmark), stable_json(document))
+    write_file(folder.shortcuts(benchmark), stable_json(document))

@@ -26,7 +26,7 @@ from loginfer.reproduction.claims import Answer, Finding, Judgement, answers, fi
 from loginfer.reproduction.claims.values import EIGHT, mean_of
 from loginfer.reproduction.figures import Figures, PaperFigures, groups_of, read_figures, write_results, write_shortcuts
 from loginfer.reproduction.planning import EVIDENCE, MINERS, ONE_SEED, TABLES, Request, benchmarks_of, short, title
-from loginfer.reproduction.running import Folder
+from loginfer.reproduction.running import Folder, write_file
 
 # The paper's metrics, in the order in which we show them.
 METRICS = {key: metric_title(key) for key in ("balanced_accuracy", "f1", "precision", "recall", "c_mrr", "r_mrr")}
@@ -347,15 +347,15 @@ def write_report(folder: Folder) -> dict[str, Any]:
     by_name = tables(figures, request, _manifests(folder, request))
     for name, table in by_name.items():
         for ending, render in _FORMATS.items():
-            folder.write(folder.table(name, ending), render(table))
+            write_file(folder.table(name, ending), render(table))
     paper_findings = findings(figures)
     finding_rows = [finding.as_dict() for finding in paper_findings]
-    folder.write(folder.path / "findings.json", json.dumps(finding_rows, indent=1, ensure_ascii=False) + "\n")
+    write_file(folder.path / "findings.json", json.dumps(finding_rows, indent=1, ensure_ascii=False) + "\n")
     surviving = answers(figures, groups_of(request.benchmarks)) if EVIDENCE in request.tables else []
     if surviving:
         text = json.dumps([answer.as_dict() for answer in surviving], indent=1, ensure_ascii=False)
-        folder.write(folder.path / "evidence.json", text + "\n")
-    folder.write(folder.report, report_text(request, figures, by_name, paper_findings, surviving))
+        write_file(folder.path / "evidence.json", text + "\n")
+    write_file(folder.report, report_text(request, figures, by_name, paper_findings, surviving))
     return {
         "results": len(figures.results),
         "tables": list(by_name),

@@ -47,8 +47,10 @@ if TYPE_CHECKING:
     from loginfer.benchmark.benchmark import Benchmark
 
 
-# One core a process: threads of linear algebra would only get in the way of the others.
-_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+# One core a process: threads of linear algebra would only get in the way of the others. Messages are not folded.
+_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONIOENCODING": "utf-8", "COLUMNS": "100000"}
+# How a process ends after Ctrl-C.
+_INTERRUPTED = (130, -signal.SIGINT)
 # Seconds that a process may take to end after it was asked to.
 _PATIENCE = 10
 
@@ -72,12 +74,14 @@ class Commands:
         ------
         CommandError
             With its own message and hint.
+        KeyboardInterrupt
+            If Ctrl-C or `stop` ended it: that is no failure of the command.
         """
         # -P: a file in the current folder must not take the place of a module.
         command = [sys.executable, "-P", "-m", "loginfer", *words]
         with self._lock:
             if self._stopped:
-                raise CommandError("not begun: everything was told to end")
+                raise KeyboardInterrupt
             process = subprocess.Popen(  # noqa: S603 - this program itself, with words that it chose
                 command,
                 stdin=subprocess.DEVNULL,
@@ -86,7 +90,7 @@ class Commands:
                 text=True,
                 encoding="utf-8",
                 errors="replace",
-                env={**os.environ, **_ENVIRONMENT, "PYTHONIOENCODING": "utf-8"},
+                env={**os.environ, **_ENVIRONMENT},
             )
             self._running.add(process)
         try:
@@ -97,6 +101,8 @@ class Commands:
                 _end([process])
             with self._lock:
                 self._running.discard(process)
+        if process.returncode and (self._stopped or process.returncode in _INTERRUPTED):
+            raise KeyboardInterrupt
         if process.returncode and process.returncode not in accepted:
             raise failure(messages, process.returncode)
         return printed
@@ -228,13 +234,6 @@ class Folder:
             raise InputError("this file holds no JSON object", where=str(path), hint=_AGAIN)
         return document
 
-    def write(self, path: Path, text: str) -> None:
-        """Write a file of this folder, which nobody else writes."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        remove_leftovers(path)
-        with atomic_write(path, force=True) as stream:
-            stream.write(text)
-
     def request(self) -> Request:
         """Return what was asked for this folder so far.
 
@@ -276,8 +275,16 @@ def open_folder(path: str | Path, request: Request) -> Folder:
             f"`{folder.path}` is no reproduction, and holds `{foreign}`", hint="choose an empty or new folder"
         )
     folder.path.mkdir(parents=True, exist_ok=True)
-    folder.write(folder.request_file, stable_json(_as_dict(request)))
+    write_file(folder.request_file, stable_json(_as_dict(request)))
     return folder
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write a file that nobody else writes."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    remove_leftovers(path)
+    with atomic_write(path, force=True) as stream:
+        stream.write(text)
 
 
 def stable_json(value: Mapping[str, Any]) -> str:
@@ -659,7 +666,7 @@ def _analyse(cell: PlannedCell, folder: Folder, command: Command) -> None:
     # Rule by rule it is large, and `loginfer rules analyse` can compute it again.
     small = {key: value for key, value in answer.items() if key not in ("rules", "rules_file", "notes")}
     about = {"system": cell.system, "run_seed": cell.seed}
-    folder.write(folder.rules(cell.system, cell.benchmark), stable_json({**small, **about}))
+    write_file(folder.rules(cell.system, cell.benchmark), stable_json({**small, **about}))
 
 
 def _finished(outcome: CellOutcome, folder: Folder) -> CellOutcome:
@@ -681,7 +688,7 @@ def _failed(
     hint = None if error.hint is None else error.hint.replace(f"{folder.path}/", "")
     document = {"system": cell.system, "benchmark": cell.benchmark, "seed": cell.seed, "hint": hint}
     document |= {"what": what or "run", "reason": reason}
-    folder.write(folder.failure(cell, what), stable_json(document))
+    write_file(folder.failure(cell, what), stable_json(document))
     return CellOutcome(cell, "failed", reason, hint, seconds)
 
 

@@ -66,6 +66,14 @@ def test_where_no_relation_fits_the_best_overlaps_remain_and_that_is_noted():
     assert any("no relation has subjects and objects like the body's ends" in note for note in selection.notes)
 
 
+def test_heads_that_fit_nowhere_are_noted_of_rules_with_twins_too():
+    graph = company()
+    rows = [row for row in graph.names(graph.triples) if row[1] in ("reportsTo", "manages", "birthDate", "rdf:type")]
+    recipe = recipe_of(k1=2, negatives=("nm",), match=("popularity",), select="twins", allow_fewer=True)
+    benchmark = build(recipe, KnowledgeGraph.from_names(rows))
+    assert any("rules of `composition` no relation has subjects and objects" in note for note in benchmark.notes)
+
+
 def test_heads_depend_on_the_seed_alone_and_not_on_the_engine():
     graph = company()
     first = select_rules(recipe_of(k1=8), open_engine(graph)).program

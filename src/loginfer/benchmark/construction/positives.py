@@ -18,7 +18,14 @@ from loginfer.benchmark.benchmark import (
     offsets_of,
     reordered,
 )
-from loginfer.benchmark.construction.rules import Selection, refuse_silence, sample_new, silent_rules
+from loginfer.benchmark.construction.rules import (
+    Selection,
+    head_notes,
+    named_patterns,
+    refuse_silence,
+    sample_new,
+    silent_rules,
+)
 from loginfer.benchmark.negatives import Context
 from loginfer.benchmark.negatives.twins import Twins, pair
 from loginfer.benchmark.program import Rounds, has_negations, looked_at, negation_notes, without_retractable
@@ -164,17 +171,20 @@ def rules_with_twins(recipe: Recipe, context: Context, selection: Selection) -> 
     counts = [min(int(twins.rows_of(sample)[0].sum()), recipe.k2) for sample in selection.samples]
     chosen: list[int] = []
     notes: list[str] = []
-    for pattern in dict.fromkeys(rule.pattern for rule in selection.rules):
-        numbers = [
-            i for i, rule in enumerate(selection.rules) if rule.pattern == pattern and counts[i] >= recipe.min_new
-        ]
+    for pattern in named_patterns(recipe):
+        of_pattern = [i for i, rule in enumerate(selection.rules) if rule.pattern == str(pattern)]
+        numbers = [i for i in of_pattern if counts[i] >= recipe.min_new]
         if len(numbers) < recipe.k1:
-            scarce = f"only {len(numbers):,} of {recipe.k1:,} rules of `{pattern}` have enough conclusions with a twin"
+            scarce = (
+                f"only {len(numbers):,} of {recipe.k1:,} rules of `{pattern.name}` have enough conclusions with a twin"
+            )
             if not recipe.may_have_fewer:
                 hint = "be content with them (--allow-fewer)" if numbers else "match on fewer features"
                 raise InputError(scarce, hint=hint)
             notes.append(scarce)
-        chosen += sorted(sorted(numbers, key=lambda i: (-counts[i], i))[: recipe.k1])
+        most = sorted(sorted(numbers, key=lambda i: (-counts[i], i))[: recipe.k1])
+        notes += head_notes(pattern, [selection.rules[i] for i in most], selection.unlike)
+        chosen += most
     passed_over = [
         PassedOver(rule.rule, rule.pattern or "", rule.support, rule.new, f"{counts[i]:,} conclusions have a twin")
         for i, rule in enumerate(selection.rules)

@@ -26,7 +26,7 @@ overlap
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import prod
@@ -476,12 +476,15 @@ class Selection:
         Candidates with too few new conclusions or twins, or kept out by a negation, in the order they were met.
     notes
         What a user should know.
+    unlike
+        Rules with a typed head for whose body no relation fits.
     """
 
     rules: tuple[BenchmarkRule, ...]
     samples: tuple[Ints, ...]
     passed_over: tuple[PassedOver, ...] = ()
     notes: tuple[str, ...] = ()
+    unlike: Set[Rule] = frozenset()
 
     @property
     def program(self) -> tuple[Rule, ...]:
@@ -571,12 +574,13 @@ def select_rules(recipe: Recipe, engine: Engine, progress: Progress | None = Non
             samples.append(sample)
         return _selection(recipe, engine, chosen, samples)
     seen: set[str] = set()
+    unlike: set[Rule] = set()
     notes: list[str] = []
     interplay = Interplay()
     for pattern in named_patterns(recipe):
         target = len(chosen) + recipe.k1
         begin = len(chosen)
-        tries = unlike = 0
+        tries = 0
         for candidate in candidates(recipe, engine, pattern, progress):
             text = canonical_text(candidate.rule)
             if text in seen:
@@ -595,7 +599,7 @@ def select_rules(recipe: Recipe, engine: Engine, progress: Progress | None = Non
                 chosen.append(selected)
                 samples.append(sample)
                 interplay.add(selected.rule)
-                unlike += not candidate.fits
+                unlike |= set() if candidate.fits else {candidate.rule}
             if progress:
                 progress(f"applying rules of `{pattern.name}`", len(chosen) - begin, recipe.k1)
             if len(chosen) == target:
@@ -605,12 +609,19 @@ def select_rules(recipe: Recipe, engine: Engine, progress: Progress | None = Non
             if not recipe.may_have_fewer or len(chosen) == begin:
                 raise problem
             notes.append(problem.message)
-        if unlike:
-            notes.append(
-                f"for {unlike:,} of {len(chosen) - begin:,} rules of `{pattern.name}` no relation has subjects and "
-                "objects like the body's ends: the head is drawn among those that overlap most"
-            )
-    return _selection(recipe, engine, chosen, samples, passed_over, notes)
+        notes += head_notes(pattern, chosen[begin:], unlike)
+    return replace(_selection(recipe, engine, chosen, samples, passed_over, notes), unlike=unlike)
+
+
+# How a note about typed heads goes on that do not fit.
+NO_HEAD_FITS = "no relation has subjects and objects like the body's ends"
+
+
+def head_notes(pattern: Pattern, rules: Sequence[BenchmarkRule], unlike: Set[Rule]) -> list[str]:
+    """Say for how many rules of a pattern no typed head fits, if for any."""
+    count = sum(rule.rule in unlike for rule in rules)
+    text = f"for {count:,} of {len(rules):,} rules of `{pattern.name}` {NO_HEAD_FITS}"
+    return [f"{text}: the head is drawn among those that overlap most"] if count else []
 
 
 def _selection(

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 BATCH = 2**14  # triples put together at a time; more would be no faster, and cost memory
 _BREAKS = re.compile(r"\r\n|[\t\r\n]")
+_OTHER_DELIMITER = "if something else separates the columns, say so with --delimiter"
 HEAD = 4096  # first bytes, by which text is told from binary files
 
 
@@ -129,7 +130,7 @@ def read(
             if more > 0:
                 hint = f"leave out what is too much with --columns {columns + '_' * more}: _ skips a column"
             elif info == 1:
-                hint = "if something else separates the columns, say so with --delimiter"
+                hint = _OTHER_DELIMITER
             builder.bad(f"expected {len(columns)} {separated}-separated columns, found {info}", line, hint=hint)
 
     for source in sources:
@@ -175,7 +176,8 @@ def _csv_chunks(
             except StopIteration:
                 break
             except csv.Error as error:
-                builder.bad(f"this is no CSV: {error}", builder.line + before - first)
+                hint = _OTHER_DELIMITER if "expected after" in str(error) else None
+                builder.bad(f"this is no CSV: {error}", builder.line + before - first, hint=hint)
             lines.append("\t".join(_BREAKS.sub(" ", cell) for cell in cells) + "\n" * (rows.line_num - before))
         text = bytearray("".join(lines).encode(errors="surrogateescape"))
         yield np.frombuffer(text + b"\n" * PADDING, dtype=np.uint8), 0, len(text)
