@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +38,7 @@ from loginfer.systems.contrast import kernels
 from loginfer.systems.contrast.fit import NO_TYPE, Design, Fit, Head, HeadRows, all_rows, asked_heads, fit, pruned
 from loginfer.systems.contrast.kernels import GIVEN, TRAIN_POSITIVE, Bodies, BodyCounter, Table, TypedGraph, typed_graph
 from loginfer.systems.contrast.model import ContrastScorer, HeadModel, WeightedBody, in_order, scored_rules
-from loginfer.systems.interface import Arrays, Checkpoint, Unwatched, Watch
+from loginfer.systems.interface import Arrays, Checkpoint, Watch
 from loginfer.systems.rules.mined import MinedRules, Miner, Mining, RuleTable
 
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -315,11 +315,7 @@ class Contrast(Miner):
 
     def fit(self, benchmark: Benchmark, watch: Watch | None = None) -> ContrastScorer:  # type: ignore[override]
         """Learn the models of all heads, and return what scores with them."""
-        watch = watch or Unwatched()
-        mining = self.begin(benchmark)
-        while mining.advance():
-            watch.progress(*mining.progress())
-        return mining.scorer()
+        return cast(ContrastMining, self._finished(benchmark, watch)).scorer()
 
     def scorer(self, benchmark: Benchmark, rules: MinedRules) -> ContrastScorer:  # type: ignore[override]
         """Return what scores triples with mined rules that have weights and intercepts, as from a file."""

@@ -136,22 +136,17 @@ class ExactMining(Mining):
         self._progress = ("length 1", 1, 1)
         yield True
         if self._miner.max_length >= 2:
-            yield from self._length_2()
+            counted, offsets, done = CountedBodies(self._paths), self._paths.relations.offsets, 0
+            for head in self._paths.heads:
+                self._tables.append(_rules_of_length_2(self._miner, self._paths, counted, head))
+                done += int(offsets[head + 1] - offsets[head])
+                self._progress = ("length 2", done, self._paths.relations.size)
+                yield True
         if self._miner.max_length >= 3:
             for table, what, done, total in rules_of_length_3(self._miner, self._paths):
                 self._tables.append(table)
                 self._progress = (what, done, total)
                 yield True
-
-    def _length_2(self) -> Iterator[bool]:
-        counted = CountedBodies(self._paths)
-        offsets = self._paths.relations.offsets
-        done = 0
-        for head in self._paths.heads:
-            self._tables.append(_rules_of_length_2(self._miner, self._paths, counted, head))
-            done += int(offsets[head + 1] - offsets[head])
-            self._progress = ("length 2", done, self._paths.relations.size)
-            yield True
 
 
 # -- thresholds ------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -36,9 +36,8 @@ from loginfer.logic.dialects.anyburl import ANYBURL
 from loginfer.logic.rule import Atom, Constant, Rule, ScoredRule, Term
 from loginfer.logic.rule_files import SHIPPED, dialect_of, read_rules
 from loginfer.settings import setting
-from loginfer.systems.interface import Arrays, Checkpoint, Unwatched, Watch
-from loginfer.systems.rules.anyburl import applied
-from loginfer.systems.rules.mined import BOTH, NONE, OBJECT, MinedRules, Miner, Mining, RuleTable
+from loginfer.systems.interface import Arrays, Checkpoint, Watch
+from loginfer.systems.rules.mined import BOTH, NONE, OBJECT, MinedRules, Miner, Mining, RuleTable, applied
 from loginfer.systems.rules.texts import Skipped, mined_from, read_path_rules
 
 if TYPE_CHECKING:
@@ -85,10 +84,7 @@ class External(Miner):
 
     def mine(self, benchmark: Benchmark, watch: Watch | None = None) -> MinedRules:
         """Read the rules, or run the jar to its end; what is left out is logged."""
-        watch = watch or Unwatched()
-        mining = self.begin(benchmark)
-        while mining.advance():
-            watch.progress(*mining.progress())
+        mining = cast(ExternalMining, self._finished(benchmark, watch))
         for note in mining.notes:
             logging.getLogger("loginfer").warning("loginfer: %s", note)
         return mining.rules()
