@@ -144,18 +144,9 @@ class Search:
         relevant = np.zeros(self.bodies.steps, dtype=np.bool_)
         relevant[hard] = True
         self.table.clear()
-        kernels.enumerate_threes(
-            rows.pairs[sample],
-            rows.groups[sample],
-            proposers,
-            rows.head.relation,
-            relevant,
-            not len(hard),
-            self.budget,
-            self.graph,
-            self.bodies.base,
-            self.table.for_kernel(),
-        )
+        pairs, groups, hide = rows.pairs[sample], rows.groups[sample], rows.head.relation
+        paths, base, table = not len(hard), self.bodies.base, self.table.for_kernel()
+        kernels.enumerate_threes(pairs, groups, proposers, hide, relevant, paths, self.budget, self.graph, base, table)
 
     def _around(self, rows: HeadRows, edges: Mask, hard: Ints, degree: Ints | None = None) -> tuple[Ints, int]:
         """Return rows with the hard edges, so many with each, the proposers first; and how many propose."""
@@ -463,13 +454,8 @@ class ContrastMining(Mining):
         self.bodies = Bodies(self._graph, rules)
         self.bodies.check()
         self._given = GivenPatterns(self.bodies) if rules else None
-        self._search = Search(
-            self.bodies,
-            typed_graph(self._graph),
-            BodyCounter(TABLE),
-            proposers=settings.proposers,
-            candidates=settings.candidates,
-        )
+        graph, table = typed_graph(self._graph), BodyCounter(TABLE)
+        self._search = Search(self.bodies, graph, table, proposers=settings.proposers, candidates=settings.candidates)
         limits = (settings.positives, settings.negatives)
         self._rows = all_rows(benchmark, negatives, heads, limits, settings.seed)
         self._heads = len(heads)

@@ -192,12 +192,8 @@ class Buckets:
         positives, negatives = data.positives.copy(), data.negatives.copy()
         for triples in (positives, negatives):
             triples[:, [0, 2]] = memory_rows(triples[:, [0, 2]])
-        return data._replace(
-            positives=positives,
-            negatives=negatives,
-            constants=memory_rows(data.constants),
-            types=memory_rows(data.types),
-        )
+        constants, types = memory_rows(data.constants), memory_rows(data.types)
+        return data._replace(positives=positives, negatives=negatives, constants=constants, types=types)
 
     def _slice(self, starts: npt.NDArray[np.int64], pair: Pair) -> slice:
         number = min(pair) * self._partition.parts + max(pair)

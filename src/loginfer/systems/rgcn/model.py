@@ -578,6 +578,10 @@ class MessageGraph:
         self._degree = torch.from_numpy(np.bincount(of_target, minlength=len(targets))).to(device)
         self._device = device
 
+    def split(self, rows: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Return rows of Z relation by relation."""
+        return torch.split(rows, self.sizes)
+
     def weights(self, left_out: torch.Tensor | None = None, dtype: torch.dtype = torch.float32) -> EdgeWeights:
         """Return the values of the matrices: means over the edges that are not left out.
 
@@ -676,7 +680,7 @@ class _Propagate(torch.autograd.Function):
     ) -> torch.Tensor:
         rows = graph.gather.times(nodes, weights.gather)
         products = rows.new_empty((len(rows), weight.shape[-1]))
-        blocks = zip(torch.split(rows, graph.sizes), weight.unbind(), torch.split(products, graph.sizes), strict=True)
+        blocks = zip(graph.split(rows), weight.unbind(), graph.split(products), strict=True)
         multiply = torch.mul if weight.dim() == 2 else torch.mm
         for block, matrix, product in blocks:
             if len(block):
@@ -693,14 +697,8 @@ class _Propagate(torch.autograd.Function):
         of_products = graph.scattered.times(gradients[0].contiguous(), weights.scattered)
         of_rows = torch.empty_like(rows)
         of_weight = torch.zeros_like(weight)
-        blocks = zip(
-            torch.split(rows, graph.sizes),
-            weight.unbind(),
-            torch.split(of_products, graph.sizes),
-            torch.split(of_rows, graph.sizes),
-            of_weight.unbind(),
-            strict=True,
-        )
+        of_parts = graph.split(of_products), graph.split(of_rows), of_weight.unbind()
+        blocks = zip(graph.split(rows), weight.unbind(), *of_parts, strict=True)
         for block, matrix, of_product, of_block, of_matrix in blocks:
             if not len(block):
                 continue

@@ -326,14 +326,9 @@ class Scratch(NamedTuple):
 def new_scratch(entities: int, limits: Limits) -> Scratch:
     """Return memory for graphs of so many entities, and for these limits."""
     size = 4 << int(limits.pairs).bit_length()
-    return Scratch(
-        np.zeros(size, dtype=np.int64),
-        np.zeros(size, dtype=np.int64),
-        np.zeros(entities + 1, dtype=np.int64),
-        np.zeros(entities + 1, dtype=np.int64),
-        np.zeros(1, dtype=np.int64),
-        np.zeros(2, dtype=np.uint64),
-    )
+    pairs, pair_stamps = np.zeros((2, size), dtype=np.int64)
+    stamps, ends = np.zeros((2, entities + 1), dtype=np.int64)
+    return Scratch(pairs, pair_stamps, stamps, ends, np.zeros(1, dtype=np.int64), np.zeros(2, dtype=np.uint64))
 
 
 @kernel
@@ -456,7 +451,7 @@ def _count_shared(graph: WalkGraph, rule: Longs, last: Any) -> Any:
 @kernel
 def _count_ac1(graph: WalkGraph, rule: Longs, limits: Limits, scratch: Scratch) -> Any:
     """Follow the body back from its end constant, and count the distinct X."""
-    head = _head_row(graph, rule)
+    head, constant = _head_row(graph, rule), rule[HEAD_CONSTANT]
     search = new_search()
     read_steps(search, rule, BODY, rule[LENGTH], True)
     row = row_of(graph, rule[END_CONSTANT], search.steps[0])
@@ -469,16 +464,9 @@ def _count_ac1(graph: WalkGraph, rule: Longs, limits: Limits, scratch: Scratch) 
     scratch.stamp[0] += 1
     for part in range(2):
         begin_search(search, rule[END_CONSTANT], first if part else middle, middle if part else stop)
+        enough, most = limits.predictions - predictions, _EDGES - edges_seen
         count, seen = find_ends(
-            graph,
-            search,
-            rule[LENGTH],
-            rule[HEAD_CONSTANT],
-            limits.predictions - predictions,
-            _EDGES - edges_seen,
-            scratch.stamps,
-            scratch.stamp[0],
-            scratch.ends,
+            graph, search, rule[LENGTH], constant, enough, most, scratch.stamps, scratch.stamp[0], scratch.ends
         )
         edges_seen += seen
         predictions += count
@@ -491,7 +479,7 @@ def _count_ac1(graph: WalkGraph, rule: Longs, limits: Limits, scratch: Scratch) 
 @kernel
 def _count_ac2(graph: WalkGraph, rule: Longs, limits: Limits, scratch: Scratch) -> Any:
     """Go through the X with which the body begins, and count those for which it goes on to its end."""
-    head = _head_row(graph, rule)
+    head, constant = _head_row(graph, rule), rule[HEAD_CONSTANT]
     first, stop = graph.row_first[rule[BODY]], graph.row_first[rule[BODY] + 1]
     search = new_search()
     read_steps(search, rule, BODY, rule[LENGTH], False)
@@ -506,20 +494,13 @@ def _count_ac2(graph: WalkGraph, rule: Longs, limits: Limits, scratch: Scratch) 
         row = first + (i + offset) % size
         x = np.int64(graph.source[graph.row_edge[row]])
         edges_seen += 1
-        if x == rule[HEAD_CONSTANT] or x == graph.itself:
+        if x == constant or x == graph.itself:
             continue
         begin_search(search, x, graph.row_edge[row], graph.row_edge[row + 1])
         scratch.stamp[0] += 1
+        most = _EDGES - edges_seen
         count, seen = find_ends(
-            graph,
-            search,
-            rule[LENGTH],
-            rule[HEAD_CONSTANT],
-            1,
-            _EDGES - edges_seen,
-            scratch.stamps,
-            scratch.stamp[0],
-            scratch.ends,
+            graph, search, rule[LENGTH], constant, 1, most, scratch.stamps, scratch.stamp[0], scratch.ends
         )
         edges_seen += seen
         predictions += count

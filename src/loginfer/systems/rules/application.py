@@ -113,15 +113,9 @@ class RunningScores(NamedTuple):
 
 def running_scores(levels: ConfidenceLevels, candidates: int) -> RunningScores:
     """Return scores without any rules."""
-    scores = np.zeros(candidates)
-    return RunningScores(
-        np.array([levels.code], dtype=np.int64),
-        levels.values,
-        levels.gaps,
-        scores,
-        scores.view(np.int64),
-        np.full((candidates, 3), -1, dtype=np.int64),
-    )
+    code, scores = np.array([levels.code], dtype=np.int64), np.zeros(candidates)
+    state = np.full((candidates, 3), -1, dtype=np.int64)
+    return RunningScores(code, levels.values, levels.gaps, scores, scores.view(np.int64), state)
 
 
 @inlined

@@ -163,17 +163,8 @@ class RuleTable:
 
         The order does not depend on the order of the rows, so that files and scores do not either.
         """
-        keys = (
-            *self.body.T[::-1],
-            self.end_constant,
-            self.head_constant,
-            self.variables,
-            self.head,
-            self.length,
-            -self.correct,
-            -self.confidence,
-        )
-        return np.lexsort(keys)
+        names = (*self.body.T[::-1], self.end_constant, self.head_constant, self.variables, self.head)
+        return np.lexsort((*names, self.length, -self.correct, -self.confidence))
 
     def row(self, index: int) -> tuple[int, ...]:
         """Return head, variables, head constant, end constant and steps of one rule."""

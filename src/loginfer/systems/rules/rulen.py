@@ -6,6 +6,7 @@ explain most, and estimate the confidences of each rule from both sides.
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -232,10 +233,7 @@ def _stride(random: Random, size: Any) -> Any:
     """Return a random number that has no divisor in common with a size."""
     while True:
         stride = 1 + draw(random, size - 1)
-        a, b = stride, size
-        while b > 0:
-            a, b = b, a % b
-        if a == 1:
+        if math.gcd(stride, size) == 1:
             return stride
 
 
