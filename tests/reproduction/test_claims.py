@@ -4,8 +4,17 @@ import pytest
 
 from loginfer.report.paper import SYSTEMS, paper_figures
 from loginfer.reproduction import PaperFigures, findings
-from loginfer.reproduction.claims import CLAIMS, Check, Comparison, judge
-from loginfer.reproduction.claims.values import BENCHMARKS, EIGHT, above, at_least, mean_of
+from loginfer.reproduction.claims.paper import (
+    BENCHMARKS,
+    CLAIMS,
+    EIGHT,
+    Check,
+    Comparison,
+    above,
+    at_least,
+    judge,
+    mean_of,
+)
 from loginfer.reproduction.figures import stated_averages
 from loginfer.reproduction.planning import benchmarks_of
 

@@ -22,8 +22,8 @@ from loginfer.report.tables import (
     to_latex,
     to_markdown,
 )
-from loginfer.reproduction.claims import Answer, Finding, Judgement, answers, findings, mean_fall
-from loginfer.reproduction.claims.values import EIGHT, mean_of
+from loginfer.reproduction.claims.evidence import Answer, answers, mean_fall
+from loginfer.reproduction.claims.paper import EIGHT, Finding, Judgement, findings, mean_of
 from loginfer.reproduction.figures import Figures, PaperFigures, groups_of, read_figures, write_results, write_shortcuts
 from loginfer.reproduction.planning import EVIDENCE, MINERS, ONE_SEED, TABLES, Request, benchmarks_of, short, title
 from loginfer.reproduction.running import Folder

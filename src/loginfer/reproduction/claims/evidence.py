@@ -11,7 +11,7 @@ import numpy as np
 
 from loginfer.benchmark.negatives.methods import NEAR_MISSES, POSITION
 from loginfer.evaluation.diagnosis import spearman
-from loginfer.reproduction.claims.values import (
+from loginfer.reproduction.claims.paper import (
     ACCURACY,
     EIGHT,
     HIGH,
