@@ -8,7 +8,7 @@ from loginfer.reproduction.claims.paper import (
     BENCHMARKS,
     CLAIMS,
     EIGHT,
-    Check,
+    ClaimCheck,
     Comparison,
     above,
     at_least,
@@ -154,7 +154,7 @@ def test_contrast_says_whether_negatives_are_what_miners_lack():
 
 
 def check(*holds, enough=1.0):
-    return Check("it", tuple(Comparison(f"case {n}", str(n), hold) for n, hold in enumerate(holds)), enough)
+    return ClaimCheck("it", tuple(Comparison(f"case {n}", str(n), hold) for n, hold in enumerate(holds)), enough)
 
 
 @pytest.mark.parametrize(

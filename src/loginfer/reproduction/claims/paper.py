@@ -45,7 +45,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class ClaimCheck:
     """A part of a claim: comparisons of one kind.
 
     Parameters
@@ -120,7 +120,7 @@ class Claim:
     section: str
     text: str
     test: str
-    checks: Callable[[FigureSource], list[Check]]
+    checks: Callable[[FigureSource], list[ClaimCheck]]
     remark: Callable[[FigureSource], str] = lambda source: ""
 
 
@@ -130,7 +130,7 @@ class Judgement:
 
     verdict: Verdict
     explanation: str
-    checks: tuple[Check, ...]
+    checks: tuple[ClaimCheck, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ class Finding:
         }
 
 
-def judge(checks: Sequence[Check]) -> Judgement:
+def judge(checks: Sequence[ClaimCheck]) -> Judgement:
     """Return the verdict on a claim: that of its parts if they agree, `not tested` if one is not, else in part."""
     verdicts = [check.verdict for check in checks]
     verdict: Verdict = "in part"
@@ -276,31 +276,31 @@ def named(system: str, benchmark: str) -> str:
     return f"{title(system)} on {short(benchmark)}"
 
 
-def better_than_baseline(source: FigureSource, benchmarks: NamedBenchmarks, metric: str, points: float) -> Check:
+def better_than_baseline(source: FigureSource, benchmarks: NamedBenchmarks, metric: str, points: float) -> ClaimCheck:
     """Compare each of the eight systems with SimpBL."""
     compared = [
         above(f"{title(s)} on {name}", source.mean(s, b, metric), source.mean("simpbl", b, metric), points)
         for name, b in benchmarks.items()
         for s in EIGHT
     ]
-    return Check("Better than SimpBL", tuple(compared))
+    return ClaimCheck("Better than SimpBL", tuple(compared))
 
 
 def simple_above_complex(
     source: FigureSource, groups: Mapping[str, tuple[Sequence[str], Sequence[str]]], points: float
-) -> Check:
+) -> ClaimCheck:
     """Compare, for each of the eight systems, benchmarks with simple and with complex patterns, graph by graph."""
     compared = [
         above(f"{title(system)} on {kg}", mean_of(source, [system], simple), mean_of(source, [system], hard), points)
         for kg, (simple, hard) in groups.items()
         for system in EIGHT
     ]
-    return Check("Simple patterns above complex ones", tuple(compared))
+    return ClaimCheck("Simple patterns above complex ones", tuple(compared))
 
 
 def gain_of_rules(
     source: FigureSource, simple: NamedBenchmarks, complex_: NamedBenchmarks, on_simple: float, on_complex: float
-) -> list[Check]:
+) -> list[ClaimCheck]:
     """Compare rule-based systems with the others: they gain on simple patterns, and not on complex ones."""
     others = tuple(system for system in EIGHT if system not in MINING)
 
@@ -310,8 +310,8 @@ def gain_of_rules(
 
     none = (gain.negated() for gain in gains(complex_, on_complex))
     return [
-        Check("Rule-based systems better on simple patterns", tuple(gains(simple, on_simple))),
-        Check("No clear gain on complex patterns", tuple(none)),
+        ClaimCheck("Rule-based systems better on simple patterns", tuple(gains(simple, on_simple))),
+        ClaimCheck("No clear gain on complex patterns", tuple(none)),
     ]
 
 
@@ -324,10 +324,10 @@ def poor(source: FigureSource, system: str, benchmarks: NamedBenchmarks) -> tupl
     )
 
 
-def strong_on_hierarchy(source: FigureSource, benchmarks: NamedBenchmarks) -> Check:
+def strong_on_hierarchy(source: FigureSource, benchmarks: NamedBenchmarks) -> ClaimCheck:
     """Compare RotatE with a high share."""
     compared = [at_least(name, source.mean("rotate", b, ACCURACY), STRONG) for name, b in benchmarks.items()]
-    return Check("RotatE strong on hierarchy", tuple(compared))
+    return ClaimCheck("RotatE strong on hierarchy", tuple(compared))
 
 
 # -- the claims ------------------------------------------------------------------------------------
@@ -342,7 +342,7 @@ def _shortened(benchmarks: Iterable[str]) -> dict[str, str]:
     return {short(benchmark): benchmark for benchmark in benchmarks}
 
 
-def _baseline(source: FigureSource) -> list[Check]:
+def _baseline(source: FigureSource) -> list[ClaimCheck]:
     pairs = [(a, b) for a in ("rotate", "boxe") for b in ("transe", "complex", "distmult")]
 
     def compared(benchmarks: Sequence[str], where: str = "") -> list[Comparison]:
@@ -352,16 +352,16 @@ def _baseline(source: FigureSource) -> list[Check]:
     by_benchmark = chain.from_iterable(compared([b], f" on {short(b)}") for b in BENCHMARKS)
     return [
         better_than_baseline(source, _shortened(BENCHMARKS), "f1", CLEARLY),
-        Check("BoxE and RotatE on average", tuple(compared(BENCHMARKS))),
-        Check("BoxE and RotatE benchmark by benchmark", tuple(by_benchmark)),
+        ClaimCheck("BoxE and RotatE on average", tuple(compared(BENCHMARKS))),
+        ClaimCheck("BoxE and RotatE benchmark by benchmark", tuple(by_benchmark)),
     ]
 
 
-def _simple_and_complex(source: FigureSource) -> list[Check]:
+def _simple_and_complex(source: FigureSource) -> list[ClaimCheck]:
     return [simple_above_complex(source, {kg: (SIMPLE[kg], COMPLEX[kg]) for kg in SIMPLE}, CLEARLY)]
 
 
-def _rule_based(source: FigureSource) -> list[Check]:
+def _rule_based(source: FigureSource) -> list[ClaimCheck]:
     simple, complex_ = (_shortened(chain.from_iterable(by_graph.values())) for by_graph in (SIMPLE, COMPLEX))
     return gain_of_rules(source, simple, complex_, 0.0, CLEARLY)
 
@@ -386,18 +386,18 @@ def _contrast(source: FigureSource) -> str:
     )
 
 
-def _expressive_power(source: FigureSource) -> list[Check]:
+def _expressive_power(source: FigureSource) -> list[ClaimCheck]:
     def benchmarks(pattern: str) -> dict[str, str]:
         return {f"{kg}-{pattern}": f"LogInfer-{kg}-{pattern}-pa" for kg in ("FB", "WN")}
 
     return [
-        Check("TransE poor on symmetry", poor(source, "transe", benchmarks("sym"))),
-        Check("DistMult poor on inversion", poor(source, "distmult", benchmarks("inver"))),
+        ClaimCheck("TransE poor on symmetry", poor(source, "transe", benchmarks("sym"))),
+        ClaimCheck("DistMult poor on inversion", poor(source, "distmult", benchmarks("inver"))),
         strong_on_hierarchy(source, benchmarks("hier")),
     ]
 
 
-def _metrics_differ(source: FigureSource) -> list[Check]:
+def _metrics_differ(source: FigureSource) -> list[ClaimCheck]:
     def against_median(benchmark: str, metric: str) -> tuple[float | None, float | None]:
         means = [source.mean(s, benchmark, metric) for s in EIGHT if s != "r-gcn"]
         values = [value for value in means if value is not None]
@@ -411,9 +411,9 @@ def _metrics_differ(source: FigureSource) -> list[Check]:
         ours, middle = against_median(benchmark, "c_mrr")
         lower.append(above(f"the median and R-GCN on {name}", middle, ours, strict=True))
     return [
-        Check("R-GCN's R-MRR above the median of the others", tuple(higher), GENERALLY),
-        Check("R-GCN's C-MRR below the median of the others", tuple(lower), GENERALLY),
-        Check("The best systems by accuracy, C-MRR and R-MRR differ", tuple(_best(source)), GENERALLY),
+        ClaimCheck("R-GCN's R-MRR above the median of the others", tuple(higher), GENERALLY),
+        ClaimCheck("R-GCN's C-MRR below the median of the others", tuple(lower), GENERALLY),
+        ClaimCheck("The best systems by accuracy, C-MRR and R-MRR differ", tuple(_best(source)), GENERALLY),
     ]
 
 
@@ -500,21 +500,23 @@ def _benchmark(pattern: str, method: str) -> str:
     return f"LogInfer-FB-{pattern}-{method}"
 
 
-def _on_average_and_each(cases: Sequence[Any], compare: Callable[[str, Sequence[str], Any], Comparison]) -> list[Check]:
+def _on_average_and_each(
+    cases: Sequence[Any], compare: Callable[[str, Sequence[str], Any], Comparison]
+) -> list[ClaimCheck]:
     """Compare the means over the eight systems, then each system; `compare` gets how the name of a case begins."""
     average = [compare("", EIGHT, case) for case in cases]
     by_system = [compare(f"{title(system)} on ", [system], case) for case in cases for system in EIGHT]
-    return [Check("On average", tuple(average)), Check("System by system", tuple(by_system))]
+    return [ClaimCheck("On average", tuple(average)), ClaimCheck("System by system", tuple(by_system))]
 
 
-def _random_corruption(source: FigureSource) -> list[Check]:
+def _random_corruption(source: FigureSource) -> list[ClaimCheck]:
     def high(begin: str, systems: Sequence[str], benchmark: str) -> Comparison:
         return at_least(f"{begin}{short(benchmark)}", mean_of(source, systems, [benchmark]), HIGH)
 
     return _on_average_and_each([_benchmark(pattern, "rc") for pattern in METHODS], high)
 
 
-def _degradation(source: FigureSource) -> list[Check]:
+def _degradation(source: FigureSource) -> list[ClaimCheck]:
     def falls(begin: str, systems: Sequence[str], step: tuple[str, str, str]) -> Comparison:
         pattern, *methods = step
         coarse, fine = (mean_of(source, systems, [_benchmark(pattern, method)]) for method in methods)
@@ -524,7 +526,7 @@ def _degradation(source: FigureSource) -> list[Check]:
     return _on_average_and_each(steps, falls)
 
 
-def _averages(source: FigureSource) -> list[Check]:
+def _averages(source: FigureSource) -> list[ClaimCheck]:
     compared = []
     for benchmark, stated in stated_averages().items():
         average = mean_of(source, EIGHT, [benchmark])
@@ -533,7 +535,7 @@ def _averages(source: FigureSource) -> list[Check]:
             continue
         near = round(100 * abs(average - stated), 6) <= NEAR
         compared.append(Comparison(short(benchmark), f"{100 * average:.1f}, stated {100 * stated:.1f}", near))
-    return [Check("Averages", tuple(compared))]
+    return [ClaimCheck("Averages", tuple(compared))]
 
 
 NEGATIVES = (
@@ -575,16 +577,16 @@ NEARLY_ALL = 85.0
 NO_BETTER = 10.0
 
 
-def _included(source: FigureSource) -> list[Check]:
+def _included(source: FigureSource) -> list[ClaimCheck]:
     compared = [
         at_least(named(system, benchmark), source.recovered(system, benchmark, "eps_cont"), INCLUDED, strict=True)
         for system in MINING
         for benchmark in SIMPLE["FB"]
     ]
-    return [Check("ε_cont over 95 %", tuple(compared))]
+    return [ClaimCheck("ε_cont over 95 %", tuple(compared))]
 
 
-def _entailed(source: FigureSource) -> list[Check]:
+def _entailed(source: FigureSource) -> list[ClaimCheck]:
     never, often = [], []
     for system in MINING:
         for benchmark in INEXPRESSIBLE:
@@ -592,7 +594,7 @@ def _entailed(source: FigureSource) -> list[Check]:
             text = "" if share is None else f"{100 * share:.1f}"
             never.append(Comparison(named(system, benchmark), text, None if share is None else share == 0))
             often.append(at_least(named(system, benchmark), source.recovered(system, benchmark, "eps_ent"), LARGE))
-    return [Check("ε_cont is 0", tuple(never)), Check(f"ε_ent at least {LARGE:g} %", tuple(often))]
+    return [ClaimCheck("ε_cont is 0", tuple(never)), ClaimCheck(f"ε_ent at least {LARGE:g} %", tuple(often))]
 
 
 def _control(source: FigureSource) -> str:
@@ -614,12 +616,12 @@ def _control(source: FigureSource) -> str:
     )
 
 
-def _sub_rules(source: FigureSource) -> list[Check]:
+def _sub_rules(source: FigureSource) -> list[ClaimCheck]:
     compared = [
         at_least(named(system, TRIANGLES), source.recovered(system, TRIANGLES, "subrules_entailed"), NEARLY_ALL)
         for system in MINING
     ]
-    return [Check("R⁻ entailed", tuple(compared))]
+    return [ClaimCheck("R⁻ entailed", tuple(compared))]
 
 
 RULES = (
