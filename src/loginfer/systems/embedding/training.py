@@ -622,15 +622,11 @@ def add_own_rows(
             anchor, relation = candidates.anchor[group], candidates.relation[group]
             my_anchor, my_relation = _owner(anchor, workers) == worker, _owner(relation, workers) == worker
             if my_anchor or my_relation:
-                entity, derived, g_query = (
-                    weights.entities[anchor],
-                    weights.derived[relation],
-                    batch.g_queries[i, group],
-                )
+                row, derived = weights.entities[anchor], weights.derived[relation]
                 g_entity = workspace.g_entities[workspace.slots[anchor]] if my_anchor else spare.entity
                 g_derived = workspace.g_derived[relation] if my_relation else spare.derived
                 g_query = batch.g_queries[i, group]
-                backward_query(candidates.side[group], entity, derived, g_query, g_entity, g_derived)
+                backward_query(candidates.side[group], row, derived, g_query, g_entity, g_derived)
 
 
 def update_own_rows(
