@@ -27,7 +27,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -348,8 +348,7 @@ class Run:
     @property
     def method(self) -> str | None:
         """Whose negatives."""
-        method: str | None = self.request["negatives"]
-        return method
+        return cast("str | None", self.request["negatives"])
 
     @property
     def benchmark(self) -> str:
@@ -379,8 +378,7 @@ class Run:
 
     def metrics(self) -> dict[str, Any]:
         """Return the figures as they were computed then."""
-        metrics: dict[str, Any] = self._json(METRICS)
-        return metrics
+        return cast("dict[str, Any]", self._json(METRICS))
 
     @property
     def seconds(self) -> float:
@@ -389,18 +387,15 @@ class Run:
 
     def curve(self) -> list[dict[str, Any]]:
         """Return the learning curve."""
-        curve: list[dict[str, Any]] = self._json(CURVE)
-        return curve
+        return cast("list[dict[str, Any]]", self._json(CURVE))
 
     def thresholds(self) -> dict[str, Any] | None:
         """Return the thresholds as JSON values; None if there are none."""
-        thresholds: dict[str, Any] | None = self._json(THRESHOLDS)
-        return thresholds
+        return cast("dict[str, Any] | None", self._json(THRESHOLDS))
 
     def diagnosis(self) -> dict[str, Any]:
         """Return what was learned."""
-        diagnosis: dict[str, Any] = self._json(DIAGNOSIS)
-        return diagnosis
+        return cast("dict[str, Any]", self._json(DIAGNOSIS))
 
     def labelled(self) -> tuple[Benchmark, Predictions]:
         """Return the labelled triples, as a benchmark without anything else, and their scores."""

@@ -246,18 +246,11 @@ class CountedBodies:
 
     def _count(self, bodies: Longs, limits: Longs) -> None:
         paths = self._paths
+        edges = paths.sources, paths.targets, paths.spans
         firsts, seconds = np.divmod(bodies, paths.directed)
         for second in np.unique(seconds).tolist():
             part = np.flatnonzero(seconds == second)
-            pairs = count_pairs(
-                paths.sources,
-                paths.targets,
-                paths.spans,
-                paths.pointers(second),
-                firsts[part],
-                limits[part],
-                self._stamps,
-            )
+            pairs = count_pairs(*edges, paths.pointers(second), firsts[part], limits[part], self._stamps)
             self._pairs.update(zip(bodies[part].tolist(), pairs.tolist(), strict=True))
             self._limit.update(zip(bodies[part].tolist(), limits[part].tolist(), strict=True))
 
