@@ -102,10 +102,8 @@ def rank(
         ranks += [given_ranks(benchmark, method, scores, position) for position in positions]
     if set(possible) & set(OPEN):
         if blocks is None:
-            raise InputError(
-                "scores of the test triples alone do not rank them against all candidates",
-                hint="ask for the protocol `given`",
-            )
+            hint = "ask for the protocol `given`"
+            raise InputError("scores of the test triples alone do not rank them against all candidates", hint=hint)
         ranks += ranks_among_candidates(blocks, benchmark, positions, progress)
     return [part for protocol in possible for part in ranks if part.protocol == protocol]
 

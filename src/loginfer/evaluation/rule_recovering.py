@@ -527,10 +527,8 @@ def read_mined(
     if len(usable) < len(mined):
         notes.append(f"left out {len(mined) - len(usable):,} zero rules: without a body they are no Datalog rules")
     if not len(usable):
-        raise InputError(
-            f"`{source}` holds no rule that could be used",
-            hint="; ".join(notes) or "it is empty, or all of it is comments",
-        )
+        hint = "; ".join(notes) or "it is empty, or all of it is comments"
+        raise InputError(f"`{source}` holds no rule that could be used", hint=hint)
     return usable, notes
 
 

@@ -295,10 +295,8 @@ def _may_replace(folder: Path) -> None:
     foreign = [e.name for e in sorted(folder.iterdir()) if not (e.is_file() and e.name in _RUN_FILES)]
     if foreign:
         names = ", ".join(f"`{name}`" for name in foreign[:3]) + (", …" if len(foreign) > 3 else "")
-        raise OutputError(
-            f"`{folder}` is not replaced: it also holds {names}",
-            hint="choose another folder, or move your files out of it",
-        )
+        hint = "choose another folder, or move your files out of it"
+        raise OutputError(f"`{folder}` is not replaced: it also holds {names}", hint=hint)
     try:
         _read_manifest(folder)
     except LogInferError as error:
@@ -466,10 +464,8 @@ def load_run(path: str | Path | Run, *, verify: bool = True) -> Run:
 def _read_manifest(folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST
     if not folder.exists() and beside(folder, "run").is_dir():
-        raise InputError(
-            f"the run `{folder}` is not finished",
-            hint="the `loginfer evaluate` command that began it goes on where it was",
-        )
+        hint = "the `loginfer evaluate` command that began it goes on where it was"
+        raise InputError(f"the run `{folder}` is not finished", hint=hint)
     with reading(folder):
         if not folder.is_dir():
             folder.stat()

@@ -175,10 +175,8 @@ def finished_run(path: Path, request: Mapping[str, Any], options: MetricOptions,
     except LogInferError as error:
         if force:
             return None
-        raise OutputError(
-            f"`{path}` is there, but is no complete run: {error.message}",
-            hint="remove it, or add --force to replace it",
-        ) from error
+        hint = "remove it, or add --force to replace it"
+        raise OutputError(f"`{path}` is there, but is no complete run: {error.message}", hint=hint) from error
     return run if run.request == dict(request) and run.manifest["wanted"] == options.as_dict() else None
 
 

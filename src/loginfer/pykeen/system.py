@@ -183,11 +183,8 @@ def find_model(name: str) -> type[Model]:
         For a model that needs more than a benchmark.
     """
     if not name:
-        raise InputError(
-            "no model of PyKEEN is named",
-            where="--system",
-            hint=f"write pykeen:MODEL; models are {', '.join(model_names())}",
-        )
+        hint = f"write pykeen:MODEL; models are {', '.join(model_names())}"
+        raise InputError("no model of PyKEEN is named", where="--system", hint=hint)
     models = model_resolver.lookup_dict | dict(model_resolver.synonyms)
     model = models.get(model_resolver.normalize(name))
     if model is None:
@@ -408,8 +405,5 @@ def _refuse_parts(setting: str, value: Any) -> None:
             part = resolver.lookup_dict.get(resolver.normalize(value))
             if part is not None and issubclass(part, kind):
                 others = [name for name, other in resolver.lookup_dict.items() if not issubclass(other, kind)]
-                raise InputError(
-                    f"`{value}` cannot be chosen in `{setting}`: {why}",
-                    where="--set",
-                    hint="choose one of " + ", ".join(f"`{name}`" for name in sorted(others)),
-                )
+                hint = "choose one of " + ", ".join(f"`{name}`" for name in sorted(others))
+                raise InputError(f"`{value}` cannot be chosen in `{setting}`: {why}", where="--set", hint=hint)

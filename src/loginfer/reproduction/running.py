@@ -244,10 +244,8 @@ class Folder:
             If nothing was.
         """
         if not self.request_file.exists():
-            raise InputError(
-                f"`{self.path}` is no reproduction: it has no `{self.request_file.name}`",
-                hint="make one with `loginfer reproduce --out FOLDER`",
-            )
+            hint = "make one with `loginfer reproduce --out FOLDER`"
+            raise InputError(f"`{self.path}` is no reproduction: it has no `{self.request_file.name}`", hint=hint)
         document = self.json(self.request_file)
         try:
             tables, systems, benchmarks = (tuple(document[k]) for k in ("tables", "systems", "benchmarks"))

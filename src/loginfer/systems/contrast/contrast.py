@@ -434,10 +434,8 @@ def training_negatives(benchmark: Benchmark) -> NegativeSet:
     for negatives in benchmark.negatives.values():
         if len(negatives.splits.train):
             return negatives
-    raise InputError(
-        f"contrast learns from negatives, and {benchmark.name} has none to learn from",
-        hint="give a benchmark with N_train, or mine the positives alone: --miner exact",
-    )
+    hint = "give a benchmark with N_train, or mine the positives alone: --miner exact"
+    raise InputError(f"contrast learns from negatives, and {benchmark.name} has none to learn from", hint=hint)
 
 
 class ContrastMining(Mining):

@@ -459,10 +459,8 @@ class MappedStore(PartitionedStore):
     def resume(self, arrays: Arrays, mapped: Any) -> None:
         """Take up the files of a checkpoint."""
         if mapped is None:
-            raise InputError(
-                "the unfinished run kept its weights in memory, not in files",
-                hint="go on with --set storage=memory, or start over",
-            )
+            hint = "go on with --set storage=memory, or start over"
+            raise InputError("the unfinished run kept its weights in memory, not in files", hint=hint)
         self._files = [(str(one), str(two)) for one, two in mapped["files"]]
         self._best_files = [str(name) for name in mapped["best"]]
         self._saved = self._named()

@@ -363,10 +363,8 @@ class MemoryStore:
     def resume(self, arrays: Arrays, mapped: Any) -> None:
         """Take rows up from what `save` gave."""
         if mapped is not None:
-            raise InputError(
-                "the unfinished run kept its weights in files, not in memory",
-                hint="go on with --set storage=mapped, or start over",
-            )
+            hint = "go on with --set storage=mapped, or start over"
+            raise InputError("the unfinished run kept its weights in files, not in memory", hint=hint)
         self.entities[:] = arrays["entities"]
         self.moments[:] = arrays["entity_moments"]
         if "best_entities" in arrays:

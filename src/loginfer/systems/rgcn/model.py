@@ -122,10 +122,8 @@ class Training:
         loss = self.loss(step)
         value = float(loss.detach())
         if not np.isfinite(value):
-            raise LogInferError(
-                f"the loss became {value} in step {step + 1}",
-                hint=f"a smaller learning rate: --set learning_rate={self.settings.learning_rate / 10:g}",
-            )
+            hint = f"a smaller learning rate: --set learning_rate={self.settings.learning_rate / 10:g}"
+            raise LogInferError(f"the loss became {value} in step {step + 1}", hint=hint)
         torch.autograd.backward(loss)
         self.optimizer.step()
         return value

@@ -177,10 +177,8 @@ class JarRun:
         self._jar, self._limit = jar, settings.seconds + settings.grace
         program = shutil.which(settings.java)
         if program is None:
-            raise InputError(
-                f"no program `{settings.java}` to run the jar with",
-                hint="install Java, or say where it is: --set java=…",
-            )
+            hint = "install Java, or say where it is: --set java=…"
+            raise InputError(f"no program `{settings.java}` to run the jar with", hint=hint)
         self._folder = folder = Path(tempfile.mkdtemp(prefix="loginfer-anyburl-"))
         # Whatever becomes of this object, the folder vanishes, and before it the process that writes there.
         self._remove = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
@@ -424,10 +422,8 @@ class ExternalMining(Mining):
         if not len(mined):
             if not len(skipped):
                 raise InputError(f"`{source}` holds no rule")
-            raise InputError(
-                f"none of the rules in `{source}` can be used: {_reasons(skipped)}",
-                hint="check that they were mined from this graph",
-            )
+            hint = "check that they were mined from this graph"
+            raise InputError(f"none of the rules in `{source}` can be used: {_reasons(skipped)}", hint=hint)
         if len(skipped):
             self.notes.append(f"left out {len(skipped):,} of the rules in {source}: {_reasons(skipped)}")
         return mined

@@ -184,10 +184,8 @@ def _check_ids(paths: RuleTable, graph: KnowledgeGraph) -> None:
         (paths.end_constant, len(graph.entities)),
     ):
         if ids.size and int(ids.max()) >= size:
-            raise InputError(
-                "the rules are over another graph: they have names that this one does not have",
-                hint="mine the rules of this benchmark",
-            )
+            hint = "mine the rules of this benchmark"
+            raise InputError("the rules are over another graph: they have names that this one does not have", hint=hint)
 
 
 # -- rules of other shapes than paths, applied by the engine -----------------------------------------
