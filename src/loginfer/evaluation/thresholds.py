@@ -211,11 +211,8 @@ def fit_thresholds(
     method = predictions.method
     negatives = benchmark.negatives[method].splits.valid if method is not None else np.empty((0, 3), np.int32)
     true, false = benchmark.positives.valid[:, 1], negatives[:, 1]
-    shared = np.intersect1d(true, false)
-    relations = {
-        vocabulary[relation]: fit_threshold(
-            scores.positive[true == relation], scores.negative[false == relation], criterion
-        )
-        for relation in shared.tolist()
-    }
+    relations = {}
+    for relation in np.intersect1d(true, false).tolist():
+        positive, negative = scores.positive[true == relation], scores.negative[false == relation]
+        relations[vocabulary[relation]] = fit_threshold(positive, negative, criterion)
     return Thresholds(kind, overall, criterion, relations, vocabulary)

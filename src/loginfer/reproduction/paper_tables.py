@@ -152,15 +152,11 @@ def _percent(share: float | None) -> float | None:
 def _rules(figures: Figures, request: Request, benchmarks: Sequence[str]) -> TableValue:
     notes = _Notes()
     miners = [system for system in MINERS if system in request.systems]
-    rows = [
-        (
-            TableEntry(label),
-            TableEntry(title(system)),
-            *(_share(figures, system, benchmark, share, notes) for benchmark in benchmarks),
-        )
-        for share, label in SHARES.items()
-        for system in miners
-    ]
+    rows = []
+    for share, label in SHARES.items():
+        for system in miners:
+            shares = (_share(figures, system, benchmark, share, notes) for benchmark in benchmarks)
+            rows.append((TableEntry(label), TableEntry(title(system)), *shares))
     general = [
         "ε_ent: the share of the benchmark's rules that the mined rules entail. Random heads: the same "
         "for the same bodies with heads drawn at random. If those are entailed as often, ε_ent says "

@@ -195,10 +195,8 @@ def training_view(benchmark: Benchmark, method: str | None) -> Benchmark:
     Vocabularies stay whole: which constants and relations there are is known beforehand. So does the context
     graph of an inductive benchmark, which is what is known about test's constants.
     """
-    negatives = {
-        name: NegativeSet(name, _without_test(negative_set.splits))
-        for name, negative_set in only_negatives(benchmark, method).items()
-    }
+    sets = only_negatives(benchmark, method).items()
+    negatives = {name: NegativeSet(name, _without_test(negative_set.splits)) for name, negative_set in sets}
     positives = _without_test(benchmark.positives)
     return Benchmark(benchmark.name, benchmark.graph, positives, negatives, context=benchmark.context)
 

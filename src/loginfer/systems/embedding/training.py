@@ -227,11 +227,9 @@ class _Training:
         buckets = self._store.buckets(epoch)
         batches = [math.ceil(count / system.batch) for _, count in buckets]
         batches_per_epoch = sum(batches)
-        rates = system.learning_rate * (
-            1
-            - np.arange(epoch * batches_per_epoch, (epoch + 1) * batches_per_epoch)
-            / (system.epochs * batches_per_epoch)
-        )
+        steps = system.epochs * batches_per_epoch
+        taken = np.arange(epoch * batches_per_epoch, (epoch + 1) * batches_per_epoch)
+        rates = system.learning_rate * (1 - taken / steps)
         while state.bucket < len(buckets):
             number, first = state.bucket, sum(batches[: state.bucket])
             pair, count = buckets[number]
@@ -243,10 +241,8 @@ class _Training:
             pairing = np.resize(random.permutation(explicit), count) if explicit else order
             bits = np.uint64(salt(system.seed, "embedding", "negatives", epoch, *name))
             bucket_rates = rates[first : first + batches[number]]
-            self._learn(
-                Bucket(data, order, pairing, bits, epoch * batches_per_epoch + first + 1, bucket_rates),
-                system.epochs * batches_per_epoch,
-            )
+            bucket = Bucket(data, order, pairing, bits, epoch * batches_per_epoch + first + 1, bucket_rates)
+            self._learn(bucket, steps)
             state.bucket, state.batch = number + 1, 0
             if state.bucket < len(buckets):
                 self._maybe_save(within=True)
