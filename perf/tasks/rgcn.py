@@ -22,7 +22,7 @@ def ours(triples: str) -> Any:
     """Prepare our layer."""
     import torch
 
-    from loginfer.systems.rgcn.layer import MessageGraph, rgcn_layer
+    from loginfer.systems.rgcn.model import MessageGraph, rgcn_layer
 
     loop = Loop(triples)
     graph = MessageGraph(loop.triples, loop.nodes, loop.relations, torch.device("cpu"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loginfer.evaluation.comparison import comparison_rows
+from loginfer.evaluation.seeds import comparison_rows
 
 
 def evaluation(system: str, accuracy: float | None, **more):

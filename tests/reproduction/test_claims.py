@@ -4,8 +4,17 @@ import pytest
 
 from loginfer.report.paper import SYSTEMS, paper_figures
 from loginfer.reproduction import PaperFigures, findings
-from loginfer.reproduction.claims import CLAIMS, Check, Comparison, judge
-from loginfer.reproduction.claims.values import BENCHMARKS, EIGHT, above, at_least, mean_of
+from loginfer.reproduction.claims.paper import (
+    BENCHMARKS,
+    CLAIMS,
+    EIGHT,
+    ClaimCheck,
+    Comparison,
+    above,
+    at_least,
+    judge,
+    mean_of,
+)
 from loginfer.reproduction.figures import stated_averages
 from loginfer.reproduction.planning import benchmarks_of
 
@@ -145,7 +154,7 @@ def test_contrast_says_whether_negatives_are_what_miners_lack():
 
 
 def check(*holds, enough=1.0):
-    return Check("it", tuple(Comparison(f"case {n}", str(n), hold) for n, hold in enumerate(holds)), enough)
+    return ClaimCheck("it", tuple(Comparison(f"case {n}", str(n), hold) for n, hold in enumerate(holds)), enough)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from loginfer.benchmark.learned_shortcut import shortcut_results
 from loginfer.errors import InputError
 from loginfer.reproduction import Folder, plan, run, write_report
 from loginfer.reproduction.claims.evidence import COMPARED, QUESTIONS, answers, mean_fall
-from loginfer.reproduction.claims.values import EIGHT
+from loginfer.reproduction.claims.paper import EIGHT
 from loginfer.reproduction.figures import Figures, groups_of
 from loginfer.reproduction.paper_tables import tables
 from loginfer.reproduction.planning import benchmarks_of, build_seconds, table_names

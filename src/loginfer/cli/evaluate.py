@@ -302,7 +302,7 @@ def _compare_systems(
 
 def print_comparison(answers: Sequence[Mapping[str, Any]]) -> None:
     """Print evaluations beside each other, best first; see `comparison_rows` for what they must have."""
-    from loginfer.evaluation.comparison import COUNTED, comparison_rows
+    from loginfer.evaluation.seeds import COUNTED, comparison_rows
     from loginfer.reproduction.planning import in_words
 
     rows = comparison_rows(answers)

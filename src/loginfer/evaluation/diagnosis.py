@@ -505,16 +505,10 @@ def head_shortcuts(
     everything = np.ones(len(negatives.triples), dtype=bool)
     shortcuts = [negatives.shortcut("relation", f"every {head}", (0, 0), everything, needed)]
     baselines = [name for name, mask in conclusions.items() if len(mask) and mask.mean() >= HIGH]
-    return shortcuts + [
-        negatives.shortcut(
-            "baseline",
-            f"{'learned shortcut' if name == LEARNED else name} -> {head}",
-            (0, number),
-            negatives.baselines[name],
-            needed,
-        )
-        for number, name in enumerate(baselines, start=1)
-    ]
+    for number, name in enumerate(baselines, start=1):
+        text = f"{'learned shortcut' if name == LEARNED else name} -> {head}"
+        shortcuts.append(negatives.shortcut("baseline", text, (0, number), negatives.baselines[name], needed))
+    return shortcuts
 
 
 # -- beside shortcuts -------------------------------------------------------------------------------

@@ -551,10 +551,8 @@ def configure_system(
 def wrap_system(system: System, *, name: str | None = None, seed: int = 0) -> ConfiguredSystem:
     """Return a system that was made by hand with the settings that it has."""
     if not callable(getattr(system, "fit", None)):
-        raise InputError(
-            f"{type(system).__name__} is not a system: it has no method `fit`",
-            hint="a model that PyKEEN has trained becomes one by loginfer.pykeen.Trained(model)",
-        )
+        hint = "a model that PyKEEN has trained becomes one by loginfer.pykeen.Trained(model)"
+        raise InputError(f"{type(system).__name__} is not a system: it has no method `fit`", hint=hint)
     settings = _settings(system, {})
     seed = int(settings.pop("seed", seed))
     return ConfiguredSystem(name or type(system).__name__, system, settings, seed=seed)

@@ -245,19 +245,15 @@ def _check_sets(arrays: Any, sets: Mapping[str, Triples], graph: KnowledgeGraph)
     An empty set may be left out.
     """
     if not isinstance(arrays, Mapping):
-        raise InputError(
-            f"scores come as a dictionary, not as {type(arrays).__name__}",
-            hint=f"give arrays under the keys {', '.join(f'`{key}`' for key in sets)}",
-        )
+        hint = f"give arrays under the keys {', '.join(f'`{key}`' for key in sets)}"
+        raise InputError(f"scores come as a dictionary, not as {type(arrays).__name__}", hint=hint)
     for key in arrays:
         if key not in sets:
             raise UnknownNameError("set of triples", str(key), sets)
     missing = [key for key in sets if key not in arrays and len(sets[key])]
     if missing:
-        raise InputError(
-            f"there are no scores for {', '.join(f'`{key}`' for key in missing)}",
-            hint=f"score `evaluator.triples()[{missing[0]!r}]`, one number a row",
-        )
+        hint = f"score `evaluator.triples()[{missing[0]!r}]`, one number a row"
+        raise InputError(f"there are no scores for {', '.join(f'`{key}`' for key in missing)}", hint=hint)
     return {key: checked_scores(arrays.get(key, ()), graph, triples, key) for key, triples in sets.items()}
 
 
@@ -268,9 +264,6 @@ def _as_scorer(score: Any) -> Scorer:
         return cast(Scorer, score)
     function = method if callable(method) else score
     if not callable(function):
-        raise InputError(
-            f"{type(score).__name__} gives no scores",
-            where="score",
-            hint="give a function from triples to numbers, or an object with a method `score`",
-        )
+        hint = "give a function from triples to numbers, or an object with a method `score`"
+        raise InputError(f"{type(score).__name__} gives no scores", where="score", hint=hint)
     return cast(Scorer, SimpleNamespace(score=function))

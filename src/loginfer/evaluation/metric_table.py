@@ -6,7 +6,7 @@ row. The table loads without NumPy, so that the command line can start with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -144,27 +144,25 @@ def metrics_of(group: MetricGroup) -> list[Metric]:
     return [metric for metric in METRICS.values() if metric.group == group]
 
 
-def metric_titles(group: MetricGroup) -> dict[str, str]:
-    """Return the titles of all metrics of a group by their names in `metrics.json`."""
-    return dict(_named(group, metrics_of(group)))
+def metric_titles(*groups: MetricGroup, of: Callable[[Metric], bool] = lambda metric: True) -> dict[str, str]:
+    """Return the titles of all metrics of some groups, or of some of them, by their names in `metrics.json`."""
+    return {
+        f"{before_key}{metric.key}": f"{before_title}{metric.title}"
+        for group in groups
+        for before_key, before_title in _VARIANTS[group].items()
+        for metric in metrics_of(group)
+        if of(metric)
+    }
 
 
 def shown_metrics(*groups: MetricGroup) -> dict[str, str]:
     """Return names and titles of the metrics that tables show, headlines first."""
-    others = ((group, [m for m in metrics_of(group) if m.shown and not m.headline]) for group in groups)
-    return headlines(*groups) | {key: title for part in others for key, title in _named(*part)}
+    return headlines(*groups) | metric_titles(*groups, of=lambda metric: metric.shown)
 
 
 def headlines(*groups: MetricGroup) -> dict[str, str]:
     """Return names and titles of the metrics that come first."""
-    first = ((group, [m for m in metrics_of(group) if m.headline and m.shown]) for group in groups)
-    return {key: title for part in first for key, title in _named(*part)}
-
-
-def _named(group: MetricGroup, metrics: Sequence[Metric]) -> Iterator[tuple[str, str]]:
-    for before_key, before_title in _VARIANTS[group].items():
-        for metric in metrics:
-            yield f"{before_key}{metric.key}", f"{before_title}{metric.title}"
+    return metric_titles(*groups, of=lambda metric: metric.headline and metric.shown)
 
 
 def find_metric(name: str) -> Metric | None:
@@ -175,8 +173,7 @@ def find_metric(name: str) -> Metric | None:
 
 def metric_title(name: str) -> str:
     """Return what people read for a name in `metrics.json`; its words where the table does not know it."""
-    titles = {key: title for group in _VARIANTS for key, title in metric_titles(group).items()}
-    return titles.get(name) or name.replace("_", " ")
+    return metric_titles(*_VARIANTS).get(name) or name.replace("_", " ")
 
 
 def is_share(name: str) -> bool:

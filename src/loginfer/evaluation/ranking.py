@@ -19,16 +19,7 @@ import numpy.typing as npt
 
 from loginfer.benchmark.benchmark import Benchmark
 from loginfer.errors import InputError, LimitError, UnknownNameError
-from loginfer.evaluation.predictions import (
-    PROTOCOLS,
-    Counts,
-    LabelledScores,
-    Predictions,
-    Protocol,
-    Ranks,
-    Scores,
-    numbers,
-)
+from loginfer.evaluation.predictions import PROTOCOLS, Counts, LabelledScores, Predictions, Protocol, Ranks, numbers
 from loginfer.kernels import kernel
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.kg.graph import places_of
@@ -111,10 +102,8 @@ def rank(
         ranks += [given_ranks(benchmark, method, scores, position) for position in positions]
     if set(possible) & set(OPEN):
         if blocks is None:
-            raise InputError(
-                "scores of the test triples alone do not rank them against all candidates",
-                hint="ask for the protocol `given`",
-            )
+            hint = "ask for the protocol `given`"
+            raise InputError("scores of the test triples alone do not rank them against all candidates", hint=hint)
         ranks += ranks_among_candidates(blocks, benchmark, positions, progress)
     return [part for protocol in possible for part in ranks if part.protocol == protocol]
 
@@ -318,17 +307,9 @@ def _compare(
     graph: KnowledgeGraph, part: QueryGroup, block: BlockScores, columns: slice, own_scores: BlockScores, counts: Counts
 ) -> None:
     """Add to counts, int64[2, 2, m], how many of some candidates are above each test triple, and how many tie."""
-    bad = count(
-        block,
-        columns.start,
-        columns.stop,
-        part.starts,
-        part.own_columns,
-        own_scores.astype(block.dtype, copy=False),
-        part.positive_starts,
-        part.positive_columns,
-        counts,
-    )
+    own_scores = own_scores.astype(block.dtype, copy=False)
+    positives = part.positive_starts, part.positive_columns
+    bad = count(block, columns.start, columns.stop, part.starts, part.own_columns, own_scores, *positives, counts)
     if bad >= 0:
         row, column = divmod(bad, block.shape[1])
         raise no_number(graph, part.triple(row, part.candidates[columns.start + column]))
@@ -587,7 +568,7 @@ class BlockScorer:
         """Return float[n], the scores of triples."""
         return self._checked(self._scorer.score(triples), (len(triples),), f"{len(triples)} triples")
 
-    def of_many(self, triples: Triples) -> Scores:
+    def of_many(self, triples: Triples) -> npt.NDArray[np.float64]:
         """Return float64[n], the scores of triples, asked for in blocks."""
         parts = [self.of_triples(triples[part].copy()) for part in slices(len(triples), self.cells)]
         return np.concatenate([np.empty(0), *parts])

@@ -471,12 +471,11 @@ def _row(rule: Rule, graph: KnowledgeGraph) -> tuple[int, ...] | None:
 
 def _rows_among(paths: RuleTable, rule_rows: Sequence[tuple[int, ...]]) -> set[tuple[int, ...]]:
     """Return those rows of rules that a table has."""
-    columns = [paths.head, paths.variables, paths.head_constant, paths.end_constant, *paths.body.T]
+    table_rows = paths.rows
     rows = np.array(rule_rows, dtype=np.int32).reshape(-1, 4 + LONGEST)
     # Few rows of the table have in each column what one of the rule rows has there.
-    matches = np.flatnonzero(np.all([*map(np.isin, columns, rows.T)], axis=0))
-    table_rows = {tuple(row) for row in np.column_stack([column[matches] for column in columns]).tolist()}
-    return table_rows.intersection(rule_rows)
+    matches = np.all([*map(np.isin, table_rows.T, rows.T)], axis=0)
+    return set(map(tuple, table_rows[matches].tolist())).intersection(rule_rows)
 
 
 # -- reading what was mined -------------------------------------------------------------------------
@@ -528,10 +527,8 @@ def read_mined(
     if len(usable) < len(mined):
         notes.append(f"left out {len(mined) - len(usable):,} zero rules: without a body they are no Datalog rules")
     if not len(usable):
-        raise InputError(
-            f"`{source}` holds no rule that could be used",
-            hint="; ".join(notes) or "it is empty, or all of it is comments",
-        )
+        hint = "; ".join(notes) or "it is empty, or all of it is comments"
+        raise InputError(f"`{source}` holds no rule that could be used", hint=hint)
     return usable, notes
 
 

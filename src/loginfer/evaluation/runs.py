@@ -27,7 +27,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -295,10 +295,8 @@ def _may_replace(folder: Path) -> None:
     foreign = [e.name for e in sorted(folder.iterdir()) if not (e.is_file() and e.name in _RUN_FILES)]
     if foreign:
         names = ", ".join(f"`{name}`" for name in foreign[:3]) + (", …" if len(foreign) > 3 else "")
-        raise OutputError(
-            f"`{folder}` is not replaced: it also holds {names}",
-            hint="choose another folder, or move your files out of it",
-        )
+        hint = "choose another folder, or move your files out of it"
+        raise OutputError(f"`{folder}` is not replaced: it also holds {names}", hint=hint)
     try:
         _read_manifest(folder)
     except LogInferError as error:
@@ -348,8 +346,7 @@ class Run:
     @property
     def method(self) -> str | None:
         """Whose negatives."""
-        method: str | None = self.request["negatives"]
-        return method
+        return cast("str | None", self.request["negatives"])
 
     @property
     def benchmark(self) -> str:
@@ -379,8 +376,7 @@ class Run:
 
     def metrics(self) -> dict[str, Any]:
         """Return the figures as they were computed then."""
-        metrics: dict[str, Any] = self._json(METRICS)
-        return metrics
+        return cast("dict[str, Any]", self._json(METRICS))
 
     @property
     def seconds(self) -> float:
@@ -389,18 +385,15 @@ class Run:
 
     def curve(self) -> list[dict[str, Any]]:
         """Return the learning curve."""
-        curve: list[dict[str, Any]] = self._json(CURVE)
-        return curve
+        return cast("list[dict[str, Any]]", self._json(CURVE))
 
     def thresholds(self) -> dict[str, Any] | None:
         """Return the thresholds as JSON values; None if there are none."""
-        thresholds: dict[str, Any] | None = self._json(THRESHOLDS)
-        return thresholds
+        return cast("dict[str, Any] | None", self._json(THRESHOLDS))
 
     def diagnosis(self) -> dict[str, Any]:
         """Return what was learned."""
-        diagnosis: dict[str, Any] = self._json(DIAGNOSIS)
-        return diagnosis
+        return cast("dict[str, Any]", self._json(DIAGNOSIS))
 
     def labelled(self) -> tuple[Benchmark, Predictions]:
         """Return the labelled triples, as a benchmark without anything else, and their scores."""
@@ -471,10 +464,8 @@ def load_run(path: str | Path | Run, *, verify: bool = True) -> Run:
 def _read_manifest(folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST
     if not folder.exists() and beside(folder, "run").is_dir():
-        raise InputError(
-            f"the run `{folder}` is not finished",
-            hint="the `loginfer evaluate` command that began it goes on where it was",
-        )
+        hint = "the `loginfer evaluate` command that began it goes on where it was"
+        raise InputError(f"the run `{folder}` is not finished", hint=hint)
     with reading(folder):
         if not folder.is_dir():
             folder.stat()

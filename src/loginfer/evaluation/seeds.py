@@ -1,4 +1,4 @@
-"""Several seeds: a run each, and what they have in common: mean, deviation, interval."""
+"""Several evaluations: those of several seeds with their mean, deviation and interval, and any beside each other."""
 
 from __future__ import annotations
 
@@ -175,10 +175,8 @@ def finished_run(path: Path, request: Mapping[str, Any], options: MetricOptions,
     except LogInferError as error:
         if force:
             return None
-        raise OutputError(
-            f"`{path}` is there, but is no complete run: {error.message}",
-            hint="remove it, or add --force to replace it",
-        ) from error
+        hint = "remove it, or add --force to replace it"
+        raise OutputError(f"`{path}` is there, but is no complete run: {error.message}", hint=hint) from error
     return run if run.request == dict(request) and run.manifest["wanted"] == options.as_dict() else None
 
 
@@ -262,3 +260,53 @@ def _interval(values: Sequence[float]) -> list[float] | None:
     if all(0 <= value <= 1 for value in values):  # a share of something, and so is its mean
         low, high = max(low, 0.0), min(high, 1.0)
     return [low, high]
+
+
+# -- beside each other ------------------------------------------------------------------------------
+
+# Which verdicts of a diagnosis are counted together.
+COUNTED = {
+    "learned": ("learned",),
+    "shortcut": ("shortcut",),
+    "not_learned": ("in part", "not learned"),
+    "open": ("untested", "not testable"),
+}
+
+
+def comparison_rows(answers: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return what to compare systems by, those with the best balanced accuracy first.
+
+    Parameters
+    ----------
+    answers
+        Evaluations as JSON values (`Evaluation.as_dict`, `Run.as_dict` or the summary of several seeds), with the
+        `seconds` they took if those are known.
+
+    Returns
+    -------
+    list of dict
+        `system`, `benchmark`, `negatives`; `balanced_accuracy` with its 95 % `interval`; `shortcut_accuracy`, that of
+        the best shortcut; how many rules were `learned`, replaced by a `shortcut` or `not_learned`, and how many are
+        `open`, since the test triples cannot tell; `c_mrr`, filtered where there is a choice; `seconds`.
+        None for what is not known.
+    """
+    rows = [_row(answer) for answer in answers]
+    return sorted(rows, key=lambda row: 1 if row["balanced_accuracy"] is None else -row["balanced_accuracy"])
+
+
+def _row(answer: Mapping[str, Any]) -> dict[str, Any]:
+    learned = answer.get("diagnosis") or answer.get("learned") or {}
+    verdicts = learned.get("verdicts") or {}
+    counts = {key: sum(verdicts.get(verdict, 0) for verdict in which) for key, which in COUNTED.items()}
+    ranking = answer.get("ranking") or {}
+    figures: Mapping[str, Any] = ranking.get("filtered") or next(iter(ranking.values()), {})
+    interval = ((answer.get("interval") or {}).get("metrics") or {}).get("balanced_accuracy")
+    return {
+        **{key: answer.get(key) for key in ("system", "benchmark", "negatives")},
+        "balanced_accuracy": answer["metrics"].get("balanced_accuracy"),
+        "interval": interval,
+        "shortcut_accuracy": (learned.get("best_shortcut") or {}).get("balanced_accuracy"),
+        **(counts if any(counts.values()) else dict.fromkeys(counts)),
+        "c_mrr": figures.get("c_mrr"),
+        "seconds": answer.get("seconds"),
+    }

@@ -54,10 +54,8 @@ def fit_threshold(positive: npt.ArrayLike, negative: npt.ArrayLike, criterion: C
     true_scores, false_scores = (np.asarray(s, dtype=np.float64).ravel() for s in (positive, negative))
     values, true, false = counts_from(true_scores, false_scores)
     if not len(values):
-        raise InputError(
-            "there are no labelled scores to choose a threshold on",
-            hint="the benchmark has no triples in valid: give a threshold, such as 0.5",
-        )
+        hint = "the benchmark has no triples in valid: give a threshold, such as 0.5"
+        raise InputError("there are no labelled scores to choose a threshold on", hint=hint)
     if not np.isfinite(values).all():
         raise InputError("a threshold cannot be chosen: some scores of valid are not finite numbers")
     quality = _quality(true, false, criterion)
@@ -204,10 +202,8 @@ def fit_thresholds(
     scores = predictions.valid
     if not len(scores.positive) or not len(scores.negative):
         missing = "positives" if not len(scores.positive) else "negatives"
-        raise InputError(
-            f"no threshold can be chosen: {benchmark.name} has no {missing} in valid",
-            hint="give a threshold, such as 0.5 for scores of 0 and 1",
-        )
+        hint = "give a threshold, such as 0.5 for scores of 0 and 1"
+        raise InputError(f"no threshold can be chosen: {benchmark.name} has no {missing} in valid", hint=hint)
     overall = fit_threshold(scores.positive, scores.negative, criterion)
     vocabulary = benchmark.graph.relations
     if kind == "global":
@@ -215,11 +211,8 @@ def fit_thresholds(
     method = predictions.method
     negatives = benchmark.negatives[method].splits.valid if method is not None else np.empty((0, 3), np.int32)
     true, false = benchmark.positives.valid[:, 1], negatives[:, 1]
-    shared = np.intersect1d(true, false)
-    relations = {
-        vocabulary[relation]: fit_threshold(
-            scores.positive[true == relation], scores.negative[false == relation], criterion
-        )
-        for relation in shared.tolist()
-    }
+    relations = {}
+    for relation in np.intersect1d(true, false).tolist():
+        positive, negative = scores.positive[true == relation], scores.negative[false == relation]
+        relations[vocabulary[relation]] = fit_threshold(positive, negative, criterion)
     return Thresholds(kind, overall, criterion, relations, vocabulary)

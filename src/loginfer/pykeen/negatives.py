@@ -108,10 +108,8 @@ def _of_factory(negatives: CoreTriplesFactory, factory: CoreTriplesFactory | Non
 
 def _ids(names: Sequence[Sequence[Any]], factory: CoreTriplesFactory | None) -> torch.Tensor:
     if not isinstance(factory, TriplesFactory):
-        raise InputError(
-            "known negatives were given by name, and no factory that knows the names",
-            hint="triples_factory=dataset.training",
-        )
+        hint = "triples_factory=dataset.training"
+        raise InputError("known negatives were given by name, and no factory that knows the names", hint=hint)
     entity, relation = (factory.entity_to_id, "entity"), (factory.relation_to_id, "relation")
     rows = []
     for triple in names:

@@ -19,18 +19,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Union, get_args, get_o
 from class_resolver import BaseResolver, ClassResolver, normalize_string
 from class_resolver.contrib.torch import activation_resolver
 from pykeen.models import Model, model_resolver
-from pykeen.nn import TextRepresentation, VisualRepresentation, representation_resolver
+from pykeen.nn import TextRepresentation, VisualRepresentation, node_piece, representation_resolver
 from pykeen.nn.init import initializer_resolver
 from pykeen.nn.message_passing import decomposition_resolver
 from pykeen.nn.modules import interaction_resolver
-from pykeen.nn.node_piece import (
-    PrecomputedPoolTokenizer,
-    RandomAnchorSelection,
-    ScipySparseAnchorSearcher,
-    anchor_searcher_resolver,
-    anchor_selection_resolver,
-    tokenizer_resolver,
-)
 from pykeen.nn.representation import constrainer_resolver, normalizer_resolver
 from pykeen.nn.weighting import edge_weight_resolver
 from pykeen.regularizers import regularizer_resolver
@@ -183,11 +175,8 @@ def find_model(name: str) -> type[Model]:
         For a model that needs more than a benchmark.
     """
     if not name:
-        raise InputError(
-            "no model of PyKEEN is named",
-            where="--system",
-            hint=f"write pykeen:MODEL; models are {', '.join(model_names())}",
-        )
+        hint = f"write pykeen:MODEL; models are {', '.join(model_names())}"
+        raise InputError("no model of PyKEEN is named", where="--system", hint=hint)
     models = model_resolver.lookup_dict | dict(model_resolver.synonyms)
     model = models.get(model_resolver.normalize(name))
     if model is None:
@@ -381,12 +370,13 @@ def _unknown_name(kind: str, name: str, names: Sequence[str], where: str) -> Unk
 
 _SEED = "what it draws does not follow the seed, so no two runs would be alike"
 _ELSEWHERE = "it needs texts or pictures, and a benchmark has none"
+_PICKLED = "it reads pickled files, which can run any program"
 
 # A run's folder holds settings, and may come from anybody: none of them may make PyKEEN read a pickled file.
 _REFUSED: tuple[tuple[ClassResolver[Any], type[Any], str], ...] = (
-    (tokenizer_resolver, PrecomputedPoolTokenizer, "it reads pickled files, which can run any program"),
-    (anchor_selection_resolver, RandomAnchorSelection, _SEED),
-    (anchor_searcher_resolver, ScipySparseAnchorSearcher, _SEED),
+    (node_piece.tokenizer_resolver, node_piece.PrecomputedPoolTokenizer, _PICKLED),
+    (node_piece.anchor_selection_resolver, node_piece.RandomAnchorSelection, _SEED),
+    (node_piece.anchor_searcher_resolver, node_piece.ScipySparseAnchorSearcher, _SEED),
     (representation_resolver, TextRepresentation, _ELSEWHERE),
     (representation_resolver, VisualRepresentation, _ELSEWHERE),
 )
@@ -408,8 +398,5 @@ def _refuse_parts(setting: str, value: Any) -> None:
             part = resolver.lookup_dict.get(resolver.normalize(value))
             if part is not None and issubclass(part, kind):
                 others = [name for name, other in resolver.lookup_dict.items() if not issubclass(other, kind)]
-                raise InputError(
-                    f"`{value}` cannot be chosen in `{setting}`: {why}",
-                    where="--set",
-                    hint="choose one of " + ", ".join(f"`{name}`" for name in sorted(others)),
-                )
+                hint = "choose one of " + ", ".join(f"`{name}`" for name in sorted(others))
+                raise InputError(f"`{value}` cannot be chosen in `{setting}`: {why}", where="--set", hint=hint)

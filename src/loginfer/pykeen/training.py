@@ -141,10 +141,8 @@ def _explained(system: PyKEENSystem) -> Iterator[None]:
     try:
         yield
     except NonFiniteLossError as error:
-        raise LogInferError(
-            "the loss is no longer a finite number: training ran away",
-            hint=f"try a smaller learning rate: --set learning_rate={system.learning_rate / 10:g}",
-        ) from error
+        hint = f"try a smaller learning rate: --set learning_rate={system.learning_rate / 10:g}"
+        raise LogInferError("the loss is no longer a finite number: training ran away", hint=hint) from error
     except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
         raise LogInferError(
             f"PyKEEN cannot train {system.model} with these settings: {_reason(error)}",

@@ -1,5 +1,5 @@
-from .claims import Finding as Finding
-from .claims import findings as findings
+from .claims.paper import Finding as Finding
+from .claims.paper import findings as findings
 from .figures import Figures as Figures
 from .figures import PaperFigures as PaperFigures
 from .figures import read_figures as read_figures

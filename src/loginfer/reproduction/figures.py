@@ -100,10 +100,8 @@ def _result(folder: Folder, request: Request, system: str, benchmark: str) -> di
 
 def _small(answer: Mapping[str, Any]) -> dict[str, Any]:
     """Return an evaluation without breakdowns and without most figures of the ranking."""
-    ranking = {
-        protocol: {name: figures[name] for name in RANKING_FIGURES}
-        for protocol, figures in sorted(answer["ranking"].items())
-    }
+    protocols = sorted(answer["ranking"].items())
+    ranking = {protocol: {name: figures[name] for name in RANKING_FIGURES} for protocol, figures in protocols}
     small = {key: value for key, value in answer.items() if key not in ("breakdown", "diagnosis")}
     return {**small, "ranking": ranking}
 

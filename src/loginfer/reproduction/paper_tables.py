@@ -22,8 +22,8 @@ from loginfer.report.tables import (
     to_latex,
     to_markdown,
 )
-from loginfer.reproduction.claims import Answer, Finding, Judgement, answers, findings, mean_fall
-from loginfer.reproduction.claims.values import EIGHT, mean_of
+from loginfer.reproduction.claims.evidence import Answer, answers, mean_fall
+from loginfer.reproduction.claims.paper import EIGHT, Finding, Judgement, findings, mean_of
 from loginfer.reproduction.figures import Figures, PaperFigures, groups_of, read_figures, write_results, write_shortcuts
 from loginfer.reproduction.planning import EVIDENCE, MINERS, ONE_SEED, TABLES, Request, benchmarks_of, short, title
 from loginfer.reproduction.running import Folder, write_file
@@ -93,12 +93,9 @@ def _results(name: str, figures: Figures, request: Request, benchmarks: Sequence
     of = "LUBM" if name == "lubm" else "FB15k-237 and WN18RR"
     decided = [_DECIDED] if "simpbl" in request.systems else []
     general = [_AUC, _RANKING, *decided, _BOLD, *_about_seeds(request)]
+    headings = ("benchmark", "system", *METRICS.values())
     return TableValue(
-        f"Results on {of}, in percent (paper)",
-        ("benchmark", "system", *METRICS.values()),
-        tuple(rows),
-        notes.texts(general),
-        tuple(blocks),
+        f"Results on {of}, in percent (paper)", headings, tuple(rows), notes.texts(general), tuple(blocks)
     )
 
 
@@ -115,14 +112,9 @@ def _negatives(figures: Figures, request: Request, benchmarks: Sequence[str]) ->
     means = [[_percent(mean_of(source, EIGHT, [benchmark])) for source in sources] for benchmark in order]
     average = [TableEntry(value=ours, paper=theirs) for ours, theirs in means]
     rows.append((TableEntry("mean of the paper's eight"), *average))
-    general = [_AUC, _BOLD, *_about_seeds(request)]
-    return TableValue(
-        "Balanced accuracy (AUC) with various negatives, in percent (paper)",
-        ("system", *map(short, order)),
-        tuple(rows),
-        notes.texts(general),
-        (0, len(rows) - 1),
-    )
+    text = "Balanced accuracy (AUC) with various negatives, in percent (paper)"
+    remarks = notes.texts([_AUC, _BOLD, *_about_seeds(request)])
+    return TableValue(text, ("system", *map(short, order)), tuple(rows), remarks, (0, len(rows) - 1))
 
 
 def _column(
@@ -160,15 +152,11 @@ def _percent(share: float | None) -> float | None:
 def _rules(figures: Figures, request: Request, benchmarks: Sequence[str]) -> TableValue:
     notes = _Notes()
     miners = [system for system in MINERS if system in request.systems]
-    rows = [
-        (
-            TableEntry(label),
-            TableEntry(title(system)),
-            *(_share(figures, system, benchmark, share, notes) for benchmark in benchmarks),
-        )
-        for share, label in SHARES.items()
-        for system in miners
-    ]
+    rows = []
+    for share, label in SHARES.items():
+        for system in miners:
+            shares = (_share(figures, system, benchmark, share, notes) for benchmark in benchmarks)
+            rows.append((TableEntry(label), TableEntry(title(system)), *shares))
     general = [
         "ε_ent: the share of the benchmark's rules that the mined rules entail. Random heads: the same "
         "for the same bodies with heads drawn at random. If those are entailed as often, ε_ent says "
@@ -177,13 +165,9 @@ def _rules(figures: Figures, request: Request, benchmarks: Sequence[str]) -> Tab
         "R⁻: the undesired sub-rules. Simple patterns and compositions have none (–).",
         "All mined rules count, whatever their confidence. The run with seed 0.",
     ]
-    return TableValue(
-        "Mined rules against those of the benchmarks, in percent (paper)",
-        ("share", "system", *map(short, benchmarks)),
-        tuple(rows),
-        notes.texts(general),
-        tuple(range(0, len(rows), len(miners))) if miners else (),
-    )
+    text = "Mined rules against those of the benchmarks, in percent (paper)"
+    blocks = tuple(range(0, len(rows), len(miners))) if miners else ()
+    return TableValue(text, ("share", "system", *map(short, benchmarks)), tuple(rows), notes.texts(general), blocks)
 
 
 def _share(figures: Figures, system: str, benchmark: str, share: str, notes: _Notes) -> TableEntry:

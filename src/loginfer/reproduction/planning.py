@@ -7,7 +7,7 @@ learn (`full` is what is shipped, `quick` a part of it), and measured costs how 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -46,13 +46,17 @@ def table_names(names: Iterable[str] = ()) -> tuple[str, ...]:
     UnknownNameError
         With the nearest names.
     """
-    requested = set()
-    for name in names:
-        folded = name.strip().casefold()
-        if folded not in TABLES:
-            raise UnknownNameError("table", name.strip(), TABLES, where="--tables")
-        requested.add(folded)
+    requested = _checked("table", names, TABLES, "--tables")
     return tuple(name for name in TABLES if name in requested or (not requested and name != EVIDENCE))
+
+
+def _checked(kind: str, names: Iterable[str], known: Collection[str], where: str) -> list[str]:
+    """Return names, which may be given in any case, as they are known."""
+    stripped = [name.strip() for name in names]
+    for name in stripped:
+        if name.casefold() not in known:
+            raise UnknownNameError(kind, name, known, where=where)
+    return [name.casefold() for name in stripped]
 
 
 def benchmarks_of(table: str) -> tuple[str, ...]:
@@ -99,10 +103,7 @@ BUDGETS = ("quick", "full")
 
 def budget_named(name: str) -> str:
     """Return a budget by name, in any case."""
-    folded = name.strip().casefold()
-    if folded not in BUDGETS:
-        raise UnknownNameError("budget", name, BUDGETS, where="--budget")
-    return folded
+    return _checked("budget", [name], BUDGETS, "--budget")[0]
 
 
 @cache
@@ -179,14 +180,8 @@ def participants(names: Iterable[str] = ()) -> tuple[str, ...]:
     """
     from loginfer.systems.registry import systems
 
-    aliases = {alias: entry.name for entry in systems() for alias in entry.aliases}
-    requested = set()
-    for name in names:
-        folded = name.strip().casefold()
-        system = aliases.get(folded, folded)
-        if system not in PARTICIPANTS:
-            raise UnknownNameError("system", name.strip(), PARTICIPANTS, where="--systems")
-        requested.add(system)
+    aliases = {alias: entry.name for entry in systems() if entry.name in PARTICIPANTS for alias in entry.aliases}
+    requested = _checked("system", [aliases.get(n.strip().casefold(), n) for n in names], PARTICIPANTS, "--systems")
     return tuple(name for name in PARTICIPANTS if not requested or name in requested)
 
 

@@ -243,10 +243,8 @@ class Folder:
             If nothing was.
         """
         if not self.request_file.exists():
-            raise InputError(
-                f"`{self.path}` is no reproduction: it has no `{self.request_file.name}`",
-                hint="make one with `loginfer reproduce --out FOLDER`",
-            )
+            hint = "make one with `loginfer reproduce --out FOLDER`"
+            raise InputError(f"`{self.path}` is no reproduction: it has no `{self.request_file.name}`", hint=hint)
         document = self.json(self.request_file)
         try:
             tables, systems, benchmarks = (tuple(document[k]) for k in ("tables", "systems", "benchmarks"))
@@ -275,7 +273,8 @@ def open_folder(path: str | Path, request: Request) -> Folder:
             f"`{folder.path}` is no reproduction, and holds `{foreign}`", hint="choose an empty or new folder"
         )
     folder.path.mkdir(parents=True, exist_ok=True)
-    write_file(folder.request_file, stable_json(_as_dict(request)))
+    about = {"format": FORMAT, "format_version": FORMAT_VERSION, "versions": {"loginfer": __version__}}
+    write_file(folder.request_file, stable_json({**about, **asdict(request)}))
     return folder
 
 
@@ -329,11 +328,6 @@ def _joined(earlier: Request, later: Request) -> Request:
         later.protocol,
         later.budget,
     )
-
-
-def _as_dict(request: Request) -> dict[str, Any]:
-    about = {"format": FORMAT, "format_version": FORMAT_VERSION, "versions": {"loginfer": __version__}}
-    return {**about, **asdict(request)}
 
 
 _AGAIN = "remove it, and give the command again"
@@ -502,7 +496,8 @@ def run(
     if outcomes:
         tell(CellsDone(f"{len(outcomes)} of {len(plan.cells)} cells are there", len(outcomes), len(plan.cells)))
     cells_left = Counter((cell.benchmark, cell.seed) for cell, _ in waiting)
-    for outcome in _run_cells(waiting, folder, command, jobs, stop):
+    tasks = [partial(_outcome, *entry, folder, command) for entry in waiting]
+    for outcome in in_parallel(tasks, jobs, stop):
         outcomes[outcome.cell] = outcome
         pace.finished(outcome.cell.seconds, outcome.seconds, counts=outcome.state == "done")
         tell(CellsDone(_sentence(outcome), len(outcomes), len(plan.cells), pace.remaining()))
@@ -575,17 +570,6 @@ def reproduce(
 
 
 # -- cells ------------------------------------------------------------------------------------------
-
-
-def _run_cells(
-    waiting: Sequence[tuple[PlannedCell, str | None]],
-    folder: Folder,
-    command: Command,
-    jobs: int,
-    stop: Callable[[], None],
-) -> Iterator[CellOutcome]:
-    """Run the cells, each with the problem of its run (None: no run), and yield outcomes as they come."""
-    return in_parallel([partial(_outcome, *entry, folder, command) for entry in waiting], jobs, stop)
 
 
 T = TypeVar("T")

@@ -128,8 +128,6 @@ class Oracle:
             If the benchmark's rules are not known.
         """
         if not benchmark.rules:
-            raise InputError(
-                f"the rules of {benchmark.name} are not known, so there is no oracle for it",
-                hint="build the benchmark with loginfer, which keeps its rules",
-            )
+            hint = "build the benchmark with loginfer, which keeps its rules"
+            raise InputError(f"the rules of {benchmark.name} are not known, so there is no oracle for it", hint=hint)
         return shortcuts.oracle_of(benchmark, open_engine(benchmark.clean.seen), benchmark.program)

@@ -35,10 +35,8 @@ def explicit_negatives(benchmark: Benchmark, mode: str) -> Triples:
     sets = [negatives.splits.train for negatives in benchmark.negatives.values()]
     triples: Triples = np.vstack([np.empty((0, 3), dtype=np.int32), *sets])
     if mode != "random" and not len(triples):
-        raise InputError(
-            f"{benchmark.name} has no negative training triples, and mode `{mode}` needs them",
-            hint="train with random negatives only: --mode random",
-        )
+        hint = "train with random negatives only: --mode random"
+        raise InputError(f"{benchmark.name} has no negative training triples, and mode `{mode}` needs them", hint=hint)
     return triples
 
 
@@ -155,10 +153,8 @@ def check_weights(arrays: Arrays, shapes: Mapping[str, tuple[int, ...]], needing
     for name, shape in shapes.items():
         if name not in arrays or arrays[name].shape != shape:
             problem = f"have the shape {arrays[name].shape}" if name in arrays else "are missing"
-            raise InputError(
-                f"the weights `{name}` {problem}; {needing} needs {shape}",
-                hint="use the settings and the benchmark that the system was fitted with",
-            )
+            hint = "use the settings and the benchmark that the system was fitted with"
+            raise InputError(f"the weights `{name}` {problem}; {needing} needs {shape}", hint=hint)
 
 
 def torch_device(setting: str) -> torch.device:

@@ -35,7 +35,6 @@ class Scorer(Protocol):
 
     def score(self, triples: Triples) -> Scores:
         """Return float[n], one confidence a triple of int32[n, 3]; higher means more likely."""
-        ...
 
 
 class System(Protocol):
@@ -52,7 +51,6 @@ class System(Protocol):
 
     def fit(self, benchmark: Benchmark) -> Scorer:
         """Learn from a benchmark."""
-        ...
 
 
 @runtime_checkable
@@ -65,7 +63,6 @@ class CandidateScorer(Protocol):
         Equal candidates of equal triples get equal scores, bit by bit, whatever the blocks asked for: ranks
         are counted by comparing these numbers with one another.
         """
-        ...
 
 
 @runtime_checkable
@@ -74,7 +71,6 @@ class StoredScorer(Protocol):
 
     def arrays(self) -> Arrays:
         """Return its weights by name, to be kept as safetensors."""
-        ...
 
 
 # -- learning that can be watched and resumed -------------------------------------------------------
@@ -101,23 +97,18 @@ class Watch(Protocol):
 
     def restore(self) -> Checkpoint | None:
         """Return the last checkpoint of a run that was killed; None at the start of a new one."""
-        ...
 
     def due(self) -> bool:
         """Say whether a checkpoint is worth its time now."""
-        ...
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Keep a checkpoint, and with it the learning curve up to here."""
-        ...
 
     def record(self, row: Mapping[str, float | int]) -> None:
         """Add a row to the learning curve, e.g. epoch, loss and accuracy on valid; no times."""
-        ...
 
     def progress(self, what: str, done: int, total: int | None) -> None:
         """Show how far the work is."""
-        ...
 
 
 @runtime_checkable
@@ -126,7 +117,6 @@ class FolderWatch(Protocol):
 
     def folder(self) -> Path | None:
         """Return the folder, which may not be there yet; None if there is none."""
-        ...
 
 
 class Unwatched:
@@ -163,11 +153,9 @@ class WatchedSystem(Protocol):
 
     def fit(self, benchmark: Benchmark, watch: Watch | None = None) -> StoredScorer:
         """Learn from a benchmark, starting from the watch's last checkpoint if it has one."""
-        ...
 
     def restore(self, benchmark: Benchmark, arrays: Arrays) -> StoredScorer:
         """Return the scorer whose `arrays()` these are."""
-        ...
 
 
 # -- what a system sees -----------------------------------------------------------------------------
@@ -207,10 +195,8 @@ def training_view(benchmark: Benchmark, method: str | None) -> Benchmark:
     Vocabularies stay whole: which constants and relations there are is known beforehand. So does the context
     graph of an inductive benchmark, which is what is known about test's constants.
     """
-    negatives = {
-        name: NegativeSet(name, _without_test(negative_set.splits))
-        for name, negative_set in only_negatives(benchmark, method).items()
-    }
+    sets = only_negatives(benchmark, method).items()
+    negatives = {name: NegativeSet(name, _without_test(negative_set.splits)) for name, negative_set in sets}
     positives = _without_test(benchmark.positives)
     return Benchmark(benchmark.name, benchmark.graph, positives, negatives, context=benchmark.context)
 

@@ -141,15 +141,9 @@ def _of_pykeen(name: str) -> SystemEntry:
     # The bridge imports this package, so this package knows it by name only.
     model = importlib.import_module("loginfer.pykeen").model_system(name).__name__
     ours = _built_in().get(model.casefold(), SystemEntry("", "", "", ""))
-    return SystemEntry(
-        f"{_PYKEEN}{model}",
-        f"loginfer.pykeen.system:{model}",
-        f"{model} (PyKEEN)",
-        "PyKEEN model",
-        "A model of PyKEEN, trained in PyKEEN's loop with the benchmark's negatives.",
-        ours.reference,
-        ours.captures,
-    )
+    target, title = f"loginfer.pykeen.system:{model}", f"{model} (PyKEEN)"
+    summary = "A model of PyKEEN, trained in PyKEEN's loop with the benchmark's negatives."
+    return SystemEntry(f"{_PYKEEN}{model}", target, title, "PyKEEN model", summary, ours.reference, ours.captures)
 
 
 def object_at(target: str, option: str) -> Any:

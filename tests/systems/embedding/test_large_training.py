@@ -8,7 +8,7 @@ import pytest
 from tests.support.embedding_models import MODELS, benchmark, circle
 from tests.support.large_training import SMALL, learned, typed
 
-from loginfer.systems.embedding import large, parallel, training
+from loginfer.systems.embedding import large, training
 from loginfer.systems.embedding.large import Partition
 from loginfer.systems.embedding.rotate import RotatE
 from loginfer.systems.embedding.transe import TransE
@@ -56,15 +56,15 @@ def test_an_error_in_one_worker_ends_the_others(failing, monkeypatch):
         if len(calls) == 3:
             raise MemoryError("too much")
 
-    kernels = vars(parallel.worker_kernels(TransE().functions))
-    monkeypatch.setattr(parallel, "worker_kernels", lambda _: SimpleNamespace(**{**kernels, failing: fail}))
+    kernels = vars(training.worker_kernels(TransE().functions))
+    monkeypatch.setattr(training, "worker_kernels", lambda _: SimpleNamespace(**{**kernels, failing: fail}))
     with pytest.raises(MemoryError, match="too much"):
         TransE(**SMALL, workers=2).fit(circle())
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError("can't start new thread")])
 def test_whatever_happens_while_workers_are_started_nobody_waits_for_ever(error, monkeypatch):
-    class Interrupted(parallel.ThreadPoolExecutor):
+    class Interrupted(training.ThreadPoolExecutor):
         started = 0
 
         def submit(self, *arguments):
@@ -73,7 +73,7 @@ def test_whatever_happens_while_workers_are_started_nobody_waits_for_ever(error,
                 raise error
             return super().submit(*arguments)
 
-    monkeypatch.setattr(parallel, "ThreadPoolExecutor", Interrupted)
+    monkeypatch.setattr(training, "ThreadPoolExecutor", Interrupted)
     with pytest.raises(error if isinstance(error, type) else type(error)):
         TransE(**SMALL, workers=2).fit(circle())
 

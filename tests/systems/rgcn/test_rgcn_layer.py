@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
-from loginfer.systems.rgcn.layer import MessageGraph, block_weights, propagate, relation_weights, rgcn_layer  # noqa: E402
+from loginfer.systems.rgcn.model import MessageGraph, block_weights, propagate, relation_weights, rgcn_layer  # noqa: E402
 
 CPU = torch.device("cpu")
 RELATIONS = 3

@@ -6,7 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.support.sampled_rules import graph_of, graphs, predictions
 
-from loginfer.systems.rules.anyburl_kernels import Limits, count, scratch
+from loginfer.systems.rules.anyburl import Limits, count, new_scratch
 from loginfer.systems.rules.mined import BOTH, LONGEST, NONE, OBJECT, SUBJECT
 from loginfer.systems.rules.walks import walk_graph
 
@@ -17,7 +17,7 @@ ALL = Limits(pairs=1000, repeats=2000, starts=20_000, predictions=2000)
 def counted(graph, row, limits=ALL, salt=1):
     head, variables, constant, end, steps = row
     rule = np.array([head, variables, constant, end, len(steps), *steps, *[NONE] * (LONGEST - len(steps))])
-    room = scratch(len(graph.entities), limits)
+    room = new_scratch(len(graph.entities), limits)
     room.random[0] = salt
     found, correct, _ = count(walk_graph(graph), rule, limits, room)
     return found, correct

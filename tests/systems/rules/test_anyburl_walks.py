@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from tests.support.sampled_rules import Edges, graph_of, graphs
 
 from loginfer.kg import RDF_TYPE
-from loginfer.systems.rules.anyburl import as_rules
-from loginfer.systems.rules.anyburl_kernels import RULE, generalise_closed, generalise_open
+from loginfer.systems.rules.anyburl import RULE, as_rules, generalise_closed, generalise_open
 from loginfer.systems.rules.texts import rule_lines
 from loginfer.systems.rules.walks import NODES, RELATION, STEPS, TURNED, WALK_SIZE, closed_walk, open_walk, walk_graph
 

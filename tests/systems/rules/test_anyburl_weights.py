@@ -5,8 +5,18 @@ from tests.support.sampled_rules import graph_of, mine
 
 from loginfer.logic import parse_rule
 from loginfer.logic.rule import ScoredRule
-from loginfer.systems.rules.anyburl import AnyBURL, applied, applied_confidence
-from loginfer.systems.rules.mined import BOTH, NONE, OBJECT, SUBJECT, MinedRules, RuleTable, as_benchmark
+from loginfer.systems.rules.anyburl import AnyBURL
+from loginfer.systems.rules.mined import (
+    BOTH,
+    NONE,
+    OBJECT,
+    SUBJECT,
+    MinedRules,
+    RuleTable,
+    applied,
+    applied_confidence,
+    as_benchmark,
+)
 
 # cyclic, AC1, AC2 of either side, zero
 TABLE = RuleTable.of(

@@ -11,13 +11,13 @@ import numpy as np
 
 from loginfer.benchmark.negatives.methods import NEAR_MISSES, POSITION
 from loginfer.evaluation.diagnosis import spearman
-from loginfer.reproduction.claims.values import (
+from loginfer.reproduction.claims.paper import (
     ACCURACY,
     EIGHT,
     HIGH,
     POORLY,
     STRONG,
-    Check,
+    ClaimCheck,
     Comparison,
     Judgement,
     above,
@@ -111,7 +111,7 @@ class Conclusion:
     number: str
     text: str
     test: str
-    checks: Callable[[Case], list[Check]]
+    checks: Callable[[Case], list[ClaimCheck]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ def answers(figures: Figures, groups: Sequence[str]) -> list[Answer]:
 # -- the conclusions --------------------------------------------------------------------------------
 
 
-def _learned(case: Case) -> list[Check]:
+def _learned(case: Case) -> list[ClaimCheck]:
     compared = []
     for group in case.groups:
         for system in EIGHT:
@@ -165,14 +165,14 @@ def _learned(case: Case) -> list[Check]:
                 compared.append(Comparison(name))
             elif round(100 * on_pa, 6) >= HIGH:
                 compared.append(above(name, accuracy, best, CLEARLY))
-    return [Check("Clearly above the best shortcut", tuple(compared))]
+    return [ClaimCheck("Clearly above the best shortcut", tuple(compared))]
 
 
-def _baseline(case: Case) -> list[Check]:
+def _baseline(case: Case) -> list[ClaimCheck]:
     return [better_than_baseline(case.figures, case.of(), ACCURACY, GAIN)]
 
 
-def _simple_and_complex(case: Case) -> list[Check]:
+def _simple_and_complex(case: Case) -> list[ClaimCheck]:
     def of(graph: str, patterns: Sequence[str]) -> list[str]:
         return [name for group, name in case.of(*patterns).items() if group.startswith(f"{graph}-")]
 
@@ -180,11 +180,11 @@ def _simple_and_complex(case: Case) -> list[Check]:
     return [simple_above_complex(case.figures, groups, GAIN)]
 
 
-def _rule_based(case: Case) -> list[Check]:
+def _rule_based(case: Case) -> list[ClaimCheck]:
     return gain_of_rules(case.figures, case.of(*SIMPLE), case.of(*COMPLEX), GAIN, GAIN)
 
 
-def _poor(case: Case, system: str, pattern: str) -> list[Check]:
+def _poor(case: Case, system: str, pattern: str) -> list[ClaimCheck]:
     comparisons = [
         above(
             f"{title(system)} and the best shortcut on {group}", case.mean(system, group), case.shortcut(group), CLEARLY
@@ -192,16 +192,16 @@ def _poor(case: Case, system: str, pattern: str) -> list[Check]:
         for group in case.of(pattern)
     ]
     return [
-        Check(f"{title(system)} poor", poor(case.figures, system, case.of(pattern))),
-        Check("Not clearly above the best shortcut", tuple(comparison.negated() for comparison in comparisons)),
+        ClaimCheck(f"{title(system)} poor", poor(case.figures, system, case.of(pattern))),
+        ClaimCheck("Not clearly above the best shortcut", tuple(comparison.negated() for comparison in comparisons)),
     ]
 
 
-def _strong(case: Case) -> list[Check]:
+def _strong(case: Case) -> list[ClaimCheck]:
     return [strong_on_hierarchy(case.figures, case.of("hier"))]
 
 
-def _order(case: Case) -> list[Check]:
+def _order(case: Case) -> list[ClaimCheck]:
     compared = []
     for group in case.groups:
         pairs = [(case.mean(system, group, "pa"), case.mean(system, group)) for system in EIGHT]
@@ -214,12 +214,12 @@ def _order(case: Case) -> list[Check]:
         rho = spearman(np.round(100 * first, 1), np.round(100 * second, 1))
         text = "all alike" if rho is None else f"ρ = {rho:.2f}"
         compared.append(Comparison(group, text, rho is not None and rho >= SAME_ORDER))
-    return [Check("The same order of systems", tuple(compared))]
+    return [ClaimCheck("The same order of systems", tuple(compared))]
 
 
-def _high(case: Case) -> list[Check]:
+def _high(case: Case) -> list[ClaimCheck]:
     values = [at_least(group, case.mean_over(EIGHT, [group]), HIGH) for group in case.of(*SIMPLE)]
-    return [Check("High on average", tuple(values))]
+    return [ClaimCheck("High on average", tuple(values))]
 
 
 QUESTIONS = (

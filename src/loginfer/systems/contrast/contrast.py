@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +38,7 @@ from loginfer.systems.contrast import kernels
 from loginfer.systems.contrast.fit import NO_TYPE, Design, Fit, Head, HeadRows, all_rows, asked_heads, fit, pruned
 from loginfer.systems.contrast.kernels import GIVEN, TRAIN_POSITIVE, Bodies, BodyCounter, Table, TypedGraph, typed_graph
 from loginfer.systems.contrast.model import ContrastScorer, HeadModel, WeightedBody, in_order, scored_rules
-from loginfer.systems.interface import Arrays, Checkpoint, Unwatched, Watch
+from loginfer.systems.interface import Arrays, Checkpoint, Watch
 from loginfer.systems.rules.mined import MinedRules, Miner, Mining, RuleTable
 
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -144,18 +144,9 @@ class Search:
         relevant = np.zeros(self.bodies.steps, dtype=np.bool_)
         relevant[hard] = True
         self.table.clear()
-        kernels.enumerate_threes(
-            rows.pairs[sample],
-            rows.groups[sample],
-            proposers,
-            rows.head.relation,
-            relevant,
-            not len(hard),
-            self.budget,
-            self.graph,
-            self.bodies.base,
-            self.table.for_kernel(),
-        )
+        pairs, groups, hide = rows.pairs[sample], rows.groups[sample], rows.head.relation
+        paths, base, table = not len(hard), self.bodies.base, self.table.for_kernel()
+        kernels.enumerate_threes(pairs, groups, proposers, hide, relevant, paths, self.budget, self.graph, base, table)
 
     def _around(self, rows: HeadRows, edges: Mask, hard: Ints, degree: Ints | None = None) -> tuple[Ints, int]:
         """Return rows with the hard edges, so many with each, the proposers first; and how many propose."""
@@ -315,11 +306,7 @@ class Contrast(Miner):
 
     def fit(self, benchmark: Benchmark, watch: Watch | None = None) -> ContrastScorer:  # type: ignore[override]
         """Learn the models of all heads, and return what scores with them."""
-        watch = watch or Unwatched()
-        mining = self.begin(benchmark)
-        while mining.advance():
-            watch.progress(*mining.progress())
-        return mining.scorer()
+        return cast(ContrastMining, self._finished(benchmark, watch)).scorer()
 
     def scorer(self, benchmark: Benchmark, rules: MinedRules) -> ContrastScorer:  # type: ignore[override]
         """Return what scores triples with mined rules that have weights and intercepts, as from a file."""
@@ -447,10 +434,8 @@ def training_negatives(benchmark: Benchmark) -> NegativeSet:
     for negatives in benchmark.negatives.values():
         if len(negatives.splits.train):
             return negatives
-    raise InputError(
-        f"contrast learns from negatives, and {benchmark.name} has none to learn from",
-        hint="give a benchmark with N_train, or mine the positives alone: --miner exact",
-    )
+    hint = "give a benchmark with N_train, or mine the positives alone: --miner exact"
+    raise InputError(f"contrast learns from negatives, and {benchmark.name} has none to learn from", hint=hint)
 
 
 class ContrastMining(Mining):
@@ -467,13 +452,8 @@ class ContrastMining(Mining):
         self.bodies = Bodies(self._graph, rules)
         self.bodies.check()
         self._given = GivenPatterns(self.bodies) if rules else None
-        self._search = Search(
-            self.bodies,
-            typed_graph(self._graph),
-            BodyCounter(TABLE),
-            proposers=settings.proposers,
-            candidates=settings.candidates,
-        )
+        graph, table = typed_graph(self._graph), BodyCounter(TABLE)
+        self._search = Search(self.bodies, graph, table, proposers=settings.proposers, candidates=settings.candidates)
         limits = (settings.positives, settings.negatives)
         self._rows = all_rows(benchmark, negatives, heads, limits, settings.seed)
         self._heads = len(heads)

@@ -105,10 +105,8 @@ def rows_by_head(triples: Triples, type_relation: int | None) -> dict[Head, Ints
 
 def split_by_head(triples: Triples, type_relation: int | None) -> dict[Head, Pairs]:
     """Return subjects and objects of the triples of each head, in the order of the triples."""
-    return {
-        head: np.ascontiguousarray(triples[rows][:, [0, 2]])
-        for head, rows in rows_by_head(triples, type_relation).items()
-    }
+    by_head = rows_by_head(triples, type_relation)
+    return {head: np.ascontiguousarray(triples[rows][:, [0, 2]]) for head, rows in by_head.items()}
 
 
 def asked_heads(benchmark: Benchmark, negatives: NegativeSet) -> tuple[Head, ...]:

@@ -428,21 +428,14 @@ def add_gradients(loss: Loss, weights: Weights, workspace: Workspace, candidates
             for j in range(len(g_query)):
                 g_query[j] = _ZERO
             for i in range(start, end):
-                candidate, g_candidate = (
-                    weights.entities[candidates.ids[i]],
-                    workspace.g_entities[workspace.slots[candidates.ids[i]]],
-                )
+                candidate = weights.entities[candidates.ids[i]]
+                g_candidate = workspace.g_entities[workspace.slots[candidates.ids[i]]]
                 comparison = candidates.scores[i] - loss.offset
                 backward_compare(candidates.weights[i], comparison, query, candidate, g_query, g_candidate)
             anchor, relation = candidates.anchor[group], candidates.relation[group]
-            backward_query(
-                candidates.side[group],
-                weights.entities[anchor],
-                weights.derived[relation],
-                g_query,
-                workspace.g_entities[workspace.slots[anchor]],
-                workspace.g_derived[relation],
-            )
+            entity, g_entity = weights.entities[anchor], workspace.g_entities[workspace.slots[anchor]]
+            derived, g_derived = weights.derived[relation], workspace.g_derived[relation]
+            backward_query(candidates.side[group], entity, derived, g_query, g_entity, g_derived)
     return total
 
 
@@ -490,15 +483,8 @@ def run_batches(
                 prefetch_positive(
                     loss, weights, bucket.data, bucket.salt, position + AHEAD, bucket.order[position + AHEAD]
                 )
-            draw(
-                loss,
-                bucket.data,
-                workspace.candidates,
-                bucket.salt,
-                position,
-                bucket.order[position],
-                bucket.pairing[position],
-            )
+            positive, explicit = bucket.order[position], bucket.pairing[position]
+            draw(loss, bucket.data, workspace.candidates, bucket.salt, position, positive, explicit)
             touch_candidates(workspace, workspace.candidates)
             total += add_gradients(loss, weights, workspace, workspace.candidates)
         rate, tiny = bias_corrections(bucket.rates[b], bucket.first_step + b)
@@ -519,15 +505,9 @@ def derive_all(parameters: Floats, derived: Floats) -> None:
 def training_kernels(functions: ModelFunctions) -> SimpleNamespace:
     """Compile the kernels above for a model; returns them by name, with the model's functions."""
     model = {name: fast_inlined(function) for name, function in functions._asdict().items()}
-    return specialise(
-        model,
-        functions,
-        (fast_spliced, score_group),
-        (fast_spliced, add_gradients),
-        (fast_spliced, update),
-        (fast_kernel, run_batches),
-        (fast_kernel, derive_all),
-    )
+    spliced = ((fast_spliced, template) for template in (score_group, add_gradients, update))
+    compiled = ((fast_kernel, template) for template in (run_batches, derive_all))
+    return specialise(model, functions, *spliced, *compiled)
 
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]

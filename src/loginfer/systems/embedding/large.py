@@ -192,12 +192,8 @@ class Buckets:
         positives, negatives = data.positives.copy(), data.negatives.copy()
         for triples in (positives, negatives):
             triples[:, [0, 2]] = memory_rows(triples[:, [0, 2]])
-        return data._replace(
-            positives=positives,
-            negatives=negatives,
-            constants=memory_rows(data.constants),
-            types=memory_rows(data.types),
-        )
+        constants, types = memory_rows(data.constants), memory_rows(data.types)
+        return data._replace(positives=positives, negatives=negatives, constants=constants, types=types)
 
     def _slice(self, starts: npt.NDArray[np.int64], pair: Pair) -> slice:
         number = min(pair) * self._partition.parts + max(pair)
@@ -463,10 +459,8 @@ class MappedStore(PartitionedStore):
     def resume(self, arrays: Arrays, mapped: Any) -> None:
         """Take up the files of a checkpoint."""
         if mapped is None:
-            raise InputError(
-                "the unfinished run kept its weights in memory, not in files",
-                hint="go on with --set storage=memory, or start over",
-            )
+            hint = "go on with --set storage=memory, or start over"
+            raise InputError("the unfinished run kept its weights in memory, not in files", hint=hint)
         self._files = [(str(one), str(two)) for one, two in mapped["files"]]
         self._best_files = [str(name) for name in mapped["best"]]
         self._saved = self._named()

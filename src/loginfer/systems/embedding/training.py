@@ -1,37 +1,73 @@
 """How an embedding model is trained: epochs of batches, the choice of the best epoch on valid, checkpoints.
 
-Weights are in memory and one thread learns. `large` is for entities in parts and weights in files, `parallel` for
-several threads; neither is imported unless settings or millions of entities ask for it.
+Weights are in memory; `large` is for entities in parts and weights in files, and not imported unless settings or
+millions of entities ask for it. One thread learns, or several workers with the bits of one.
+
+The last bits of a sum depend on the order in which it is added up, so nobody may add to a row's gradient out
+of turn. A batch is therefore learned from in three steps, and the workers wait for each other in between:
+
+    score   each worker takes a share of the positives: draws their negatives, scores them, and writes down
+            the derivatives of the loss by every score and by every query; weights are only read
+    add     each worker owns a share of the rows: it goes through all positives in their order and adds up
+            the gradients of its own rows; weights are only read
+    update  each worker takes the optimiser's step for its own rows
+
+So every row's gradient is summed up by one worker in the order of `kernels.run_batches`, whoever that is. The
+gradients of a comparison come from the functions that it uses: what is not needed goes to a spare row.
 """
 
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cache
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from loginfer.benchmark.benchmark import Benchmark
 from loginfer.errors import InputError, LogInferError
+from loginfer.kernels import fast_kernel, fast_spliced, inlined, kernel
 from loginfer.randomness import generator, salt
-from loginfer.systems.embedding.base import EmbeddingSystem, Floats
+from loginfer.systems.embedding.base import EmbeddingSystem, Floats, ModelFunctions
 from loginfer.systems.embedding.kernels import (
+    AHEAD,
     Bucket,
+    Candidates,
     Data,
     Ids,
     Loss,
     Weights,
     Workspace,
+    backward_compare,
+    backward_loss,
+    backward_query,
+    bias_corrections,
+    draw,
     padded,
+    prefetch_positive,
+    prefetch_row,
+    score_group,
+    specialise,
+    touch,
     training_kernels,
+    update,
     zeros,
 )
 from loginfer.systems.embedding.scorer import EmbeddingScorer
 from loginfer.systems.fitting import BestEpoch, Validation, explicit_negatives
 from loginfer.systems.interface import Arrays, Checkpoint, Unwatched, Watch
+
+_ZERO = np.float32(0)
+_ONE = np.float32(1)
+
+# An odd number whose multiples are spread evenly over 32 bits.
+_SPREAD, _LOW = np.uint64(0x9E3779B1), np.uint64(0xFFFFFFFF)
 
 # Weights and moments up to this many bytes are not split; two parts of larger ones have no more.
 MEMORY = 8 * 2**30
@@ -159,8 +195,6 @@ class _Training:
         self._kernels.derive_all(relations, derived)
         self._weights = Weights(store.entities, relations, derived, store.moments, padded(moments))
         if system.workers > 1:
-            from loginfer.systems.embedding.parallel import Workers
-
             self._run_batches: Callable[..., float] = Workers(system, self._weights).run_batches
         else:
             self._loss, self._workspace = Loss.of(system), Workspace.of(system, self._weights)
@@ -193,11 +227,9 @@ class _Training:
         buckets = self._store.buckets(epoch)
         batches = [math.ceil(count / system.batch) for _, count in buckets]
         batches_per_epoch = sum(batches)
-        rates = system.learning_rate * (
-            1
-            - np.arange(epoch * batches_per_epoch, (epoch + 1) * batches_per_epoch)
-            / (system.epochs * batches_per_epoch)
-        )
+        steps = system.epochs * batches_per_epoch
+        taken = np.arange(epoch * batches_per_epoch, (epoch + 1) * batches_per_epoch)
+        rates = system.learning_rate * (1 - taken / steps)
         while state.bucket < len(buckets):
             number, first = state.bucket, sum(batches[: state.bucket])
             pair, count = buckets[number]
@@ -209,10 +241,8 @@ class _Training:
             pairing = np.resize(random.permutation(explicit), count) if explicit else order
             bits = np.uint64(salt(system.seed, "embedding", "negatives", epoch, *name))
             bucket_rates = rates[first : first + batches[number]]
-            self._learn(
-                Bucket(data, order, pairing, bits, epoch * batches_per_epoch + first + 1, bucket_rates),
-                system.epochs * batches_per_epoch,
-            )
+            bucket = Bucket(data, order, pairing, bits, epoch * batches_per_epoch + first + 1, bucket_rates)
+            self._learn(bucket, steps)
             state.bucket, state.batch = number + 1, 0
             if state.bucket < len(buckets):
                 self._maybe_save(within=True)
@@ -329,10 +359,8 @@ class MemoryStore:
     def resume(self, arrays: Arrays, mapped: Any) -> None:
         """Take rows up from what `save` gave."""
         if mapped is not None:
-            raise InputError(
-                "the unfinished run kept its weights in files, not in memory",
-                hint="go on with --set storage=mapped, or start over",
-            )
+            hint = "go on with --set storage=mapped, or start over"
+            raise InputError("the unfinished run kept its weights in files, not in memory", hint=hint)
         self.entities[:] = arrays["entities"]
         self.moments[:] = arrays["entity_moments"]
         if "best_entities" in arrays:
@@ -370,3 +398,242 @@ def draw_rows(system: EmbeddingSystem, rows: Floats, random: np.random.Generator
     """Draw rows at the start, block by block: the same numbers as all at once."""
     for block in blocks(len(rows)):
         rows[block] = system.initial_entities(block.stop - block.start, random)
+
+
+# -- several workers -------------------------------------------------------------------------------
+
+
+class Workers:
+    """The workers of one training, with the arrays that they need.
+
+    Parameters
+    ----------
+    system
+        Its settings.
+    weights
+        Weights of the shape that they will learn.
+    """
+
+    def __init__(self, system: EmbeddingSystem, weights: Weights) -> None:
+        self._size = system.batch
+        self._loss = Loss.of(system)
+        self._kernels = worker_kernels(system.functions)
+        self._workspaces = [Workspace.of(system, weights) for _ in range(system.workers)]
+        self._batch = Batch.of(system)
+        self._spares = [SpareRows.of(system) for _ in range(system.workers)]
+        self._barrier = threading.Barrier(system.workers)
+
+    def run_batches(self, bucket: Bucket, weights: Weights, first: int, last: int) -> float:
+        """Learn from the batches first to last of a bucket; returns the sum of the positives' losses."""
+        workers = len(self._workspaces)
+        self._barrier.reset()
+        with ThreadPoolExecutor(workers) as pool:
+            try:
+                shares = [pool.submit(self._run_worker, bucket, weights, first, last, w) for w in range(workers)]
+                wait(shares)
+            except BaseException:  # somebody pressed Ctrl-C, or there is no thread for one of them
+                self._barrier.abort()
+                raise
+        failed = [error for error in (share.exception() for share in shares) if error is not None]
+        if failed:
+            # Workers that waited for the one that failed only report that.
+            raise next((e for e in failed if not isinstance(e, threading.BrokenBarrierError)), failed[0])
+        return float(shares[0].result())
+
+    def _run_worker(self, bucket: Bucket, weights: Weights, first: int, last: int, worker: int) -> float:
+        """Do one worker's part."""
+        kernels, loss, workers = self._kernels, self._loss, len(self._workspaces)
+        batch, spare, workspace = self._batch, self._spares[worker], self._workspaces[worker]
+        total = 0.0
+        for b in range(first, last):
+            start, end = b * self._size, min((b + 1) * self._size, len(bucket.order))
+            count = end - start
+            bounds = (start + count * worker // workers, start + count * (worker + 1) // workers)
+            self._step(kernels.score_positives, loss, weights, bucket, batch, spare, start, *bounds)
+            self._step(kernels.add_own_rows, loss, weights, batch, workspace, spare, count, worker, workers)
+            total = sum_in_order(total, batch.losses[:count])
+            rate = bucket.rates[b]
+            self._step(kernels.update_own_rows, loss, weights, workspace, count, rate, bucket.first_step + b)
+        return total
+
+    def _step(self, kernel: Callable[..., None], *arguments: Any) -> None:
+        """Do this worker's share of a step, and wait for the others."""
+        try:
+            kernel(*arguments)
+        except BaseException:
+            self._barrier.abort()
+            raise
+        self._barrier.wait()
+
+
+class Batch(NamedTuple):
+    """What workers share about the positives of a batch.
+
+    Parameters
+    ----------
+    candidates
+        Each positive with its negatives, a row each.
+    queries, g_queries
+        float32[batch, 4, width], the query of each group and the derivative of the loss by it.
+    losses
+        float32[batch].
+    """
+
+    candidates: Candidates
+    queries: Floats
+    g_queries: Floats
+    losses: Floats
+
+    @classmethod
+    def of(cls, system: EmbeddingSystem) -> Batch:
+        """Make the arrays that a batch needs."""
+        shape = (system.batch, 4, system.query_width)
+        return cls(Candidates.empty(system, system.batch), zeros(*shape), zeros(*shape), zeros(system.batch))
+
+
+class SpareRows(NamedTuple):
+    """Rows for gradients that are somebody else's to add: of a query, an entity, and a derived relation."""
+
+    query: Floats
+    entity: Floats
+    derived: Floats
+
+    @classmethod
+    def of(cls, system: EmbeddingSystem) -> SpareRows:
+        """Make the arrays that a worker needs."""
+        return cls(*(zeros(width) for width in (system.query_width, system.entity_width, system.derived_width)))
+
+
+@fast_spliced
+def _positive(batch: Candidates, i: int) -> Candidates:
+    """Return one positive of a batch."""
+    return Candidates(
+        batch.anchor[i],
+        batch.relation[i],
+        batch.side[i],
+        batch.ends[i],
+        batch.ids[i],
+        batch.scores[i],
+        batch.weights[i],
+    )
+
+
+@inlined
+def _owner(row: Any, workers: int) -> Any:
+    """Return the worker that owns a row: a hash of it, scaled down, as a division would take longer."""
+    return np.int64(((np.uint64(row) * _SPREAD & _LOW) * np.uint64(workers)) >> np.uint64(32))
+
+
+@fast_spliced
+def _touch_own(weights: Weights, candidates: Candidates, workspace: Workspace, worker: int, workers: int) -> None:
+    """Give those rows of a positive that a worker owns rows for gradients, and count what it uses."""
+    for c in range(candidates.ends[4]):
+        entity = candidates.ids[c]
+        if _owner(entity, workers) == worker:
+            touch(workspace, entity)
+            prefetch_row(weights.entities, np.int64(entity), weights.entities.shape[1])
+    for group in range(4):
+        anchor, relation = candidates.anchor[group], candidates.relation[group]
+        if _owner(anchor, workers) == worker:
+            touch(workspace, anchor)
+        if _owner(relation, workers) == worker:
+            workspace.relation_touched[relation] = True
+    subject, relation, object_ = candidates.anchor[0], candidates.relation[0], candidates.ids[0]
+    if _owner(subject, workers) == worker:
+        workspace.uses[workspace.slots[subject]] += 1
+    if _owner(object_, workers) == worker:
+        workspace.uses[workspace.slots[object_]] += 1
+    if _owner(relation, workers) == worker:
+        workspace.relation_uses[relation] += 1
+
+
+@kernel
+def sum_in_order(total: float, losses: Floats) -> float:
+    """Add losses to a total, one after the other."""
+    for loss in losses:
+        total += loss
+    return total
+
+
+# -- templates, of which `worker_kernels` makes each model's copies ------------------------------------
+
+
+def score_positives(
+    loss: Loss, weights: Weights, bucket: Bucket, batch: Batch, spare: SpareRows, first: int, start: int, end: int
+) -> None:
+    """Draw, score and weigh the positives at positions start to end of a batch that begins at `first`."""
+    spare.entity[:] = _ZERO
+    for position in range(start, end):
+        if position + AHEAD < end:
+            prefetch_positive(loss, weights, bucket.data, bucket.salt, position + AHEAD, bucket.order[position + AHEAD])
+        i = position - first
+        candidates = _positive(batch.candidates, i)
+        draw(loss, bucket.data, candidates, bucket.salt, position, bucket.order[position], bucket.pairing[position])
+        for group in range(4):
+            if candidates.ends[group] < candidates.ends[group + 1]:
+                score_group(loss, weights, candidates, batch.queries[i, group], group)
+        batch.losses[i] = backward_loss(loss, candidates)
+        for group in range(4):
+            query, g_query = batch.queries[i, group], batch.g_queries[i, group]
+            if candidates.ends[group] < candidates.ends[group + 1]:
+                for j in range(len(g_query)):
+                    g_query[j] = _ZERO
+            for c in range(candidates.ends[group], candidates.ends[group + 1]):
+                candidate, comparison = weights.entities[candidates.ids[c]], candidates.scores[c] - loss.offset
+                backward_compare(candidates.weights[c], comparison, query, candidate, g_query, spare.entity)
+
+
+def add_own_rows(
+    loss: Loss,
+    weights: Weights,
+    batch: Batch,
+    workspace: Workspace,
+    spare: SpareRows,
+    count: int,
+    worker: int,
+    workers: int,
+) -> None:
+    """Add up the gradients of a worker's own rows, from so many positives of a batch."""
+    spare.query[:] = _ZERO
+    spare.entity[:] = _ZERO
+    spare.derived[:] = _ZERO
+    for i in range(min(AHEAD, count)):
+        _touch_own(weights, _positive(batch.candidates, i), workspace, worker, workers)
+    for i in range(count):
+        if i + AHEAD < count:
+            _touch_own(weights, _positive(batch.candidates, i + AHEAD), workspace, worker, workers)
+        candidates = _positive(batch.candidates, i)
+        for group in range(4):
+            if candidates.ends[group] == candidates.ends[group + 1]:
+                continue
+            query = batch.queries[i, group]
+            for c in range(candidates.ends[group], candidates.ends[group + 1]):
+                entity = candidates.ids[c]
+                if _owner(entity, workers) == worker:
+                    row, gradient = weights.entities[entity], workspace.g_entities[workspace.slots[entity]]
+                    comparison = candidates.scores[c] - loss.offset
+                    backward_compare(candidates.weights[c], comparison, query, row, spare.query, gradient)
+            anchor, relation = candidates.anchor[group], candidates.relation[group]
+            my_anchor, my_relation = _owner(anchor, workers) == worker, _owner(relation, workers) == worker
+            if my_anchor or my_relation:
+                row, derived = weights.entities[anchor], weights.derived[relation]
+                g_entity = workspace.g_entities[workspace.slots[anchor]] if my_anchor else spare.entity
+                g_derived = workspace.g_derived[relation] if my_relation else spare.derived
+                g_query = batch.g_queries[i, group]
+                backward_query(candidates.side[group], row, derived, g_query, g_entity, g_derived)
+
+
+def update_own_rows(
+    loss: Loss, weights: Weights, workspace: Workspace, count: int, learning_rate: float, step: int
+) -> None:
+    """Take the optimiser's step for a worker's own rows; steps are counted from 1."""
+    rate, tiny = bias_corrections(learning_rate, step)
+    update(loss, weights, workspace, _ONE / np.float32(count), rate, tiny)
+
+
+@cache
+def worker_kernels(functions: ModelFunctions) -> SimpleNamespace:
+    """Compile the kernels above for a model."""
+    names = vars(training_kernels(functions))
+    steps = (score_positives, add_own_rows, update_own_rows)
+    return specialise(names, functions, *((fast_kernel, step) for step in steps))

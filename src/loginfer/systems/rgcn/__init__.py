@@ -1,7 +1,7 @@
 """R-GCN as a system: relational message passing as the encoder, DistMult as the decoder, in PyTorch.
 
 Schlichtkrull and others, Modeling Relational Data with Graph Convolutional Networks (ESWC 2018). The settings are
-here, where PyTorch need not be installed; `model` has the model and its training, `layer` the message passing.
+here, where PyTorch need not be installed; `model` has the model and its training.
 """
 
 from __future__ import annotations

@@ -113,15 +113,9 @@ class RunningScores(NamedTuple):
 
 def running_scores(levels: ConfidenceLevels, candidates: int) -> RunningScores:
     """Return scores without any rules."""
-    scores = np.zeros(candidates)
-    return RunningScores(
-        np.array([levels.code], dtype=np.int64),
-        levels.values,
-        levels.gaps,
-        scores,
-        scores.view(np.int64),
-        np.full((candidates, 3), -1, dtype=np.int64),
-    )
+    code, scores = np.array([levels.code], dtype=np.int64), np.zeros(candidates)
+    state = np.full((candidates, 3), -1, dtype=np.int64)
+    return RunningScores(code, levels.values, levels.gaps, scores, scores.view(np.int64), state)
 
 
 @inlined
@@ -254,12 +248,8 @@ def rule_lists(paths: RuleTable, order: Longs, rank: Ids, relations: int, entiti
         return start, keys[rules]
 
     by_head = np.empty((4, relations + 1), dtype=np.int64)
-    for kind, steps, ends in (
-        (FORWARD, first, back),
-        (BACKWARD, back, first),
-        (SUBJECT, first, end),
-        (OBJECT, first, end),
-    ):
+    cyclic_lists = (FORWARD, first, back), (BACKWARD, back, first)
+    for kind, steps, ends in (*cyclic_lists, (SUBJECT, first, end), (OBJECT, first, end)):
         rules = np.flatnonzero(table.variables == (BOTH if kind in (FORWARD, BACKWARD) else kind))
         start, keys = add(rules, head, steps, ends)
         by_head[kind] = start + np.searchsorted(keys, np.arange(relations + 1))

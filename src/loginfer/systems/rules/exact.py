@@ -136,22 +136,17 @@ class ExactMining(Mining):
         self._progress = ("length 1", 1, 1)
         yield True
         if self._miner.max_length >= 2:
-            yield from self._length_2()
+            counted, offsets, done = CountedBodies(self._paths), self._paths.relations.offsets, 0
+            for head in self._paths.heads:
+                self._tables.append(_rules_of_length_2(self._miner, self._paths, counted, head))
+                done += int(offsets[head + 1] - offsets[head])
+                self._progress = ("length 2", done, self._paths.relations.size)
+                yield True
         if self._miner.max_length >= 3:
             for table, what, done, total in rules_of_length_3(self._miner, self._paths):
                 self._tables.append(table)
                 self._progress = (what, done, total)
                 yield True
-
-    def _length_2(self) -> Iterator[bool]:
-        counted = CountedBodies(self._paths)
-        offsets = self._paths.relations.offsets
-        done = 0
-        for head in self._paths.heads:
-            self._tables.append(_rules_of_length_2(self._miner, self._paths, counted, head))
-            done += int(offsets[head + 1] - offsets[head])
-            self._progress = ("length 2", done, self._paths.relations.size)
-            yield True
 
 
 # -- thresholds ------------------------------------------------------------------------------------
@@ -250,18 +245,12 @@ class CountedBodies:
         return np.asarray(pairs[body_of])
 
     def _count(self, bodies: Longs, limits: Longs) -> None:
-        firsts, seconds = np.divmod(bodies, self._paths.directed)
+        paths = self._paths
+        edges = paths.sources, paths.targets, paths.spans
+        firsts, seconds = np.divmod(bodies, paths.directed)
         for second in np.unique(seconds).tolist():
             part = np.flatnonzero(seconds == second)
-            pairs = count_pairs(
-                self._paths.sources,
-                self._paths.targets,
-                self._paths.spans,
-                self._paths.pointers(second),
-                firsts[part],
-                limits[part],
-                self._stamps,
-            )
+            pairs = count_pairs(*edges, paths.pointers(second), firsts[part], limits[part], self._stamps)
             self._pairs.update(zip(bodies[part].tolist(), pairs.tolist(), strict=True))
             self._limit.update(zip(bodies[part].tolist(), limits[part].tolist(), strict=True))
 
@@ -618,24 +607,14 @@ def _counted(
     by_body = np.argsort(which, kind="stable")
     first = np.cumsum(total) - total
     pointers = np.stack([paths.pointers(relation) for relation in range(directed)])
-    stamps = np.zeros(paths.relations.entities, dtype=np.int32)
+    edges = paths.sources, paths.targets, paths.spans, pointers
+    draws = share, np.uint64(salt(miner.seed, "exact", "sources")), np.zeros(paths.relations.entities, dtype=np.int32)
     for begin in range(0, len(kept), BLOCK):
         part = kept[begin : begin + BLOCK]
         rows = np.concatenate([by_body[first[body] : first[body] + total[body]] for body in part.tolist()])
         bounds = np.concatenate([[0], np.cumsum(total[part])])
-        predictions, correct = count_predictions(
-            paths.sources,
-            paths.targets,
-            paths.spans,
-            pointers,
-            steps[by_body[first[part]]],
-            heads[rows],
-            bounds,
-            limits[part],
-            share,
-            np.uint64(salt(miner.seed, "exact", "sources")),
-            stamps,
-        )
+        body_steps = steps[by_body[first[part]]]
+        predictions, correct = count_predictions(*edges, body_steps, heads[rows], bounds, limits[part], *draws)
         # The heads the right way round again.
         forwards = np.where((heads[rows] % 2 == 1)[:, None], steps[rows][:, ::-1] ^ 1, steps[rows])
         table = rules_of(miner, heads[rows] // 2, forwards, np.repeat(predictions, total[part]), correct)

@@ -21,7 +21,7 @@ import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -36,9 +36,8 @@ from loginfer.logic.dialects.anyburl import ANYBURL
 from loginfer.logic.rule import Atom, Constant, Rule, ScoredRule, Term
 from loginfer.logic.rule_files import SHIPPED, dialect_of, read_rules
 from loginfer.settings import setting
-from loginfer.systems.interface import Arrays, Checkpoint, Unwatched, Watch
-from loginfer.systems.rules.anyburl import applied
-from loginfer.systems.rules.mined import BOTH, NONE, OBJECT, MinedRules, Miner, Mining, RuleTable
+from loginfer.systems.interface import Arrays, Checkpoint, Watch
+from loginfer.systems.rules.mined import BOTH, NONE, OBJECT, MinedRules, Miner, Mining, RuleTable, applied
 from loginfer.systems.rules.texts import Skipped, mined_from, read_path_rules
 
 if TYPE_CHECKING:
@@ -85,10 +84,7 @@ class External(Miner):
 
     def mine(self, benchmark: Benchmark, watch: Watch | None = None) -> MinedRules:
         """Read the rules, or run the jar to its end; what is left out is logged."""
-        watch = watch or Unwatched()
-        mining = self.begin(benchmark)
-        while mining.advance():
-            watch.progress(*mining.progress())
+        mining = cast(ExternalMining, self._finished(benchmark, watch))
         for note in mining.notes:
             logging.getLogger("loginfer").warning("loginfer: %s", note)
         return mining.rules()
@@ -181,10 +177,8 @@ class JarRun:
         self._jar, self._limit = jar, settings.seconds + settings.grace
         program = shutil.which(settings.java)
         if program is None:
-            raise InputError(
-                f"no program `{settings.java}` to run the jar with",
-                hint="install Java, or say where it is: --set java=…",
-            )
+            hint = "install Java, or say where it is: --set java=…"
+            raise InputError(f"no program `{settings.java}` to run the jar with", hint=hint)
         self._folder = folder = Path(tempfile.mkdtemp(prefix="loginfer-anyburl-"))
         # Whatever becomes of this object, the folder vanishes, and before it the process that writes there.
         self._remove = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
@@ -428,10 +422,8 @@ class ExternalMining(Mining):
         if not len(mined):
             if not len(skipped):
                 raise InputError(f"`{source}` holds no rule")
-            raise InputError(
-                f"none of the rules in `{source}` can be used: {_reasons(skipped)}",
-                hint="check that they were mined from this graph",
-            )
+            hint = "check that they were mined from this graph"
+            raise InputError(f"none of the rules in `{source}` can be used: {_reasons(skipped)}", hint=hint)
         if len(skipped):
             self.notes.append(f"left out {len(skipped):,} of the rules in {source}: {_reasons(skipped)}")
         return mined

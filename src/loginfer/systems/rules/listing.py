@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -160,8 +160,9 @@ def list_rules(source: str | Path, on_error: OnError = "fail", dialect: str | No
     return listing
 
 
-# Predictions and correct ones (-1 where the file does not say), confidence (NaN), atoms in the body, line.
-_Row: TypeAlias = tuple[int, int, float, int, int]
+# Confidence (NaN where the file does not say), predictions and correct ones (-1), atoms in the body, line.
+_Row: TypeAlias = tuple[float, int, int, int, int]
+_COLUMNS = [("confidence", "f8"), *((name, "i8") for name in ("predictions", "correct", "length", "line"))]
 
 
 def _list_lines(path: Path, on_error: OnError) -> Listing:
@@ -181,7 +182,7 @@ def _list_lines(path: Path, on_error: OnError) -> Listing:
                     cut = None
                     break
         if cut is not None:
-            rows.append((*cut[:3], len(cut[3]) - 1, number))
+            rows.append((cut[2], *cut[:2], len(cut[3]) - 1, number))
         elif not line.strip():
             continue
         else:
@@ -214,14 +215,8 @@ def _list_read(source: str, on_error: OnError, dialect: str | None) -> Listing:
     """Read a file in any dialect."""
     file = read_rules(source, dialect, on_error)
     rules: list[ScoredRule | ZeroRule] = [*file.rules, *file.zero]
-    return _listing(
-        source,
-        file.dialect,
-        [_row(rule, rule.line or 0) for rule in rules],
-        file.skipped,
-        lambda index: _relations(rules[index]),
-        rules.__getitem__,
-    )
+    rows = [_row(rule, rule.line or 0) for rule in rules]
+    return _listing(source, file.dialect, rows, file.skipped, lambda i: _relations(rules[i]), rules.__getitem__)
 
 
 def _listing(
@@ -232,26 +227,16 @@ def _listing(
     relations: Callable[[int], list[str]],
     rule: Callable[[int], ScoredRule | ZeroRule],
 ) -> Listing:
-    predictions, correct, confidence, length, line = zip(*rows, strict=True) if rows else ((),) * 5
-    return Listing(
-        path,
-        dialect,
-        np.array(confidence, dtype=np.float64),
-        np.array(predictions, dtype=np.int64),
-        np.array(correct, dtype=np.int64),
-        np.array(length, dtype=np.int64),
-        np.array(line, dtype=np.int64),
-        skipped,
-        relations,
-        rule,
-    )
+    table: Any = np.array(rows, dtype=_COLUMNS)
+    confidence, predictions, correct, length, line = (table[name] for name, _ in _COLUMNS)
+    return Listing(path, dialect, confidence, predictions, correct, length, line, skipped, relations, rule)
 
 
 def _row(rule: ScoredRule | ZeroRule, line: int) -> _Row:
     return (
+        np.nan if rule.confidence is None else rule.confidence,
         -1 if rule.predictions is None else rule.predictions,
         -1 if rule.correct is None else rule.correct,
-        np.nan if rule.confidence is None else rule.confidence,
         len(rule.rule.atoms) if isinstance(rule, ScoredRule) else 0,
         line,
     )

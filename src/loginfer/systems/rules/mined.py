@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
@@ -19,7 +19,7 @@ import numpy.typing as npt
 from loginfer.benchmark.benchmark import Benchmark, Splits
 from loginfer.errors import InputError
 from loginfer.kg import KnowledgeGraph, Triples
-from loginfer.logic.rule import ScoredRule
+from loginfer.logic.rule import Constant, Rule, ScoredRule
 from loginfer.logic.rule_files import parse_rules
 from loginfer.settings import check_settings
 from loginfer.systems.interface import Arrays, Checkpoint, Unwatched, Watch
@@ -138,10 +138,23 @@ class RuleTable:
         )
 
     @classmethod
+    def of_rows(
+        cls, rows: Ids, predictions: npt.ArrayLike, correct: npt.ArrayLike, confidence: npt.ArrayLike
+    ) -> RuleTable:
+        """Make a table of rows like those of `rows`, and of the rules' measures."""
+        columns = (*rows[:, :4].T, rows[:, 4:], predictions, correct, confidence)
+        kinds = (kind for kind, _ in _COLUMNS.values())
+        return cls(*(np.asarray(column, dtype=kind) for column, kind in zip(columns, kinds, strict=True)))
+
+    @property
+    def rows(self) -> Ids:
+        """int32[m, 4 + LONGEST]: head, variables, constants of the head and of the end, steps of the body."""
+        return np.column_stack([self.head, self.variables, self.head_constant, self.end_constant, self.body])
+
+    @classmethod
     def joined(cls, tables: Sequence[RuleTable]) -> RuleTable:
         """Return the rules of several tables, one after the other."""
-        if not tables:
-            return cls.empty()
+        tables = (cls.empty(), *tables)
         return cls(*(np.concatenate([getattr(t, field.name) for t in tables]) for field in fields(cls)))
 
     @cached_property
@@ -150,17 +163,8 @@ class RuleTable:
 
         The order does not depend on the order of the rows, so that files and scores do not either.
         """
-        keys = (
-            *self.body.T[::-1],
-            self.end_constant,
-            self.head_constant,
-            self.variables,
-            self.head,
-            self.length,
-            -self.correct,
-            -self.confidence,
-        )
-        return np.lexsort(keys)
+        names = (*self.body.T[::-1], self.end_constant, self.head_constant, self.variables, self.head)
+        return np.lexsort((*names, self.length, -self.correct, -self.confidence))
 
     def row(self, index: int) -> tuple[int, ...]:
         """Return head, variables, head constant, end constant and steps of one rule."""
@@ -383,15 +387,17 @@ class Miner(ABC):
 
     def mine(self, benchmark: Benchmark, watch: Watch | None = None) -> MinedRules:
         """Mine to the end, starting from the watch's last checkpoint if it has one."""
+        return self._finished(benchmark, watch).rules()
+
+    def _finished(self, benchmark: Benchmark, watch: Watch | None) -> Mining:
+        """Return a mining that has come to its end."""
         watch = watch or Unwatched()
         mining = self.begin(benchmark, watch.restore())
         while mining.advance():
             watch.progress(*mining.progress())
-            if watch.due():
-                state = mining.checkpoint()
-                if state is not None:
-                    watch.save(state)
-        return mining.rules()
+            if watch.due() and (state := mining.checkpoint()) is not None:
+                watch.save(state)
+        return mining
 
     def fit(self, benchmark: Benchmark, watch: Watch | None = None) -> RuleScorer:
         """Mine the rules of a benchmark, and return what scores with them."""
@@ -406,3 +412,67 @@ def as_benchmark(graph: KnowledgeGraph, name: str) -> Benchmark:
     """Return a graph as a benchmark whose P_train it is, without negatives, for mining a bare graph."""
     nothing: Triples = np.empty((0, 3), dtype=np.int32)
     return Benchmark(name, graph, Splits(graph.triples, nothing, nothing), {})
+
+
+# -- what AnyBURL's rules are worth when they are applied: less than their files say --------------------
+
+# As AnyBURL has them.
+PSEUDO_COUNT = 5.0
+AC2_WEIGHT = 0.1
+ZERO_WEIGHT = 0.01
+
+
+def applied_confidence(
+    table: RuleTable, *, pseudo: float = PSEUDO_COUNT, ac2: float = AC2_WEIGHT, zero: float = ZERO_WEIGHT
+) -> npt.NDArray[np.float64]:
+    """Return float64[m]: correct / (predictions + pseudo), times a weight for rules that say little.
+
+    A rule without counts, as a file may hold, keeps the confidence it came with, weighted likewise.
+
+    Parameters
+    ----------
+    table
+        The rules, with the counts and confidences of AnyBURL's files.
+    pseudo
+        Wrong predictions that every rule is taken to have besides those that were seen.
+    ac2
+        Weight of h(X,c) ⇐ b1(X,A), …, bn(·,B).
+    zero
+        Weight of h(X,c) with an empty body.
+    """
+    predictions = table.predictions.astype(np.float64)
+    counted = table.predictions > 0
+    confidence = np.where(counted, table.correct / np.where(counted, predictions + pseudo, 1.0), table.confidence)
+    acyclic = table.variables != BOTH
+    confidence[acyclic & (table.length > 0) & (table.end_constant == NONE)] *= ac2
+    confidence[table.length == 0] *= zero
+    return np.asarray(confidence, dtype=np.float64)
+
+
+def applied(
+    rules: MinedRules, *, pseudo: float = PSEUDO_COUNT, ac2: float = AC2_WEIGHT, zero: float = ZERO_WEIGHT
+) -> MinedRules:
+    """Return the same rules, with the confidences that `applied_confidence` gives them.
+
+    Rules of other shapes, such as those about loops, are weighted by the same formula.
+    """
+    table = rules.paths
+    weighted = replace(table, confidence=applied_confidence(table, pseudo=pseudo, ac2=ac2, zero=zero))
+    return replace(rules, paths=weighted, others=_applied_others(rules.others, pseudo, ac2))
+
+
+def _applied_others(rules: Sequence[ScoredRule], pseudo: float, ac2: float) -> tuple[ScoredRule, ...]:
+    weighted = []
+    for scored in rules:
+        confidence = scored.confidence or 0.0
+        if scored.predictions and scored.correct is not None:
+            confidence = scored.correct / (scored.predictions + pseudo)
+        weighted.append(replace(scored, confidence=confidence * (ac2 if _says_little(scored.rule) else 1.0)))
+    return tuple(weighted)
+
+
+def _says_little(rule: Rule) -> bool:
+    """Say whether a rule is about one variable, and anything may be at the end of its path."""
+    last = rule.atoms[-1]
+    loop = last.subject == last.object
+    return len(rule.head.variables) == 1 and not loop and not any(isinstance(t, Constant) for t in last.terms)

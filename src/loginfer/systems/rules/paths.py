@@ -464,11 +464,8 @@ def with_more_slots(bodies: BodyCounts) -> BodyCounts:
     for old in range(len(bodies.keys)):
         if bodies.keys[old] != EMPTY:
             slot = find_slot(larger.keys, bodies.keys[old])
-            larger.keys[slot], larger.counts[slot], larger.last[slot] = (
-                bodies.keys[old],
-                bodies.counts[old],
-                bodies.last[old],
-            )
+            larger.keys[slot] = bodies.keys[old]
+            larger.counts[slot], larger.last[slot] = bodies.counts[old], bodies.last[old]
     return larger
 
 

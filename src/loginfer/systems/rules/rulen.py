@@ -6,6 +6,7 @@ explain most, and estimate the confidences of each rule from both sides.
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -232,10 +233,7 @@ def _stride(random: Random, size: Any) -> Any:
     """Return a random number that has no divisor in common with a size."""
     while True:
         stride = 1 + draw(random, size - 1)
-        a, b = stride, size
-        while b > 0:
-            a, b = b, a % b
-        if a == 1:
+        if math.gcd(stride, size) == 1:
             return stride
 
 
@@ -308,16 +306,9 @@ class RuleNMining(Mining):
         """Return the rules of the relations so far; counts are those of the side with more confidence."""
         rows, counts, sides = self._joined()
         better_side = np.where(sides.tail > sides.head, TAIL_SIDE, HEAD_SIDE)
-        table = RuleTable.of(
-            head=rows[:, 0],
-            variables=rows[:, 1],
-            head_constant=rows[:, 2],
-            body=rows[:, 3:],
-            predictions=counts[np.arange(len(rows)), better_side, 0],
-            correct=counts[np.arange(len(rows)), better_side, 1],
-            confidence=np.maximum(sides.head, sides.tail),
-        )
-        return MinedRules(table)
+        predictions, correct = counts[np.arange(len(rows)), better_side].T
+        rows = np.insert(rows, 3, NONE, axis=1)  # no constant at the end
+        return MinedRules(RuleTable.of_rows(rows, predictions, correct, np.maximum(sides.head, sides.tail)))
 
     def sides(self) -> SideConfidences:
         """Return both confidences of each of the rules so far."""

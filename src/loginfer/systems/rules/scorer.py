@@ -144,37 +144,22 @@ class RuleScorer:
     def _ends(self, queries: Ids, subject_open: bool, candidates: Ids) -> Values:
         """Score all candidates for one end, given relations and the other ends."""
         column = _columns_of(candidates, len(self.graph.entities))
-        scores = np.zeros((len(queries), len(candidates)))
+        scores, running = np.zeros((len(queries), len(candidates))), running_scores(self._levels, len(candidates))
+        others, distinct = self._others.of_queries(queries, subject_open, column), self.rules.distinct
+        scratch, chosen = new_scratch(len(self.graph.entities)), np.empty(len(self.rules), dtype=np.int64)
         answer_ends(
-            self._edges,
-            self._lists,
-            running_scores(self._levels, len(candidates)),
-            queries,
-            subject_open,
-            column,
-            self._others.of_queries(queries, subject_open, column),
-            self.rules.distinct,
-            scores,
-            new_scratch(len(self.graph.entities)),
-            np.empty(len(self.rules), dtype=np.int64),
+            self._edges, self._lists, running, queries, subject_open, column, others, distinct, scores, scratch, chosen
         )
         return scores
 
     def _relations(self, pairs: Ids, candidates: Ids) -> Values:
         """Score all candidates for the relation between two entities."""
         column = _columns_of(candidates, len(self.graph.relations))
-        scores = np.zeros((len(pairs), len(candidates)))
+        scores, running = np.zeros((len(pairs), len(candidates))), running_scores(self._levels, len(candidates))
+        others, distinct = self._others.of_pairs(pairs, column), self.rules.distinct
+        chosen = np.empty(len(self.rules), dtype=np.int64)
         answer_relations(
-            self._edges,
-            self._lists,
-            self._bodies,
-            running_scores(self._levels, len(candidates)),
-            pairs,
-            column,
-            self._others.of_pairs(pairs, column),
-            self.rules.distinct,
-            scores,
-            np.empty(len(self.rules), dtype=np.int64),
+            self._edges, self._lists, self._bodies, running, pairs, column, others, distinct, scores, chosen
         )
         return scores
 
@@ -199,10 +184,8 @@ def _check_ids(paths: RuleTable, graph: KnowledgeGraph) -> None:
         (paths.end_constant, len(graph.entities)),
     ):
         if ids.size and int(ids.max()) >= size:
-            raise InputError(
-                "the rules are over another graph: they have names that this one does not have",
-                hint="mine the rules of this benchmark",
-            )
+            hint = "mine the rules of this benchmark"
+            raise InputError("the rules are over another graph: they have names that this one does not have", hint=hint)
 
 
 # -- rules of other shapes than paths, applied by the engine -----------------------------------------

@@ -215,19 +215,9 @@ class _RuleCollector:
 
     def mined(self, distinct: bool) -> MinedRules:
         """Return the rules."""
-        columns = np.array(self._rows, dtype=np.int32).reshape(-1, 4 + LONGEST).T
-        predictions, correct, confidence = zip(*self._measures, strict=True) if self._rows else ((), (), ())
-        table = RuleTable.of(
-            head=columns[0],
-            variables=columns[1],
-            head_constant=columns[2],
-            end_constant=columns[3],
-            body=columns[4:].T,
-            predictions=predictions,
-            correct=correct,
-            confidence=confidence,
-        )
-        return MinedRules(table, tuple(self._others), distinct)
+        rows = np.array(self._rows, dtype=np.int32).reshape(-1, 4 + LONGEST)
+        measures = zip(*self._measures, strict=True) if self._rows else ((), (), ())
+        return MinedRules(RuleTable.of_rows(rows, *measures), tuple(self._others), distinct)
 
     def _unknown(self, atoms: Sequence[Atom]) -> tuple[str, str] | None:
         """Return why a rule can never fire, and the name that is to blame."""
@@ -313,8 +303,7 @@ def rule_lines(mined: MinedRules, graph: KnowledgeGraph, dialect: str = "anyburl
     writer, paths, arrow = dialect_named(dialect), mined.paths, dialect == "arrow"
     x, y, *between = _VARIABLES[dialect]
     relations, constants = _written_names(paths, graph, arrow)
-    columns = (paths.head, paths.variables, paths.head_constant, paths.end_constant, *paths.body.T)
-    rows = list(zip(*(column.tolist() for column in columns), strict=True))
+    rows = paths.rows.tolist()
     measures = [column.tolist() for column in (paths.predictions, paths.correct, paths.confidence)]
     for index in mined.best_first.tolist():
         if index >= len(paths):

@@ -135,17 +135,8 @@ def _rows(source: Ids, step: Ids, end: Ids, entities: int, relations: int) -> tu
     row_first = np.searchsorted(row_step, steps).astype(np.int64)
     by_source = np.argsort(row_source, kind="stable")
     group_first = np.searchsorted(row_source[by_source], np.arange(entities + 2)).astype(np.int64)
-    return (
-        bounds[:-1],
-        bounds[1:] - special,
-        source,
-        end,
-        row_first,
-        row_edge,
-        group_first,
-        row_step[by_source],
-        by_source,
-    )
+    edges = bounds[:-1], bounds[1:] - special, source, end
+    return *edges, row_first, row_edge, group_first, row_step[by_source], by_source
 
 
 # -- draws and look-ups -----------------------------------------------------------------------------
@@ -302,13 +293,8 @@ class PathSearch(NamedTuple):
 @inlined
 def new_search() -> Any:
     """Return memory for a search."""
-    size = np.int64(LONGEST)
-    return PathSearch(
-        np.zeros(size, dtype=np.int64),
-        np.zeros(size, dtype=np.int64),
-        np.zeros(size, dtype=np.int64),
-        np.zeros(size, dtype=np.int64),
-    )
+    zeros = np.zeros((4, LONGEST), dtype=np.int64)
+    return PathSearch(zeros[0], zeros[1], zeros[2], zeros[3])
 
 
 @inlined
