@@ -36,7 +36,7 @@ Outcome = Literal["learned", "above", "in part", "cannot tell", "shortcut", "not
 _WORDS: Mapping[Outcome, str] = {
     "learned": "learns",
     "above": "is above the best shortcut on",
-    "in part": "learns in part",
+    "in part": "partly learns",
     "cannot tell": "cannot be told from a shortcut on",
     "shortcut": "only takes shortcuts on",
     "not learned": "does not learn",
