@@ -186,7 +186,7 @@ def verdict_bars(
                 "mark": {"type": "bar"},
                 "encoding": {
                     "x": across,
-                    "color": vega.verdict_colour(legend={**_TOP, "columns": 5, "values": present}),
+                    "color": vega.verdict_colour(legend={**_TOP, "columns": 6, "values": present}),
                 },
             },
             {
