@@ -248,3 +248,18 @@ def test_a_shortcut_that_is_reversed_for_one_method_says_for_which(capsys):
     printed = capsys.readouterr().out
     assert "detour (qg reversed)" in printed
     assert "parallel (reversed)" in printed
+
+
+def test_several_folders_fit_a_narrow_terminal(loginfer, folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    deep = tmp_path / "somewhere" / "rather" / "deep" / "in" / "a" / "tree"
+    names = [f"LogInfer-LUBM-no-type-{n}" for n in ("pa", "qg")]
+    for name in names:
+        shutil.copytree(folder, deep / name)
+    code, printed, _ = loginfer("audit", *(deep / name for name in names), deep / "missing")
+    lines = printed.splitlines()
+    assert code == 2
+    assert lines[0].startswith("folder")
+    assert lines[0].endswith("best shortcut")
+    assert all(len(line) <= 80 for line in lines)
+    assert all(any(line.startswith(f"{name} ") for line in lines) for name in (*names, "missing"))

@@ -142,7 +142,11 @@ def test_a_file_that_was_changed_or_is_missing_is_named(tmp_path, name):
     file.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
     with pytest.raises(InputError, match=f"`{name}` was changed"):
         load_run(tmp_path / "run")
-    load_run(tmp_path / "run", verify=False)
+    changed = load_run(tmp_path / "run", verify=False)
+    if name == "metrics.json":
+        file.write_text("{")
+        with pytest.raises(InputError, match=r"`metrics\.json` is not JSON"):
+            changed.metrics()
     file.unlink()
     with pytest.raises(InputError, match=f"`{name}` is missing"):
         load_run(tmp_path / "run", verify=False)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import loginfer
 from loginfer.errors import InputError
 from loginfer.report import ReportContext, collect, write_site
 from loginfer.report.facts import grouped
@@ -118,6 +119,12 @@ def test_files_of_results_make_a_light_report_without_links_to_pages_that_need_s
     assert "75.0" in page
     assert 'href="systems/' not in page
     assert 'href="benchmarks/' not in page
+
+
+def test_files_of_results_from_before_a_metric_was_added_are_reported(tmp_path: Path) -> None:
+    result_file(tmp_path / "results" / "a.json")
+    written = loginfer.report(tmp_path / "results", out=tmp_path / "site")
+    assert ("filtered/c_mrr", 0.5) in {row[-2:] for row in written.rows()}
 
 
 def test_a_file_of_results_that_lacks_something_is_named(tmp_path: Path) -> None:

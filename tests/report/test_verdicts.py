@@ -65,7 +65,7 @@ def test_over_several_benchmarks_each_system_says_what_it_learns_and_where_it_ta
     for pattern, transe, counts in (("one", 0.6, {"shortcut": 20}), ("two", 0.9, {"learned": 12, "in_part": 8})):
         name = f"kg-{pattern}-nm"
         cells += [
-            verdict("contrast", 0.99, benchmark=name, learned=20),
+            verdict("contrast", 0.99, benchmark=name, learned=9, untested=11),
             verdict("transe", transe, benchmark=name, **counts),
         ]
     cells += [verdict("transe", 0.6, benchmark="kg-three-nm", shortcut=20)]
@@ -79,6 +79,7 @@ def test_over_several_benchmarks_each_system_says_what_it_learns_and_where_it_ta
         "70.0 % in the mean; learns two (90.0 %, 12 of 20 rules); "
         "only takes shortcuts on one (60.0 %) and three (60.0 %)"
     )
+    assert "learns one (99.0 %, 9 of 20 rules, 11 untested)" in answer.systems["contrast"]
     assert answer.systems["contrast"].endswith("does not learn three (50.0 %)")
     assert answer.shortcuts == "70.0 % on one, 70.0 % on two and 70.0 % on three"
 
@@ -96,13 +97,13 @@ def test_long_lists_are_cut():
     cells = [verdict("transe", 0.6, benchmark=f"kg-{letter}", shortcut=9) for letter in "abcdefgh"]
     answer = verdicts_in(cells)
     assert "only takes shortcuts on a, b, c, d and 4 more" in answer.systems["transe"]
-    assert answer.headline == "No system learns a, b, c, d and 4 more; TransE only takes shortcuts on all of them."
+    assert answer.headline == "No system learns a, b, c, d and 4 more; TransE only takes shortcuts on all 8 benchmarks."
 
 
 def test_systems_that_do_the_same_stand_together():
     cells = [verdict(s, 0.5, benchmark=b, shortcut=20) for b in ("kg-one", "kg-two") for s in ("transe", "boxe")]
     cells += [verdict("contrast", 0.99, benchmark=b, learned=20) for b in ("kg-one", "kg-two")]
-    wanted = "Contrast learns all of them; BoxE and TransE only take shortcuts on all of them."
+    wanted = "Contrast learns both benchmarks; BoxE and TransE only take shortcuts on both benchmarks."
     assert verdicts_in(cells).headline == wanted
 
 

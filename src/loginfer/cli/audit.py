@@ -18,6 +18,7 @@ from loginfer.cli.common import (
     ShownNames,
     StrictOption,
     check_gate,
+    console,
     counted,
     engine_choice,
     gather,
@@ -109,10 +110,13 @@ def _audit_several(folders: Sequence[Path], audited: Callable[[Path], Audit], js
     It is 2 if a folder is no benchmark, else 1 if a check found something.
     """
     answers: list[dict[str, Any]] = []
-    code, width = 0, max(len(str(folder)) for folder in folders)
+    code, titles, names = 0, "  verdict  errors  warnings   oracle  best shortcut", list(map(str, folders))
+    if max(map(len, names)) + len(titles) > console().width and len({folder.name for folder in folders}) == len(names):
+        names = [folder.name for folder in folders]  # where they lie is too wide, and needs not be said
+    width = max(map(len, names))
     if not json:
-        say(f"{'folder':<{width}}  verdict  errors  warnings   oracle  best shortcut")
-    for folder in folders:
+        say(f"{'folder':<{width}}{titles}")
+    for folder, name in zip(folders, names, strict=True):
         try:
             answer = audited(folder)
         except LogInferError as error:
@@ -124,7 +128,7 @@ def _audit_several(folders: Sequence[Path], audited: Callable[[Path], Audit], js
             answers.append({"folder": str(folder), **answer.as_dict()})
             line = _audit_line(answer)
         if not json:
-            say(f"{folder!s:<{width}}  {line}", indent=width + 2)
+            say(f"{name:<{width}}  {line}", indent=width + 2)
             if verbose() and answers[-1]["ok"] is not None:
                 _audit_one(answer, json)
     if json:

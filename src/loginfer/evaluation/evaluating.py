@@ -159,10 +159,10 @@ def as_answer(
 
 
 def final_figures(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the figures of an evaluation by one name each: such as `accuracy` or `filtered/c_mrr`."""
+    """Return the figures of an evaluation by one name each, such as `filtered/c_mrr`; older files have fewer."""
     figures = {**answer["metrics"], "threshold": answer.get("threshold")}
     for protocol, ranking in answer["ranking"].items():
-        figures |= {f"{protocol}/{name}": ranking[name] for name in metric_titles("ranking")}
+        figures |= {f"{protocol}/{name}": ranking[name] for name in metric_titles("ranking") if name in ranking}
     return figures
 
 

@@ -429,8 +429,11 @@ class Run:
 
     def _json(self, name: str) -> Any:
         path = self.path / name
-        with reading(path):
-            return json.loads(path.read_bytes())
+        try:
+            with reading(path):
+                return json.loads(path.read_bytes())
+        except ValueError as error:
+            raise InputError(f"{self.path}: `{name}` is not JSON: {error}", hint=_DAMAGED_HINT) from error
 
 
 def load_run(path: str | Path | Run, *, verify: bool = True) -> Run:

@@ -240,7 +240,8 @@ def collect(
     if not runs:
         listed = ", ".join(f"`{path}`" for path in folders)
         raise InputError(
-            f"there is no run in {listed}", hint="make one with `loginfer evaluate BENCH --system NAME --out RUN`"
+            f"there is no run in {listed}",
+            hint="make one with `loginfer evaluate BENCH --system NAME --out RUN`, or see `loginfer audit BENCH…`",
         )
     if len({isinstance(run, KeptFigures) for run in runs}) > 1:
         raise InputError(

@@ -75,7 +75,7 @@ def glossed(text: Any) -> Any:
     terms = "|".join(map(re.escape, sorted(glossary(), key=len, reverse=True)))
 
     def explained(match: re.Match[str]) -> str:
-        return f'<abbr title="{markup.escape(glossary()[match[0]])}">{match[0]}</abbr>'
+        return f'<abbr tabindex="0" title="{markup.escape(glossary()[match[0]])}">{match[0]}</abbr>'
 
     return markup.Markup(re.sub(rf"(?<![\w<-])(?:{terms})(?![\w-])", explained, str(markup.escape(text))))
 

@@ -36,8 +36,8 @@ CONFIG: Mapping[str, Any] = {"axis": _WORDS, "legend": _WORDS, "header": _WORDS,
 
 # -- encodings ----------------------------------------------------------------------------------
 
-# The whole range of a share.
-UNIT = {"domain": [0, 1]}
+# The whole range of a share, and an axis in percent with room between its numbers.
+UNIT, PERCENT = {"domain": [0, 1]}, {"format": ".0%", "tickCount": 6}
 
 
 def nominal(field: str, **more: Any) -> dict[str, Any]:
@@ -67,7 +67,7 @@ def share_tip(field: str, title: str) -> dict[str, Any]:
 
 def percent_axis(title: str, *, zero: bool = False, **more: Any) -> dict[str, Any]:
     """Return axis and scale for shares between 0 and 1, shown in percent."""
-    return {"type": "quantitative", "title": title, "axis": {"format": ".0%"}, "scale": {"zero": zero}, **more}
+    return {"type": "quantitative", "title": title, "axis": PERCENT, "scale": {"zero": zero}, **more}
 
 
 def share_axis(field: str, title: str, **more: Any) -> dict[str, Any]:
@@ -114,6 +114,10 @@ def sized(spec: dict[str, Any], *, height: int | dict[str, int] = 300) -> dict[s
     """Return a plot as wide as its container on the page."""
     fitted = {"type": "fit-x", "contains": "padding"}
     return {"width": "container", "height": height, "autosize": fitted, **spec}
+
+
+# From so many benchmarks on there are heat maps of them.
+HEAT = 3
 
 
 def heat_axes(across: tuple[str, Sequence[str]], down: tuple[str, Sequence[str]]) -> dict[str, Any]:

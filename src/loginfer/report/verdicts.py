@@ -37,7 +37,7 @@ Outcome = Literal["learned", "above", "in part", "cannot tell", "shortcut", "not
 _WORDS: Mapping[Outcome, str] = {
     "learned": "learns",
     "above": "is above the best shortcut on",
-    "in part": "learns in part",
+    "in part": "partly learns",
     "cannot tell": "cannot be told from a shortcut on",
     "shortcut": "only takes shortcuts on",
     "not learned": "does not learn",
@@ -183,11 +183,18 @@ def _sentence(of_system: Sequence[CellVerdict], labels: Mapping[str, str]) -> st
         alike = [verdict for verdict in of_system if verdict.outcome == outcome]
         names = [labels[verdict.cell.benchmark] for verdict in alike]
         if len(labels) <= _DETAILED:
-            rules = [f", {v.learned_text}" if v.tested and outcome in ("learned", "in part") else "" for v in alike]
+            rules = [_rules_text(v) if outcome in ("learned", "in part") else "" for v in alike]
             figures = [f"{share_text(v.value)} %{text}" for v, text in zip(alike, rules, strict=True)]
             names = [f"{name} ({figure})" for name, figure in zip(names, figures, strict=True)]
         parts += [f"{words} {_listed(names)}"] if alike else []
     return "; ".join([mean, *parts])
+
+
+def _rules_text(verdict: CellVerdict) -> str:
+    """Return how many rules are learned, and how many nobody can tell; empty without a diagnosis."""
+    untested = verdict.rules.get("untested")
+    more = f", {untested} untested" if untested else ""
+    return f", {verdict.learned_text}{more}" if verdict.tested else ""
 
 
 def _headline(judged: Sequence[CellVerdict], labels: Mapping[str, str]) -> str:
@@ -225,9 +232,10 @@ def _who(judged: Sequence[CellVerdict], outcome: Outcome, labels: Mapping[str, s
         if verdict.outcome == outcome:
             by_system.setdefault(system_title(verdict.cell), []).append(labels[verdict.cell.benchmark])
     by_benchmarks: dict[str, list[str]] = {}
+    everywhere = "both benchmarks" if len(labels) == 2 else f"all {len(labels)} benchmarks"
     for title, benchmarks in by_system.items():
-        everywhere = len(benchmarks) == len(labels) > 1
-        by_benchmarks.setdefault("all of them" if everywhere else _listed(benchmarks), []).append(title)
+        names = everywhere if len(benchmarks) == len(labels) > 1 else _listed(benchmarks)
+        by_benchmarks.setdefault(names, []).append(title)
     return [f"{_agree(titles, _WORDS[outcome])} {names}" for names, titles in by_benchmarks.items()]
 
 

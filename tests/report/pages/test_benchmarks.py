@@ -7,10 +7,11 @@ import altair
 import numpy as np
 import pytest
 import vl_convert
+from tests.support import near_miss_benchmarks as near_misses
 from tests.support.hostile_runs import NAMES, RELATIONS, hostile_runs
 from tests.support.made_up_benchmarks import family
 
-from loginfer.benchmark import audit, explain_triple, load_benchmark
+from loginfer.benchmark import audit, build, explain_triple, load_benchmark
 from loginfer.benchmark.auditing.audit import file_sums, save_audit
 from loginfer.benchmark.learned_shortcut import best_shortcut, shortcut_results
 from loginfer.report.collection import collect
@@ -253,6 +254,13 @@ def test_examples_are_test_triples_with_their_story(method):
         elif story.reason:
             assert story.reason in example.words
         assert example.drawing.startswith("<svg")
+
+
+def test_examples_of_near_misses_say_what_they_lack():
+    benchmark = build(near_misses.recipe_of(), near_misses.small_graph())
+    words = [example.words for example in examples(benchmark, "nm") if not example.positive]
+    assert not any("not known" in text for text in words)
+    assert any(text.startswith("A near miss of rule ") and "; would follow if " in text for text in words)
 
 
 def test_examples_are_spread_over_rules_and_kinds(hostile):

@@ -101,6 +101,16 @@ def test_names_of_arrows_do_not_lie_on_each_other(case):
     assert not any(overlap(a, b) for a, b in itertools.combinations(found, 2))
 
 
+@pytest.mark.parametrize("others", [[], [Arrow("GraduateStudent127", "advisor", "x"), Arrow("x", "degreeFrom", "y")]])
+def test_names_of_arrows_do_not_lie_on_wide_boxes(others):
+    asked = Arrow("GraduateStudent127", "undergraduateDegreeFrom", "www.University494.edu", "conclusion")
+    svg = parsed([asked, *others])
+    (text,) = [t for t in svg.iter("text") if "conclusion" in t.get("class", "")]
+    x, y, half = float(text.get("x")), float(text.get("y")), 3 * len(asked.relation)
+    assert y > 11
+    assert not any(overlap((x - half, y - 11, x + half, y + 3), box) for box in boxes(svg))
+
+
 def middle_of_line(group):
     """The point halfway of a quadratic curve."""
     numbers = [float(n) for n in re.findall(r"-?\d+\.?\d*", group.find("path").get("d"))]

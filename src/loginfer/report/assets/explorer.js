@@ -353,11 +353,12 @@
   function origin([source, position, number, mask]) {
     const element = make("div", undefined, "why"), kind = index.sources[source], where = index.positions[position];
     const rule = number >= 0 ? index.rules[number] : null;
-    if (kind === "sub-rule" && rule) {
+    if ((kind === "sub-rule" || kind === "near-miss") && rule) {
       const keeps = rule.parts.filter((_, i) => mask >> i & 1), drops = rule.parts.filter((_, i) => !(mask >> i & 1));
-      const sentence = make("p", `A conclusion of a sub-rule of rule ${number}: `);
-      sentence.append(make("code", shortRule(`${keeps.join(", ")} -> ${rule.head}`)));
-      const missing = make("p", "The rule also asks for ");
+      const near = kind === "near-miss", parts = near ? rule.parts : keeps;
+      const sentence = make("p", `A ${near ? "near miss" : "conclusion of a sub-rule"} of rule ${number}: `);
+      sentence.append(make("code", shortRule(`${parts.join(", ")} -> ${rule.head}`)));
+      const missing = make("p", near ? "It would follow but for " : "The rule also asks for ");
       missing.append(make("code", shortRule(drops.join(", "))));
       element.append(sentence, missing);
       return element;

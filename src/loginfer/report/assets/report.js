@@ -121,6 +121,7 @@ const LogInfer = (() => {
       const phone = place.clientWidth < 480, narrow = (key, value) => (key === "columns" && phone ? 1 : value);
       const spec = { ...JSON.parse(JSON.stringify(this.value.spec), narrow), data: { values: rows } };
       spec.config = look();
+      if (phone) spec.config.legend = { ...spec.config.legend, layout: { bottom: { direction: "vertical", anchor: "start" } } };
       for (const [part, more] of Object.entries(this.value.spec.config)) spec.config[part] = { ...spec.config[part], ...more };
       const made = await vegaEmbed(place, spec, { actions: false, renderer: "svg", mode: "vega-lite" });
       this.view = made.view;

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from loginfer.benchmark.explain import RuleText
 from loginfer.kg.vocabulary import short_names, shortened
 
 if TYPE_CHECKING:
     from loginfer.benchmark import Benchmark
-    from loginfer.benchmark.explain import NegativeStory, TripleStory
+    from loginfer.benchmark.explain import Names, NegativeStory, TripleStory
 
 
 # What a triple is in the drawing, with the text for screen readers.
@@ -31,6 +32,7 @@ _EDGE = 112.0  # from the sides to the centres of the outer boxes
 _BOX = 28.0  # height of a box
 _ROW = 24.0  # height of a type's label
 _LOOP = 44.0  # height of an arrow from a box to itself
+_ABOVE = 24.0  # from a line to a relation that stands above it
 _BEND = 46.0  # between arrows that join the same boxes
 _LETTER, _SMALL = 8.2, 6.6  # width of a letter in a box and on an arrow, roughly
 _LETTERS = 24  # so many letters of a name
@@ -127,7 +129,7 @@ class _Drawing:
         below = max(bend + 18.0, _BOX / 2 + labels + 10.0)
         left, right, centre = _EDGE, _WIDTH - _EDGE, _WIDTH / 2
         if len(self.names) <= 2:
-            line = max(_BOX / 2 + 6.0 + loops, bend + 18.0)
+            line = max(_BOX / 2 + 6.0 + loops, bend + 18.0, _ABOVE + 10.0)
             xs = [centre] if len(self.names) == 1 else [left, right]
             return line + below, {n: _Point(x, line) for n, x in zip(self.names, xs, strict=True)}
         top = _BOX / 2 + 6.0 + loops
@@ -204,7 +206,9 @@ class _Drawing:
     def _write_relation(self, arrow: Arrow, candidates: Sequence[_Point], texts: list[str]) -> None:
         """Write an arrow's relation at the first free candidate; at the very first if none is free."""
         text = self.short[arrow.relation]
-        areas = [_Area(centre, len(text) * _SMALL + 6.0, 17.0) for centre in candidates]
+        # Between wide boxes there is no room on the line, but above it.
+        above = [_Point(centre.x, centre.y - _ABOVE) for centre in candidates[:1]]
+        areas = [_Area(centre, len(text) * _SMALL + 6.0, 17.0) for centre in (*candidates, *above)]
         area = next((a for a in areas if not any(a.meets(other) for other in self.occupied)), areas[0])
         self.occupied.append(area)
         texts.append(
@@ -351,8 +355,9 @@ def _names(story: TripleStory) -> Iterator[str]:
         yield from (name for premise in derivation.premises for name in premise)
         yield from derivation.witness.values()
     for negative in story.negatives:
-        yield from negative.replaced or ()
-        yield from (name for part in negative.parts for name in part.triple or ())
+        shown = [part.triple for part in negative.parts] + [negative.put]
+        shown += [part for line in negative.lines() for part in line.parts if not isinstance(part, str)]
+        yield from (name for triple in shown for name in triple or ())
 
 
 def _text(triple: Sequence[str], short: Mapping[str, str]) -> str:
@@ -426,7 +431,7 @@ def _negative(
     for negative in story.negatives:
         if negative.method == method and negative.split == "test":
             arrows += _arrows(negative)
-            words += _sentences(negative, short)
+            words.append(_words(negative, short))
     if story.derivations:
         words.append(f"But rule {story.derivations[0].rule} derives it from {_set(story.source)}.")
         arrows += [Arrow(*premise) for premise in story.derivations[0].premises]
@@ -446,33 +451,23 @@ def _arrows(negative: NegativeStory) -> Iterator[Arrow]:
     for part in negative.parts:
         if part.triple is not None:
             yield Arrow(*part.triple, kind="premise" if part.holds else "missing")
+    if negative.put is not None:
+        yield Arrow(*negative.put)
     if negative.replaced is not None:
         yield Arrow(*negative.replaced, kind="origin")
 
 
-def _sentences(negative: NegativeStory, short: Mapping[str, str]) -> Iterator[str]:
+def _words(negative: NegativeStory, short: Mapping[str, str]) -> str:
     """Say how a negative was made, and what it lacks to be a conclusion."""
-    if negative.source == "sub-rule" and negative.sub_rule is not None:
-        yield f"A conclusion of a sub-rule of rule {negative.rule}: {shortened(negative.sub_rule)}."
-        false_parts = [part for part in negative.parts if part.holds is False]
-        false = [_text(part.triple, short) if part.triple else shortened(part.text) for part in false_parts]
-        unwitnessed = [shortened(part.text) for part in negative.parts if part.holds is None]
-        if false:
-            do = "does" if len(false) == 1 else "do"
-            yield f"The rule also asks for {' and '.join(false)}, which {do} not hold."
-        if unwitnessed:
-            yield f"The rule also asks for {' and '.join(unwitnessed)}, for which there is no witness."
-    elif negative.source == "position":
-        what = {"subject": "the subject", "object": "the object", "either": "subject or object"}
-        yield f"A conclusion with {what.get(negative.position or '', 'a constant')} replaced."
-    elif negative.source == "relevance":
-        yield "Any constants of the rules' support, with the relation of a head."
-    elif negative.source == "object":
-        yield "A positive with a random object."
-    else:
-        yield "Where this negative came from is not known."
-    if negative.replaced is not None:
-        yield f"It differs in one place from the positive {_text(negative.replaced, short)}."
+
+    def shown(part: str | Names) -> str:
+        if isinstance(part, str):
+            return shortened(part) if isinstance(part, RuleText) else part
+        return _text(part, short)
+
+    text = "; ".join("".join(map(shown, line.parts)) for line in negative.lines())
+    text = text.removeprefix(f"negative by {negative.method} for {negative.split}").lstrip(":; ")
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _set(source: str | None) -> str:

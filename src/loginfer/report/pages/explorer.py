@@ -204,7 +204,9 @@ class _StoryIndex:
         self._origins: list[tuple[int, ...]] = []
         origins = None if method is None else benchmark.negatives[method].origins.get("test")
         if origins is not None:
-            fields = (origins.source, origins.position, origins.rule, origins.kept)
+            # A near miss keeps all parts but the one that is edited.
+            kept = np.where(origins.edit > 0, ~(1 << np.maximum(origins.part, 0)), origins.kept)
+            fields = (origins.source, origins.position, origins.rule, kept)
             self._origins = list(zip(*(column.tolist() for column in fields), strict=True))
 
     def derivations(self, row: int) -> list[tuple[int, list[int]]]:

@@ -471,13 +471,16 @@ def _page(
     methods = sorted({s.method for s in standings}, key=method_order)
     first = sorted(methods, key=lambda method: (method != hardest(methods), method_order(method)))
     names = [group for group in groups if any(s.group == group for s in standings)]
-    # A line needs two ends: groups with several kinds of negatives come first.
-    several = sorted(names, key=lambda group: len(groups[group]) < 2)
+    # A line needs two ends.
+    several = [group for group in names if len(groups[group]) > 1]
+    falling = [s for s in standings if s.group in several]
     measured = any(s.best is not None for s in standings)
+    mapped = measured and len({s.cell.benchmark for s in standings}) >= vega.HEAT
     content = {
         "margin": round(100 * MARGIN),
-        "slopes": slope_chart(standings, several, methods, systems),
-        "margins": margin_chart(standings, names, first, systems) if measured else None,
+        "measured": measured,
+        "slopes": slope_chart(falling, several, methods, systems) if several else None,
+        "margins": margin_chart(standings, names, first, systems) if mapped else None,
         "picker": Picker("benchmark", tuple(options)),
         # Systems that learn come first in the menu.
         "rules": rule_chart(sorted(systems, key=REFERENCES.__contains__)) if options else None,

@@ -24,8 +24,8 @@ from loginfer.report.statistics import (
 from loginfer.report.values import Chart, Choice, DataFile, Page, Picker, Rows, headings
 from loginfer.report.verdicts import ORACLE, cell_verdicts, system_title, verdicts_in
 
-# From so many benchmarks on there are heat maps; more rows have a legend instead of their names.
-_HEAT, _NAMED = 3, 60
+# More rows have a legend instead of their names.
+_NAMED = 60
 # So many systems have their sentence on the first screen.
 _FIRST = 8
 
@@ -60,7 +60,7 @@ def pages(context: ReportContext) -> Iterator[Page | DataFile]:
         "first": _FIRST,
         "accuracy": accuracy_chart(context) if judged else None,
         "learned": learned_chart(context) if any(verdict.rules for verdict in judged) else None,
-        "figures": heat_map(context) if len(labels) >= _HEAT else None,
+        "figures": heat_map(context) if len(labels) >= vega.HEAT else None,
         "deltas": _delta_map(collection, labels, rows),
         "pairs": _pair_map(collection) if compared else None,
         "picker": Picker("benchmark", tuple((labels[b], context.data_file("pairs", b)) for b in compared)),
@@ -151,8 +151,9 @@ def _accuracy_spec(rows: Sequence[tuple[Any, ...]], systems: Sequence[str]) -> d
     places = {"domain": sorted({row[1] for row in rows})}
     position = {"y": band, **({} if crowded else {"yOffset": vega.ordinal("place", scale=places)})}
     scale = {"domain": [bottom, 1]}
-    colour = vega.system_colours([*systems, _SHORTCUT])
-    colour["scale"]["range"][-1] = vega.GREY
+    known = [_SHORTCUT] if any(row[2] == _SHORTCUT for row in rows) else []
+    colour = vega.system_colours([*systems, *known])
+    colour["scale"]["range"][len(systems) :] = [vega.GREY] * len(known)
     colour["legend"] = {"orient": "top", "columns": 4, "title": None} if crowded else None
     tooltip = [vega.nominal("name", title="system"), vega.nominal("benchmark"), vega.share_tip("value", "accuracy")]
     tooltip += [vega.share_tip("low", "95 % interval from"), vega.share_tip("high", "to")]
@@ -160,9 +161,7 @@ def _accuracy_spec(rows: Sequence[tuple[Any, ...]], systems: Sequence[str]) -> d
     right = f"(isValid(datum.low) ? datum.low : datum.value) > {bottom + 0.4 * (1 - bottom)}"
 
     def across(field: str) -> dict[str, Any]:
-        return vega.share_axis(field, "balanced accuracy on test", scale=scale) | {
-            "axis": {"format": ".0%", "tickCount": 6}
-        }
+        return vega.share_axis(field, "balanced accuracy on test", scale=scale)
 
     def label(test: str, field: str, **mark: Any) -> dict[str, Any]:
         return {

@@ -169,7 +169,7 @@ def verdict_bars(
     words = "datum.rules + ' ' + datum.verdict"
     width = "width * datum.rules / datum.all"
     label = f"{width} > 7.5 * length({words}) ? {words} : {width} > 20 ? datum.rules : ''"
-    across = vega.quantity("rules", stack="normalize", title="share of the rules", axis={"format": ".0%"})
+    across = vega.quantity("rules", stack="normalize", title="share of the rules", axis=vega.PERCENT)
     spec = {
         "transform": [
             {"aggregate": [{"op": "sum", "field": "rules", "as": "rules"}], "groupby": [by, "verdict", "place"]},
@@ -186,7 +186,7 @@ def verdict_bars(
                 "mark": {"type": "bar"},
                 "encoding": {
                     "x": across,
-                    "color": vega.verdict_colour(legend={**_TOP, "columns": 2, "values": present}),
+                    "color": vega.verdict_colour(legend={**_TOP, "columns": 6, "values": present}),
                 },
             },
             {
@@ -289,7 +289,7 @@ def sub_rule_chart(systems: Sequence[str]) -> Chart:
         "transform": vega.filtered("datum.witnesses > 0"),
         "mark": dict(_POINT),
         "encoding": {
-            "x": _log("witnesses", "witnesses among the negatives of test"),
+            "x": _log("witnesses", "witnesses among negatives"),
             "y": vega.share_axis("rate", "false-positive rate", scale=vega.UNIT),
             "color": vega.verdict_colour(legend=_TOP),
             "shape": vega.nominal("kind", title=None, legend=vega.SHAPES, scale=vega.scale_of(shapes, shapes.values())),
@@ -336,7 +336,7 @@ def recovery_chart(rows: Rows, systems: Sequence[str], benchmarks: Sequence[str]
             "y": vega.nominal("benchmark", sort=list(benchmarks), title=None),
             "yOffset": vega.nominal("share", sort=["ε_ent", "ε_cont"]),
             "x": vega.share_axis("value", "share of the benchmark's rules", scale=vega.UNIT),
-            "color": vega.nominal("what", title=None, scale=vega.scale_of(_POINTS, colours), legend={"orient": "top"}),
+            "color": vega.nominal("what", title=None, scale=vega.scale_of(_POINTS, colours), legend=_TOP),
             "shape": vega.nominal("what", title=None, scale=vega.scale_of(_POINTS, shapes)),
             "tooltip": [
                 {"field": "benchmark"},

@@ -254,9 +254,7 @@ def overview_chart(rows: Rows, systems: Sequence[str]) -> Chart:
         "mark": vega.points(size=130, opacity=0.9),
         "encoding": {
             "x": vega.quantity(
-                "cpu",
-                scale={"type": "log"},
-                axis={"title": "CPU seconds for all benchmarks (log scale)", "format": "~s", "tickCount": 6},
+                "cpu", scale={"type": "log"}, axis={"title": "CPU seconds (log scale)", "format": ",~r", "tickCount": 6}
             ),
             "y": vega.share_axis("accuracy", "mean balanced accuracy"),
             "color": vega.system_colours(systems) | {"legend": {"orient": "top", "columns": 4}},
@@ -318,6 +316,10 @@ def _curve_chart(
     return Chart(name, title, vega.sized(spec, height=320), rows, headings("part", **axes), caption)
 
 
+# Labels of bins are long where only many digits tell them apart.
+_SHORT = "length(datum.label) > 8 ? format(toNumber(replace(datum.label, '−', '-')), '.3~g') : datum.label"
+
+
 def histogram_chart() -> Chart:
     """Return the plot of the scores of positives, upwards, and negatives by kind, downwards."""
     bin_axis = vega.ordinal(
@@ -325,7 +327,14 @@ def histogram_chart() -> Chart:
         sort={"field": "place", "op": "min"},
         title="score",
         scale={"paddingInner": 0.1, "paddingOuter": 0.1},
-        axis={"labelOverlap": "greedy", "labelSeparation": 6, "labelAngle": 0, "ticks": False},
+        axis={
+            "labelOverlap": "greedy",
+            "labelSeparation": 6,
+            "labelAngle": 0,
+            "ticks": False,
+            "labelBound": True,
+            "labelExpr": _SHORT,
+        },
     )
     bars = {
         "transform": vega.filtered("datum.kind !== 'threshold'"),
