@@ -25,7 +25,7 @@ import numpy.typing as npt
 from loginfer.engine.binding import ABSENT, relation_named
 from loginfer.engine.interface import BodyTable, Engine
 from loginfer.engine.registry import open_engine_in
-from loginfer.errors import LimitError
+from loginfer.errors import InputError, LimitError
 from loginfer.frames import Rows
 from loginfer.kg import RDF_TYPE, KnowledgeGraph, load_graph
 from loginfer.logic import parse_pattern
@@ -64,8 +64,8 @@ def finish_table(
     nonzero_known
         Whether every body with a witness is among the rows.
     """
-    if top is not None and top < 0:
-        raise ValueError(f"top must not be negative, but is {top}")
+    if top is not None and not (isinstance(top, int | np.integer) and top >= 0):
+        raise InputError(f"top must be a whole number and not negative, but is {top!r}")
     keep = support > 0
     for i, j in collapses(pattern):
         keep &= predicates[:, i] != predicates[:, j]
@@ -218,7 +218,7 @@ def rank(
     >>> loginfer.rank(graph, "composition").bodies
     ((1, '(x,knows,y), (y,likes,z)', ('knows', 'likes')),)
     """
-    parsed = parse_pattern(pattern) if isinstance(pattern, str) else pattern
+    parsed = parse_pattern(pattern)
     with ExitStack() as stack:
         opened: Any = kg
         if not hasattr(kg, "rank_bodies"):

@@ -223,6 +223,11 @@ def open_graph(
         raise _no_such_graph("")  # as a path it would be the current folder
     if isinstance(graph, Entry):
         entry = graph
+    elif not isinstance(graph, str | Path):
+        raise InputError(
+            f"{type(graph).__name__} is no graph",
+            hint="give a file, a name of the catalogue, or a graph; of a DataFrame KnowledgeGraph.from_frame makes one",
+        )
     else:
         with reading(Path(graph)):
             exists = Path(graph).exists()

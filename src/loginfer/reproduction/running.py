@@ -97,6 +97,8 @@ class Commands:
                 _end([process])
             with self._lock:
                 self._running.discard(process)
+        if process.returncode == 128 + signal.SIGINT:
+            raise KeyboardInterrupt  # Ctrl-C reaches all processes: nothing failed
         if process.returncode and process.returncode not in accepted:
             raise failure(messages, process.returncode)
         return printed
