@@ -118,7 +118,7 @@ def test_errors_of_evaluate_are_in_the_words_of_a_script(benchmark):
     for name, value in {"seeds": "two", "settings": ["epochs=3"], "progress": 3}.items():
         with pytest.raises(InputError, match=name):
             loginfer.evaluate(benchmark, "simpbl", negatives="rc", **{name: value})
-    with pytest.raises(InputError, match=r"list is not a system[\s\S]*one system"):
+    with pytest.raises(InputError, match=r"list is not a system[\s\S]*give one name"):
         loginfer.evaluate(benchmark, ["simpbl", "oracle"], negatives="rc")
     with pytest.raises(InputError, match="settings are for a system given by its name or class"):
         loginfer.evaluate(benchmark, Numbered(), negatives="rc", settings={"seed": 3})

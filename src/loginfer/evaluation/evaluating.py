@@ -586,9 +586,7 @@ def wrap_system(system: System, *, name: str | None = None, seed: int = 0) -> Co
 
 def _check_system(system: Any, kind: type[Any]) -> None:
     if not callable(getattr(system, "fit", None)):
-        hint = "give one system: a name of `loginfer systems list`, or a class or an object with `fit`"
-        if kind.__module__ not in ("builtins", "__main__"):
-            hint = "a model that PyKEEN has trained becomes one by loginfer.pykeen.Trained(model)"
+        hint = "give one name, class or object with `fit`; of a trained model of PyKEEN: loginfer.pykeen.Trained(model)"
         raise InputError(f"{kind.__name__} is not a system: it has no method `fit`", hint=hint)
 
 

@@ -224,10 +224,7 @@ def open_graph(
     if isinstance(graph, Entry):
         entry = graph
     elif not isinstance(graph, str | Path):
-        raise InputError(
-            f"{type(graph).__name__} is no graph",
-            hint="give a file, a name of the catalogue, or a graph; of a DataFrame KnowledgeGraph.from_frame makes one",
-        )
+        raise InputError(f"{type(graph).__name__} is no graph", hint="KnowledgeGraph.from_frame makes one of a table")
     else:
         with reading(Path(graph)):
             exists = Path(graph).exists()

@@ -198,10 +198,7 @@ def read_folder(path: str | Path, *, verify: bool = True) -> BenchmarkFolder:
         `contradictions`.
     """
     if not isinstance(path, str | Path):
-        raise InputError(
-            f"{type(path).__name__} is no benchmark",
-            hint="give what `loginfer.load_benchmark` returns, or the name of its folder",
-        )
+        raise InputError(f"{type(path).__name__} is no benchmark", hint="give its folder, or what was loaded from it")
     return _Reader(Path(path), verify).read()
 
 
