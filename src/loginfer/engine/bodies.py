@@ -64,8 +64,8 @@ def finish_table(
     nonzero_known
         Whether every body with a witness is among the rows.
     """
-    if top is not None and not (isinstance(top, int | np.integer) and top >= 0):
-        raise InputError(f"top must be a whole number and not negative, but is {top!r}")
+    if top is not None and top < 0:
+        raise ValueError(f"top must not be negative, but is {top}")
     keep = support > 0
     for i, j in collapses(pattern):
         keep &= predicates[:, i] != predicates[:, j]
@@ -218,6 +218,8 @@ def rank(
     >>> loginfer.rank(graph, "composition").bodies
     ((1, '(x,knows,y), (y,likes,z)', ('knows', 'likes')),)
     """
+    if top is not None and not (isinstance(top, int | np.integer) and top >= 0):
+        raise InputError(f"top must be a whole number and not negative, but is {top!r}")
     parsed = parse_pattern(pattern)
     with ExitStack() as stack:
         opened: Any = kg
