@@ -113,6 +113,73 @@ def test_errors_of_evaluate_are_in_the_words_of_a_script(benchmark):
         loginfer.evaluate(benchmark, "simpbl")
     with pytest.raises(InputError, match=r"^int is no benchmark"):
         loginfer.evaluate(5, "simpbl")
+    with pytest.raises(InputError, match=r"^callback: no module `nowhere`"):
+        loginfer.evaluate(benchmark, "simpbl", negatives="rc", callbacks="nowhere:Tracker")
+    for name, value in {"seeds": "two", "settings": ["epochs=3"], "progress": 3}.items():
+        with pytest.raises(InputError, match=name):
+            loginfer.evaluate(benchmark, "simpbl", negatives="rc", **{name: value})
+    with pytest.raises(InputError, match=r"list is not a system[\s\S]*give one name"):
+        loginfer.evaluate(benchmark, ["simpbl", "oracle"], negatives="rc")
+    with pytest.raises(InputError, match="settings are for a system given by its name or class"):
+        loginfer.evaluate(benchmark, Numbered(), negatives="rc", settings={"seed": 3})
+
+
+class Numbered:
+    def __init__(self, seed: int = 0, times: int = 1):
+        self.seed, self.times = seed, times
+
+    def fit(self, benchmark):
+        return self
+
+    def score(self, triples):
+        return self.times * triples[:, 0]
+
+
+def test_a_system_is_given_as_its_class_too(benchmark):
+    made = loginfer.evaluate(benchmark, Numbered(3, times=2), negatives="rc", ranking="given")
+    by_class = loginfer.evaluate(
+        benchmark, Numbered, negatives="rc", ranking="given", seed=3, settings={"times": 2}
+    )  # fmt: skip
+    assert by_class.as_dict()["metrics"] == made.as_dict()["metrics"]
+    assert by_class.as_dict()["seed"] == 3
+    several = loginfer.evaluate(benchmark, Numbered, negatives="rc", ranking="given", seeds=np.array([2, 5]))
+    assert [of_seed["seed"] for of_seed in several.as_dict()["seeds"]] == [2, 5]
+    with pytest.raises(InputError, match="dict is not a system"):
+        loginfer.evaluate(benchmark, dict, negatives="rc")
+
+
+def test_what_is_no_graph_no_benchmark_and_no_pattern_is_said_to_be_none(graph_file, benchmark, tmp_path):
+    frame = {"s": ["a"], "r": ["knows"], "o": ["b"]}
+    for function in (
+        loginfer.load_graph, loginfer.mine, lambda value: loginfer.rank(value, "composition"),
+        lambda value: loginfer.build(value, patterns=["composition"]),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=r"dict is no graph[\s\S]*from_frame"):
+            function(frame)
+    for function in (
+        loginfer.audit,
+        loginfer.load_benchmark,
+        lambda value: loginfer.export(value, "rdf", tmp_path / "x"),
+    ):
+        with pytest.raises(InputError, match="list is no benchmark"):
+            function([])
+    with pytest.raises(InputError, match="NoneType is no pattern"):
+        loginfer.rank(graph_file, None)
+    for top in (-1, "many"):
+        with pytest.raises(InputError, match="top must be a whole number"):
+            loginfer.rank(graph_file, "composition", top=top)
+    for triple in (None, "a b c", ("a", "b")):
+        with pytest.raises(InputError, match="a triple has three parts"):
+            loginfer.explain(benchmark, triple)
+    with pytest.raises(UnknownNameError, match="unknown table of an audit `shortcut`"):
+        loginfer.audit(benchmark, closure=False).to_frame("shortcut")
+
+
+def test_a_report_takes_a_list_of_folders(bench, benchmark, tmp_path):
+    run = tmp_path / "run"
+    loginfer.evaluate(benchmark, "simpbl", negatives="rc", ranking="given", out=run)
+    written = loginfer.report([run, bench], out=tmp_path / "site", audits=False)
+    assert written.details["runs"] == 1
 
 
 def test_a_benchmark_is_audited_exported_and_explained_by_path_or_by_value(bench, benchmark, tmp_path):
@@ -281,6 +348,15 @@ def test_a_frame_that_is_no_graph_is_refused():
         loginfer.KnowledgeGraph.from_frame({"from": ["a"], "r": ["b"]})
     with pytest.raises(InputError, match="int is no table"):
         loginfer.KnowledgeGraph.from_frame(3)
+
+
+def test_a_frame_of_pandas_without_a_header_or_with_mixed_columns_is_understood():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame([["bob", "knows", "ann"]])
+    graph = loginfer.KnowledgeGraph.from_frame(frame, columns=(2, 1, 0))
+    assert graph.names(graph.triples) == [("ann", "knows", "bob")]
+    with pytest.raises(InputError, match=r"frame.astype\(str\)"):
+        loginfer.KnowledgeGraph.from_frame(pandas.DataFrame([["ann", "age", 3], ["bob", "knows", "ann"]]))
 
 
 def test_without_pandas_a_frame_is_a_table_of_pyarrow(monkeypatch):

@@ -78,7 +78,7 @@ def to_frame(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Any:
     return DataFrame(named)
 
 
-def text_columns(frame: Any, columns: Sequence[str] | None, count: int) -> list[list[str]]:
+def text_columns(frame: Any, columns: Sequence[str | int] | None, count: int) -> list[list[str]]:
     """Return columns of a table of pandas, polars or pyarrow as texts.
 
     Parameters
@@ -95,13 +95,15 @@ def text_columns(frame: Any, columns: Sequence[str] | None, count: int) -> list[
     try:
         table = pa.table(frame)
     except (TypeError, ValueError, pa.ArrowException) as error:
-        raise InputError(f"{type(frame).__name__} is no table: {error}", hint="give a DataFrame") from error
-    names = table.column_names[:count] if columns is None else list(columns)
+        hint = "give a DataFrame; where a column mixes numbers and texts: frame.astype(str)"
+        raise InputError(f"{type(frame).__name__} is no table that pyarrow reads: {error}", hint=hint) from error
+    # Without a header, pandas calls columns by numbers.
+    names = list(map(str, table.column_names[:count] if columns is None else columns))
     if len(names) != count:
-        raise InputError(f"{count} columns are needed, not {len(names)}: {', '.join(map(str, names))}")
+        raise InputError(f"{count} columns are needed, not {len(names)}: {', '.join(names)}")
     for name in names:
         if name not in table.column_names:
-            raise UnknownNameError("column", str(name), table.column_names)
+            raise UnknownNameError("column", name, table.column_names)
         if table[name].null_count:
             raise InputError(f"the column `{name}` has empty cells", hint="leave these rows out: dropna, drop_nulls")
     return [list(map(str, table[name].cast(pa.large_string()).to_pylist())) for name in names]

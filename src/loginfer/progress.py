@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias, TypeVar
 
+from loginfer.errors import InputError
+
 # Called with what is being done, how much of it is done, and how much there is (None: unknown).
 Progress: TypeAlias = Callable[[str, int, int | None], None]
 
@@ -34,6 +36,8 @@ def shown(progress: ProgressChoice, console: Any = None) -> Iterator[Progress | 
     console
         Rich's console that the bar is on; by default standard error, in a notebook the cell's output.
     """
+    if progress and not (progress is True or callable(progress)):
+        raise InputError(f"progress is True or a function, not {progress!r}")
     if progress is not True:
         yield progress or None
         return

@@ -42,6 +42,24 @@ def test_reasons_are_read_from_what_a_command_says():
     assert failure("", -99).message == "its process was ended by signal 99"
 
 
+def test_a_command_that_was_interrupted_has_not_failed(tmp_path):
+    os.mkfifo(tmp_path / "pipe.tsv")
+    commands = Commands()
+
+    def interrupt():
+        # Whoever opens the pipe to write waits until the command reads from it.
+        with (tmp_path / "pipe.tsv").open("w"):
+            for process in list(commands._running):
+                process.send_signal(signal.SIGINT)
+                process.wait(60)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        commands(["kg", "show", str(tmp_path / "pipe.tsv")])
+    thread.join(60)
+
+
 def test_a_stop_ends_what_runs_and_begins_nothing_more(tmp_path):
     commands, ended = Commands(), []
 

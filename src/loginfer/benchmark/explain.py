@@ -441,8 +441,8 @@ explain_triple = explain
 
 
 def _ids(graph: KnowledgeGraph, triple: Sequence[str] | Sequence[int]) -> Ids:
-    if len(triple) != 3:
-        raise InputError(f"a triple has three parts, not {len(triple)}", hint="give subject, relation, object")
+    if isinstance(triple, str) or not hasattr(triple, "__len__") or len(triple) != 3:
+        raise InputError(f"a triple has three parts, unlike {triple!r}", hint="give (subject, relation, object)")
     s, r, o = triple
     sizes = (len(graph.entities), len(graph.relations), len(graph.entities))
     ids = (

@@ -33,12 +33,14 @@ _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names.sp
 # Panels that only --help-all shows.
 _ADVANCED = ("Variants", "Reading the graph", "Engine")
 # Commands with more options have panels.
-MANY = 11
-# Of these commands, the options that --help shows; of others all but the advanced panels.
+MANY = 5
+# Of these commands (`suite build` included), the options that --help shows; of others all but the advanced panels.
 EVERYDAY = {
-    "build": "pattern rules k1 k2 allow-fewer negatives match protocol seed recipe out force json help",
+    "build": "only jobs pattern rules k1 k2 allow-fewer negatives match protocol seed recipe out force json help",
     "evaluate": "system set negatives seed seeds jobs ranking threshold scores out force json help",
     "mine": "miner max-length min-support min-confidence seconds seed set negatives out force json help",
+    "reproduce": "tables system only budget plan seeds jobs out force json help",
+    "report": "to compare title audit out force json help",
 }
 HELP_ALL = "--help-all"
 

@@ -142,7 +142,6 @@ def evaluate(
     from loginfer.evaluation.seeds import run_seeds
     from loginfer.files import file_sum
     from loginfer.systems.interface import choose_method
-    from loginfer.systems.registry import object_at
 
     systems = list(dict.fromkeys(name for text in system or () for name in words_of(text)))
     _check_together({"--system": systems or None, "--scores": scores, "--export-queries": export_queries})
@@ -183,8 +182,7 @@ def evaluate(
     if "seed" in system_settings:
         raise InputError("the seed has an option of its own", where="--set", hint="give --seed NUMBER")
     with contextlib.redirect_stdout(sys.stderr):
-        trackers = [object_at(address, "--callback") for address in callback or ()]
-    callbacks = [tracker() if isinstance(tracker, type) else tracker for tracker in trackers]
+        callbacks = evaluating.trackers(callback or ())
 
     def evaluated(name: str, settings: Mapping[str, Any], out: Path | None) -> dict[str, Any]:
         def configured(seed: int) -> ConfiguredSystem:

@@ -24,7 +24,7 @@ import numpy as np
 from loginfer.engine.binding import ABSENT, relation_named
 from loginfer.engine.interface import BodyTable, Engine
 from loginfer.engine.registry import open_engine_in
-from loginfer.errors import LimitError
+from loginfer.errors import InputError, LimitError
 from loginfer.frames import Rows
 from loginfer.kg import RDF_TYPE, KnowledgeGraph, load_graph
 from loginfer.kg.graph import Ids, Ints, Mask
@@ -214,7 +214,9 @@ def rank(
     >>> loginfer.rank(graph, "composition").bodies
     ((1, '(x,knows,y), (y,likes,z)', ('knows', 'likes')),)
     """
-    parsed = parse_pattern(pattern) if isinstance(pattern, str) else pattern
+    if top is not None and not (isinstance(top, int | np.integer) and top >= 0):
+        raise InputError(f"top must be a whole number and not negative, but is {top!r}")
+    parsed = parse_pattern(pattern)
     with ExitStack() as stack:
         opened: Any = kg
         if not hasattr(kg, "rank_bodies"):

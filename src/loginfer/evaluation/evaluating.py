@@ -9,11 +9,12 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import inspect
+import operator
 import re
 import sys
 import time
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -45,7 +46,7 @@ from loginfer.systems.interface import (
     training_view,
     with_own_arrays,
 )
-from loginfer.systems.registry import SystemEntry, find_system, tuned_settings
+from loginfer.systems.registry import SystemEntry, find_system, object_at, tuned_settings
 
 if TYPE_CHECKING:
     from loginfer.evaluation.seeds import SeedSummary
@@ -184,7 +185,7 @@ def figures_frame(answer: Mapping[str, Any]) -> Any:
 
 def evaluate(
     benchmark: Benchmark | str | Path,
-    system: System | str,
+    system: System | type[System] | str,
     *,
     settings: Mapping[str, Any] | None = None,
     seed: int = 0,
@@ -199,7 +200,7 @@ def evaluate(
     out: str | Path | None = None,
     force: bool = False,
     progress: ProgressChoice = None,
-    callbacks: Sequence[Any] = (),
+    callbacks: Any = (),
 ) -> Evaluation | SeedSummary:
     """Evaluate a system on a benchmark.
 
@@ -208,11 +209,11 @@ def evaluate(
     benchmark
         The benchmark, or its folder.
     system
-        A system, or the name of one (see `loginfer systems list`).
+        A system, its class, or the name of one (see `loginfer systems list`).
     settings
-        Settings by name, for a system given by its name.
+        Settings by name, for a system given by its name or class.
     seed
-        For a system given by its name, if it has a seed.
+        For a system given by its name or class, if it has a seed.
     seeds
         Several seeds, or how many from `seed` on: a run each, and the mean with its interval.
     tuned
@@ -239,7 +240,8 @@ def evaluate(
         True for a bar; or called now and then with what is done, how much of it, and how much there is.
     callbacks
         Experiment trackers: objects with a method `curve`, called with each row of the learning curve as it comes,
-        a method `finished`, called once with the figures by name, or both.
+        a method `finished`, called once with the figures by name, or both. As on the command line also classes of
+        them, or `module:object`.
 
     Returns
     -------
@@ -257,10 +259,20 @@ def evaluate(
         protocols: Any = (ranking,) if isinstance(ranking, str) else tuple(ranking)
         options = MetricOptions(threshold, criterion, protocols, tie, diagnosis)
         method = choose_method(benchmark, negatives)
+        callbacks = trackers(callbacks)
+    if not isinstance(settings or {}, Mapping):
+        raise InputError(f"settings is a dictionary, not {settings!r}", hint="settings={'epochs': 20}")
+    try:
+        several = () if seeds is None else range(seed, seed + seeds) if isinstance(seeds, int) else seeds
+        numbers = list(map(operator.index, several))
+    except TypeError:
+        raise InputError(f"seeds is a whole number or a list of them, not {seeds!r}") from None
 
     def configured(seed: int) -> ConfiguredSystem:
-        if isinstance(system, str):
+        if isinstance(system, str | type):
             return configure_system(system, benchmark, settings, seed=seed, tuned=tuned)
+        if settings:
+            raise InputError("settings are for a system given by its name or class", hint="give them to the class")
         return wrap_system(system if seeds is None else _with_seed(system, seed), seed=seed)
 
     result: Evaluation | SeedSummary
@@ -269,7 +281,6 @@ def evaluate(
         if seeds is not None:
             from loginfer.evaluation.seeds import SeedSummary, run_seeds
 
-            numbers = range(seed, seed + seeds) if isinstance(seeds, int) else list(seeds)
             result = SeedSummary(
                 run_seeds(configured, numbers, benchmark, method, options, out, force=force, **training)
             )
@@ -292,6 +303,19 @@ def named_arguments() -> Iterator[None]:
         error.where = error.where and error.where.removeprefix("--")
         error.hint = error.hint and re.sub(r"--(\w+) (\S+)", r"\1='\2'", error.hint)
         raise
+
+
+def trackers(callbacks: Any) -> list[Any]:
+    """Return experiment trackers, one or several, that are given as objects, classes or `module:object`."""
+    several = callbacks if isinstance(callbacks, Iterable) and not isinstance(callbacks, str) else (callbacks,)
+    made = []
+    for given in several:
+        tracker = object_at(given, "--callback") if isinstance(given, str) else given
+        if isinstance(tracker, type):
+            with _explained(f"the callback `{tracker.__name__}` could not be made", tracker):
+                tracker = tracker()
+        made.append(tracker)
+    return made
 
 
 def notify(callbacks: Sequence[Any], event: str, values: Mapping[str, Any]) -> None:
@@ -509,7 +533,7 @@ class ConfiguredSystem:
 
 
 def configure_system(
-    name: str | SystemEntry,
+    name: str | SystemEntry | type[System],
     benchmark: Benchmark,
     user_settings: Mapping[str, Any] | None = None,
     *,
@@ -523,7 +547,7 @@ def configure_system(
     Parameters
     ----------
     name
-        A system's name, in any case, or `module:Class`.
+        A system's name, in any case, or `module:Class`; or the class.
     benchmark
         The benchmark.
     user_settings
@@ -533,8 +557,12 @@ def configure_system(
     tuned
         Whether tuned settings may be used.
     """
-    entry = find_system(name) if isinstance(name, str) else name
-    kind = entry.load()
+    if isinstance(name, type):
+        _check_system(name, name)
+        entry, kind = SystemEntry(name.__name__, "", name.__name__, "plug-in"), name
+    else:
+        entry = find_system(name) if isinstance(name, str) else name
+        kind = entry.load()
     from_user = dict(user_settings or {})
     tuned_values = tuned_settings(entry, benchmark) if tuned else {}
     from_tuning = {key: value for key, value in tuned_values.items() if key not in from_user}
@@ -550,12 +578,16 @@ def configure_system(
 
 def wrap_system(system: System, *, name: str | None = None, seed: int = 0) -> ConfiguredSystem:
     """Return a system that was made by hand with the settings that it has."""
-    if not callable(getattr(system, "fit", None)):
-        hint = "a model that PyKEEN has trained becomes one by loginfer.pykeen.Trained(model)"
-        raise InputError(f"{type(system).__name__} is not a system: it has no method `fit`", hint=hint)
+    _check_system(system, type(system))
     settings = _settings(system, {})
     seed = int(settings.pop("seed", seed))
     return ConfiguredSystem(name or type(system).__name__, system, settings, seed=seed)
+
+
+def _check_system(system: Any, kind: type[Any]) -> None:
+    if not callable(getattr(system, "fit", None)):
+        hint = "give one name, class or object with `fit`; of a trained model of PyKEEN: loginfer.pykeen.Trained(model)"
+        raise InputError(f"{kind.__name__} is not a system: it has no method `fit`", hint=hint)
 
 
 def _with_seed(system: Any, seed: int) -> Any:

@@ -223,6 +223,8 @@ def open_graph(
         raise _no_such_graph("")  # as a path it would be the current folder
     if isinstance(graph, Entry):
         entry = graph
+    elif not isinstance(graph, str | Path):
+        raise InputError(f"{type(graph).__name__} is no graph", hint="KnowledgeGraph.from_frame makes one of a table")
     else:
         with reading(Path(graph)):
             exists = Path(graph).exists()

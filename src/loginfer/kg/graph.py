@@ -391,7 +391,7 @@ class KnowledgeGraph:
 
     @classmethod
     def from_frame(
-        cls, frame: Any, columns: Sequence[str] | None = None, *, type_predicate: str | None = None
+        cls, frame: Any, columns: Sequence[str | int] | None = None, *, type_predicate: str | None = None
     ) -> KnowledgeGraph:
         """Make a graph of a table of pandas, polars or pyarrow with a row for each triple.
 

@@ -107,13 +107,13 @@ def pattern_named(name: str) -> Pattern:
     return _named(key)
 
 
-def parse_pattern(text_or_name: str, *, where: str | None = None) -> Pattern:
+def parse_pattern(text_or_name: str | Pattern, *, where: str | None = None) -> Pattern:
     """Return a pattern given by its name or by its text.
 
     Parameters
     ----------
     text_or_name
-        `diamond`, `diam`, or a text such as `(x,_R,y), (y,_S,z), x != z -> (x,_T,z)`.
+        `diamond`, `diam`, or a text such as `(x,_R,y), (y,_S,z), x != z -> (x,_T,z)`. A pattern is returned as it is.
     where
         Where the text came from, for error messages.
 
@@ -124,6 +124,10 @@ def parse_pattern(text_or_name: str, *, where: str | None = None) -> Pattern:
     ParseError
         For a text that does not parse.
     """
+    if isinstance(text_or_name, Pattern):
+        return text_or_name
+    if not isinstance(text_or_name, str):
+        raise InputError(f"{type(text_or_name).__name__} is no pattern", where=where, hint="give its name or its text")
     if text_or_name.strip().replace("-", "").replace("_", "").isalnum():
         try:
             return pattern_named(text_or_name)

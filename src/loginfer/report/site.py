@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib import resources
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -191,7 +192,7 @@ def check_site(path: str | Path, *, force: bool = False) -> None:
 
 
 def report(
-    *paths: Run | Benchmark | str | Path,
+    *paths: Run | Benchmark | str | Path | Sequence[Run | Benchmark | str | Path],
     out: str | Path,
     compare: bool = False,
     title: str = "LogInfer report",
@@ -206,7 +207,8 @@ def report(
     Parameters
     ----------
     *paths
-        Folders with runs and their benchmarks, however deep; or runs and benchmarks that were loaded from one.
+        Folders with runs and their benchmarks, however deep; or runs and benchmarks that were loaded from one; or
+        lists of these.
     out
         The site's folder.
     compare
@@ -228,7 +230,8 @@ def report(
     >>> loginfer.report("runs", "bench", out="site").path / "index.html"  # doctest: +SKIP
     """
     check_site(out, force=force)
-    folders = [path if isinstance(path, str | Path) else _folder_of(path) for path in paths]
+    each = chain.from_iterable(given if isinstance(given, list | tuple) else (given,) for given in paths)
+    folders = [path if isinstance(path, str | Path) else _folder_of(path) for path in each]
     with shown(progress) as show:
         tell = show or (lambda what, done, total: None)
         collection = collect(folders, tell=lambda runs: tell("runs", runs, None))

@@ -1,5 +1,7 @@
 """The suite of the paper: its sizes, and the audit's silence about it."""
 
+import subprocess
+import sys
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 
@@ -127,3 +129,12 @@ def test_a_worker_that_was_killed_is_told(tmp_path, monkeypatch):
     with pytest.raises(LimitError, match="was killed") as caught:
         build_suite(tmp_path, select(["LUBM-*-rb"]), jobs=2)
     assert "--jobs 1" in str(caught.value)
+
+
+def test_several_processes_do_not_run_the_callers_script_again(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import loginfer\nprint('begin')\nprint(len(loginfer.suite('suite', only=['LUBM-*-rb'], jobs=2).rows()))\n"
+    )
+    ran = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (0, "begin\n2\n"), ran.stderr

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any, Literal
 
 from loginfer.benchmark.learned_shortcut import LEARNED, SKELETON
+from loginfer.errors import UnknownNameError
 from loginfer.frames import to_frame
 
 Severity = Literal["error", "warning", "note"]
@@ -153,9 +154,14 @@ class Audit:
     def to_frame(self, of: Literal["checks", "shortcuts"] = "checks") -> Any:
         """Return a row for each outcome of a check, or for each shortcut (see `loginfer.frames.to_frame`)."""
         if of == "shortcuts":
-            table = self.accuracies().items()
-            rows = [(method, who, row[i]) for i, method in enumerate(self.shortcuts) for who, row in table]
-            return to_frame(("negatives", "who", "balanced_accuracy"), rows)
+            rows = [
+                (method, who, row[i], bool(self.shortcuts[method].get(who, {}).get("reversed")))
+                for i, method in enumerate(self.shortcuts)
+                for who, row in self.accuracies().items()
+            ]
+            return to_frame(("negatives", "who", "balanced_accuracy", "reversed"), rows)
+        if of != "checks":
+            raise UnknownNameError("table of an audit", of, ("checks", "shortcuts"))
         outcomes: list[tuple[Any, ...]] = [(f.check, f.severity, f.count, f.message) for f in self.findings]
         outcomes += [(check, "passed", 0, "") for check in self.passed if not self.found(check)]
         outcomes += [(check, "skipped", 0, why) for check, why in self.skipped.items()]

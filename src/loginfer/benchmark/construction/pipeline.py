@@ -208,8 +208,8 @@ def build(
     >>> loginfer.build("wn18rr", patterns=["triangle"], negatives=["qg"], k1=20)  # doctest: +SKIP
     Benchmark('wn18rr-triangle-qg', 20 rules, positives 109,283 / 4,553 / 4,560, negatives qg)
     """
-    if isinstance(recipe, KnowledgeGraph):
-        graph, recipe = recipe, str(settings.pop("kg", "graph"))
+    if not isinstance(recipe, Recipe | str | Path):
+        graph, recipe = load_graph(recipe), str(settings.pop("kg", "graph"))
     of_engine = [option.name for option in fields(ENGINES[engine].options)] if engine in ENGINES else []
     options = {name: settings.pop(name) for name in of_engine if name in settings}
     if unknown := [name for name in settings if name not in recipe_settings()]:

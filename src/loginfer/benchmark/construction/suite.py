@@ -9,6 +9,7 @@ from __future__ import annotations
 import fnmatch
 import json
 import os
+import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -19,6 +20,7 @@ from importlib import resources
 from itertools import chain, count
 from multiprocessing import get_context, parent_process
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from loginfer._version import __version__
@@ -433,11 +435,17 @@ def _run(
         return
     # Processes start afresh: a fork would copy the threads' locks of the libraries.
     pool = ProcessPoolExecutor(min(jobs, len(ordered)), mp_context=get_context("spawn"), initializer=_end_with_parent)
+    main = sys.modules["__main__"]
     try:
-        for future in as_completed([pool.submit(_in_process, build, batch) for batch in ordered]):
+        # Without a stand-in each process would run the caller's script again, if it does not look at its `__name__`.
+        sys.modules["__main__"] = ModuleType("__main__")
+        futures = [pool.submit(_in_process, build, batch) for batch in ordered]
+        sys.modules["__main__"] = main
+        for future in as_completed(futures):
             yield from future.result()
         pool.shutdown()
     except BaseException as error:
+        sys.modules["__main__"] = main
         processes = list((pool._processes or {}).values())
         pool.shutdown(wait=False, cancel_futures=True)
         for process in processes:

@@ -115,8 +115,9 @@ def export(
     """
     check_export(to, out, force=force)
     format_ = format_named(to)
-    _refuse_inside(out, benchmark.path if isinstance(benchmark, Benchmark) else Path(benchmark))
-    benchmark = _with_methods(load_benchmark(benchmark), [negatives] if isinstance(negatives, str) else negatives)
+    benchmark = load_benchmark(benchmark)
+    _refuse_inside(out, benchmark.path)
+    benchmark = _with_methods(benchmark, negatives)
     if not format_.any_name:
         check_graph(benchmark.graph)
     with atomic_folder(out, force=force, may_replace=_may_replace) as folder:
@@ -137,7 +138,7 @@ def _refuse_inside(out: str | Path, source: Path | None) -> None:
         raise OutputError(f"`{out}` lies in the benchmark's folder `{source}`", hint="choose a folder outside of it")
 
 
-def _with_methods(benchmark: Benchmark, methods: Sequence[str] | None) -> Benchmark:
+def _with_methods(benchmark: Benchmark, methods: Sequence[str] | str | None) -> Benchmark:
     """Return the benchmark with the negatives of these methods only."""
     if methods is None:
         return benchmark

@@ -135,11 +135,6 @@ def load_benchmark(path: str | Path | Benchmark, *, verify: bool = True) -> Benc
     """
     if isinstance(path, Benchmark):
         return path
-    if not isinstance(path, str | Path):
-        raise InputError(
-            f"{type(path).__name__} is no benchmark",
-            hint="give what `loginfer.load_benchmark` returns, or the name of its folder",
-        )
     folder = read_folder(path, verify=verify)
     if folder.problems:
         raise _damaged(folder)
@@ -183,6 +178,8 @@ def read_folder(path: str | Path, *, verify: bool = True) -> BenchmarkFolder:
         If it is no folder, or there are no training triples in it. Everything else is in `problems` and
         `contradictions`.
     """
+    if not isinstance(path, str | Path):
+        raise InputError(f"{type(path).__name__} is no benchmark", hint="give its folder, or what was loaded from it")
     return _FolderReader(Path(path), verify).read()
 
 

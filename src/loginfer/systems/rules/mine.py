@@ -137,9 +137,10 @@ def mine(
     ['(x,likes,y) -> (x,knows,y)', '(x,knows,y) -> (x,likes,y)']
     """
     configured: Miner = configure(miner_named(miner).load(), settings)
-    if isinstance(source, str | Path):
-        source = load_benchmark(source) if is_benchmark(source) else load_graph(source)
-    view = view_to_mine(source, negatives, configured.needs_negatives)
+    if isinstance(source, str | Path) and is_benchmark(source):
+        source = load_benchmark(source)
+    value = source if isinstance(source, Benchmark) else load_graph(source)
+    view = view_to_mine(value, negatives, configured.needs_negatives)
     with shown(progress) as show:
         mining = configured.begin(view)
         while mining.advance():
