@@ -257,6 +257,13 @@ def test_reading_the_package_loads_no_heavy_library():
     assert done.stdout.strip() == "[]"
 
 
+def test_reading_a_benchmark_does_not_load_pandas(tmp_path):
+    write_benchmark(family(), tmp_path / "out")
+    code = f"import sys, loginfer; loginfer.load_benchmark({str(tmp_path / 'out')!r}); print('pandas' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
 # -- Croissant ----------------------------------------------------------------------------------
 
 

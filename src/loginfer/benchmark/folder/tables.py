@@ -434,7 +434,7 @@ def read_provenance(path: Path, builder: GraphBuilder) -> Finish[Provenance]:
                 triples_of(columns, builder),
                 codes_of(columns["split"], SPLITS, "split"),
                 _numbers(columns["rule"], 0),
-                np.asarray(witness.value_lengths().to_numpy(zero_copy_only=False), dtype=np.int64),
+                np.from_dlpack(witness.value_lengths()).astype(np.int64),
                 intern_strings(names, builder.entities),
                 _numbers(columns["depth"], 0).astype(np.int8) if "depth" in columns else none,
             )
@@ -550,11 +550,7 @@ def _name_ids(column: Any, table: Any) -> Ids:
     """Return provisional ids of a column of names; -1 for an empty cell."""
     from loginfer.kg.formats.parquet import intern_strings
 
-    ids = np.full(len(column), -1, dtype=np.int32)
-    is_filled = np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
-    if is_filled.any():
-        ids[is_filled] = intern_strings(column.drop_null(), table)
-    return ids
+    return _numbers(column, -1, partial(intern_strings, table=table))
 
 
 def read_groups(
@@ -633,13 +629,20 @@ def codes_of(column: Any, words: Sequence[str], name: str, missing: int = -1) ->
         if code is None:
             raise InputError(f"column `{name}` holds `{word}`, which is none of {', '.join(filter(None, words))}")
     table = np.array([*codes, missing], dtype=np.int8)
-    indices = column.indices.fill_null(len(codes)) if column.null_count else column.indices
-    return np.asarray(table[indices.to_numpy(zero_copy_only=False)])
+    return np.asarray(table[_numbers(column.indices, len(codes))])
 
 
-def _numbers(column: Any, missing: int) -> Ids:
-    filled = column.fill_null(missing) if column.null_count else column
-    return np.asarray(filled.to_numpy(zero_copy_only=False), dtype=np.int32)
+def _numbers(column: Any, missing: int, numbers_of: Callable[[Any], Ids] = np.from_dlpack) -> Ids:
+    """Return a column as numbers, `missing` for empty cells.
+
+    Arrow's `to_numpy` and `fill_null` would import pandas where that is installed: a quarter of a short command.
+    """
+    numbers = np.full(len(column), missing, dtype=np.int32)
+    if not column.null_count:
+        numbers[:] = numbers_of(column)
+    elif column.null_count < len(column):
+        numbers[np.from_dlpack(column.is_valid().cast("int8")) > 0] = numbers_of(column.drop_null())
+    return numbers
 
 
 def _check_rules(rule: Ids, rules: Sequence[Rule] | None, least: int) -> None:

@@ -102,7 +102,7 @@ def intern_strings(column: Any, table: NameTable) -> npt.NDArray[np.int32]:
     content = words.buffers()[2]
     data = np.zeros(0, dtype=np.uint8) if content is None else np.frombuffer(content, dtype=np.uint8)
     used = np.zeros(len(words), dtype=bool)
-    indices = encoded.indices.to_numpy(zero_copy_only=False)
+    indices = np.from_dlpack(encoded.indices)
     used[indices] = True
     # A dictionary may hold strings that no row uses; these are not names of the graph.
     used_ids = np.flatnonzero(used)
