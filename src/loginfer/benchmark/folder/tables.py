@@ -632,7 +632,7 @@ def codes_of(column: Any, words: Sequence[str], name: str, missing: int = -1) ->
     return np.asarray(table[_numbers(column.indices, len(codes))])
 
 
-def _numbers(column: Any, missing: int, numbers_of: Callable[[Any], Ids] = np.from_dlpack) -> Ids:
+def _numbers(column: Any, missing: int, numbers_of: Callable[[Any], npt.NDArray[Any]] = np.from_dlpack) -> Ids:
     """Return a column as numbers, `missing` for empty cells.
 
     Arrow's `to_numpy` and `fill_null` would import pandas where that is installed: a quarter of a short command.
