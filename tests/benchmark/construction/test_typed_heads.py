@@ -66,6 +66,19 @@ def test_where_no_relation_fits_the_best_overlaps_remain_and_that_is_noted():
     assert any("no relation has subjects and objects like the body's ends" in note for note in selection.notes)
 
 
+def test_bodies_that_no_relation_fits_come_last_whatever_their_support():
+    graph = company()
+    rows = {row for row in graph.names(graph.triples) if row[1] not in ("trusts", "mentors")}
+    # Nothing else connects people with dates.
+    rows |= {(person, "birthDate", date) for person in PEOPLE for date in ("1980", "1990")}
+    engine = open_engine(KnowledgeGraph.from_names(sorted(rows)))
+    *fitting, last = select_rules(recipe_of(k1=22), engine).rules
+    assert all("birthDate" not in str(rule.rule) for rule in fitting)
+    assert "birthDate" in str(last.rule)
+    assert last.support > fitting[-1].support
+    assert select_rules(recipe_of(k1=21), engine).notes == ()
+
+
 def test_heads_that_fit_nowhere_are_noted_of_rules_with_twins_too():
     graph = company()
     rows = [row for row in graph.names(graph.triples) if row[1] in ("reportsTo", "manages", "birthDate", "rdf:type")]

@@ -182,9 +182,9 @@ def rules_with_twins(recipe: Recipe, context: Context, selection: Selection) -> 
                 hint = "be content with them (--allow-fewer)" if numbers else "match on fewer features"
                 raise InputError(scarce, hint=hint)
             notes.append(scarce)
-        most = sorted(sorted(numbers, key=lambda i: (-counts[i], i))[: recipe.k1])
+        most = sorted(numbers, key=lambda i: (selection.rules[i].rule in selection.unlike, -counts[i], i))[: recipe.k1]
         notes += head_notes(pattern, [selection.rules[i] for i in most], selection.unlike)
-        chosen += most
+        chosen += sorted(most)
     passed_over = [
         PassedOver(rule.rule, rule.pattern or "", rule.support, rule.new, f"{counts[i]:,} conclusions have a twin")
         for i, rule in enumerate(selection.rules)

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, islice
 from math import prod
 from pathlib import Path
 
@@ -168,7 +168,8 @@ class TypedHeads:
     by overlap
         Where neither side has types: |A ∩ B| / min(|A|, |B|) is at least 1/2.
 
-    Where no relation fits, those remain that overlap most: by the smaller overlap of the two sides, then by the sum.
+    Bodies that no relation fits come last. Their heads are among the relations that overlap most: by the smaller
+    overlap of the two sides, then by the sum.
 
     Parameters
     ----------
@@ -250,6 +251,8 @@ def candidates(
 ) -> Iterator[Candidate]:
     """Yield the candidates of a pattern within the recipe's bounds of support, by its `select`.
 
+    Those with a typed head that fits come first.
+
     Parameters
     ----------
     recipe
@@ -269,9 +272,16 @@ def candidates(
         bodies = _listed_bodies(recipe, engine, pattern, progress)
     else:
         bodies = _drawn_bodies(recipe, engine, heads, pattern, progress)
-    for names, support in bodies:
+    # Bodies that no relation fits only fill up. Whether one fits takes as long as applying the rule.
+    unlike: list[Candidate] = []
+    for names, support in islice(bodies, TRIES) if recipe.head == "typed" else bodies:
         if low <= support <= high and (rule := heads.rule(names)) is not None:
-            yield Candidate(rule, str(pattern), support, rule not in heads.unlike)
+            candidate = Candidate(rule, str(pattern), support, rule not in heads.unlike)
+            if candidate.fits:
+                yield candidate
+            else:
+                unlike.append(candidate)
+    yield from unlike
 
 
 def can_be_listed(graph: KnowledgeGraph, pattern: Pattern) -> bool:
@@ -458,7 +468,8 @@ def _connected_otherwise(engine: Engine, rule: Rule) -> float:
 
 # -- selection --------------------------------------------------------------------------------------
 
-# So many candidates are measured at most where they must lie in an interval of confidence or overlap.
+# So many candidates are measured at most where they must lie in an interval of confidence or overlap, and so many
+# bodies are looked at for typed heads.
 TRIES = 2_000
 
 

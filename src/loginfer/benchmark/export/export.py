@@ -142,6 +142,7 @@ def _with_methods(benchmark: Benchmark, methods: Sequence[str] | str | None) -> 
     """Return the benchmark with the negatives of these methods only."""
     if methods is None:
         return benchmark
+    methods = (methods,) if isinstance(methods, str) else methods
     for method in methods:
         if method not in benchmark.negatives:
             if not benchmark.negatives:
