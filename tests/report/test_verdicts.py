@@ -105,6 +105,8 @@ def test_systems_that_do_the_same_stand_together():
     cells += [verdict("contrast", 0.99, benchmark=b, learned=20) for b in ("kg-one", "kg-two")]
     wanted = "Contrast learns both benchmarks; BoxE and TransE only take shortcuts on both benchmarks."
     assert verdicts_in(cells).headline == wanted
+    cells = [verdict("contrast", 0.99, benchmark=f"kg-{p}", learned=20) for p in ("symmetry", "triangle", "diamond")]
+    assert verdicts_in(cells).headline == "Contrast learns all 3 patterns."
 
 
 def test_without_rules_and_shortcuts_only_the_best_is_named():

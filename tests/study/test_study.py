@@ -159,7 +159,7 @@ def test_fewer_rules_than_asked_for_are_said(graph):
 
 
 def test_heads_that_fit_nowhere_are_said(graph):
-    remark = f"for 1 of 1 rules of `composition` {NO_HEAD_FITS}"
+    remark = f"1 of 1 rules of `composition` {NO_HEAD_FITS}"
     _, said = run(graph, Commands(notes=(remark, "twins: all")), patterns=["composition"])
     assert remark in said
     assert "twins: all" not in said

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from loginfer.logic.patterns import PATTERN_NAMES
 from loginfer.report.collection import Cell, Collection
 from loginfer.report.facts import (
     ReportContext,
@@ -232,7 +233,8 @@ def _who(judged: Sequence[CellVerdict], outcome: Outcome, labels: Mapping[str, s
         if verdict.outcome == outcome:
             by_system.setdefault(system_title(verdict.cell), []).append(labels[verdict.cell.benchmark])
     by_benchmarks: dict[str, list[str]] = {}
-    everywhere = "both benchmarks" if len(labels) == 2 else f"all {len(labels)} benchmarks"
+    noun = "patterns" if set(labels.values()) <= set(PATTERN_NAMES) else "benchmarks"
+    everywhere = f"both {noun}" if len(labels) == 2 else f"all {len(labels)} {noun}"
     for title, benchmarks in by_system.items():
         names = everywhere if len(benchmarks) == len(labels) > 1 else _listed(benchmarks)
         by_benchmarks.setdefault(names, []).append(title)

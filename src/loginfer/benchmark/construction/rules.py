@@ -625,14 +625,13 @@ def select_rules(recipe: Recipe, engine: Engine, progress: Progress | None = Non
 
 
 # How a note about typed heads goes on that do not fit.
-NO_HEAD_FITS = "no relation has subjects and objects like the body's ends"
+NO_HEAD_FITS = "have a head that does not fit: no relation has subjects and objects like the ends of their bodies"
 
 
 def head_notes(pattern: Pattern, rules: Sequence[BenchmarkRule], unlike: Set[Rule]) -> list[str]:
     """Say for how many rules of a pattern no typed head fits, if for any."""
     count = sum(rule.rule in unlike for rule in rules)
-    text = f"for {count:,} of {len(rules):,} rules of `{pattern.name}` {NO_HEAD_FITS}"
-    return [f"{text}: the head is drawn among those that overlap most"] if count else []
+    return [f"{count:,} of {len(rules):,} rules of `{pattern.name}` {NO_HEAD_FITS}"] if count else []
 
 
 def _selection(
