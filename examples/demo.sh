@@ -24,8 +24,8 @@ explain() {
         run loginfer explain "$bench" "${subject#http://}" "${relation##*#}" "${object#http://}"
     done
 }
-head -n 1 "$bench/test.txt" | explain
-head -n 1 "$bench/test_neg_nm.txt" | explain
+grep -m 1 GraduateStudent "$bench/test.txt" | explain
+grep -m 1 GraduateStudent "$bench/test_neg_nm.txt" | explain
 
 say "Done: open $out/study/report/index.html"
 echo "To go on by hand: $out/study/commands.sh"

@@ -1,5 +1,6 @@
 """What kernels share; and their cache: kept where it can be, and never older than the sources."""
 
+import logging
 import os
 import shutil
 import subprocess
@@ -9,13 +10,14 @@ from pathlib import Path
 
 import numba
 import numpy as np
+import pytest
 
 import loginfer
 from loginfer import kernels
 from loginfer.randomness import mixed
 
 
-def test_kernels_work_where_their_code_cannot_be_kept(monkeypatch, capsys):
+def test_kernels_work_where_their_code_cannot_be_kept(monkeypatch, caplog):
     monkeypatch.setattr(kernels, "_cache_base", lambda: None)
     monkeypatch.setattr(kernels._announce, "announced", False)
     monkeypatch.setattr(kernels._announce, "cached", True)
@@ -24,8 +26,47 @@ def test_kernels_work_where_their_code_cannot_be_kept(monkeypatch, capsys):
     def twice(number):
         return 2 * number
 
-    assert twice(21) == 42
-    assert "set NUMBA_CACHE_DIR" in capsys.readouterr().err
+    with caplog.at_level(logging.INFO, logger="loginfer"):
+        assert twice(21) == 42
+    assert "set NUMBA_CACHE_DIR" in caplog.text
+
+
+# Waits until another process is as far, then needs the same kernels.
+BOTH = """
+import pathlib, sys, time
+import numpy as np
+from loginfer.kernels import event
+
+compiled = []
+
+class Listener(event.Listener):
+    def on_start(self, happened):
+        compiled.append(happened.data["dispatcher"].py_func.__name__)
+
+    def on_end(self, happened):
+        pass
+
+event.register("numba:compile", Listener())
+from loginfer.kg.name_table import NameTable
+
+folder = pathlib.Path(sys.argv[1])
+(folder / sys.argv[2]).touch()
+while len(list(folder.iterdir())) < 2:
+    time.sleep(0.001)
+NameTable().intern(np.frombuffer(b"ab", dtype=np.uint8), np.arange(3))
+print(*(name for name in compiled if name != "impl"))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no locks on bytes of files")
+def test_two_processes_that_need_a_kernel_compile_it_once(tmp_path):
+    (tmp_path / "ready").mkdir()
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    words = [sys.executable, "-c", BOTH, str(tmp_path / "ready")]
+    both = [subprocess.Popen([*words, name], env=environment, stdout=subprocess.PIPE, text=True) for name in "ab"]
+    compiled = [name for process in both for name in process.communicate()[0].split()]
+    assert compiled
+    assert [name for name, count in Counter(compiled).items() if count > 1] == []
 
 
 def answer(package: Path) -> tuple[int, str]:

@@ -28,6 +28,11 @@ from numba.extending import intrinsic
 
 from loginfer.randomness import INCREMENT, MULTIPLIERS
 
+try:
+    import fcntl
+except ImportError:  # Windows: what two processes need at the same time is compiled twice
+    fcntl = None  # type: ignore[assignment]
+
 # Importing Numba makes a great many objects and no garbage: collecting meanwhile is in vain.
 _collecting = gc.isenabled()
 gc.disable()
@@ -119,7 +124,36 @@ def _compiled(function: F, forceinline: bool = False, fast: bool = False) -> F:
     dispatcher.get_call_template = lambda args, kws: original(
         [plain(a) for a in args], {name: plain(a) for name, a in kws.items()}
     )
+    if base is not None and fcntl is not None:
+        _compile_in_one_process(dispatcher, base)
     return cast(F, dispatcher)
+
+
+def _compile_in_one_process(dispatcher: Any, base: Path) -> None:
+    """Let processes that need the same kernel at the same time wait for the first, and take what it kept."""
+    name = f"{dispatcher.py_func.__module__}.{dispatcher.py_func.__qualname__}"
+    # A byte of the file stands for the kernel.
+    byte = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4])
+    compile_ = dispatcher.compile
+
+    def compile_once(signature: Any) -> Any:
+        try:
+            # Locks of this kind belong to the process: a second one for a kernel within a kernel does not wait.
+            fcntl.lockf(_lock_file(base), fcntl.LOCK_EX, 1, byte)
+        except OSError:  # no locks on this file system, or a circle of waiting processes: compile it here, too
+            return compile_(signature)
+        try:
+            return compile_(signature)
+        finally:
+            fcntl.lockf(_lock_file(base), fcntl.LOCK_UN, 1, byte)
+
+    dispatcher.compile = compile_once
+
+
+@cache
+def _lock_file(base: Path) -> int:
+    """Return the file whose bytes are locked; it stays open, since to close it would give all locks up."""
+    return os.open(base / "lock", os.O_RDWR | os.O_CREAT, 0o666)
 
 
 _kept_on_disk = True

@@ -341,7 +341,12 @@ class _Steps:
             raise InputError("no benchmark can be built from this graph", hint=f"`{self.folder.file}` says why")
         each = max(1, jobs // len(remaining()))
         evaluations = list(enumerate(self.folder.document["evaluations"]))
-        tasks = [partial(self._evaluate, name, *entry, each) for name in remaining() for entry in evaluations]
+        # Processes that begin with different systems do not wait for the same kernels.
+        tasks = [
+            partial(self._evaluate, name, *entry, place * max(1, len(entry[1]["systems"]) // jobs), each)
+            for place, name in enumerate(remaining())
+            for entry in evaluations
+        ]
         for failures in in_parallel(tasks, jobs, self.stop):
             self.folder.document["failed"] += failures
         self.folder.save()
@@ -385,10 +390,16 @@ class _Steps:
         self.words["build", pattern] = words
         return words
 
-    def _evaluate(self, pattern: str, number: int, evaluation: Mapping[str, Any], jobs: int) -> list[dict[str, str]]:
-        """Evaluate systems on a benchmark, runs that are there are kept; return what failed."""
+    def _evaluate(
+        self, pattern: str, number: int, evaluation: Mapping[str, Any], first: int, jobs: int
+    ) -> list[dict[str, str]]:
+        """Evaluate systems on a benchmark, beginning with one of them; runs that are there are kept.
+
+        Returns what failed.
+        """
         systems = evaluation["systems"]
-        words = ["evaluate", str(self.folder.benchmark(pattern)), "--system", ",".join(systems)]
+        turned = [systems[(first + i) % len(systems)] for i in range(len(systems))]
+        words = ["evaluate", str(self.folder.benchmark(pattern)), "--system", ",".join(turned)]
         for name, value in evaluation["settings"].items():
             words += ["--set", f"{name}={value}"]
         words += ["--seed", str(self.folder.document["request"]["seed"]), "--jobs", str(jobs)]
@@ -400,7 +411,7 @@ class _Steps:
         except LogInferError as error:
             answers = [{"system": system, "error": error.message} for system in systems]
         texts, failures = [], []
-        for answer in answers:
+        for answer in sorted(answers, key=lambda answer: systems.index(answer["system"])):
             system, accuracy = answer["system"], answer.get("metrics", {}).get("balanced_accuracy")
             if "error" in answer:
                 failures.append({"pattern": pattern, "system": system, "reason": answer["error"]})
