@@ -32,12 +32,14 @@ def verdict(system, value, best=0.7, benchmark="kg-one-nm", **rules):
         (0.9, {"learned": 9, "in_part": 11}, "in part"),
         (0.9, {"shortcut": 11, "learned": 9}, "shortcut"),
         (0.71, {"learned": 20}, "cannot tell"),
-        (0.6, {"untested": 20}, "shortcut"),
-        (0.6, {"learned": 9, "in_part": 11}, "shortcut"),
+        (0.6, {"untested": 20}, "cannot tell"),
+        (0.6, {"learned": 9, "in_part": 11}, "cannot tell"),
+        (0.6, {"learned": 9, "in_part": 10, "shortcut": 1}, "shortcut"),
+        (0.6, {"untested": 5, "in_part": 5, "not_learned": 10}, "not learned"),
         (0.6, {"not_learned": 11, "shortcut": 9}, "not learned"),
         (0.6, {"in_part": 16, "not_learned": 4}, "not learned"),
         (0.9, {"not_testable": 9}, "above"),
-        (0.7, {}, "shortcut"),
+        (0.7, {}, "cannot tell"),
     ],
 )
 def test_what_it_comes_to_follows_from_accuracy_shortcut_and_rules(value, rules, outcome):
@@ -76,7 +78,7 @@ def test_over_several_benchmarks_each_system_says_what_it_learns_and_where_it_ta
         "TransE only takes shortcuts on one and three."
     )
     assert answer.systems["transe"] == (
-        "70.0 % in the mean; learns two (90.0 %, 12 of 20 rules); "
+        "70.0 % in the mean; learns two (90.0 %, 12 of 20 rules, 8 in part); "
         "only takes shortcuts on one (60.0 %) and three (60.0 %)"
     )
     assert "learns one (99.0 %, 9 of 20 rules, 11 untested)" in answer.systems["contrast"]

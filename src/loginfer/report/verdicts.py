@@ -4,11 +4,11 @@ What a system made of a benchmark follows from its accuracy, the best shortcut's
 
     learned      above the best shortcut, and most rules are learned as far as the negatives tell
     in part      above the best shortcut, but fewer rules are learned
-    cannot tell  most rules are learned as far as the negatives tell, but a shortcut does as well
-    shortcut     not above the best shortcut; or most rules are replaced by a shortcut
-    not learned  of most rules not even half of the conclusions are predicted; or no rule is learned or replaced, and
-                 the system is not above the best shortcut
     above        above the best shortcut, but the rules are not known, or no negatives test them
+    shortcut     not above the best shortcut, and some rules are replaced by one; or most rules are
+    not learned  of most rules not even half of the conclusions are predicted; or not above the best shortcut, and
+                 none is learned
+    cannot tell  not above the best shortcut otherwise
 """
 
 from __future__ import annotations
@@ -84,17 +84,20 @@ class CellVerdict:
         low, high = (0.0, 0.0) if self.shortcut is None else self.shortcut.interval or (self.shortcut.value,) * 2
         above = self.value > high
         if not self.tested:
-            return None if self.shortcut is None else "above" if above else "shortcut"
+            return None if self.shortcut is None else "above" if above else "cannot tell"
 
         def most(*verdicts: str) -> bool:
             return 2 * sum(self.rules.get(verdict, 0) for verdict in verdicts) > self.tested
 
         if most("learned", "untested") and self.value >= low:
             return "cannot tell" if not above else "learned" if self.rules.get("learned") else "above"
-        unlearned = sum(self.rules.get(verdict, 0) for verdict in ("in part", "not learned"))
-        if most("not learned") or (unlearned == self.tested and not above):
+        if most("not learned"):
             return "not learned"
-        return "in part" if above and not most("shortcut") else "shortcut"
+        if most("shortcut") or (self.rules.get("shortcut") and not above):
+            return "shortcut"
+        if above:
+            return "in part"
+        return "cannot tell" if self.rules.get("learned") or not most("in part", "not learned") else "not learned"
 
     @property
     def learned_text(self) -> str:
@@ -192,10 +195,9 @@ def _sentence(of_system: Sequence[CellVerdict], labels: Mapping[str, str]) -> st
 
 
 def _rules_text(verdict: CellVerdict) -> str:
-    """Return how many rules are learned, and how many nobody can tell; empty without a diagnosis."""
-    untested = verdict.rules.get("untested")
-    more = f", {untested} untested" if untested else ""
-    return f", {verdict.learned_text}{more}" if verdict.tested else ""
+    """Return how many rules are learned, in part, and nobody can tell; empty without a diagnosis."""
+    more = [f", {count} {word}" for word in ("in part", "untested") if (count := verdict.rules.get(word))]
+    return f", {verdict.learned_text}{''.join(more)}" if verdict.tested else ""
 
 
 def _headline(judged: Sequence[CellVerdict], labels: Mapping[str, str]) -> str:
