@@ -182,6 +182,18 @@ def test_a_report_takes_a_list_of_folders(bench, benchmark, tmp_path):
     assert written.details["runs"] == 1
 
 
+def test_a_benchmark_is_written_where_it_is_built_if_asked(tmp_path):
+    graph = loginfer.KnowledgeGraph.from_names(
+        [(f"p{i}", "knows", f"p{(7 * i + j) % 90}") for i in range(90) for j in (1, 2)]
+    )
+    recipe = {"patterns": ["symmetry"], "k1": 1, "k2": 50}
+    built = loginfer.build(graph, **recipe, out=tmp_path / "bench")
+    assert loginfer.load_benchmark(tmp_path / "bench").name == built.name
+    with pytest.raises(loginfer.LogInferError, match="exists"):
+        loginfer.build(graph, **recipe, out=tmp_path / "bench")
+    loginfer.build(graph, **recipe, out=tmp_path / "bench", force=True)
+
+
 def test_a_benchmark_is_audited_exported_and_explained_by_path_or_by_value(bench, benchmark, tmp_path):
     assert loginfer.audit(bench).shortcuts == loginfer.audit(benchmark).shortcuts
     exported = [

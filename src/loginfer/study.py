@@ -31,6 +31,7 @@ from loginfer.files import reading
 from loginfer.frames import Rows
 from loginfer.kg.formats.base import ReadOptions
 from loginfer.logic.patterns import PATTERN_NAMES, pattern_named
+from loginfer.progress import Progress, ProgressChoice, shown
 from loginfer.reproduction.planning import PARTICIPANTS, budget_named, given_settings
 from loginfer.reproduction.running import Command, Commands, in_parallel, stable_json, write_file
 
@@ -139,6 +140,7 @@ def study(
     seed: int = 0,
     jobs: int | None = None,
     tell: Callable[[str], None] = lambda message: None,
+    progress: ProgressChoice = None,
     command: Command | None = None,
     **reading: Any,
 ) -> Study:
@@ -164,6 +166,8 @@ def study(
         Commands at a time; by default one per core.
     tell
         Called with what was done, line by line.
+    progress
+        True for a bar; or called with what is being done, how much is done, and how much there is.
     command
         Runs one command of this program, given its words; by default in a process of its own.
     **reading
@@ -201,9 +205,10 @@ def study(
     commands = Commands()
     steps = _Steps(folder, plan, command or commands, commands.stop, tell)
     steps.add_systems(chosen_systems or (() if folder.document["evaluations"] else plan.systems))
-    steps.run(jobs or os.cpu_count() or 1)
-    tell("writing the report")
-    steps.report(str(kg))
+    with shown(progress) as show:
+        steps.run(jobs or os.cpu_count() or 1, show or (lambda what, done, total: None))
+        tell("writing the report")
+        steps.report(str(kg))
     return Study(folder.path, folder.document)
 
 
@@ -325,7 +330,7 @@ class _Steps:
         if added := [system for system in systems if system not in there]:
             evaluations.append({"systems": added, "settings": self._settings(added)})
 
-    def run(self, jobs: int) -> None:
+    def run(self, jobs: int, show: Progress) -> None:
         """Build a benchmark for each pattern, then evaluate all systems on all of them."""
         entries = self.folder.document["patterns"]
         self.folder.document["failed"] = []
@@ -334,9 +339,12 @@ class _Steps:
             # Bodies with more atoms take longer: they come first.
             return [name for name in reversed(entries) if "left_out" not in entries[name]]
 
-        for pattern, entry in in_parallel([partial(self._build, name) for name in remaining()], jobs, self.stop):
+        builds = [partial(self._build, name) for name in remaining()]
+        show("building benchmarks", 0, len(builds))
+        for done, (pattern, entry) in enumerate(in_parallel(builds, jobs, self.stop), start=1):
             entries[pattern] = entry
             self.folder.save()
+            show("building benchmarks", done, len(builds))
         if not remaining():
             raise InputError("no benchmark can be built from this graph", hint=f"`{self.folder.file}` says why")
         each = max(1, jobs // len(remaining()))
@@ -347,8 +355,10 @@ class _Steps:
             for place, name in enumerate(remaining())
             for entry in evaluations
         ]
-        for failures in in_parallel(tasks, jobs, self.stop):
+        show("evaluating systems on them", 0, len(tasks))
+        for done, failures in enumerate(in_parallel(tasks, jobs, self.stop), start=1):
             self.folder.document["failed"] += failures
+            show("evaluating systems on them", done, len(tasks))
         self.folder.save()
 
     def _build(self, pattern: str) -> tuple[str, dict[str, Any]]:

@@ -33,6 +33,11 @@ ALL = [
 ]
 
 
+def test_measures_that_no_rule_has_are_no_columns(loginfer, tmp_path):
+    (tmp_path / "rules.txt").write_text("(x,r,y) -> (y,s,x)\n")
+    assert loginfer("rules", "show", tmp_path / "rules.txt")[1] == "rule\nr(x,y) → s(y,x)\n"
+
+
 def test_rules_are_shown_best_first_with_their_measures(loginfer, file):
     code, answer, messages = loginfer("rules", "show", file)
     assert code == 0

@@ -262,3 +262,11 @@ def test_blank_nodes_of_a_document_have_the_same_names_at_each_reading(tmp_path)
         tmp_path, "g.jsonld", '[{"http://x/p": [{"http://x/q": {"@id": "http://x/a"}}, {"@id": "http://x/b"}]}]'
     )
     assert load_graph(path) == load_graph(path)
+
+
+def test_options_for_tables_are_refused_for_other_formats(tmp_path):
+    (tmp_path / "graph.nt").write_text("<http://a> <http://r> <http://b> .\n")
+    for options in ({"columns": "sor"}, {"delimiter": ";"}):
+        with pytest.raises(InputError, match=f"--{next(iter(options))} is for tables, and this is ntriples") as error:
+            read_graph(tmp_path / "graph.nt", ReadOptions(**options))
+        assert "--format tsv or csv" in str(error.value)

@@ -235,3 +235,9 @@ def test_literals_are_dropped_unless_asked_for(graph):
     _, said = run(graph, commands, patterns=["composition"])
     assert any("literal" in line for line in said)
     assert commands.called[0][2:4] == ["--literals", "drop"]
+
+
+def test_progress_counts_benchmarks_and_evaluations(graph):
+    seen = []
+    run(graph, Commands(), progress=lambda *step: seen.append(step))
+    assert seen == [(what, i, 2) for what in ("building benchmarks", "evaluating systems on them") for i in range(3)]

@@ -435,14 +435,16 @@ def clause(rule: ScoredRule | ZeroRule) -> str:
 
 
 def print_rules(rules: list[ScoredRule | ZeroRule], names: ShownNames | None = None, *, fold: bool = True) -> None:
-    """Print a table of rules with their measures; what is for other programs is aligned, but not folded."""
+    """Print a table of rules with what is known of them; what is for other programs is aligned, but not folded."""
 
     def cells(rule: ScoredRule | ZeroRule) -> list[str]:
         measures = (rule.predictions, ","), (rule.correct, ","), (rule.confidence, ".4f")
         return ["" if value is None else format(value, form) for value, form in measures]
 
-    rows = [[*cells(rule), text] for rule, text in zip(rules, rule_texts(map(clause, rules), names), strict=True)]
-    print_table((*_MEASURES, "rule"), rows, numbers=_MEASURES, fold=fold)
+    columns = list(zip(*map(cells, rules), strict=True))
+    known = {name: column for name, column in zip(_MEASURES, columns, strict=False) if any(column)}
+    rows = list(zip(*known.values(), rule_texts(map(clause, rules), names), strict=True))
+    print_table((*known, "rule"), rows, numbers=_MEASURES, fold=fold)
 
 
 _MEASURES = ("predictions", "correct", "confidence")

@@ -16,6 +16,7 @@ from loginfer.cli.common import (
     gather_reading_without_literals,
     note,
     print_json,
+    progress_bar,
     say,
     say_resumable,
     table,
@@ -62,10 +63,10 @@ def study(
     """
     from loginfer.study import study as run_study
 
-    with say_resumable(f" in {out}"), terminable():
+    with say_resumable(f" in {out}"), terminable(), progress_bar() as progress:
         done = run_study(
             kg, out, systems=words_of(systems or ""), patterns=words_of(patterns or ""), budget=budget, head=head,
-            seed=seed, jobs=jobs, tell=note, **asdict(reading),
+            seed=seed, jobs=jobs, tell=note, progress=progress, **asdict(reading),
         )  # fmt: skip
     failed = done.document["failed"]
     if json:

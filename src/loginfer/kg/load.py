@@ -176,6 +176,10 @@ def read_graph(path: str | Path, options: ReadOptions | None = None, progress: P
     file = Path(path)
     with reading(file):
         format_, sources = _sources(file, options)
+    for name in ("columns", "delimiter"):
+        if getattr(options, name) is not None and not format_.has_columns:
+            hint = f"leave --{name} out, or give --format {' or '.join(f.name for f in formats() if f.has_columns)}"
+            raise InputError(f"--{name} is for tables, and this is {format_.name}", where=str(file), hint=hint)
     builder = format_.builder(options.on_error == "skip")
     format_.read(sources, builder, options, progress)
     if builder.statements == 0:

@@ -22,6 +22,7 @@ from loginfer.benchmark.construction.positives import (
     with_twins,
 )
 from loginfer.benchmark.construction.rules import Selection, given_rules, named_patterns, select_rules
+from loginfer.benchmark.folder.writing import check_output, write_benchmark
 from loginfer.benchmark.negatives import Context, sample_negatives
 from loginfer.benchmark.negatives.methods import method_named
 from loginfer.benchmark.program import Rounds, refuse_negations
@@ -182,6 +183,8 @@ def build(
     recipe: Recipe | str | Path | KnowledgeGraph,
     graph: KnowledgeGraph | str | Path | None = None,
     *,
+    out: str | Path | None = None,
+    force: bool = False,
     engine: str = "native",
     progress: ProgressChoice = None,
     **settings: Any,
@@ -194,6 +197,10 @@ def build(
         What to build: a recipe, or the path of its TOML file; or a graph, its name or path, with settings.
     graph
         The graph K, if it is not the recipe's, or is loaded already.
+    out
+        Write it to this folder, too, as `write_benchmark` does.
+    force
+        Replace a benchmark that is there.
     engine
         `native` or `duckdb`; the result is the same.
     progress
@@ -205,7 +212,7 @@ def build(
     Examples
     --------
     >>> import loginfer
-    >>> loginfer.build("wn18rr", patterns=["triangle"], negatives=["qg"], k1=20)  # doctest: +SKIP
+    >>> loginfer.build("wn18rr", patterns=["triangle"], negatives=["qg"], k1=20, out="wn-trian")  # doctest: +SKIP
     Benchmark('wn18rr-triangle-qg', 20 rules, positives 109,283 / 4,553 / 4,560, negatives qg)
     """
     if not isinstance(recipe, Recipe | str | Path):
@@ -217,5 +224,10 @@ def build(
     complete = recipe_of(recipe, settings)
     if graph is not None:
         graph = load_graph(graph, type_predicate=complete.type_predicate)
+    if out is not None:
+        check_output(out, force=force)
     with shown(progress) as show, foundation(complete, graph, engine=engine, progress=show, **options) as base:
-        return base.benchmark()
+        benchmark = base.benchmark()
+        if out is not None:
+            write_benchmark(benchmark, out, force=force)
+        return benchmark

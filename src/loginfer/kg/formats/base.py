@@ -168,6 +168,8 @@ class Format:
         The names of those files, for messages.
     rank
         Where the format stands in lists. Files without a known ending are tried on the last ones first.
+    has_columns
+        Whether `columns` and `delimiter` say how to read it.
     """
 
     name: str
@@ -182,6 +184,7 @@ class Format:
     files_in: Callable[[Mapping[str, Source]], list[Source] | None] | None = None
     files: str = ""
     rank: int = 100
+    has_columns: bool = False
 
 
 _FORMATS: list[Format] = []

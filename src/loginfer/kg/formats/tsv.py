@@ -238,6 +238,7 @@ FORMAT = register_format(
         write=write,
         looks_like=lambda head, line: line.count("\t") >= 2,
         rank=1,
+        has_columns=True,
     )
 )
 CSV = register_format(
