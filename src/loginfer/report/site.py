@@ -24,6 +24,7 @@ from loginfer.evaluation.runs import Run
 from loginfer.files import atomic_folder, check_folder
 from loginfer.frames import WrittenFolder
 from loginfer.kg.vocabulary import shortened
+from loginfer.logic.rule import prose
 from loginfer.progress import ProgressChoice, shown
 from loginfer.report.collection import Cell, Collection, collect
 from loginfer.report.facts import ReportContext, ReportOptions
@@ -114,6 +115,7 @@ class Renderer:
             "share": _share,
             "number": _number,
             "glossed": glossed,
+            "prose": lambda text: jinja2.utils.markupsafe.Markup(prose(text)),
         }
         self._environment.tests |= {"chart": lambda value: isinstance(value, Chart)}
         self._environment.globals |= {"cell": _cell, "version": __version__}

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import altair
 import numpy as np
@@ -54,6 +55,13 @@ def test_there_is_a_card_for_each_benchmark_and_a_list(context):
     assert all(isinstance(page, Page) for page in pages.values())
     assert set(pages) == {"benchmarks.html", *(map(context.benchmark_page, context.collection.benchmark_names))}
     assert len(context.collection.benchmark_names) == 2
+
+
+def test_what_notes_name_is_marked_and_escaped(context):
+    page = made(context)[context.benchmark_page(NAME)]
+    card = replace(page.content["card"], notes=("only 1 of 2 rules of `<b>`",))
+    shown = Renderer("A report", frozenset()).page(replace(page, content=page.content | {"card": card}))
+    assert "only 1 of 2 rules of <code>&lt;b&gt;</code>" in shown
 
 
 def test_the_list_has_what_the_folder_and_the_runs_say(context, small_runs):

@@ -311,8 +311,8 @@ def rivals_chart(card: Card, systems: tuple[str, ...]) -> Chart | None:
         Rows.of(("name", "who", "kind", "accuracy", "interval", "best"), sorted(rows, key=lambda row: -row[3])),
         headings("name", "kind", accuracy="balanced accuracy on test", interval="95 % interval"),
         "Balanced accuracy on test, mean over seeds. Grey: the learned shortcut, which knows no rule, and the best of "
-        "the single ones that explain it; the line: the learned one, or the best where nothing could be learned. The "
-        "oracle derives with the benchmark's rules.",
+        "the single ones that explain it (of so many, some are above it by chance); the line: the learned one, or the "
+        "best where nothing could be learned. The oracle derives with the benchmark's rules.",
     )
 
 
