@@ -200,6 +200,10 @@ def study(
     chosen_systems, chosen_patterns = _systems(systems), _patterns(patterns)
     if head not in get_args(Head):
         raise UnknownNameError("way to find heads", head, get_args(Head), where="--head")
+    if Path(out).resolve() == Path(kg).resolve():
+        # A folder comes before a graph of the catalogue with its name.
+        hint = f"choose another one, such as {out}-study"
+        raise OutputError(f"the folder `{out}` would be taken for the graph", where="--out", hint=hint)
     folder = _Folder(Path(out), request)
     _look(str(kg), options, chosen_patterns or folder.document["patterns"] or _patterns(PATTERN_NAMES), folder, tell)
     commands = Commands()

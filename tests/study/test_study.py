@@ -241,3 +241,11 @@ def test_progress_counts_benchmarks_and_evaluations(graph):
     seen = []
     run(graph, Commands(), progress=lambda *step: seen.append(step))
     assert seen == [(what, i, 2) for what in ("building benchmarks", "evaluating systems on them") for i in range(3)]
+
+
+def test_a_study_is_not_called_like_its_graph(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(OutputError, match="the folder `lubm` would be taken for the graph") as error:
+        study("lubm", "lubm", patterns=["symmetry"], command=Commands())
+    assert "lubm-study" in str(error.value)
+    assert not (tmp_path / "lubm").exists()
