@@ -20,14 +20,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict, get_args
 
 from loginfer._version import __version__
 from loginfer.benchmark.construction.rules import NO_HEAD_FITS
 from loginfer.benchmark.folder.card import counted
 from loginfer.benchmark.recipe import Head
+from loginfer.documents import Size, read_document
 from loginfer.errors import InputError, LogInferError, OutputError, UnknownNameError
-from loginfer.files import reading
 from loginfer.frames import Rows
 from loginfer.kg.formats.base import ReadOptions
 from loginfer.logic.patterns import PATTERN_NAMES, pattern_named
@@ -276,6 +276,20 @@ def _look(kg: str, reading: ReadOptions, patterns: Iterable[str], folder: _Folde
     folder.save()
 
 
+class _Evaluation(TypedDict):
+    systems: list[str]
+    settings: dict[str, Any]
+
+
+class _Document(TypedDict):
+    format: Literal["loginfer-study"]
+    request: dict[str, Any]
+    patterns: dict[str, dict[str, Any]]
+    evaluations: list[_Evaluation]
+    failed: list[dict[str, Any]]
+    triples: NotRequired[Size]
+
+
 class _Folder:
     """The folder of a study, and what its `study.json` holds."""
 
@@ -290,15 +304,8 @@ class _Folder:
             raise OutputError(f"`{path}` exists already, and is no study", hint="choose a new folder")
 
     def _read(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        with reading(self.file):
-            text = self.file.read_bytes()
-        try:
-            document: dict[str, Any] = json.loads(text)
-            earlier = document["request"] if document["format"] == FORMAT else {}
-        except (ValueError, KeyError, TypeError) as error:
-            raise OutputError(
-                "this file is not that of a study", where=str(self.file), hint="choose a new folder"
-            ) from error
+        document: dict[str, Any] = read_document(self.file, _Document, what="study", hint="choose a new folder")
+        earlier = document["request"]
         for name, value in request.items():
             if earlier.get(name) != value:
                 before, now = (shlex.join(_option_words(v)) if name == "reading" else v for v in (earlier[name], value))

@@ -64,7 +64,7 @@ def test_rules_as_texts_survive_toml(tmp_path):
         ({"patterns": ["symmetry"], "k1": "20"}, "`k1` must be a whole number"),
         ({"patterns": ["symmetry"], "k1": True}, "`k1` must be a whole number"),
         ({"patterns": 3}, "`patterns` must be a list of texts"),
-        ({"patterns": [7]}, "must be texts"),
+        ({"patterns": [7]}, "`patterns[0]` must be a text, not 7"),
         ({"patterns": ["symmetry"], "seed": -1}, "`seed` must be at least 0"),
         ({"patterns": ["symmetry"], "ratio": "8:1"}, "three positive parts"),
         ({"patterns": ["symmetry"], "ratio": "8:2:0"}, "three positive parts"),
@@ -74,7 +74,7 @@ def test_rules_as_texts_survive_toml(tmp_path):
         ({"patterns": ["symmetry"], "negatives": []}, "no negatives"),
         ({"patterns": ["symmetry"], "negatives": ["pa", "pa"]}, "given twice"),
         ({"patterns": ["symmetry"], "min_support": 9, "max_support": 3}, "between 9 and 3"),
-        ({"patterns": ["symmetry"], "min_support": 0}, "`min_support` must be a whole number of at least 1"),
+        ({"patterns": ["symmetry"], "min_support": 0}, "`min_support` must be at least 1, but is 0"),
         ({"patterns": ["symmetry"], "protocol": "paper", "materialised": True}, "is for the protocol `sound`"),
     ],
 )

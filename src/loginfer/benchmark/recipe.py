@@ -14,9 +14,10 @@ from fractions import Fraction
 from functools import cache
 from math import inf
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, get_args
 
 from loginfer.benchmark.negatives.methods import METHODS, NEAR_MISSES, POSITION, listed_methods
+from loginfer.documents import misfit
 from loginfer.errors import InputError, UnknownNameError
 from loginfer.files import atomic_write, reading
 from loginfer.kg import ReadOptions
@@ -273,40 +274,21 @@ def recipe_settings() -> dict[str, Setting]:
 document_settings(Recipe)
 
 
-_WORDS: dict[Any, str] = {
-    str: "a text", tuple: "a list of texts", int: "a whole number", float: "a number", bool: "true or false",
-}  # fmt: skip
-
-
 def _check_value(declared: Setting, value: Any) -> None:
     """Refuse a value that has the wrong type, is out of bounds, or is none of the choices."""
-    name, least, most = declared.name, declared.least, declared.most
-    types = [get_origin(kind) or kind for kind in kinds(declared.type)]
-    if value is None and type(None) in types:
-        return
-    words = " or ".join(word for kind, word in _WORDS.items() if kind in types)
-    if type(None) in types and int in types:
-        words += f" of at least {least}"
-        if type(value) is not int or value < (least or 0):
-            raise InputError(f"`{name}` must be {words}, but is {value!r}")
-        return
-    if Literal in types:
-        _check_choice(declared, value)
-        return
-    plain = (int, float) if float in types else tuple(kind for kind in types if isinstance(kind, type))
-    fits = isinstance(value, plain) and (bool in types or not isinstance(value, bool))
-    if not fits:
-        raise InputError(f"`{name}` must be {words}, not {value!r}", hint=declared.hint if least is None else None)
+    name, least, most, several = declared.name, declared.least, declared.most, isinstance(declared.default, tuple)
+    if several or not declared.choices:
+        problem = misfit(value, tuple[str, ...] if several else declared.type, name)
+        if problem is not None:
+            raise InputError(problem, hint=declared.hint if least is None else None)
     if declared.choices:
-        for choice in value:
+        for choice in value if several else (value,):
             _check_choice(declared, choice)
-        if len(set(value)) < len(value):
+        if several and len(set(value)) < len(value):
             raise InputError(f"a {declared.noun} is given twice: {', '.join(value)}")
-    elif isinstance(value, tuple) and (other := [text for text in value if not isinstance(text, str)]):
-        raise InputError(f"{name.replace('_', ' ')} must be texts, not {other[0]!r}")
-    elif least is None:
+    elif least is None or value is None:
         return
-    elif most is not None and float in types:
+    elif most is not None and float in kinds(declared.type):
         if not least <= value < most:
             raise InputError(f"`{name}` must be a share from {least} to below {most}, not {value}", hint=declared.hint)
     elif value < least or (most is not None and value > most):

@@ -27,14 +27,15 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, NotRequired, TypedDict, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from loginfer._version import __version__
 from loginfer.benchmark.benchmark import Benchmark
-from loginfer.benchmark.folder.manifest import FileSum, as_json
+from loginfer.benchmark.folder.manifest import FileSum, SumEntry, as_json
+from loginfer.documents import read_document
 from loginfer.errors import InputError, LogInferError, OutputError
 from loginfer.evaluation.evaluating import (
     ConfiguredSystem,
@@ -381,7 +382,11 @@ class Run:
     @property
     def seconds(self) -> float:
         """How long it took, without what an earlier process did."""
-        return float(sum(self._json(TIMING)["seconds"].values()))
+        return float(sum(self.timing().get("seconds", {}).values()))
+
+    def timing(self) -> dict[str, Any]:
+        """Return how long the steps took, and where."""
+        return cast("dict[str, Any]", self._json(TIMING))
 
     def curve(self) -> list[dict[str, Any]]:
         """Return the learning curve."""
@@ -428,12 +433,7 @@ class Run:
             )
 
     def _json(self, name: str) -> Any:
-        path = self.path / name
-        try:
-            with reading(path):
-                return json.loads(path.read_bytes())
-        except ValueError as error:
-            raise InputError(f"{self.path}: `{name}` is not JSON: {error}", hint=_DAMAGED_HINT) from error
+        return read_document(self.path / name, _SCHEMAS[name], what="run", hint=_DAMAGED_HINT)
 
 
 def load_run(path: str | Path | Run, *, verify: bool = True) -> Run:
@@ -455,11 +455,11 @@ def load_run(path: str | Path | Run, *, verify: bool = True) -> Run:
         return path
     folder = interrupted(path) or Path(path)
     manifest = _read_manifest(folder)
-    for name, entry in manifest["files"].items():
-        file = folder / name
-        if not file.is_file():
+    for name in dict.fromkeys((PREDICTIONS, RANKS, METRICS, *manifest["files"])):
+        file, entry = folder / name, manifest["files"].get(name)
+        if entry is None or not file.is_file():
             raise InputError(f"`{name}` is missing", where=str(folder), hint=_DAMAGED_HINT)
-        if verify and (file.stat().st_size, file_sum(file)) != (entry.get("bytes"), entry.get("sha256")):
+        if verify and (file.stat().st_size, file_sum(file)) != (entry["bytes"], entry["sha256"]):
             raise InputError(f"`{name}` was changed since the run", where=str(folder), hint=_DAMAGED_HINT)
     return Run(folder, manifest)
 
@@ -475,42 +475,56 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
             raise InputError(f"`{folder}` is a file, not the folder of a run")
     if not path.exists():
         raise InputError(f"`{folder}` is no run: it has no `{MANIFEST}`", hint=_NO_RUN_HINT)
-    with reading(path):
-        text = path.read_bytes()
-    try:
-        manifest = json.loads(text)
-    except ValueError as error:
-        raise InputError(f"the manifest is no JSON: {error}", where=str(path), hint=_DAMAGED_HINT) from error
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise InputError(
-            f'the manifest is not that of a run: its "format" is not "{FORMAT}"', where=str(path), hint=_NO_RUN_HINT
-        )
-    if manifest.get("format_version") != FORMAT_VERSION:
-        raise InputError(
-            f"the run has the format {json.dumps(manifest.get('format_version'))}; this program reads format "
-            f"{FORMAT_VERSION}",
-            where=str(path),
-            hint="use the version of loginfer that wrote it, or run it again",
-        )
-    if not _makes_sense(manifest):
-        raise InputError("the manifest makes no sense", where=str(path), hint=_DAMAGED_HINT)
+    manifest: dict[str, Any] = read_document(
+        path, _Manifest, what="run", hint=_DAMAGED_HINT, form=(FORMAT, FORMAT_VERSION)
+    )
     return manifest
 
 
-def _makes_sense(manifest: dict[str, Any]) -> bool:
-    def has(value: Any, **kinds: Any) -> bool:
-        """Say whether something is an object with values of these types."""
-        return isinstance(value, dict) and all(k in value and isinstance(value[k], kind) for k, kind in kinds.items())
+class _BenchmarkEntry(TypedDict):
+    name: str
+    sha256: str
 
-    files, request = manifest.get("files"), manifest.get("request")
-    return (
-        has(request, system=str, settings=dict, seed=int, benchmark=dict, protocols=list, negatives=str | None)
-        and has(request["benchmark"], name=str, sha256=str)  # type: ignore[index]
-        and has(manifest.get("wanted"), threshold=str | float | int, criterion=str, tie=str, diagnosis=bool)
-        and has(manifest, files=dict, notes=list, type_predicate=str)
-        and has(files, **dict.fromkeys((PREDICTIONS, RANKS, METRICS), dict))
-        and all(name in _RUN_FILES and isinstance(entry, dict) for name, entry in (files or {}).items())
-    )
+
+class _RequestEntry(TypedDict):
+    system: str
+    settings: dict[str, Any]
+    seed: int
+    benchmark: _BenchmarkEntry
+    negatives: str | None
+    protocols: list[str]
+
+
+class _Wanted(TypedDict):
+    threshold: str | float
+    criterion: str
+    tie: str
+    diagnosis: bool
+
+
+class _Timing(TypedDict):
+    seconds: NotRequired[dict[str, float]]
+    cpu_seconds: NotRequired[float | None]
+    peak_memory_bytes: NotRequired[int | None]
+
+
+_Figures = dict[str, float | None]
+# What the files of a run hold, beside what its pages show as it is.
+_SCHEMAS: dict[str, Any] = {
+    CURVE: list[_Figures],
+    THRESHOLDS: dict[str, Any] | None,
+    DIAGNOSIS: dict[str, Any],
+    METRICS: dict[str, Any],
+    TIMING: _Timing,
+}
+
+
+class _Manifest(TypedDict):
+    request: _RequestEntry
+    wanted: _Wanted
+    files: dict[Literal[_RUN_FILES], SumEntry]  # type: ignore[valid-type]
+    notes: list[str]
+    type_predicate: str
 
 
 # -- scoring again ----------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from loginfer.benchmark.construction.suite import all_entries
 from loginfer.benchmark.folder.manifest import FORMAT as BENCHMARK_FORMAT
 from loginfer.benchmark.recipe import Recipe
+from loginfer.documents import read_document
 from loginfer.errors import InputError
 from loginfer.evaluation.runs import FORMAT as RUN_FORMAT
 from loginfer.evaluation.runs import Run, load_run
@@ -276,10 +277,7 @@ def _manifests(paths: Sequence[Path]) -> Iterator[tuple[Path, dict[str, Any]]]:
 
 
 def _json(path: Path) -> dict[str, Any]:
-    try:
-        manifest = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise InputError("this manifest cannot be read", where=str(path), hint=str(error)) from error
+    manifest = read_document(path, Any, what="run or benchmark", hint="remove it, or get it again")
     return manifest if isinstance(manifest, dict) else {}
 
 

@@ -12,7 +12,6 @@ bins hold about equal numbers of triples.
 from __future__ import annotations
 
 import heapq
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -286,12 +285,7 @@ def threshold_of(run: Run) -> tuple[float | None, str]:
 
 def timing_of(run: Run) -> Mapping[str, Any]:
     """Return what `timing.json` holds; empty if the run has none."""
-    path = run.path / TIMING
-    if not path.is_file():
-        return {}
-    with reading(path):
-        timing = json.loads(path.read_bytes())
-    return timing if isinstance(timing, dict) else {}
+    return run.timing() if (run.path / TIMING).is_file() else {}
 
 
 # -- curves -------------------------------------------------------------------------------------

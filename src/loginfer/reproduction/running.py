@@ -33,12 +33,13 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
 
 from loginfer._version import __version__
 from loginfer.benchmark.construction.suite import SuiteResult, all_entries, build_suite, write_summary
+from loginfer.documents import Size, read_document
 from loginfer.errors import InputError, LogInferError, OutputError
-from loginfer.files import atomic_write, reading, recover_folder, remove_leftovers
+from loginfer.files import atomic_write, recover_folder, remove_leftovers
 from loginfer.frames import WrittenFolder
 from loginfer.progress import ProgressChoice, shown
 from loginfer.reproduction.planning import PARTICIPANTS, TABLES, Pace, Plan, PlannedCell, Request, plan
@@ -191,10 +192,12 @@ class Folder:
 
     def failures(self) -> list[dict[str, Any]]:
         """Return all recorded failures, in the order of the tables."""
-        failures = [self.json(path) for path in sorted(self.path.glob("failed/*/*.json"))]
+        failures = [self.json(path, _Failure) for path in sorted(self.path.glob("failed/*/*.json"))]
         names = [*PARTICIPANTS, *(entry.name for entry in all_entries())]
         order = {name: number for number, name in enumerate(names)}
-        return sorted(failures, key=lambda f: (order[f["benchmark"]], order[f["system"]], str(f["seed"])))
+        return sorted(
+            failures, key=lambda f: (*(order.get(f[key], 0) for key in ("benchmark", "system")), str(f["seed"]))
+        )
 
     def result(self, system: str, benchmark: str) -> Path:
         """Return where the figures of a system on a benchmark are."""
@@ -222,16 +225,9 @@ class Folder:
         """What was asked."""
         return self.path / "reproduction.json"
 
-    def json(self, path: Path) -> dict[str, Any]:
+    def json(self, path: Path, schema: Any = dict[str, Any]) -> dict[str, Any]:
         """Read a file of this folder."""
-        with reading(path):
-            text = path.read_bytes()
-        try:
-            document = json.loads(text)
-        except ValueError as error:
-            raise InputError(f"this file is no JSON: {error}", where=str(path), hint=_AGAIN) from error
-        if not isinstance(document, dict):
-            raise InputError("this file holds no JSON object", where=str(path), hint=_AGAIN)
+        document: dict[str, Any] = read_document(path, schema, what="reproduction", hint=_AGAIN)
         return document
 
     def request(self) -> Request:
@@ -245,12 +241,24 @@ class Folder:
         if not self.request_file.exists():
             hint = "make one with `loginfer reproduce --out FOLDER`"
             raise InputError(f"`{self.path}` is no reproduction: it has no `{self.request_file.name}`", hint=hint)
-        document = self.json(self.request_file)
-        try:
-            tables, systems, benchmarks = (tuple(document[k]) for k in ("tables", "systems", "benchmarks"))
-            return Request(tables, systems, benchmarks, document["seeds"], document["protocol"], document["budget"])
-        except KeyError as error:
-            raise InputError(f"{error} is missing", where=str(self.request_file), hint=_AGAIN) from error
+        document = self.json(self.request_file, _Request)
+        tables, systems, benchmarks = (tuple(document[k]) for k in ("tables", "systems", "benchmarks"))
+        return Request(tables, systems, benchmarks, document["seeds"], document["protocol"], document["budget"])
+
+
+class _Request(TypedDict):
+    tables: list[str]
+    systems: list[str]
+    benchmarks: list[str]
+    seeds: Size
+    protocol: str
+    budget: str
+
+
+class _Failure(TypedDict):
+    system: str
+    benchmark: str
+    seed: int | None
 
 
 def open_folder(path: str | Path, request: Request) -> Folder:

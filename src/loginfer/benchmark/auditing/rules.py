@@ -14,8 +14,7 @@ from loginfer.benchmark.auditing.findings import CannotCheckError, Example, Find
 from loginfer.benchmark.auditing.variants import inductive_sample_size
 from loginfer.benchmark.benchmark import SPLITS, BenchmarkRule
 from loginfer.benchmark.construction.rules import Heads, concluded, named_patterns, overlap
-from loginfer.benchmark.folder.manifest import RULES
-from loginfer.benchmark.folder.reading import UNKNOWN
+from loginfer.benchmark.folder.manifest import RULES, UNKNOWN
 from loginfer.benchmark.recipe import parse_interval
 from loginfer.engine.bodies import predicate_names
 from loginfer.errors import InputError

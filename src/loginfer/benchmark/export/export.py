@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import pkgutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from importlib import import_module
-from pathlib import Path, PurePosixPath
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any, TypedDict
 
 from loginfer._version import __version__
-from loginfer.benchmark.benchmark import SPLITS, Benchmark
+from loginfer.benchmark.benchmark import SPLITS, Benchmark, Split
 from loginfer.benchmark.export import NO_FORMATS
 from loginfer.benchmark.export.base import EXPORT, Exported, ExportFormat, Job, NamedTriple, Written, write_readme
-from loginfer.benchmark.folder.manifest import MANIFEST, as_json, folder_sums
+from loginfer.benchmark.folder.manifest import MANIFEST, SumEntry, as_json, folder_sums
 from loginfer.benchmark.folder.reading import load_benchmark
 from loginfer.benchmark.folder.writing import check_graph, refuse_foreign
+from loginfer.documents import Matching, Size, read_document
 from loginfer.errors import InputError, OutputError, UnknownNameError
 from loginfer.files import atomic_folder, check_folder, file_sum, reading
 
@@ -274,51 +274,28 @@ def read_about(folder: Path) -> dict[str, Any]:
     path = folder / EXPORT
     if folder.is_dir() and not path.is_file():
         raise InputError(f"`{folder}` is no export: it has no `{EXPORT}`", hint="`loginfer export` makes one")
-    with reading(path):
-        content = path.read_bytes()
-    try:
-        about = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"no JSON: {error}", where=str(path), hint=_AGAIN) from error
-    if not isinstance(about, dict) or about.get("format") != FORMAT:
-        raise InputError(f'its "format" is not "{FORMAT}"', where=str(path), hint=_AGAIN)
-    if about.get("format_version") != FORMAT_VERSION:
-        raise InputError(
-            f"the export has the format {json.dumps(about.get('format_version'))}; this program reads format "
-            f"{FORMAT_VERSION}",
-            where=str(path),
-            hint="use the version of loginfer that wrote it, or export the benchmark again",
-        )
-    if not _makes_sense(about):
-        raise InputError("its content makes no sense", where=str(path), hint=_AGAIN)
+    about: dict[str, Any] = read_document(path, _ExportEntry, what="export", hint=_AGAIN, form=(FORMAT, FORMAT_VERSION))
+    if about["to"] not in FORMATS:
+        raise UnknownNameError("format of exports", about["to"], FORMATS, where=str(path))
+    unlisted = [entry["file"] for entry in about["sets"] if entry["file"] not in (None, *about["files"])]
+    if unlisted:
+        raise InputError(f'"files" does not have `{unlisted[0]}`', where=str(path), hint=_AGAIN)
     return about
 
 
-def _makes_sense(about: Mapping[str, Any]) -> bool:
-    kinds = {"to": str, "benchmark": str, "negatives": dict, "sets": list, "files": dict}
-    if not all(isinstance(about.get(key), kind) for key, kind in kinds.items()) or about["to"] not in FORMATS:
-        return False
-    files = about["files"]
-    return all(map(_is_file, files, files.values())) and all(_is_set(entry, files) for entry in about["sets"])
+class _Set(TypedDict):
+    split: Split
+    method: str | None
+    triples: Size
+    file: str | None
 
 
-def _is_file(name: str, entry: Any) -> bool:
-    """Say whether a name stays inside the folder, and its entry has a size and a checksum."""
-    path = PurePosixPath(name)
-    inside = bool(path.parts) and not path.is_absolute() and ".." not in path.parts
-    plain = isinstance(entry, dict) and isinstance(entry.get("bytes"), int) and isinstance(entry.get("sha256"), str)
-    return inside and plain
-
-
-def _is_set(entry: Any, files: Mapping[str, Any]) -> bool:
-    return (
-        isinstance(entry, dict)
-        and entry.get("split") in SPLITS
-        and isinstance(entry.get("method", 0), str | None)
-        and isinstance(entry.get("triples"), int)
-        and isinstance(entry.get("file", 0), str | None)
-        and (entry["file"] is None or entry["file"] in files)
-    )
+class _ExportEntry(TypedDict):
+    to: str
+    benchmark: str
+    negatives: dict[str, Any]
+    sets: list[_Set]
+    files: dict[Annotated[str, Matching(r"(?!/)(?!(.*/)?\.\.?(/|\Z))[^\\\0]+", "a file below the folder")], SumEntry]
 
 
 def _verify(folder: Path, files: Mapping[str, Any]) -> None:

@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import numpy as np
 
 from loginfer.benchmark.benchmark import SPLITS, Benchmark, BenchmarkRule, PassedOver, Provenance, Split
+from loginfer.documents import AtLeast, FileName, Matching, Size, read_document
 from loginfer.errors import InputError, LogInferError
 from loginfer.files import file_sum, reading
 from loginfer.kg import KnowledgeGraph
@@ -31,6 +32,9 @@ MANIFEST = "manifest.json"
 # A saved audit, if there is one; the manifest does not list it.
 AUDIT = "audit.json"
 CANDIDATES = ("candidate_entities.txt", "candidate_relations.txt", "candidate_types.txt")
+
+# Support, new and sampled of a rule without a manifest.
+UNKNOWN = -1
 
 # The method of negatives whose file does not name one.
 GIVEN = "given"
@@ -190,6 +194,13 @@ class FileSum:
     sha256: str
 
 
+class SumEntry(TypedDict):
+    """Size and checksum of a file, in a JSON file."""
+
+    bytes: Size
+    sha256: str
+
+
 # -- writing ------------------------------------------------------------------------------------
 
 
@@ -292,80 +303,86 @@ def _inductive(benchmark: Benchmark, context: KnowledgeGraph) -> dict[str, Any]:
 # -- reading ------------------------------------------------------------------------------------
 
 
+class _Sizes(TypedDict):
+    train: Size
+    valid: Size
+    test: Size
+
+
+class _Count(TypedDict):
+    asked: Size
+    reached: Size
+
+
+class _Negatives(TypedDict):
+    train: _Count
+    valid: _Count
+    test: _Count
+    notes: list[str]
+
+
+class _Noise(TypedDict):
+    asked: dict[str, Size]
+    reached: dict[str, Size]
+
+
+class _Candidate(TypedDict):
+    rule: str
+    pattern: str | None
+    support: Annotated[int, AtLeast(UNKNOWN)]
+    new: Annotated[int, AtLeast(UNKNOWN)]
+    reason: NotRequired[str | None]
+
+
+class _Rule(_Candidate):
+    sampled: Annotated[int, AtLeast(UNKNOWN)]
+    confidence: NotRequired[float]
+    overlap: NotRequired[float | None]
+
+
+class _Kg(TypedDict):
+    triples: Size
+    constants: Size
+    relations: Size
+    types: Size
+    sha256: str
+
+
+class Manifest(TypedDict):
+    """What the manifest of a benchmark holds."""
+
+    name: str
+    versions: dict[str, str]
+    recipe: dict[str, Any] | None
+    kg: _Kg | None
+    type_predicate: str
+    rules: list[_Rule]
+    passed_over: list[_Candidate]
+    notes: list[str]
+    positives: _Sizes
+    conclusions: _Sizes | None
+    depths: NotRequired[dict[str, _Sizes]]
+    negatives: dict[Annotated[str, Matching(_METHOD.pattern, "the name of a method")], _Negatives]
+    noise: NotRequired[_Noise]
+    inductive: NotRequired[dict[str, Any]]
+    files: dict[FileName, SumEntry]
+
+
+_REMOVE_OR_BUILD = "build the benchmark again, or remove the file to read the folder without a manifest"
+
+
 def read_manifest(folder: Path, problems: list[Problem]) -> dict[str, Any] | None:
     """Read the manifest of a folder; None, and a problem, if it is not one that this version understands."""
     path = folder / MANIFEST
     try:
-        with reading(path):
-            text = path.read_bytes()
-        try:
-            manifest: dict[str, Any] = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"the manifest is no JSON: {error}", hint="build the benchmark again") from error
-        _check_manifest(manifest)
+        manifest: dict[str, Any] = read_document(
+            path, Manifest, what="benchmark", hint=_REMOVE_OR_BUILD, form=(FORMAT, FORMAT_VERSION)
+        )
+        passed_over(manifest)
     except LogInferError as error:
         problems.append(Problem("manifest", MANIFEST, error.message, where=str(path), hint=error.hint))
         return None
     return manifest
-
-
-def _check_manifest(manifest: Any) -> None:
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise InputError(
-            f'the manifest is not that of a benchmark: its "format" is not "{FORMAT}"',
-            hint="remove or rename it to read the folder without a manifest",
-        )
-    version = manifest.get("format_version")
-    if version != FORMAT_VERSION:
-        raise InputError(
-            f"the benchmark has the format {json.dumps(version)}; this program reads format {FORMAT_VERSION}",
-            hint="use the version of loginfer that wrote it, or build it again",
-        )
-    for key, kind in (("files", dict), ("negatives", dict), ("rules", list), ("passed_over", list)):
-        if not isinstance(manifest.get(key), kind):
-            raise InputError(f'the manifest has no "{key}"', hint="build the benchmark again")
-    for key, fine in (
-        ("recipe", isinstance(manifest.get("recipe"), dict | None)),
-        ("kg", _is_kg(manifest.get("kg"))),
-        ("positives", _are_sizes(manifest.get("positives"))),
-        ("conclusions", manifest.get("conclusions") is None or _are_sizes(manifest["conclusions"])),
-        ("notes", isinstance(manifest.get("notes"), list)),
-        ("versions", isinstance(manifest.get("versions"), dict)),
-        ("type_predicate", isinstance(manifest.get("type_predicate"), str)),
-    ):
-        if not fine:
-            raise InputError(f'the manifest\'s "{key}" makes no sense', hint="build the benchmark again")
-    passed_over(manifest)
-    for name, entry in manifest["files"].items():
-        plain = name == Path(name).name and name not in ("", ".", "..", MANIFEST)
-        if not (plain and isinstance(entry, dict) and isinstance(entry.get("bytes"), int)):
-            raise InputError(f"the manifest's entry for `{name}` makes no sense", hint="build it again")
-    for method, entry in manifest["negatives"].items():
-        if not (is_method(method) and _are_counts(entry)):
-            raise InputError(f"the manifest's negatives `{method}` make no sense", hint="build it again")
-
-
-def _are_counts(entry: Any) -> bool:
-    """Whether this is what the manifest says about the negatives of a method."""
-    if not isinstance(entry, dict) or not isinstance(entry.get("notes"), list):
-        return False
-    counts = [entry.get(split) for split in SPLITS]
-    return all(isinstance(c, dict) and _is_size(c.get("asked")) and _is_size(c.get("reached")) for c in counts)
-
-
-def _are_sizes(entry: Any) -> bool:
-    """Whether this is a number for each split."""
-    return isinstance(entry, dict) and all(_is_size(entry.get(split)) for split in SPLITS)
-
-
-def _is_kg(entry: Any) -> bool:
-    """Whether this is what the manifest says about K, which need not be known."""
-    known = isinstance(entry, dict) and _is_size(entry.get("triples")) and isinstance(entry.get("sha256"), str)
-    return entry is None or known
-
-
-def _is_size(number: Any) -> bool:
-    return isinstance(number, int) and not isinstance(number, bool) and number >= 0
 
 
 def verify_files(
@@ -399,7 +416,7 @@ def verify_files(
         if size != entry["bytes"]:
             message = f"`{name}` was changed: it has {size:,} bytes, expected {entry['bytes']:,}"
             problems.append(Problem("bytes", name, message, where=str(path), hint=_CHANGED))
-        elif (actual := file_sum(path)) != (expected := entry.get("sha256")):
+        elif (actual := file_sum(path)) != (expected := entry["sha256"]):
             message = f"`{name}` was changed: its sha256 is {actual}, expected {expected}"
             problems.append(Problem("sha256", name, message, where=str(path), hint=_CHANGED))
     return present
@@ -420,40 +437,17 @@ def manifest_rules(manifest: Mapping[str, Any], rules: Sequence[Rule]) -> tuple[
     entries = manifest["rules"]
     if len(entries) != len(rules):
         raise InputError(f"there are {len(rules):,} rules, but {len(entries):,} in the manifest")
-    benchmark_rules = []
     for number, (rule, entry) in enumerate(zip(rules, entries, strict=True)):
-        checked = _checked_entry(entry, "sampled")
-        if checked["rule"] != str(rule):
-            raise InputError(f"rule {number} is `{rule}`, but `{checked['rule']}` in the manifest")
-        counts = (checked["support"], checked["new"], checked["sampled"])
-        measures = (_share(entry, "confidence"), _share(entry, "overlap"))
-        benchmark_rules.append(BenchmarkRule(rule, checked["pattern"], *counts, *measures))
-    return tuple(benchmark_rules)
-
-
-def _share(entry: Mapping[str, Any], key: str) -> float | None:
-    """Return a measure of a rule, if there is one."""
-    value = entry.get(key)
-    if not isinstance(value, int | float | None) or isinstance(value, bool):
-        raise InputError("the manifest's rules make no sense", hint="build the benchmark again")
-    return None if value is None else float(value)
+        if entry["rule"] != str(rule):
+            raise InputError(f"rule {number} is `{rule}`, but `{entry['rule']}` in the manifest")
+    figures = ("pattern", "support", "new", "sampled", "confidence", "overlap")
+    return tuple(BenchmarkRule(rule, *map(entry.get, figures)) for rule, entry in zip(rules, entries, strict=True))
 
 
 def passed_over(manifest: Mapping[str, Any]) -> tuple[PassedOver, ...]:
     """Return the candidates that the manifest says were passed over."""
-    entries = [_checked_entry(entry) for entry in manifest["passed_over"]]
-    try:
-        return tuple(
-            PassedOver(parse_rule(e["rule"]), e["pattern"], e["support"], e["new"], e.get("reason")) for e in entries
-        )
-    except InputError as error:
-        raise InputError("the manifest's rules make no sense", hint="build the benchmark again") from error
-
-
-def _checked_entry(entry: Any, *more: str) -> dict[str, Any]:
-    """Return the manifest's entry for a rule, checked."""
-    fine = isinstance(entry, dict) and isinstance(entry.get("rule"), str)
-    fine = fine and all(isinstance(entry.get(key), int) for key in ("support", "new", *more))
-    if not fine or not isinstance(entry.get("pattern"), str | None):
-        raise InputError("the manifest's rules make no sense", hint="build the benchmark again")
-    return dict(entry)
+    figures = ("pattern", "support", "new", "reason")
+    return tuple(
+        PassedOver(parse_rule(entry["rule"], where=f"passed_over[{i}]"), *map(entry.get, figures))
+        for i, entry in enumerate(manifest["passed_over"])
+    )

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from loginfer.benchmark.benchmark import SPLITS, Benchmark, BenchmarkRule, NegativeSet, Origins, Splits
 from loginfer.benchmark.construction.noise import KINDS, Noise, exchanged
 from loginfer.benchmark.folder import manifest
+from loginfer.benchmark.folder.manifest import UNKNOWN
 from loginfer.benchmark.folder.tables import NegativeTable, NoiseTable, read_negatives, read_noise, read_provenance
 from loginfer.benchmark.recipe import Recipe
 from loginfer.errors import InputError, LogInferError
@@ -31,8 +32,6 @@ from loginfer.kg.graph import Ids, TripleKeys
 from loginfer.logic.rule import Rule
 
 T = TypeVar("T")
-
-UNKNOWN = -1  # support, new and sampled of a rule without a manifest
 
 # An error about a damaged folder names so many problems.
 SHOWN = 3
@@ -241,9 +240,8 @@ class _FolderReader:
         noise, negatives = self._negatives(sets, origins, tables.get(manifest.NOISE))
         context = next((file for file in files if file.role.context), None)
         graph = empty.with_triples(sets.distinct("train"))
-        recorded_name, notes = self.recorded.get("name"), self.recorded.get("notes", [])
         benchmark = Benchmark(
-            name=recorded_name if isinstance(recorded_name, str) and recorded_name else self.folder.resolve().name,
+            name=self.recorded.get("name") or self.folder.resolve().name,
             graph=graph,
             positives=Splits(graph.triples, sets.distinct("valid"), sets.distinct("test")),
             negatives=negatives,
@@ -251,7 +249,7 @@ class _FolderReader:
             provenance=tables.get(manifest.PROVENANCE),
             recipe=self.recipe,
             passed_over=manifest.passed_over(self.recorded) if self.recorded else (),
-            notes=tuple(map(str, notes)) if isinstance(notes, list) else (),
+            notes=tuple(self.recorded.get("notes", ())),
             manifest=self.recorded,
             path=self.folder,
             context=None if context is None else empty.with_triples(context.triples),
@@ -318,9 +316,8 @@ class _FolderReader:
             raise InputError("expected lines of a name and a label, with a tab", where=str(path)) from error
 
     def _type_predicate(self) -> str | None:
-        if isinstance(predicate := self.recorded.get("type_predicate"), str):
-            return predicate
-        return None if self.recipe is None else self.recipe.type_predicate
+        recorded: str | None = self.recorded.get("type_predicate")
+        return self.recipe.type_predicate if recorded is None and self.recipe is not None else recorded
 
     def _note_bad_lines(self, collector: _Collector) -> None:
         for file, bad in collector.bad_lines.items():
@@ -357,7 +354,7 @@ class _FolderReader:
             counts = self.recorded.get("negatives", {}).get(method, {})
             asked: dict[str, int] = {split: counts[split]["asked"] for split in SPLITS if counts}
             splits = Splits(*(sets.distinct(split, method) for split in SPLITS))
-            negative_sets[method] = NegativeSet(method, splits, {}, asked, tuple(map(str, counts.get("notes", ()))))
+            negative_sets[method] = NegativeSet(method, splits, {}, asked, tuple(counts.get("notes", ())))
         if noise is None or len(negative_sets) != 1:
             if noise is not None:
                 problem = f"a benchmark with noise has the negatives of one method, not of {len(negative_sets)}"
@@ -380,8 +377,7 @@ class _FolderReader:
 
         clean = replace(clean, origins=self._origins(clean, table, keys, clean_positives))
         later = {split: origins for split, origins in clean.origins.items() if split != "train"}
-        counts = self.recorded.get("noise", {})
-        asked, reached = (_sizes(counts, key) for key in ("asked", "reached"))
+        asked, reached = (self.recorded.get("noise", {}).get(key, {}) for key in ("asked", "reached"))
         return Noise(noise.triples, noise.kind, clean, asked, reached), {method: replace(negative_set, origins=later)}
 
     def _origins(
@@ -468,13 +464,6 @@ def _relation_names(collector: _Collector, rules: Sequence[Rule], predicate: str
     if any(name.encode() in from_files for name in TYPE_NAMES):
         return [name for name in from_rules if name != RDF_TYPE]
     return from_rules
-
-
-def _sizes(counts: Mapping[str, Any], key: str) -> dict[str, int]:
-    sizes = counts.get(key) if isinstance(counts, dict) else None
-    if not isinstance(sizes, dict):
-        return {}
-    return {name: number for name, number in sizes.items() if isinstance(number, int)}
 
 
 # -- lines ----------------------------------------------------------------------------------------
