@@ -319,7 +319,7 @@ def test_a_manifest_with_values_of_other_types_is_refused(tmp_path, part, values
     manifest = json.loads(path.read_text())
     (manifest if part is None else manifest[part]).update(values)
     path.write_text(json.dumps(manifest))
-    with pytest.raises(InputError, match="must be|is missing"):
+    with pytest.raises(InputError, match=r"must be|is missing"):
         load_run(tmp_path / "run")
 
 
