@@ -321,6 +321,16 @@ def writing(path: Path) -> Iterator[None]:
         raise OutputError(f"cannot write `{path}`: {reason}", hint=f"nothing was changed; {hint}") from error
 
 
+def decoded(content: bytes, path: str | Path, hint: str) -> str:
+    """Return the text of a file; an error says in which line it is no UTF-8."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        message = f"not a text file in UTF-8: byte 0x{content[error.start]:02x} cannot be read"
+        raise InputError(message, where=f"{path}:{line}", hint=hint) from error
+
+
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[None]:
     """Turn what the operating system says while `path` is read into an `InputError`."""

@@ -37,6 +37,13 @@ def test_rank_takes_any_pattern_as_text_and_writes_a_file(loginfer, graph, tmp_p
     assert out.read_text() == ""
 
 
+def test_a_relation_that_only_the_rules_know_is_not_its_own_nearest_name(loginfer, graph):
+    code, _, err = loginfer("rules", "apply", graph, "(x,emptyRel,y) -> (y,parent,x)")
+    assert code == 2
+    assert "unknown relation `emptyRel`" in err
+    assert "did you mean `emptyRel`" not in err
+
+
 @pytest.mark.parametrize("engine", ["native", "duckdb"])
 def test_apply_writes_what_follows_in_one_step_or_to_the_end(loginfer, graph, tmp_path, engine):
     one, all_ = tmp_path / "one.tsv", tmp_path / "all.tsv"

@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 from tests.support.logic_strategies import friendly_names, hostile_names, rules
 
@@ -17,6 +17,7 @@ from loginfer.logic import (
     parse_rule,
     parse_rules,
     read_rules,
+    write_rules,
 )
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -136,6 +137,27 @@ def test_the_example_of_a_dialect_is_detected_and_read(name):
 )
 def test_the_first_rule_or_the_ending_tells_the_dialect(text, file_name, expected):
     assert detect(text, file_name).name == expected
+
+
+@pytest.mark.parametrize("name", READABLE)
+@settings(max_examples=150, suppress_health_check=[HealthCheck.filter_too_much])
+@given(data=st.data())
+def test_a_file_that_we_wrote_is_read_back_without_naming_its_dialect(name, data):
+    full = name in WITH_INEQUALITIES
+    one = rules(inequalities=full, negations=int(full))
+    friendly = rules(names=friendly_names, relations=friendly_names, inequalities=False)
+    program = data.draw(st.lists(one if full else one | friendly, min_size=1, max_size=3))
+    try:
+        text = format_rules(program, name)
+    except InputError:  # the dialect cannot say it
+        reject()
+    assert parse_rules(text) == parse_rules(text, name)
+
+
+def test_a_rule_that_begins_with_an_inequality_is_ours(tmp_path):
+    rule = parse_rule("x != y, (x,R,y) -> (y,S,x)")
+    write_rules([rule], tmp_path / "rules.txt")
+    assert read_rules(tmp_path / "rules.txt").program == (rule,)
 
 
 def test_an_unknown_dialect_comes_with_the_nearest_names():

@@ -441,7 +441,7 @@ def read_settings(path: str | Path) -> dict[str, Any]:
         data = file.read_bytes()
     try:
         return tomllib.loads(data.decode("utf-8-sig"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # TOMLDecodeError, no UTF-8, numbers of thousands of digits
         raise InputError(f"not a TOML file: {error}", where=str(file)) from error
 
 

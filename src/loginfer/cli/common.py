@@ -638,8 +638,10 @@ def check_names(graph: KnowledgeGraph, program: list[Rule], strict: bool = False
     if not dead:
         return
     rule, (kind, name) = dead[0]
-    # The search for near names among millions of constants would take longer than the work itself.
-    candidates: Iterable[str] = graph.relations if kind == "relation" else islice(graph.entities, 200_000)
+    # The graph was opened with the names in the rules, too. The search for near names among millions of constants
+    # would take longer than the work itself.
+    known_relations = (known for known in graph.relations if known not in relations)
+    candidates: Iterable[str] = known_relations if kind == "relation" else islice(graph.entities, 200_000)
     if strict or len(dead) == len(program):
         raise UnknownNameError(kind, name, candidates, where=f"`{rule}`")
     if shipped:

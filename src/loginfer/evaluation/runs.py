@@ -35,7 +35,7 @@ import numpy.typing as npt
 from loginfer._version import __version__
 from loginfer.benchmark.benchmark import Benchmark
 from loginfer.benchmark.folder.manifest import FileSum, SumEntry, as_json
-from loginfer.documents import read_document
+from loginfer.documents import Size, read_document
 from loginfer.errors import InputError, LogInferError, OutputError
 from loginfer.evaluation.evaluating import (
     ConfiguredSystem,
@@ -509,12 +509,61 @@ class _Timing(TypedDict):
 
 
 _Figures = dict[str, float | None]
-# What the files of a run hold, beside what its pages show as it is.
+_Row = dict[str, float | str | None]
+
+
+class _Breakdown(TypedDict):
+    relations: NotRequired[dict[str, _Figures]]
+    rules: NotRequired[list[_Row]]
+    patterns: NotRequired[dict[str, _Figures]]
+    negatives: NotRequired[dict[str, _Figures]]
+
+
+class _Metrics(TypedDict):
+    threshold: float | None
+    metrics: _Figures
+    ranking: dict[str, dict[str, float | str | dict[str, dict[str, float | None]] | None]]
+    tie: str
+    notes: list[str]
+    breakdown: _Breakdown
+    interval: NotRequired[dict[str, dict[str, list[float]]]]
+
+
+class _Thresholds(TypedDict):
+    kind: Literal["global", "relation"]
+    criterion: str | None
+    value: NotRequired[float | None]
+    relations: NotRequired[_Figures]
+
+
+class _DiagnosedRule(TypedDict):
+    rule: str
+    pattern: str | None
+    verdict: str
+    text: str
+    conclusions: Size
+    predicted: Size
+    recall: float | None
+    sub_rules: NotRequired[Size]
+    shortcuts: list[_Row]
+
+
+class _Diagnosis(TypedDict):
+    summary: NotRequired[list[str]]
+    verdicts: NotRequired[dict[str, Size]]
+    limits: NotRequired[_Figures]
+    derivable_negatives: NotRequired[Size]
+    best_shortcut: NotRequired[dict[str, Any] | None]
+    baselines: NotRequired[dict[str, dict[str, Any]]]
+    rules: NotRequired[list[_DiagnosedRule]]
+    notes: NotRequired[list[str]]
+
+
 _SCHEMAS: dict[str, Any] = {
     CURVE: list[_Figures],
-    THRESHOLDS: dict[str, Any] | None,
-    DIAGNOSIS: dict[str, Any],
-    METRICS: dict[str, Any],
+    THRESHOLDS: _Thresholds | None,
+    DIAGNOSIS: _Diagnosis,
+    METRICS: _Metrics,
     TIMING: _Timing,
 }
 

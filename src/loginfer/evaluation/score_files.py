@@ -20,6 +20,7 @@ import numpy.typing as npt
 from loginfer.benchmark.benchmark import Benchmark
 from loginfer.errors import InputError, OutputError
 from loginfer.evaluation.predictions import LabelledScores, Predictions, Scores, ids_of, labelled_triples, twins_of
+from loginfer.files import decoded
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.kg.formats.base import Source, check_text, split_compression
 from loginfer.kg.graph import merged_keys, places_of
@@ -250,8 +251,8 @@ def _from_text(path: Path, content: bytes) -> ScoreTable:
     import pyarrow as pa
     import pyarrow.csv
 
-    content = content.removeprefix(b"\xef\xbb\xbf")
     check_text(content[:4096], str(path))
+    content = decoded(content, path, _EXPECTED).encode()  # without a mark of the byte order
     order, header = _header(content)
     bad: list[Any] = []
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from loginfer.errors import InputError, ParseError, UnknownNameError
-from loginfer.files import atomic_write, reading
+from loginfer.files import atomic_write, decoded, reading
 from loginfer.logic.dialects import Dialect, detect, dialect_named
 from loginfer.logic.dialects.base import no_directive
 from loginfer.logic.rule import Rule, ScoredRule, ZeroRule
@@ -100,15 +100,7 @@ def rule_text(path: Path) -> str:
     """
     with reading(path):
         data = path.read_bytes()
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(
-            f"not a text file in UTF-8: byte 0x{data[error.start]:02x} cannot be read",
-            where=f"{path}:{line}",
-            hint="rule files are plain text; see `loginfer rules convert --help` for the dialects",
-        ) from error
+    return decoded(data, path, "rule files are plain text; see `loginfer rules convert --help` for the dialects")
 
 
 def dialect_of(path: Path) -> str:

@@ -103,6 +103,7 @@ def refuse_foreign(folder: Path, foreign: list[str]) -> None:
 
 def _texts(benchmark: Benchmark) -> dict[str, str]:
     """Return the texts of small files; complain now about what cannot be written."""
+    from loginfer.logic.dialects import HEADING
     from loginfer.logic.rule_files import format_rules
 
     check_graph(benchmark.graph)
@@ -114,7 +115,7 @@ def _texts(benchmark: Benchmark) -> dict[str, str]:
     labels = {manifest.LABELS: "".join(f"{name}\t{label}\n" for name, label in sorted(rows))} if rows else {}
     if not benchmark.rules:
         return labels
-    heading = f"# The rules of {' '.join(benchmark.name.split())}, one a line, in order; see {manifest.CARD}.\n"
+    heading = f"{HEADING}{' '.join(benchmark.name.split())}, one a line, in order; see {manifest.CARD}.\n"
     return {manifest.RULES: heading + format_rules(benchmark.program), **labels}
 
 

@@ -67,7 +67,7 @@ def _count(value: str | None, text: str, column: int, where: str | None) -> int 
     number = _number(value, text, column, where)
     if number is None:
         return None
-    if number != number or number != int(number):
+    if not number.is_integer():
         raise ParseError(text, column, "whole numbers of examples", where=where)
     return int(number)
 

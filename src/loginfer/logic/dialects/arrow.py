@@ -48,6 +48,7 @@ _ARROWS = ("->", "→")
 _ANDS = (",", "&&", "&", "∧")
 _DIFFERS = ("!=", "≠")
 _NEGATION = re.compile(r"(?:not|¬|!)\s*(?=\()")
+_INEQUALITY = re.compile(r"(?:\S|\"[^\"]*\"|<[^>]*>)+?\s*(?:!=|≠)")
 _TYPE_WORDS = ("type", "a", "rdf:type")
 # A rule ends with a bracket, which no measure contains: so this never matches inside a name.
 _MEASURE = r"[A-Za-z_]\w*=[^\s=()<>,\"#]+"
@@ -280,8 +281,8 @@ def _write(scored: ScoredRule) -> str:
 
 def _looks_like(text: str) -> bool:
     rest = text[base.rule_start(text) :].lstrip()
-    begins = rest.startswith("(") or _NEGATION.match(rest) is not None
-    return rest.startswith(("->", "→")) or (begins and ("->" in rest or "→" in rest))
+    begins = rest.startswith(("(", "->", "→")) or _NEGATION.match(rest) or _INEQUALITY.match(rest)
+    return bool(begins) and ("->" in rest or "→" in rest)
 
 
 ARROW = base.register_dialect(
