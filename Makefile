@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DEMO := demo-output
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint types docs unit fuzz newcomer bench site suite growth clean
+.PHONY: help install demo test lint types docs unit explore fuzz newcomer bench site suite growth clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -48,8 +48,12 @@ docs: $(VENV)/.dev ## build the documentation into site/
 unit: $(VENV)/.dev ## the tests; those on real graphs need LOGINFER_DATA
 	$(BIN)/pytest -n 3 --dist worksteal
 
-fuzz: $(VENV)/.dev ## the tests with other random examples each time
+explore: $(VENV)/.dev ## the tests with other random examples each time
 	HYPOTHESIS_PROFILE=explore $(BIN)/pytest -n 3 --dist worksteal
+
+MINUTES ?= 10
+fuzz: $(VENV)/.dev ## damaged input for every reader and parser, for MINUTES=10
+	$(BIN)/python -m tests.fuzz --minutes $(MINUTES)
 
 newcomer: ## what a newcomer does: a fresh clone, the documentation alone, an own graph and scores, a report
 	sh scripts/newcomer.sh

@@ -9,7 +9,7 @@ from hypothesis import settings
 
 from tests.support.report_runs import small_runs, suite_runs  # noqa: F401 - fixtures of the report and its command
 
-# The same examples in every run, so that a failure means a change; `make fuzz` looks for new ones.
+# The same examples in every run, so that a failure means a change; `make explore` looks for new ones.
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("explore", deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))

@@ -40,7 +40,7 @@ def test_a_document_that_fits_has_no_misfit():
         ({"kind": "c"}, '`kind` must be "a" or "b", not \'c\''),
         ({"share": "1"}, "`share` must be a number, not '1'"),
         ({"share": True}, "`share` must be a number, not True"),
-        ({"entries": {}}, "`entries` must be a list, not {}"),
+        ({"entries": {}}, "`entries` must be a list of objects, not {}"),
         ({"entries": [3]}, "`entries[0]` must be an object, not 3"),
         ({"entries": [{}]}, "`entries[0].name` is missing"),
         ({"entries": [{"name": "x", "size": -1}]}, "`entries[0].size` must be a whole number of at least 0, not -1"),
