@@ -19,7 +19,6 @@ import numpy.typing as npt
 from loginfer.benchmark.benchmark import Benchmark, NegativeSet, Splits
 from loginfer.benchmark.folder.tables import TRIPLE_COLUMNS, NameColumns, coded, row_groups, word_type, write_parts
 from loginfer.errors import InputError
-from loginfer.files import reading
 from loginfer.kg import KnowledgeGraph, Triples, Vocabulary
 from loginfer.systems.interface import POSITIONS, Position, Scorer
 
@@ -387,15 +386,10 @@ def _words(column: Any) -> npt.NDArray[Any]:
 
 
 def _read_table(path: Path, expected: Sequence[str]) -> Any:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    from loginfer.kg.formats.parquet import ParquetFile
 
-    try:
-        with reading(path), path.open("rb") as stream:
-            table = pq.read_table(stream)
-    except pa.ArrowException as error:
-        reason = str(error).partition("\n")[0].rstrip(".")
-        raise InputError(f"no readable Parquet file: {reason}", where=str(path)) from error
+    with ParquetFile(path, path) as file:
+        table = file.read()
     for name in expected:
         if name not in table.column_names:
             raise InputError(f"there is no column `{name}`", where=str(path))

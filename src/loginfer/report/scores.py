@@ -255,12 +255,13 @@ def scores_of_test(run: Run) -> LabelledScores:
     """
     import pyarrow as pa
     import pyarrow.compute as pc
-    import pyarrow.parquet as pq
+
+    from loginfer.kg.formats.parquet import ParquetFile
 
     path = run.path / PREDICTIONS
     try:
-        with reading(path), path.open("rb") as stream:
-            table = pq.ParquetFile(stream).read(["split", "label", "score", TWIN], use_threads=False)
+        with ParquetFile(path, path) as file:
+            table = file.read(["split", "label", "score", TWIN])
         test = table.filter(pc.equal(table["split"], pa.scalar("test")))
         scores = np.asarray(test["score"].to_numpy(), dtype=np.float64)
         label = np.asarray(test["label"].to_numpy(), dtype=bool)
