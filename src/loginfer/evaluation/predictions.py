@@ -233,6 +233,8 @@ PREDICTIONS = "predictions.parquet"
 RANKS = "ranks.parquet"
 _COUNTS = ("above", "ties", "competitors")
 RANK_COLUMNS = (*TRIPLE_COLUMNS, "place", "protocol", "position", *_COUNTS)
+# What columns hold that hold no texts.
+_KINDS = {"label": "bool", "score": "double", TWIN: "int", **dict.fromkeys(("place", *_COUNTS), "int64")}
 
 
 def write_predictions(predictions: Predictions, benchmark: Benchmark, stream: IO[bytes]) -> None:
@@ -390,9 +392,11 @@ def _read_table(path: Path, expected: Sequence[str]) -> Any:
 
     with ParquetFile(path, path) as file:
         table = file.read()
-    for name in expected:
+    for name in (*expected, *{TWIN}.intersection(table.column_names)):
         if name not in table.column_names:
             raise InputError(f"there is no column `{name}`", where=str(path))
-        if table.column(name).null_count:
+        if _KINDS.get(name, "string") not in (kind := str(file.schema.field(name).type)):
+            raise InputError(f"column `{name}` holds {kind}", where=str(path))
+        if table.column(name).null_count and name != TWIN:
             raise InputError(f"column `{name}` has an empty cell (null)", where=str(path))
     return table

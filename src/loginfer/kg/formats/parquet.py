@@ -66,6 +66,8 @@ class ParquetFile:
         with parquet_errors(where):
             with pq.ParquetFile(file) as plain:
                 self.schema, stored, metadata = plain.schema_arrow, plain.schema, plain.metadata
+            if len(set(self.schema.names)) < len(self.schema.names):
+                raise InputError("a column is there twice", where=str(where))
             self.rows: int = metadata.num_rows
             for group in map(metadata.row_group, range(metadata.num_row_groups)):
                 # Equal values are stored once with their number, and take some bytes each when they are read.
@@ -89,22 +91,16 @@ class ParquetFile:
 
     def groups(self, columns: list[str]) -> Iterator[Any]:
         """Yield a table of these columns for each row group."""
-        for group in range(self._file.num_row_groups):
-            with parquet_errors(self.where):
+        with parquet_errors(self.where):
+            for group in range(self._file.num_row_groups):
                 table = self._file.read_row_group(group, columns)
                 table.validate(full=True)
-            yield table
+                yield table
 
     def batches(self, columns: list[str]) -> Iterator[Any]:
         """Yield batches of rows with these columns, whose texts may be no UTF-8."""
         with parquet_errors(self.where):
-            batches = self._file.iter_batches(ROW_GROUP, columns=columns)
-        while True:
-            with parquet_errors(self.where):
-                batch = next(batches, None)
-            if batch is None:
-                return
-            yield batch
+            yield from self._file.iter_batches(ROW_GROUP, columns=columns)
 
 
 def read(sources: Sequence[Source], builder: GraphBuilder, options: ReadOptions, progress: Progress | None) -> None:
