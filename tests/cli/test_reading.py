@@ -23,6 +23,8 @@ OPTIONS = [
     "skip",
     "--without-relations",
     "rc",
+    "--max-unpacked",
+    "9",
 ]
 
 
@@ -70,6 +72,7 @@ def test_help_has_them_in_a_panel_of_their_own(loginfer):
         (["--on-error", "hope"], "unknown value of `--on-error`"),
         (["--min-relation-size", "0"], "`--min-relation-size` must be at least 1"),
         (["--min-relation-size", "99"], "no triples are left"),
+        (["--max-unpacked", "0"], "must be at least 1"),
     ],
 )
 @pytest.mark.parametrize("words", [["kg", "show"], ["build", "-p", "symmetry", "--out", "never"]])
@@ -78,6 +81,14 @@ def test_bad_values_are_one_clear_message(loginfer, tmp_path, words, options, me
     code, out, err = loginfer(*words[:1], *words[1:], tmp_path / "g.tsv", *options)
     assert (code, out) == (2, "")
     assert message in err
+
+
+def test_how_much_may_be_unpacked_is_no_part_of_a_recipe(loginfer, graph, tmp_path):
+    words = ["build", graph, "-p", "composition", "--k1", 1, "--min-new", 1, "--out", tmp_path / "bench", *OPTIONS]
+    assert loginfer(*words)[0] == 0
+    recipe = json.loads((tmp_path / "bench" / "manifest.json").read_text())["recipe"]
+    assert recipe["on_error"] == "skip"
+    assert "max_unpacked" not in recipe
 
 
 def test_a_benchmark_is_mined_as_it_is(loginfer, graph, tmp_path):

@@ -4,6 +4,7 @@ import dataclasses
 import json
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.support import SUPPORT
@@ -240,6 +241,13 @@ def test_damaged_tables_are_clear_errors(tmp_path):
         read_predictions(tmp_path / "p.parquet", family(methods=("qg", "pa")), "pa")
     with pytest.raises(InputError, match="no column `place`"):
         read_ranks(tmp_path / "p.parquet")
+    table = pq.read_table(tmp_path / "p.parquet")
+    for name, kind in ("subject", pa.binary()), ("score", pa.string()):
+        values = table.column(name).cast(kind)
+        wrong = table.set_column(table.schema.get_field_index(name), name, values)
+        pq.write_table(wrong, tmp_path / "wrong.parquet")
+        with pytest.raises(InputError, match=f"column `{name}` holds {kind}"):
+            read_labelled(tmp_path / "wrong.parquet", "pa", None)
     (tmp_path / "p.parquet").write_bytes(b"PAR1")
     with pytest.raises(InputError, match="no readable Parquet"):
         read_ranks(tmp_path / "p.parquet")

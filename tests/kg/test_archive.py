@@ -8,7 +8,7 @@ import zipfile
 import pytest
 
 from loginfer.errors import InputError, LimitError
-from loginfer.kg.formats.base import ArchiveLimits, Member, is_archive, read_archive
+from loginfer.kg.formats.base import Member, UnpackLimits, is_archive, read_archive
 
 
 def tar_of(path, *entries, mode="w"):
@@ -109,13 +109,13 @@ def test_a_sparse_file_is_refused(tmp_path):
 def test_limits_on_number_and_size_hold(tmp_path, make):
     path = make(tmp_path, *((f"f{i}", bytes(100_000)) for i in range(20)))
     assert path.stat().st_size < 20_000
-    read_archive(path, limits=ArchiveLimits(members=20, member_bytes=100_000, total_bytes=2_100_000))
+    read_archive(path, limits=UnpackLimits(members=20, total_bytes=2_100_000))
     with pytest.raises(LimitError, match="more than 19 entries"):
-        read_archive(path, limits=ArchiveLimits(members=19))
-    with pytest.raises(LimitError, match=r"`f0` in .* unpacks to more than"):
-        read_archive(path, limits=ArchiveLimits(member_bytes=99_999))
+        read_archive(path, limits=UnpackLimits(members=19))
     with pytest.raises(LimitError, match="unpacks to more than"):
-        read_archive(path, limits=ArchiveLimits(total_bytes=1_000_000))
+        read_archive(path, limits=UnpackLimits(total_bytes=1_000_000))
+    with pytest.raises(LimitError, match=r"unpacks to more than .* MiB, over 10 times its size"):
+        read_archive(path, limits=UnpackLimits(ratio=10, small_bytes=0))
 
 
 def test_bytes_are_counted_and_headers_not_believed(tmp_path):
@@ -125,14 +125,14 @@ def test_bytes_are_counted_and_headers_not_believed(tmp_path):
     content[where + 24 : where + 28] = (10).to_bytes(4, "little")  # the directory says ten bytes
     path.write_bytes(content)
     with pytest.raises((LimitError, InputError)):
-        read_archive(path, limits=ArchiveLimits(member_bytes=1_000_000))
+        read_archive(path, limits=UnpackLimits(total_bytes=1_000_000))
 
 
 def test_members_that_are_not_wanted_count_in_a_tar_all_the_same(tmp_path):
     # They must be unpacked to get past them.
     path = tar_of(tmp_path / "a.tgz", ("junk", bytes(5_000_000)), ("train.txt", b"x"), mode="w:gz")
     with pytest.raises(LimitError, match="unpacks to more than"):
-        read_archive(path, select=lambda n: n == "train.txt", limits=ArchiveLimits(total_bytes=1_000_000))
+        read_archive(path, select=lambda n: n == "train.txt", limits=UnpackLimits(total_bytes=1_000_000))
 
 
 def test_a_header_that_claims_gigabytes_is_cut_off(tmp_path):
@@ -143,7 +143,7 @@ def test_a_header_that_claims_gigabytes_is_cut_off(tmp_path):
     path = tmp_path / "a.tar"
     path.write_bytes(info.tobuf(tarfile.USTAR_FORMAT) + bytes(3_000_000))
     with pytest.raises((LimitError, InputError)):
-        read_archive(path, limits=ArchiveLimits(total_bytes=1_000_000))
+        read_archive(path, limits=UnpackLimits(total_bytes=1_000_000))
 
 
 def test_an_encrypted_member_is_refused(tmp_path):

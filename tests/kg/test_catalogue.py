@@ -15,7 +15,7 @@ import pytest
 from loginfer.errors import DownloadError, InputError, LimitError, UnknownNameError
 from loginfer.kg import RDF_TYPE, catalogue
 from loginfer.kg.catalogue import Entry, entries, fetch, find, locate, open_graph
-from loginfer.kg.formats.base import ArchiveLimits, ReadOptions
+from loginfer.kg.formats.base import ReadOptions, UnpackLimits
 
 TRIPLES = {"train": "a\tR\tb\nb\tR\tc\n", "valid": "a\tS\tc\n", "test": "c\tS\ta\n"}
 
@@ -327,8 +327,8 @@ HOSTILE = {
 @pytest.mark.parametrize(("make", "why"), HOSTILE.values(), ids=HOSTILE.keys())
 def test_a_hostile_archive_is_refused_when_it_is_opened(make, why, serve, tmp_path, monkeypatch):
     # The usual limits, scaled down so that exceeding them takes no gigabytes.
-    limits = ArchiveLimits(members=100, member_bytes=2**20, total_bytes=2**21)
-    monkeypatch.setattr("loginfer.kg.formats.base.ArchiveLimits", lambda: limits)
+    limits = UnpackLimits(members=100, total_bytes=2**21)
+    monkeypatch.setattr(UnpackLimits, "of", lambda options: limits)
     content = make()
     entry = entry_of(content, serve(content))
     with pytest.raises((InputError, LimitError), match=why):

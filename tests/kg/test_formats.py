@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tarfile
 import threading
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -271,6 +272,14 @@ def test_wrong_parquet_is_refused(tmp_path):
         read_graph(path)
 
 
+def test_whatever_pyarrow_says_about_a_damaged_schema_is_an_error_of_the_input(tmp_path):
+    path = tmp_path / "g.parquet"
+    pq.write_table(pa.table({"subject": ["a"], "relation": ["r"], "object": ["b"]}), path, store_schema=False)
+    path.write_bytes(path.read_bytes().replace(b"subject", b"s\xffbject"))
+    with pytest.raises(InputError, match=r"g.parquet: no readable Parquet file: .*utf-8"):
+        read_graph(path)
+
+
 # -- OpenKE ---------------------------------------------------------------------------------------
 
 
@@ -317,12 +326,27 @@ def test_openke_folders_come_back_as_they_went(tmp_path_factory, triples):
         ({"entity2id": "1\na\t0\nb\t0\n"}, "line 3: number 0 is given twice"),
         ({"entity2id": "1\na\t7\n"}, "line 2: number 7 is not below 1"),
         ({"entity2id": "1\na\n"}, "line 2: expected a name and a number"),
+        ({"entity2id": ""}, "entity2id.txt, line 1: expected the number of lines"),
+        ({"entity2id": "1\na\t" + "9" * 5000}, "line 2: number 9+… is not below 1"),
+        ({"entity2id": "9" * 5000}, "line 1: expected the number of lines"),
+        ({"train2id": "1\n0 1 " + "0" * 2**22}, "a line is longer than"),
         ({"relation2id": "x\n"}, "relation2id.txt, line 1: expected the number of lines"),
     ],
 )
 def test_wrong_openke_files_are_refused(tmp_path, files, message):
     with pytest.raises(InputError, match=message):
         read_graph(openke(tmp_path, **files))
+
+
+def test_the_count_in_an_openke_file_takes_no_memory(tmp_path):
+    openke(tmp_path, entity2id="100000000\na\t0\n")
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError, match="says 100000000 names, found 1"):
+            read_graph(tmp_path)
+        assert tracemalloc.get_traced_memory()[1] < 2**25
+    finally:
+        tracemalloc.stop()
 
 
 def test_openke_files_need_each_other(tmp_path):

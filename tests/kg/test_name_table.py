@@ -1,8 +1,12 @@
 """Tables of names and their order, against what Python says."""
 
+import os
+import subprocess
+import sys
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -82,3 +86,48 @@ def test_a_character_torn_in_two_names_is_no_utf8():
     table = NameTable()
     table.intern_texts([b"x\xc3", b"\xa9y"])
     assert table.not_utf8() == [0, 1]
+
+
+# -- names that somebody made up ----------------------------------------------------------------------
+
+MIX, WORD = 0x9E3779B97F4A7C15, 2**64 - 1
+
+
+def of_one_hash(count):
+    """Return names that a multiplication by a known number and a shift give the same hash: words follow backwards."""
+    firsts = np.random.default_rng(0).integers(2**63, size=count).tolist()
+    states = [((0x517CC1B727220A95 ^ first) * MIX) & WORD for first in firsts]
+    return [a.to_bytes(8, "little") + (s ^ s >> 32).to_bytes(8, "little") for a, s in zip(firsts, states, strict=True)]
+
+
+def of_one_difference(bits):
+    """Return names with pairs of words in which the highest bit, whatever it is multiplied by, cancels itself."""
+    flips = (bytes(16), (2**63).to_bytes(8, "little") + (2**63 + 2**31).to_bytes(8, "little"))
+    return [b"".join(flips[i >> bit & 1] for bit in range(bits)) for i in range(2**bits)]
+
+
+@pytest.mark.parametrize("words", [of_one_hash(4096), of_one_difference(12)], ids=["one hash", "one difference"])
+def test_nobody_can_make_up_names_that_share_a_hash(words):
+    table = NameTable()
+    assert table.intern_texts(words).tolist() == list(range(4096))
+    assert len(np.unique(table.hashes[: table.count])) == 4096
+    slots = np.flatnonzero(table.slots)
+    homes = table.hashes[(table.slots[slots] & 0xFFFFFFFF).astype(np.int64) - 1] & np.uint64(len(table.slots) - 1)
+    probes = (slots - homes.astype(np.int64)) % len(table.slots)
+    assert probes.mean() < 4  # a half for a table that is half full
+
+
+def test_the_secret_of_the_hash_changes_from_process_to_process_and_no_result_does():
+    code = """if True:
+        import numpy as np
+        from loginfer.kg.name_table import KEY, NameTable, sorted_names
+        table = NameTable()
+        ids = table.intern_texts(b"name%d" % (i * i % 1009) for i in range(5000))
+        names, order = sorted_names(table.spans)
+        print(KEY.tolist(), hash((ids.tobytes().hex(), names.data.tobytes().hex(), order.tobytes().hex())))"""
+    environment = os.environ | {"PYTHONHASHSEED": "0"}
+    runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)]
+    runs += [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)]
+    (key, result), (other_key, same_result) = (run.stdout.rsplit(maxsplit=1) for run in runs)
+    assert key != other_key
+    assert result == same_result

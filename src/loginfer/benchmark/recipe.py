@@ -57,7 +57,8 @@ _PATTERN_FLAGS = ("--pattern", "--patterns", "-p")
 # Settings that came later are written down only where they differ from their default, so that the bytes of
 # benchmarks which do not use them stay what they were.
 _LATER = {"later": True}
-_READ_OPTIONS = {option.name: option for option in fields(ReadOptions)}
+# How much a file may unpack to is for whoever reads it to say, not for a recipe that came with it.
+_READ_OPTIONS = {option.name: option for option in fields(ReadOptions) if option.name != "max_unpacked"}
 
 # Depths are stored in 8 bits.
 MOST_STEPS = 100

@@ -22,6 +22,7 @@ from loginfer.cli.commands import CommandGroup
 from loginfer.cli.common import (
     ENGINE_OPTIONS,
     NATIVE,
+    UNPACKING_OPTIONS,
     EngineChoice,
     EngineOption,
     ForceOption,
@@ -154,11 +155,13 @@ def gate_answer(limit: float | None, above: Sequence[Exceeded]) -> dict[str, Any
 
 
 @gather("settings", RECIPE_OPTIONS, _recipe_settings)
+@gather("unpacking", UNPACKING_OPTIONS, dict)
 @gather("engine", ENGINE_OPTIONS, engine_choice)
 def build(
     *,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="The benchmark's folder.")] = None,
     settings: dict[str, Any],
+    unpacking: dict[str, Any],
     recipe: RecipeOption = None,
     max_shortcut: MaxShortcutOption = None,
     strict: StrictOption = False,
@@ -191,7 +194,8 @@ def build(
         progress = stack.enter_context(progress_bar())
         if progress:
             progress("reading the graph", 0, None)
-        graph = stack.enter_context(graph_to_build_from(made_of.kg, engine, made_of.reading, given_rules))
+        options = replace(made_of.reading, **unpacking)
+        graph = stack.enter_context(graph_to_build_from(made_of.kg, engine, options, given_rules))
         check_graph(graph)
         loading = settings_in_memory(made_of) + ([] if max_shortcut is None else ["--max-shortcut"])
         if loading and not graph.in_memory:

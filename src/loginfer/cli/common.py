@@ -147,6 +147,7 @@ def _gather_reading(**defaults: Any) -> Callable[..., Any]:
 
 # Gives a command the options for reading a graph in place of its parameter `reading`.
 _READING = {n: replace(d, panel="Reading the graph") for n, d in settings_of(ReadOptions).items()}
+UNPACKING_OPTIONS = {"max_unpacked": (option_of(_READING["max_unpacked"]), None)}
 gather_reading = _gather_reading()
 gather_reading_without_literals = _gather_reading(literals="drop")
 

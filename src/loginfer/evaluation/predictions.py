@@ -19,7 +19,6 @@ import numpy.typing as npt
 from loginfer.benchmark.benchmark import Benchmark, NegativeSet, Splits
 from loginfer.benchmark.folder.tables import TRIPLE_COLUMNS, NameColumns, coded, row_groups, word_type, write_parts
 from loginfer.errors import InputError
-from loginfer.files import reading
 from loginfer.kg import KnowledgeGraph, Triples, Vocabulary
 from loginfer.systems.interface import POSITIONS, Position, Scorer
 
@@ -234,6 +233,8 @@ PREDICTIONS = "predictions.parquet"
 RANKS = "ranks.parquet"
 _COUNTS = ("above", "ties", "competitors")
 RANK_COLUMNS = (*TRIPLE_COLUMNS, "place", "protocol", "position", *_COUNTS)
+# What columns hold that hold no texts.
+_KINDS = {"label": "bool", "score": "double", TWIN: "int", **dict.fromkeys(("place", *_COUNTS), "int64")}
 
 
 def write_predictions(predictions: Predictions, benchmark: Benchmark, stream: IO[bytes]) -> None:
@@ -387,18 +388,15 @@ def _words(column: Any) -> npt.NDArray[Any]:
 
 
 def _read_table(path: Path, expected: Sequence[str]) -> Any:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    from loginfer.kg.formats.parquet import ParquetFile
 
-    try:
-        with reading(path), path.open("rb") as stream:
-            table = pq.read_table(stream)
-    except pa.ArrowException as error:
-        reason = str(error).partition("\n")[0].rstrip(".")
-        raise InputError(f"no readable Parquet file: {reason}", where=str(path)) from error
-    for name in expected:
+    with ParquetFile(path, path) as file:
+        table = file.read()
+    for name in (*expected, *{TWIN}.intersection(table.column_names)):
         if name not in table.column_names:
             raise InputError(f"there is no column `{name}`", where=str(path))
-        if table.column(name).null_count:
+        if _KINDS.get(name, "string") not in (kind := str(file.schema.field(name).type)):
+            raise InputError(f"column `{name}` holds {kind}", where=str(path))
+        if table.column(name).null_count and name != TWIN:
             raise InputError(f"column `{name}` has an empty cell (null)", where=str(path))
     return table

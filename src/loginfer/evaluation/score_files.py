@@ -315,14 +315,10 @@ def _filled_lines(content: bytes) -> list[int]:
 
 
 def _from_parquet(path: Path, content: bytes) -> ScoreTable:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    from loginfer.kg.formats.parquet import ParquetFile
 
-    try:
-        table = pq.read_table(pa.BufferReader(content))
-    except (pa.ArrowException, OSError) as error:
-        reason = str(error).partition("\n")[0].rstrip(".")
-        raise InputError(f"no readable Parquet file: {reason}", where=str(path)) from error
+    with ParquetFile(io.BytesIO(content), path) as file:
+        table = file.read()
     named = {_plain(name): name for name in reversed(table.column_names)}
     missing = [name for name in COLUMNS if name not in named]
     if missing:

@@ -9,6 +9,7 @@ import contextlib
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
@@ -21,6 +22,7 @@ from loginfer.kg.formats.base import (
     ReadOptions,
     ReadReport,
     Source,
+    UnpackLimits,
     compressed,
     formats,
     is_archive,
@@ -83,9 +85,9 @@ def folder_sources(folder: Path) -> tuple[Format, list[Source]]:
     return _choose(sources, f"folder `{folder}`")
 
 
-def archive_sources(path: Path) -> tuple[Format, list[Source]]:
+def archive_sources(path: Path, limits: UnpackLimits | None = None) -> tuple[Format, list[Source]]:
     """Find the files of a graph in an archive."""
-    members = read_archive(path, select=lambda name: _usable(name) and format_by_ending(name) is not None)
+    members = read_archive(path, select=lambda n: _usable(n) and format_by_ending(n) is not None, limits=limits)
     sources = [(m.name, Source(f"{path}:{m.name}", Path(m.name), m.content or b"")) for m in members]
     return _choose(sources, f"archive `{path}`")
 
@@ -171,11 +173,15 @@ def read_graph(path: str | Path, options: ReadOptions | None = None, progress: P
     ------
     InputError
         If there is no graph, with file and line where there is one.
+    LimitError
+        If a compressed file unpacks to more than `max_unpacked` allows.
     """
     options = options or ReadOptions()
     file = Path(path)
     with reading(file):
-        format_, sources = _sources(file, options)
+        limits = UnpackLimits.of(options)
+        format_, sources = _sources(file, options, limits)
+        sources = [replace(source, limits=limits) for source in sources]
     for name in ("columns", "delimiter"):
         if getattr(options, name) is not None and not format_.has_columns:
             hint = f"leave --{name} out, or give --format {' or '.join(f.name for f in formats() if f.has_columns)}"
@@ -207,7 +213,7 @@ def _expected(format_: Format) -> str:
     return f"expected {format_.name}: {format_.description}"
 
 
-def _sources(path: Path, options: ReadOptions) -> tuple[Format, list[Source]]:
+def _sources(path: Path, options: ReadOptions, limits: UnpackLimits) -> tuple[Format, list[Source]]:
     requested = format_by_name(options.format) if options.format else None
     if path.is_dir():
         if format_by_ending(path.name) is not None and not any(path.iterdir()):
@@ -215,7 +221,7 @@ def _sources(path: Path, options: ReadOptions) -> tuple[Format, list[Source]]:
         format_, sources = folder_sources(path)
         return requested or format_, sources
     if is_archive(path):
-        format_, sources = archive_sources(path)
+        format_, sources = archive_sources(path, limits)
         return requested or format_, sources
     source = Source.of(path)
     source.size()  # complain about a missing file before anything else

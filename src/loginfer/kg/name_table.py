@@ -8,6 +8,7 @@ This module loads Numba: import it when a file is read.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -29,9 +30,6 @@ _HIGHS = np.uint64(0x8080808080808080)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _UPPER = np.uint64(0xFFFFFFFF00000000)
 _LOWER = np.uint64(0x00000000FFFFFFFF)
-_MIX = np.uint64(0x9E3779B97F4A7C15)
-_SEED = np.uint64(0x517CC1B727220A95)
-_SHIFT = np.uint64(32)
 _EIGHT = np.uint64(8)
 _THREE = np.uint64(3)
 _ONE = np.uint64(1)
@@ -61,7 +59,20 @@ def _emit_load(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return builder.load(builder.inttoptr(args[0], ir.IntType(64).as_pointer()), align=1)
 
 
+def _fold(typingctx: Any, a: Any, b: Any) -> Any:
+    """Both halves of the product of two uint64, 128 bits, xor-ed."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        a, b = (builder.zext(word, ir.IntType(128)) for word in args)
+        product = builder.mul(a, b)
+        high = builder.lshr(product, ir.Constant(ir.IntType(128), 64))
+        return builder.trunc(builder.xor(product, high), ir.IntType(64))
+
+    return types.uint64(types.uint64, types.uint64), emit
+
+
 # Single machine instructions that Numba has no function for.
+fold: Any = intrinsic(_fold)
 load_word: Any = intrinsic(_load)
 load_big_endian: Any = intrinsic(_load_big_endian)
 
@@ -83,10 +94,17 @@ def find_two(address: Any, first: Any, second: Any) -> Any:
         address += 8
 
 
+# -- the hash of a name ---------------------------------------------------------------------------
+
+# A hash begins with the first secret and takes eight bytes at a time: value = fold(value ^ word, second secret).
+# Whoever makes up names cannot know which have the same hash: the secrets are drawn for each process, and nothing
+# that is written depends on them.
+KEY = np.array([secrets.randbits(64), secrets.randbits(64) | 1], dtype=np.uint64)
+
+
 @kernel
-def find_and_hash(start: Any, first: Any, second: Any) -> Any:
+def find_and_hash(start: Any, first: Any, second: Any, value: Any, factor: Any) -> Any:
     """Return the next address of either of two bytes (see `find_two`) and the hash of what is before it."""
-    value = _SEED
     address = start
     while True:
         word = load_word(address)
@@ -95,34 +113,26 @@ def find_and_hash(start: Any, first: Any, second: Any) -> Any:
         marks = (((x - _ONES) & ~x) | ((y - _ONES) & ~y)) & _HIGHS
         if marks != _ZERO:
             break
-        value = (value ^ word) * _MIX
-        value ^= value >> _SHIFT
+        value = fold(value ^ word, factor)
         address += 8
     rest = trailing_zeros(marks) >> _THREE
     if rest != _ZERO:
-        value = (value ^ (word & (_ALL >> ((_EIGHT - rest) * _EIGHT)))) * _MIX
-        value ^= value >> _SHIFT
+        value = fold(value ^ (word & (_ALL >> ((_EIGHT - rest) * _EIGHT))), factor)
     end = address + np.int64(rest)
-    value = (value ^ np.uint64(end - start)) * _MIX
-    return end, value ^ (value >> _SHIFT)
+    return end, fold(value ^ np.uint64(end - start), factor)
 
 
 @kernel
-def hash_bytes(address: Any, end: Any) -> Any:
+def hash_bytes(address: Any, end: Any, value: Any, factor: Any) -> Any:
     """Return the hash of the bytes up to `end`, never depending on the bytes around them."""
-    value = _SEED
     length = np.uint64(end - address)
     while address + 8 <= end:
-        value = (value ^ load_word(address)) * _MIX
-        value ^= value >> _SHIFT
+        value = fold(value ^ load_word(address), factor)
         address += 8
     if address < end:
         rest = np.uint64(end - address)
-        word = load_word(address) & (_ALL >> ((_EIGHT - rest) * _EIGHT))
-        value = (value ^ word) * _MIX
-        value ^= value >> _SHIFT
-    value = (value ^ length) * _MIX
-    return value ^ (value >> _SHIFT)
+        value = fold(value ^ (load_word(address) & (_ALL >> ((_EIGHT - rest) * _EIGHT))), factor)
+    return fold(value ^ length, factor)
 
 
 @kernel
@@ -193,7 +203,7 @@ class NameTable:
         self.grow(len(offsets) - 1, int(offsets[-1] - offsets[0]))
         ids = np.empty(len(offsets) - 1, dtype=np.int32)
         bounds = np.ascontiguousarray(offsets, dtype=np.int64)
-        self.count = intern_all(padded(data, int(offsets[-1])), bounds, self.arrays, self.count, ids)
+        self.count = intern_all(padded(data, int(offsets[-1])), bounds, self.arrays, self.count, ids, KEY)
         return ids
 
     def intern_texts(self, names: Iterable[bytes]) -> Ids:
@@ -327,12 +337,12 @@ def fill_slots(slots: Any, hashes: Any, count: Any) -> Any:
 
 
 @kernel
-def intern_all(data: Any, bounds: Any, table: Any, count: Any, ids: Any) -> Any:
+def intern_all(data: Any, bounds: Any, table: Any, count: Any, ids: Any, key: Any) -> Any:
     """Find or add the names data[bounds[i]:bounds[i + 1]]; return the new count of names."""
-    text, at = data.ctypes.data, addresses(table)
+    text, at, seed, factor = data.ctypes.data, addresses(table), key[0], key[1]
     for i in range(len(bounds) - 1):
         start, end = bounds[i], bounds[i + 1]
-        value = hash_bytes(text + start, text + end)
+        value = hash_bytes(text + start, text + end, seed, factor)
         name_id = find(text + start, end - start, value, *at)
         if name_id < 0:
             name_id = add(data, start, end, value, name_id, table, count, 0)

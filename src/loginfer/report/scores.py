@@ -254,21 +254,19 @@ def scores_of_test(run: Run) -> LabelledScores:
     """
     import pyarrow as pa
     import pyarrow.compute as pc
-    import pyarrow.parquet as pq
+
+    from loginfer.kg.formats.parquet import ParquetFile, parquet_errors
 
     path = run.path / PREDICTIONS
-    try:
-        with reading(path), path.open("rb") as stream:
-            table = pq.ParquetFile(stream).read(["split", "label", "score", TWIN], use_threads=False)
+    with ParquetFile(path, path) as file, parquet_errors(path):
+        table = file.read(["split", "label", "score", TWIN])
         test = table.filter(pc.equal(table["split"], pa.scalar("test")))
         scores = np.asarray(test["score"].to_numpy(), dtype=np.float64)
         label = np.asarray(test["label"].to_numpy(), dtype=bool)
-    except (pa.ArrowException, KeyError) as error:
-        reason = str(error).partition("\n")[0].rstrip(".")
-        raise InputError(f"no readable predictions: {reason}", where=str(path)) from error
+        twins = stored_twins(test)
     if not np.isfinite(scores).all():
         raise InputError("column `score` holds something that is no finite number", where=str(path))
-    return LabelledScores(scores[label], scores[~label], stored_twins(test)[~label])
+    return LabelledScores(scores[label], scores[~label], twins[~label])
 
 
 def threshold_of(run: Run) -> tuple[float | None, str]:

@@ -275,7 +275,7 @@ def test_a_damaged_table_is_an_error_without_verification_too(tmp_path, to):
     # The description of the table lies at the end, before its length and the mark of the format.
     for bad in (good[:-40] + b"\xff" * 32 + good[-8:], good[:4] + b"\xff" * 40 + good[44:], b"nonsense"):
         path.write_bytes(bad)
-        with pytest.raises(InputError, match="no readable Parquet file of triples: "):
+        with pytest.raises(InputError, match="no readable Parquet file: "):
             read_export(tmp_path / "out", verify=False)
 
 

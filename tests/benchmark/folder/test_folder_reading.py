@@ -211,6 +211,19 @@ def test_rules_that_differ_from_the_manifest_are_told(folder):
     assert found.benchmark.provenance is not None
 
 
+def test_a_list_may_call_its_elements_otherwise(folder):
+    table = pq.read_table(folder / "provenance.parquet")
+    pq.write_table(table, folder / "provenance.parquet", use_compliant_nested_type=False)
+    assert same(load_benchmark(folder, verify=False), family())
+
+
+@pytest.mark.parametrize("name", ["provenance.parquet", "negatives.parquet"])
+def test_whatever_pyarrow_says_about_a_damaged_table_is_told(folder, name):
+    (folder / name).write_bytes((folder / name).read_bytes().replace(b"subject", b"s\xffbject"))
+    with pytest.raises(InputError, match=f"{name}(.|\n)*no readable Parquet file"):
+        load_benchmark(folder, verify=False)
+
+
 def test_provenance_in_any_order_is_read_as_one(folder):
     table = pq.read_table(folder / "provenance.parquet")
     pq.write_table(table.take(list(range(len(table)))[::-1]), folder / "provenance.parquet")

@@ -237,16 +237,12 @@ def _write_rules(benchmark: Benchmark, stream: IO[bytes]) -> None:
 
 def read_triples(path: Path) -> list[NamedTriple]:
     """Read the triples of a file."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    from loginfer.kg.formats.parquet import ParquetFile, parquet_errors
 
-    try:
-        with reading(path), pq.ParquetFile(path) as file:
-            table = file.read(columns=["subject", "relation", "object"])
-            columns = [table.column(name).to_pylist() for name in ("subject", "relation", "object")]
-    except (pa.ArrowException, KeyError, OSError, ValueError) as error:
-        why = str(error).partition("\n")[0]
-        raise InputError(f"no readable Parquet file of triples: {why}", where=str(path)) from error
+    names = ["subject", "relation", "object"]
+    with ParquetFile(path, path) as file, parquet_errors(path):
+        table = file.read(names)
+        columns = [table.column(name).to_pylist() for name in names]
     return list(zip(*columns, strict=True))
 
 

@@ -21,7 +21,6 @@ from loginfer.benchmark.benchmark import POSITIONS, SPLITS, Benchmark, Origins, 
 from loginfer.benchmark.construction.noise import KINDS, Noise
 from loginfer.benchmark.negatives.methods import SOURCES
 from loginfer.errors import InputError
-from loginfer.files import reading
 from loginfer.kg import Triples
 from loginfer.kg.graph import Ids, Ints, Mask, TripleKeys, places_of
 from loginfer.logic.rule import Atom, Rule
@@ -557,28 +556,18 @@ def read_groups(
     path: Path, expected: Mapping[str, str], nullable: tuple[str, ...], optional: Mapping[str, str] | None = None
 ) -> Iterator[dict[str, Any]]:
     """Yield the columns of each row group, strings as dictionaries; optional ones if they are there."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    from loginfer.kg.formats.parquet import ParquetFile
 
-    try:
-        with reading(path), pq.ParquetFile(path) as file:
-            names = file.schema_arrow.names
-            expected = {**expected, **{name: what for name, what in (optional or {}).items() if name in names}}
-            _check_schema(file.schema_arrow, expected)
-        words = [name for name in expected if name not in ("rule", "kept", "witness", "depth", "part")]
-        words += ["witness.list.element"] if "witness" in expected else []
-        with reading(path), pq.ParquetFile(path, read_dictionary=words) as file:
-            for group in range(file.num_row_groups):
-                table = file.read_row_group(group, columns=list(expected))
-                table.validate(full=True)
-                columns = {name: _combined(table.column(name)) for name in expected}
-                for name, column in columns.items():
-                    if column.null_count and name not in nullable:
-                        raise InputError(f"column `{name}` has an empty cell (null)")
-                yield columns
-    except (pa.ArrowException, OSError) as error:
-        reason = str(error).partition("\n")[0].rstrip(".")
-        raise InputError(f"no readable Parquet file: {reason}", where=str(path)) from error
+    with ParquetFile(path, path) as file:
+        names = file.schema.names
+        expected = {**expected, **{name: what for name, what in (optional or {}).items() if name in names}}
+        _check_schema(file.schema, expected)
+        for table in file.groups(list(expected)):
+            columns = {name: _combined(table.column(name)) for name in expected}
+            for name, column in columns.items():
+                if column.null_count and name not in nullable:
+                    raise InputError(f"column `{name}` has an empty cell (null)")
+            yield columns
 
 
 def _combined(column: Any) -> Any:

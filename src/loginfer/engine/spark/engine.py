@@ -14,12 +14,12 @@ through the machine that drives Spark while files become a store.
 from __future__ import annotations
 
 import contextlib
-import gzip
+import io
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 
@@ -40,7 +40,8 @@ from loginfer.engine.sql.session import StoredGraph, vocabulary_of
 from loginfer.errors import InputError, LimitError, OutputError
 from loginfer.files import atomic_folder, check_folder, reading
 from loginfer.kg import Triples, Vocabulary
-from loginfer.kg.formats.parquet import triple_columns
+from loginfer.kg.formats.base import Source
+from loginfer.kg.formats.parquet import parquet_errors, triple_columns
 
 BYTE_ORDER_MARK = "\ufeff"
 
@@ -121,15 +122,15 @@ def _lines(database: SparkDatabase, path: Path, name: str) -> str:
     )
 
 
-def _open(path: Path) -> IO[bytes]:
-    if path.name.lower().endswith(".gz"):
-        return cast(IO[bytes], gzip.open(path, "rb"))
-    return path.open("rb")
+@contextlib.contextmanager
+def _open(path: Path) -> Iterator[BinaryIO]:
+    with Source.of(path).open() as (stream, _), io.BufferedReader(cast(Any, stream)) as lines:
+        yield cast(BinaryIO, lines)
 
 
 def _marked_line(path: Path) -> str | None:
     """Return the first line of a file if it begins with a byte order mark, which is no part of a name."""
-    with reading(path), _open(path) as stream:
+    with _open(path) as stream:
         line = stream.readline().removesuffix(b"\n").decode(errors="replace")
     return line if line.startswith(BYTE_ORDER_MARK) else None
 
@@ -137,7 +138,7 @@ def _marked_line(path: Path) -> str | None:
 def _first_mistake(paths: Sequence[Path]) -> InputError:
     """Look for the line that Spark stumbled over: Spark does not count lines."""
     for path in paths:
-        with reading(path), _open(path) as stream:
+        with _open(path) as stream:
             for number, line in enumerate(stream, 1):
                 try:
                     text = line.removesuffix(b"\n").removesuffix(b"\r").decode()
@@ -285,13 +286,10 @@ def read_store(database: SparkDatabase, folder: Path) -> StoredGraph:
 
 
 def _read_vocabulary(folder: Path, name: str, size: int) -> Vocabulary:
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    try:
+    with parquet_errors(folder / name):
         table = pq.read_table(folder / name, columns=["id", "name"]).sort_by("id")
-    except (OSError, pa.ArrowException) as error:
-        raise InputError(f"cannot read `{folder / name}`: {str(error).splitlines()[0]}") from error
     if len(table) != size:
         raise _incomplete(folder, name, len(table), size)
     return vocabulary_of(table.column("name"))

@@ -1,7 +1,7 @@
 """The interface of a format, and the bytes it reads and writes: files and members of archives, compressed or not.
 
-Archives are not trusted: only plain files are read from them, nothing is unpacked to disk, and limits are checked
-by counting bytes while reading, not by sizes in headers.
+Archives and compressed files are not trusted: only plain files are read from archives, nothing is unpacked to disk
+under a name of theirs, and `UnpackLimits` are checked by counting bytes while reading, not by sizes in headers.
 """
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ import contextlib
 import gzip
 import importlib
 import io
+import math
 import pkgutil
 import stat
 import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, Literal, cast
 
@@ -51,6 +52,9 @@ class ReadOptions:
     relations: tuple[str, ...] = setting((), "Keep only these relations (a,b,c), and types.", read=words)
     without_relations: tuple[str, ...] = setting((), "Leave out these relations (a,b,c).", read=words)
     min_relation_size: int = setting(1, "Leave out relations with fewer triples.", least=1)
+    max_unpacked: int | None = setting(
+        None, "GiB that a packed file may unpack to; by default 8, but not 1,000 times its size.", least=1
+    )
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -235,6 +239,80 @@ def split_compression(name: str) -> tuple[str, str | None]:
 
 
 @dataclass(frozen=True, slots=True)
+class UnpackLimits:
+    """What an archive or a compressed file may unpack to.
+
+    Parameters
+    ----------
+    members
+        Number of entries of an archive, folders included.
+    total_bytes
+        Unpacked size of everything, headers included.
+    ratio
+        How many times its own size that may be. Text of triples packs 5 to 50 times.
+    small_bytes
+        So much it may always be: short lines that repeat pack better than the ratio.
+    """
+
+    members: int = 10_000
+    total_bytes: int = 8 * 2**30
+    ratio: float = 1000
+    small_bytes: int = 2**28
+
+    @classmethod
+    def of(cls, options: ReadOptions) -> UnpackLimits:
+        """Return the limits that a user asks for."""
+        gib = options.max_unpacked
+        return cls() if gib is None else cls(total_bytes=gib * 2**30, ratio=math.inf)
+
+
+class Unpacked:
+    """Counts what comes out of a file, and refuses more than its limits allow.
+
+    Parameters
+    ----------
+    name
+        What messages call the file.
+    size
+        Its own size; 0 for a pipe, whose size nobody knows.
+    limits
+        See `Source`.
+    """
+
+    def __init__(self, name: str, size: int, limits: UnpackLimits | None) -> None:
+        usual = limits or UnpackLimits()
+        self.most = min(usual.total_bytes, max(usual.ratio * (size or math.inf), usual.small_bytes))
+        why = "" if self.most == usual.total_bytes else f", over {usual.ratio:,} times its size"
+        self.message = f"`{name}` unpacks to more than {_size(self.most)}{why}"
+        self.hint = "if it is meant to be so large, unpack it yourself"
+        self.hint += ", or allow more GiB with --max-unpacked" if limits else ""
+        self.total = 0
+
+    def count(self, size: int) -> None:
+        """Count unpacked bytes."""
+        self.total += size
+        if self.total > self.most:
+            raise LimitError(self.message, hint=self.hint)
+
+
+class _Counted(io.RawIOBase):
+    """A stream that counts what is read from it."""
+
+    def __init__(self, stream: Any, unpacked: Unpacked) -> None:
+        self.stream = stream
+        self.unpacked = unpacked
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read and count; whoever wants everything gets it in small pieces."""
+        size = int(self.stream.readinto(buffer))
+        self.unpacked.count(size)
+        return size
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """Something that can be read as bytes: a file, or a member of an archive.
 
@@ -246,11 +324,14 @@ class Source:
         The file.
     content
         The bytes of an archive's member, if it is one.
+    limits
+        What it may unpack to; None for the usual limits, which no option changes.
     """
 
     name: str
     path: Path
     content: bytes | None = None
+    limits: UnpackLimits | None = None
 
     @classmethod
     def of(cls, path: Path) -> Source:
@@ -269,6 +350,10 @@ class Source:
         with reading(self.path):
             return self.path.stat().st_size
 
+    def unpacked(self) -> Unpacked:
+        """Return a counter for what comes out of it."""
+        return Unpacked(self.name, self.size(), self.limits)
+
     @contextlib.contextmanager
     def open(self) -> Iterator[tuple[BinaryIO, BinaryIO]]:
         """Open it: the stream of decompressed bytes, and the raw stream, whose position is the progress."""
@@ -280,15 +365,15 @@ class Source:
                 raise InputError(f"`{self.path}` is a folder", hint="give the name of a file")
             raw: Any = self.path.open("rb", buffering=0) if self.content is None else io.BytesIO(self.content)
             stack.callback(raw.close)
+            stream = raw
             if codec == "gzip":
-                yield (cast(BinaryIO, stack.enter_context(gzip.GzipFile(fileobj=io.BufferedReader(raw, 2**18)))), raw)
+                stream = stack.enter_context(gzip.GzipFile(fileobj=io.BufferedReader(raw, 2**18)))
             elif codec == "zstd":
                 import pyarrow as pa
 
                 inner = stack.enter_context(pa.PythonFile(raw, mode="r"))
-                yield cast(BinaryIO, stack.enter_context(pa.CompressedInputStream(inner, "zstd"))), raw
-            else:
-                yield raw, raw
+                stream = stack.enter_context(pa.CompressedInputStream(inner, "zstd"))
+            yield (raw if codec is None else cast(BinaryIO, _Counted(stream, self.unpacked()))), raw
 
 
 @contextlib.contextmanager
@@ -336,26 +421,6 @@ def compressed(raw: BinaryIO, name: str) -> Iterator[BinaryIO]:
 
 
 ARCHIVE_ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.zst", ".zip")
-_STEP = 2**20
-
-
-@dataclass(frozen=True, slots=True)
-class ArchiveLimits:
-    """What an archive may unpack to.
-
-    Parameters
-    ----------
-    members
-        Number of entries, folders included.
-    member_bytes
-        Unpacked size of one file.
-    total_bytes
-        Unpacked size of everything, headers included.
-    """
-
-    members: int = 10_000
-    member_bytes: int = 4 * 2**30
-    total_bytes: int = 8 * 2**30
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,7 +445,7 @@ def is_archive(path: Path) -> bool:
 
 
 def read_archive(
-    path: str | Path, *, select: Callable[[str], bool] | None = None, limits: ArchiveLimits | None = None
+    path: str | Path, *, select: Callable[[str], bool] | None = None, limits: UnpackLimits | None = None
 ) -> list[Member]:
     """Return the plain files in an archive, in the order they are packed.
 
@@ -401,33 +466,34 @@ def read_archive(
         If it exceeds a limit.
     """
     file = Path(path)
-    guard = _Guard(file, limits or ArchiveLimits())
+    guard = _Guard(file, limits)
     members = _zip_members if file.name.lower().endswith(".zip") else _tar_members
     files: list[Member] = []
     with reading(file), _explained_archive(file):
         for name, stream in members(file, guard):
             content = None
             if select is None or select(name):
-                content = guard.read(name, stream)
+                content = b"".join(iter(partial(stream.read, 2**20), b""))  # faster than all at once
             files.append(Member(name, content))
     return files
 
 
 class _Guard:
-    """Counts entries and bytes, and refuses suspicious entries."""
+    """Counts the entries and bytes of an archive, and refuses suspicious entries."""
 
-    def __init__(self, path: Path, limits: ArchiveLimits) -> None:
+    def __init__(self, path: Path, limits: UnpackLimits | None) -> None:
+        self.source = replace(Source.of(path), limits=limits)
         self.path = path
-        self.limits = limits
+        self.members = (limits or UnpackLimits()).members
+        self.unpacked = self.source.unpacked()
         self.names: set[str] = set()
         self.entries = 0
-        self.total = 0
 
     def enter(self, name: str) -> None:
         """Count one entry and check its path."""
         self.entries += 1
-        if self.entries > self.limits.members:
-            raise LimitError(f"`{self.path}` holds more than {self.limits.members:,} entries")
+        if self.entries > self.members:
+            raise LimitError(f"`{self.path}` holds more than {self.members:,} entries")
         parts = PurePosixPath(name).parts
         if not parts or name.startswith("/") or ".." in parts or "\\" in name or ":" in parts[0] or "\0" in name:
             raise self.refuse(name, "its path leads out of the archive")
@@ -445,42 +511,11 @@ class _Guard:
             hint="unpack it yourself if you trust it, and give the folder",
         )
 
-    def count(self, size: int) -> None:
-        """Count unpacked bytes."""
-        self.total += size
-        if self.total > self.limits.total_bytes:
-            raise LimitError(f"`{self.path}` unpacks to more than {_size(self.limits.total_bytes)}")
-
-    def read(self, name: str, stream: IO[bytes]) -> bytes:
-        """Return the content of a member, counting while reading."""
-        pieces: list[bytes] = []
-        size = 0
-        while piece := stream.read(_STEP):
-            size += len(piece)
-            if size > self.limits.member_bytes:
-                raise LimitError(f"`{name}` in `{self.path}` unpacks to more than {_size(self.limits.member_bytes)}")
-            pieces.append(piece)
-        return b"".join(pieces)
-
-
-class _Counted:
-    """A stream that counts what is read from it, with all that `tarfile` and `zipfile` need."""
-
-    def __init__(self, stream: BinaryIO | IO[bytes], guard: _Guard) -> None:
-        self.stream = stream
-        self.guard = guard
-
-    def read(self, size: int = -1) -> bytes:
-        """Read and count; `tarfile` asks for small pieces, whatever headers say."""
-        data = self.stream.read(size)
-        self.guard.count(len(data))
-        return data
-
 
 def _tar_members(path: Path, guard: _Guard) -> Iterator[tuple[str, IO[bytes]]]:
     with (
-        Source.of(path).open() as (stream, _),
-        tarfile.open(fileobj=_Counted(stream, guard), mode="r|") as archive,  # type: ignore[call-overload]
+        guard.source.open() as (stream, _),
+        tarfile.open(fileobj=_Counted(stream, guard.unpacked), mode="r|") as archive,
     ):
         for entry in archive:
             name = _clean(entry.name)
@@ -512,9 +547,12 @@ def _zip_members(path: Path, guard: _Guard) -> Iterator[tuple[str, IO[bytes]]]:
                 raise guard.refuse(name, "it is a link or a device, not a plain file")
             if entry.flag_bits & 1:
                 raise guard.refuse(name, "it is encrypted")
+            if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                # Others may ask for gigabytes to unpack a byte.
+                raise guard.refuse(name, "it is compressed in an unusual way")
             guard.file(name)
             with archive.open(entry) as content:
-                yield name, _Counted(content, guard)  # type: ignore[misc]
+                yield name, cast(IO[bytes], _Counted(content, guard.unpacked))
 
 
 def _clean(name: str) -> str:
@@ -532,7 +570,6 @@ def _explained_archive(path: Path) -> Iterator[None]:
         zipfile.BadZipFile,
         zlib.error,
         EOFError,
-        NotImplementedError,  # a way of compressing that zipfile does not know
         RuntimeError,
         ValueError,  # invalid numbers and names in headers
         OverflowError,
@@ -540,5 +577,5 @@ def _explained_archive(path: Path) -> Iterator[None]:
         raise InputError(f"`{path}` is damaged: {error}", hint="get the file again") from error
 
 
-def _size(size: int) -> str:
-    return f"{size / 2**30:.3g} GiB" if size >= 2**30 else f"{size / 2**20:.3g} MiB"
+def _size(size: float) -> str:
+    return f"{size / 2**30:.3g} GiB" if size >= 2**30 else f"{size / 2**20:.4g} MiB"

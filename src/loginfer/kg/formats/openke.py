@@ -5,6 +5,7 @@ The first line of each is the number of lines that follow. Triples are head, tai
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 ENTITIES, RELATIONS, TRAIN = "entity2id.txt", "relation2id.txt", "train2id.txt"
 NEWLINE = 10
 LARGEST = 2**31 - 1
+DIGITS = 10  # of LARGEST
 
 
 def files_with(source: Source) -> list[Source]:
@@ -65,37 +67,41 @@ def read(sources: Sequence[Source], builder: GraphBuilder, options: ReadOptions,
 
 def _read_names(source: Source, table: NameTable) -> npt.NDArray[np.int32]:
     """Return int32[n]: the provisional id of each number."""
-    with source.open() as (stream, _):
-        content = stream.read().removeprefix(b"\xef\xbb\xbf")
-    lines = content.replace(b"\r\n", b"\n").split(b"\n")
-    count = _count(lines[0], source.name)
-    names: list[bytes | None] = [None] * count
-    for number, line in enumerate(lines[1:], start=2):
-        if not line.strip():
-            continue
-        parts = line.rsplit(b"\t", 1) if b"\t" in line else line.rsplit(b" ", 1)
-        where = f"{source.name}, line {number}"
-        if len(parts) != 2 or not parts[1].strip().isdigit():
-            raise InputError("expected a name and a number", where=where)
-        i = int(parts[1])
-        if i >= count:
-            raise InputError(f"number {i} is not below {count}, the count in the first line", where=where)
-        if names[i] is not None:
-            raise InputError(f"number {i} is given twice", where=where)
-        try:
-            parts[0].decode()
-        except UnicodeDecodeError as error:
-            raise InputError("the name is not valid UTF-8", where=where) from error
-        names[i] = parts[0]
-    listed = [name for name in names if name is not None]
-    if len(listed) != count:
-        raise InputError(f"the first line says {count} names, found {len(listed)}", where=source.name)
-    return table.intern_texts(listed)
+    from loginfer.kg.formats.scan import shown
+
+    names: dict[int, bytes] = {}
+    count, lines = -1, 0
+    for data, begin, end in text_chunks(source, None):
+        for number, line in enumerate(io.BytesIO(data[begin:end].tobytes()), start=lines + 1):
+            if number == 1:
+                count = _count(line, source.name)
+                continue
+            if not line.strip():
+                continue
+            parts = line.rsplit(b"\t", 1) if b"\t" in line else line.rsplit(b" ", 1)
+            where = f"{source.name}, line {number}"
+            if len(parts) != 2 or not (digits := parts[1].strip()).isdigit():
+                raise InputError("expected a name and a number", where=where)
+            if len(digits) > DIGITS or int(digits) >= count:
+                raise InputError(
+                    f"number {shown(digits)} is not below {count}, the count in the first line", where=where
+                )
+            if int(digits) in names:
+                raise InputError(f"number {int(digits)} is given twice", where=where)
+            try:
+                parts[0].decode()
+            except UnicodeDecodeError as error:
+                raise InputError("the name is not valid UTF-8", where=where) from error
+            names[int(digits)] = parts[0]
+        lines += int(np.count_nonzero(data[begin:end] == NEWLINE))
+    if len(names) != (count if count >= 0 else _count(b"", source.name)):
+        raise InputError(f"the first line says {count} names, found {len(names)}", where=source.name)
+    return table.intern_texts(names[i] for i in range(count))
 
 
 def _count(line: bytes, name: str) -> int:
     text = line.strip()
-    if not text.isdigit() or len(text) > 10:
+    if not text.isdigit() or len(text) > DIGITS:
         raise InputError("expected the number of lines that follow", where=f"{name}, line 1")
     return int(text)
 
@@ -107,9 +113,13 @@ def _read_triples(
     relations: npt.NDArray[np.int32],
     progress: Progress | None,
 ) -> None:
+    from loginfer.kg.formats.scan import CHUNK_BYTES
+
     builder.begin(source.name)
     line, total, expected = 0, 0, -1
     for data, begin, end in text_chunks(source, progress):
+        if len(data) > 2 * CHUNK_BYTES:  # `numbers_in_lines` takes many times its size
+            raise InputError(f"a line is longer than {CHUNK_BYTES:,} bytes", where=source.name)
         start = begin
         if expected < 0:
             head = data[begin : begin + 64].tobytes().split(b"\n", 1)[0]

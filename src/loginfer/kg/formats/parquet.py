@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Sequence
+import contextlib
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.errors import InputError
-from loginfer.kg.formats.base import Format, ReadOptions, Source, columns_of_header, register_format
+from loginfer.errors import InputError, LogInferError
+from loginfer.files import reading
+from loginfer.kg.formats.base import Format, ReadOptions, Source, Unpacked, columns_of_header, register_format
 from loginfer.progress import Progress
 
 if TYPE_CHECKING:
@@ -23,28 +27,98 @@ if TYPE_CHECKING:
 # The columns that we write.
 COLUMN_NAMES = ("subject", "relation", "object")
 ROW_GROUP = 2**20
+NUMBER = 4  # bytes of a value, or of the number that stands for it
+
+
+@contextlib.contextmanager
+def parquet_errors(where: Path | str) -> Iterator[None]:
+    """Turn whatever pyarrow says about a damaged file into an `InputError`: damage has no certain kind of error."""
+    try:
+        with reading(Path(where)):
+            yield
+    except LogInferError:
+        raise
+    except Exception as error:
+        reason = (str(error).splitlines() or [""])[0].rstrip(".") or type(error).__name__
+        raise InputError(f"no readable Parquet file: {reason}", where=str(where)) from error
+
+
+class ParquetFile:
+    """A Parquet file that is open for reading: all are read through this.
+
+    Texts come as dictionaries: a long one that many rows have would take its length for each of them.
+
+    Parameters
+    ----------
+    file
+        Its path, or a stream that can seek.
+    where
+        What messages call it.
+    unpacked
+        Counts what it unpacks to.
+    """
+
+    def __init__(self, file: Path | BinaryIO, where: Path | str, unpacked: Unpacked | None = None) -> None:
+        import pyarrow.parquet as pq
+
+        self.where = where
+        unpacked = unpacked or Source.of(Path(where)).unpacked()
+        with parquet_errors(where):
+            with pq.ParquetFile(file) as plain:
+                self.schema, stored, metadata = plain.schema_arrow, plain.schema, plain.metadata
+            if len(set(self.schema.names)) < len(self.schema.names):
+                raise InputError("a column is there twice", where=str(where))
+            self.rows: int = metadata.num_rows
+            for group in map(metadata.row_group, range(metadata.num_row_groups)):
+                # Equal values are stored once with their number, and take some bytes each when they are read.
+                unpacked.count(max(0, group.total_byte_size, NUMBER * group.num_columns * group.num_rows))
+            columns = map(stored.column, range(len(stored)))
+            texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
+            self._file = pq.ParquetFile(file, metadata=metadata, read_dictionary=texts)
+
+    def __enter__(self) -> ParquetFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def read(self, columns: list[str] | None = None) -> Any:
+        """Return a table of these columns, or of all."""
+        with parquet_errors(self.where):
+            table = self._file.read(columns, use_threads=False)
+            table.validate(full=True)
+        return table
+
+    def groups(self, columns: list[str]) -> Iterator[Any]:
+        """Yield a table of these columns for each row group."""
+        with parquet_errors(self.where):
+            for group in range(self._file.num_row_groups):
+                table = self._file.read_row_group(group, columns)
+                table.validate(full=True)
+                yield table
+
+    def batches(self, columns: list[str]) -> Iterator[Any]:
+        """Yield batches of rows with these columns, whose texts may be no UTF-8."""
+        with parquet_errors(self.where):
+            yield from self._file.iter_batches(ROW_GROUP, columns=columns)
 
 
 def read(sources: Sequence[Source], builder: GraphBuilder, options: ReadOptions, progress: Progress | None) -> None:
     """Read Parquet files, a part at a time."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     for source in sources:
         builder.begin(source.name)
-        try:
-            with source.open() as (stream, raw):
-                seekable = stream if stream is raw and raw.seekable() else io.BytesIO(stream.read())
-                with pq.ParquetFile(seekable) as file:
-                    _read_file(file, source.name, builder, progress)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise InputError(f"`{source.name}` is no readable Parquet file: {error}") from error
+        with source.open() as (stream, raw), contextlib.ExitStack() as stack:
+            if stream is not raw or not raw.seekable():
+                packed, stream = stream, stack.enter_context(tempfile.TemporaryFile())
+                shutil.copyfileobj(packed, stream)
+            file = stack.enter_context(ParquetFile(stream, source.name, source.unpacked()))
+            _read_file(file, source.name, builder, progress)
 
 
-def _read_file(file: Any, name: str, builder: GraphBuilder, progress: Progress | None) -> None:
-    columns = _columns(file.schema_arrow, name)
+def _read_file(file: ParquetFile, name: str, builder: GraphBuilder, progress: Progress | None) -> None:
+    columns = _columns(file.schema, name)
     done = 0
-    for batch in file.iter_batches(batch_size=ROW_GROUP, columns=list(columns)):
+    for batch in file.batches(list(columns)):
         subjects, relations, objects = _without_nulls([batch.column(c) for c in columns], done, builder)
         builder.add_ids(
             intern_strings(subjects, builder.entities),
@@ -53,7 +127,7 @@ def _read_file(file: Any, name: str, builder: GraphBuilder, progress: Progress |
         )
         done += batch.num_rows
         if progress:
-            progress(f"reading {name}", done, file.metadata.num_rows)
+            progress(f"reading {name}", done, file.rows)
 
 
 def _columns(schema: Any, name: str) -> tuple[str, str, str]:
@@ -103,6 +177,8 @@ def intern_strings(column: Any, table: NameTable) -> npt.NDArray[np.int32]:
     data = np.zeros(0, dtype=np.uint8) if content is None else np.frombuffer(content, dtype=np.uint8)
     used = np.zeros(len(words), dtype=bool)
     indices = np.from_dlpack(encoded.indices)
+    if len(indices) and not (indices.min() >= 0 and indices.max() < len(words)):
+        raise InputError("a cell of a Parquet file points to no text of its dictionary")
     used[indices] = True
     # A dictionary may hold strings that no row uses; these are not names of the graph.
     used_ids = np.flatnonzero(used)

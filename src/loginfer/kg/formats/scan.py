@@ -25,6 +25,7 @@ from loginfer.errors import InputError
 from loginfer.kernels import inlined, kernel
 from loginfer.kg.graph import KnowledgeGraph, TripleKeys
 from loginfer.kg.name_table import (
+    KEY,
     PADDING,
     NameTable,
     Spans,
@@ -54,7 +55,9 @@ TAB, NEWLINE, RETURN, SPACE = 9, 10, 13, 32
 
 
 @kernel
-def scan_tsv(data: Any, end: Any, state: Any, columns: Any, rows: Any, bad: Any, entities: Any, relations: Any) -> Any:
+def scan_tsv(
+    data: Any, end: Any, state: Any, columns: Any, rows: Any, bad: Any, entities: Any, relations: Any, key: Any
+) -> Any:
     """Scan whole lines of tab-separated columns up to `end`, where `data` holds a line end.
 
     state
@@ -67,8 +70,11 @@ def scan_tsv(data: Any, end: Any, state: Any, columns: Any, rows: Any, bad: Any,
         int64[m, 4], filled with line, what is wrong, info, position of the line.
     entities, relations
         `NameTable.arrays`.
+    key
+        The secrets of their hashes.
     """
     text, e_at, r_at = data.ctypes.data, addresses(entities), addresses(relations)
+    seed, factor = key[0], key[1]
     e_offsets, r_offsets = entities[2], relations[2]
     e_names, r_names = len(entities[1]), len(relations[1])
     e_bytes, r_bytes = len(entities[4]) - 8, len(relations[4]) - 8
@@ -82,7 +88,7 @@ def scan_tsv(data: Any, end: Any, state: Any, columns: Any, rows: Any, bad: Any,
         column = 0
         start = position
         while True:
-            stop, value = find_and_hash(text + start, _TABS, _NEWLINES)
+            stop, value = find_and_hash(text + start, _TABS, _NEWLINES, seed, factor)
             stop -= text
             if column < width:
                 starts[column] = start
@@ -104,7 +110,7 @@ def scan_tsv(data: Any, end: Any, state: Any, columns: Any, rows: Any, bad: Any,
             break
         if column <= width and stop > starts[column - 1] and data[stop - 1] == RETURN:
             ends[column - 1] = stop - 1
-            hashes[column - 1] = hash_bytes(text + starts[column - 1], text + stop - 1)
+            hashes[column - 1] = hash_bytes(text + starts[column - 1], text + stop - 1, seed, factor)
         if column != width:
             blank = column == 1
             for k in range(starts[0], ends[0]):
@@ -226,13 +232,14 @@ def term_end(data: Any, position: Any, text: Any) -> Any:
 
 @kernel
 def scan_ntriples(
-    data: Any, end: Any, state: Any, columns: Any, rows: Any, bad: Any, entities: Any, relations: Any
+    data: Any, end: Any, state: Any, columns: Any, rows: Any, bad: Any, entities: Any, relations: Any, key: Any
 ) -> Any:
     """Scan whole lines up to `end`, where `data` holds a line end; see `scan_tsv` for the arguments.
 
     Lines of another shape than the plain one go to `bad` as line, 0, end of the line, position of the line.
     """
     text, e_at, r_at = data.ctypes.data, addresses(entities), addresses(relations)
+    seed, factor = key[0], key[1]
     e_offsets, r_offsets = entities[2], relations[2]
     e_names, r_names = len(entities[1]), len(relations[1])
     e_bytes, r_bytes = len(entities[4]) - 8, len(relations[4]) - 8
@@ -294,7 +301,7 @@ def scan_ntriples(
         elif terms == 3:
             for column in range(3):
                 start, stop = starts[column], ends[column]
-                value = hash_bytes(text + start, text + stop)
+                value = hash_bytes(text + start, text + stop, seed, factor)
                 if column == 1:
                     i = find(text + start, stop - start, value, *r_at)
                     if i < 0:
@@ -516,7 +523,7 @@ class GraphBuilder:
         e, r = self.entities, self.relations
         state = np.array([begin, self.line, self._row, e.count, r.count, 0], dtype=np.int64)
         while True:
-            status = scanner(data, end, state, order, self._rows, bad, e.arrays, r.arrays)
+            status = scanner(data, end, state, order, self._rows, bad, e.arrays, r.arrays, KEY)
             position, line, row, e.count, r.count, wrong = map(int, state)
             self.statements += row - self._row
             self._row = row

@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from loginfer.errors import InputError
 from loginfer.kg.formats import ntriples
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 
 BATCH = 2**14
+PIECE = 2**18
+OVERLAP = 2**12  # a label may lie in two pieces
 _LABEL = re.compile(rb"_:([0-9a-f]{8,32})(?![\w.-])")
 
 
@@ -35,16 +38,20 @@ def read(
     """Read documents. After an error the rest of a file has no certain meaning, so errors are never skipped."""
     for number, source in enumerate(sources):
         builder.begin(source.name)
-        with source.open() as (stream, _):
-            document = stream.read()
-        check_text(document[:HEAD], source.name)
-        document = document.removeprefix(b"\xef\xbb\xbf")
-        statements = _statements(document, f"anon{number or ''}", form, builder)
+        if source.content is None and not source.path.is_file():  # a pipe, and it is read twice
+            with source.open() as (_, raw):
+                source = replace(source, content=raw.read())
+        written, prefix = _labels(source, f"anon{number or ''}")
         try:
-            while batch := list(islice(statements, BATCH)):
-                ntriples.scan_statements(batch, builder)
-                if progress:
-                    progress(f"reading {source.name}", builder.statements, None)
+            with source.open() as (stream, _), io.BufferedReader(cast(Any, stream), PIECE) as document:
+                check_text(document.peek(HEAD)[:HEAD], source.name)
+                if document.peek(3).startswith(b"\xef\xbb\xbf"):
+                    document.read(3)
+                statements = _statements(document, written, prefix, form, builder)
+                while batch := list(islice(statements, BATCH)):
+                    ntriples.scan_statements(batch, builder)
+                    if progress:
+                        progress(f"reading {source.name}", builder.statements, None)
         except SyntaxError as error:
             where = source.name if error.lineno is None else f"{source.name}, line {error.lineno}"
             raise InputError(_reason(error), where=where, hint="mend the file: it has no lines to skip") from error
@@ -56,16 +63,26 @@ def _reason(error: SyntaxError) -> str:
     return re.sub(r" \(line \d+\)$", "", re.sub(r"^Parser error at (line \d+ )?", "", error.msg or str(error)))
 
 
-def _statements(document: bytes, prefix: str, form: str, builder: GraphBuilder) -> Iterator[bytes]:
+def _labels(source: Source, prefix: str) -> tuple[set[str], str]:
+    """Return the labels in a document that look like the parser's, and a beginning that none in it has."""
+    own = re.compile(rb"_:%s(x*)" % prefix.encode())
+    written: set[bytes] = set()
+    most, text = -1, b""
+    with source.open() as (stream, _):
+        while piece := stream.read(PIECE):
+            text = text[-OVERLAP:] + piece
+            written.update(_LABEL.findall(text))
+            most = max([most, *map(len, own.findall(text))])
+    return {label.decode() for label in written}, prefix + "x" * (most + 1)
+
+
+def _statements(document: Any, written: set[str], prefix: str, form: str, builder: GraphBuilder) -> Iterator[bytes]:
     """Yield statements as N-Triples; nodes without a label get one by the order of their appearance.
 
     The parser gives them random hexadecimal labels, and a graph must not change from reading to reading.
     """
     import pyoxigraph
 
-    written = {label.decode() for label in _LABEL.findall(document)}
-    while f"_:{prefix}".encode() in document:
-        prefix += "x"
     labels: dict[str, str] = {}
 
     def text(term: object) -> str:
