@@ -509,7 +509,7 @@ class _Timing(TypedDict):
 
 
 _Figures = dict[str, float | None]
-_Row = dict[str, float | str | None]
+_Row = dict[str, float | str | bool | None]
 
 
 class _Breakdown(TypedDict):

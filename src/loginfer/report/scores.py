@@ -23,7 +23,6 @@ from loginfer.benchmark.shortcuts import counts_from
 from loginfer.errors import InputError
 from loginfer.evaluation.predictions import PREDICTIONS, TWIN, Counts, LabelledScores, Scores, stored_twins
 from loginfer.evaluation.runs import TIMING, Run
-from loginfer.files import reading
 from loginfer.report.values import Rows
 
 MAX_POINTS = 200

@@ -80,7 +80,7 @@ def _read_names(source: Source, table: NameTable) -> npt.NDArray[np.int32]:
                 continue
             parts = line.rsplit(b"\t", 1) if b"\t" in line else line.rsplit(b" ", 1)
             where = f"{source.name}, line {number}"
-            if len(parts) != 2 or not (digits := parts[1].strip()).isdigit():
+            if len(parts) != 2 or not parts[0] or not (digits := parts[1].strip()).isdigit():
                 raise InputError("expected a name and a number", where=where)
             if len(digits) > DIGITS or int(digits) >= count:
                 raise InputError(
