@@ -20,6 +20,7 @@ from loginfer.benchmark.construction.rules import (
     can_be_listed,
     candidates,
     concluded,
+    given_rules,
     named_patterns,
     objection,
     overlap,
@@ -33,18 +34,35 @@ from loginfer.errors import InputError, LimitError
 from loginfer.kg import Triples
 from loginfer.logic import canonical_text, parse_pattern
 from loginfer.logic.rule import Atom, Pattern, Rule, Template, Term, Variable
+from loginfer.logic.rule_files import SHIPPED
 
 # -- checks -----------------------------------------------------------------------------------------
 
 
 def rules_readable(audited: AuditedBenchmark) -> Iterator[Finding]:
-    """Rules parse, are safe, and are those of the manifest."""
+    """Rules parse, are safe, and are those of the manifest and of its recipe."""
     for problem in audited.folder.problems:
         if problem.file == RULES and problem.kind not in ("missing", "bytes", "sha256"):
             yield error(problem.count, problem.message, [Example(problem.message, problem.where or RULES)])
             return
     if not audited.folder.rules_known:
         raise CannotCheckError("the rules are not known (no rules.txt)")
+    given = None if audited.benchmark.recipe is None else audited.benchmark.recipe.rules
+    # A rule file is that of whoever built the benchmark.
+    if given is not None and (not isinstance(given, str) or "->" in given or given in SHIPPED):
+        try:
+            expected = [canonical_text(rule) for rule in given_rules(audited.recipe)]
+        except InputError as problem:
+            yield error(1, f"the recipe's rules make no sense: {problem.message}")
+            return
+        rules = audited.benchmark.program
+        wrong = [
+            Example(f"`{rule}`", rule_location(i))
+            for i, rule in enumerate(rules)
+            if canonical_text(rule) not in expected
+        ]
+        if expected != [canonical_text(rule) for rule in rules]:
+            yield error(max(len(wrong), 1), f"`{RULES}` does not hold the rules that the recipe gives", wrong)
 
 
 def rule_shapes(audited: AuditedBenchmark) -> Iterator[Finding]:
@@ -264,6 +282,7 @@ def rare_rules(audited: AuditedBenchmark) -> Iterator[Finding]:
             Example(f"`{rule.rule}`", rule_location(i)) for i, rule in numbered if 0 <= rule.new < recipe.min_new
         ]
         yield from errors(too_few, f"{{}} rules have fewer than {recipe.min_new} new conclusions, against the recipe")
+    yield from _unknown_relations(audited)
     # Given rules are kept whatever they conclude, and a conclusion that is one rule's share of test may be in
     # train for another.
     say = warning if recipe is None or (recipe.protocol != "sound" and recipe.patterns) else note
@@ -277,6 +296,22 @@ def rare_rules(audited: AuditedBenchmark) -> Iterator[Finding]:
                 f"{len(silent):,} of {len(rules):,} rules have no conclusion in P_{split}",
                 [Example(f"`{rules[i]}`", rule_location(i)) for i in silent],
             )
+
+
+def _unknown_relations(audited: AuditedBenchmark) -> Iterator[Finding]:
+    """Warn about rules with a relation in the body that neither K nor a conclusion can have."""
+    graph, rules, recipe = audited.kg, audited.rules, audited.benchmark.recipe
+    known = {*graph.relations.names(graph.preds), *(str(rule.head.relation) for rule in rules)}
+    strange = [
+        Example(f"`{atom.relation}` in `{rule}`", rule_location(number))
+        for number, rule in enumerate(rules)
+        for atom in (*rule.atoms, *(negation.atom for negation in rule.negations))
+        if not atom.is_type and str(atom.relation) not in known
+    ]
+    if strange:
+        # The rules that come with the package are those of a whole ontology.
+        say = note if recipe is not None and recipe.rules in SHIPPED else warning
+        yield say(len(strange), f"rules have {len(strange):,} atoms whose relation the graph does not know", strange)
 
 
 # -- measures ---------------------------------------------------------------------------------------
