@@ -176,7 +176,8 @@ def _rank_again(audited: AuditedBenchmark) -> Generator[Finding, None, dict[Rule
     wrong = [Example(f"`{p.rule}` was passed over", MANIFEST) for p in benchmark.passed_over if p.pattern not in texts]
     interplay, seen = Interplay(), set[str]()
     for pattern in patterns:
-        entries = [e for e in (*benchmark.rules, *benchmark.passed_over) if e.pattern == str(pattern)]
+        entries: list[Entry] = [*benchmark.rules, *benchmark.passed_over]
+        entries = [entry for entry in entries if entry.pattern == str(pattern)]
         try:
             ranked = _ranked(audited, pattern, entries, seen, wrong)
         except LimitError as limit:
