@@ -115,7 +115,8 @@ def test_wrong_sizes_of_the_graph_are_found(folder):
     figures = ("triples", "constants", "relations", "types")
     stamp(folder, lambda manifest: manifest["kg"].update(dict.fromkeys(figures, 7)))
     found = audit(folder, closure=False)
-    assert all(f"{figure}; the manifest says 7" in errors(found, "kg-sum") for figure in figures)
+    assert [f"train.txt: {figure}" in errors(found, "kg-sum") for figure in figures] == [True] * 4
+    assert errors(found, "kg-sum").count("expected 7") == 4
     assert wrong_checks(found) == {"kg-sum"}
 
 

@@ -16,21 +16,11 @@ import numpy.typing as npt
 from loginfer._version import __version__
 from loginfer.benchmark.auditing.audited import AuditedBenchmark, set_name
 from loginfer.benchmark.auditing.findings import CannotCheckError, Example, Finding, error, errors, note, warning
+from loginfer.benchmark.auditing.variants import is_inductive, is_noisy
 from loginfer.benchmark.benchmark import SPLITS, Signature
+from loginfer.benchmark.folder import manifest as layout
 from loginfer.benchmark.folder.card import make_card
-from loginfer.benchmark.folder.manifest import (
-    CANDIDATES,
-    CARD,
-    CONTEXT,
-    CROISSANT,
-    GIVEN,
-    NEGATIVES,
-    NOISE,
-    PROVENANCE,
-    RULES,
-    is_ours,
-    role_of,
-)
+from loginfer.benchmark.folder.manifest import CANDIDATES, CARD, CROISSANT, GIVEN, RULES, is_ours, role_of
 from loginfer.benchmark.folder.reading import BenchmarkFolder
 from loginfer.benchmark.negatives.methods import method_or_unknown
 from loginfer.errors import InputError
@@ -74,23 +64,11 @@ def missing_files(audited: AuditedBenchmark) -> Iterator[Finding]:
 
 def _always_written(audited: AuditedBenchmark) -> Iterator[str]:
     """Yield the files beside the sets that a benchmark with such a manifest has."""
-    manifest, recipe = audited.manifest, audited.benchmark.recipe
-    noisy = recipe is not None and bool(recipe.flipped or recipe.missing)
-    inductive = recipe is not None and recipe.inductive
-    for name, is_written in (
-        (RULES, recipe is not None or manifest["rules"]),
-        (PROVENANCE, recipe is not None or manifest.get("conclusions")),
-        (NEGATIVES, True),
-        (NOISE, noisy or "noise" in manifest),
-        (CONTEXT, inductive or "inductive" in manifest),
-        (CANDIDATES[0], True),
-        (CANDIDATES[1], True),
-        (CANDIDATES[2], len(audited.graph.types)),
-        (CARD, True),
-        (CROISSANT, True),
-    ):
-        if is_written:
-            yield name
+    yield from (layout.NEGATIVES, CARD, CROISSANT, *CANDIDATES[: 3 if len(audited.graph.types) else 2])
+    made = audited.benchmark.recipe is not None
+    optional = {"rules": (RULES, made), "conclusions": (layout.PROVENANCE, made)}
+    optional |= {"noise": (layout.NOISE, is_noisy(audited)), "inductive": (layout.CONTEXT, is_inductive(audited))}
+    yield from (name for key, (name, is_written) in optional.items() if is_written or audited.manifest.get(key))
 
 
 def changed_files(audited: AuditedBenchmark) -> Iterator[Finding]:
@@ -98,8 +76,8 @@ def changed_files(audited: AuditedBenchmark) -> Iterator[Finding]:
     yield from _problems(audited.folder, "bytes", "sha256")
     if (described := _text_of(audited, CROISSANT)) is None:
         return
-    files = {name: entry for name, entry in audited.manifest["files"].items() if name != CROISSANT}
-    expected = {name: (f"{entry['bytes']} B", entry.get("sha256")) for name, entry in files.items()}
+    files = audited.manifest["files"].items()
+    expected = {name: (f"{sums['bytes']} B", sums.get("sha256")) for name, sums in files if name != CROISSANT}
     try:
         told = {file["@id"]: (file["contentSize"], file["sha256"]) for file in json.loads(described)["distribution"]}
         wrong = sorted(dict(expected.items() ^ told.items()))
@@ -165,16 +143,9 @@ def _false_card(audited: AuditedBenchmark) -> Iterator[Finding]:
     if (text := _text_of(audited, CARD)) is None:
         return
     # Other versions may have other words, but the same tables.
-    same_words = audited.manifest["versions"].get("loginfer") == __version__
-    kg = None if audited.benchmark.kg is None else audited.kg_figures
-    expected, told = (
-        [
-            line
-            for line in card.partition("\n## Files\n")[0].splitlines()
-            if re.match(r".*\d" if same_words else r"\|.*\d", line)
-        ]
-        for card in (make_card(audited.with_noise, kg, ()), text)
-    )
+    figures = r"^.*\d.*$" if audited.manifest["versions"].get("loginfer") == __version__ else r"^\|.*\d.*$"
+    card = make_card(audited.with_noise, None if audited.benchmark.kg is None else audited.kg_figures, ())
+    expected, told = (re.findall(figures, text.partition("\n## Files\n")[0], re.MULTILINE) for text in (card, text))
     wrong = [Example(line, CARD) for line in told if line not in expected]
     wrong += [Example(f"it lacks: {line}", CARD) for line in expected if line not in told]
     yield from errors(wrong, f"{{}} lines of `{CARD}` do not tell the figures of the files")
@@ -204,20 +175,20 @@ def recipe(audited: AuditedBenchmark) -> Iterator[Finding]:
 
 def kg_sum(audited: AuditedBenchmark) -> Iterator[Finding]:
     """P_train without its conclusions is the graph that the manifest says the benchmark was made from."""
-    recorded = audited.manifest.get("kg")
-    if recorded is None and audited.benchmark.kg is None:
+    recorded = audited.manifest.get("kg") or {}
+    if not recorded and audited.benchmark.kg is None:
         raise CannotCheckError("the manifest does not tell the checksum of K")
     figures = audited.kg_figures
-    wrong = {key: (recorded or {}).get(key) for key in figures if (recorded or {}).get(key) != figures[key]}
+    wrong = {key: recorded.get(key) for key in figures if recorded.get(key) != figures[key]}
+    message = "the manifest tells other sizes of K, the graph that the benchmark was made from"
     if "sha256" in wrong:
-        yield error(
-            1,
+        message = (
             "P_train without its conclusions is not the graph K that the manifest tells of: some triple of "
-            "K was removed, added or changed",
-            [Example(f"sha256 {figures['sha256']}, expected {wrong.pop('sha256')}", audited.file("train"))],
+            "K was removed, added or changed"
         )
-    examples = [Example(f"K has {figures[key]:,} {key}; the manifest says {told}") for key, told in wrong.items()]
-    yield from errors(examples, "{} sizes of K are not those of the manifest")
+    if wrong:
+        examples = [Example(f"{key} {figures[key]}, expected {wrong[key]}", audited.file("train")) for key in wrong]
+        yield error(len(wrong), message, examples)
 
 
 def candidate_files(audited: AuditedBenchmark) -> Iterator[Finding]:
@@ -315,10 +286,8 @@ def signature(audited: AuditedBenchmark) -> Iterator[Finding]:
         yield from audited.about(unknown, message, split)
     for vocabulary, what in ((audited.graph.entities, "entities"), (audited.graph.relations, "relations")):
         if alike := _alike(vocabulary):
-            examples = [Example(" and ".join(map(ascii, names))) for names in alike]
-            yield warning(
-                len(alike), f"{len(alike):,} {what} have several names, but for Unicode normalisation", examples
-            )
+            message = f"{len(alike):,} {what} have several names that differ only in Unicode normalisation"
+            yield warning(len(alike), message, [Example(" and ".join(map(ascii, names))) for names in alike])
 
 
 def _alike(vocabulary: Vocabulary) -> list[list[str]]:

@@ -334,9 +334,7 @@ class _Conditions:
         # A positive has one negative of its own, so there are no more of a subject and relation than positives.
         known, counts = np.unique(positive_keys, return_counts=True)
         present, place = places_of(known, negative_keys)
-        order = np.argsort(negative_keys, kind="stable")
-        turn = np.empty(len(order), dtype=np.int64)
-        turn[order] = np.arange(len(order)) - np.searchsorted(negative_keys[order], negative_keys[order])
+        turn = np.arange(len(triples)) - np.searchsorted(negative_keys, negative_keys)  # triples are sorted
         too_many = turn >= np.where(present, np.append(counts, 0)[place], 0)
         return too_many, "do not differ from a positive of their own in the object alone"
 

@@ -13,25 +13,15 @@ from loginfer.benchmark.auditing.conclusions import new_conclusions
 from loginfer.benchmark.auditing.findings import CannotCheckError, Example, Finding, error, errors, note, warning
 from loginfer.benchmark.auditing.variants import inductive_sample_size
 from loginfer.benchmark.benchmark import SPLITS, BenchmarkRule, PassedOver
+from loginfer.benchmark.construction import rules as selection
 from loginfer.benchmark.construction.positives import WITH_TWIN, widened
-from loginfer.benchmark.construction.rules import (
-    NO_HEAD_FITS,
-    Heads,
-    can_be_listed,
-    candidates,
-    concluded,
-    given_rules,
-    named_patterns,
-    objection,
-    overlap,
-    support_bounds,
-)
+from loginfer.benchmark.construction.rules import Heads, concluded, named_patterns, overlap
 from loginfer.benchmark.folder.manifest import MANIFEST, RULES
 from loginfer.benchmark.folder.reading import UNKNOWN
 from loginfer.benchmark.program import Interplay
 from loginfer.benchmark.recipe import parse_interval
-from loginfer.errors import InputError, LimitError
-from loginfer.kg import Triples
+from loginfer.errors import InputError, LimitError, LogInferError
+from loginfer.kg import RDF_TYPE, Triples
 from loginfer.logic import canonical_text, parse_pattern
 from loginfer.logic.rule import Atom, Pattern, Rule, Template, Term, Variable
 from loginfer.logic.rule_files import SHIPPED
@@ -51,17 +41,13 @@ def rules_readable(audited: AuditedBenchmark) -> Iterator[Finding]:
     # A rule file is that of whoever built the benchmark.
     if given is not None and (not isinstance(given, str) or "->" in given or given in SHIPPED):
         try:
-            expected = [canonical_text(rule) for rule in given_rules(audited.recipe)]
+            expected = list(map(canonical_text, selection.given_rules(audited.recipe)))
         except InputError as problem:
             yield error(1, f"the recipe's rules make no sense: {problem.message}")
             return
-        rules = audited.benchmark.program
-        wrong = [
-            Example(f"`{rule}`", rule_location(i))
-            for i, rule in enumerate(rules)
-            if canonical_text(rule) not in expected
-        ]
-        if expected != [canonical_text(rule) for rule in rules]:
+        texts = {canonical_text(rule): rule_location(i) for i, rule in enumerate(audited.benchmark.program)}
+        if expected != list(texts):
+            wrong = [Example(f"`{text}`", where) for text, where in texts.items() if text not in expected]
             yield error(max(len(wrong), 1), f"`{RULES}` does not hold the rules that the recipe gives", wrong)
 
 
@@ -168,10 +154,7 @@ def _rank_again(audited: AuditedBenchmark) -> Generator[Finding, None, dict[Rule
     supports: dict[Rule, int] = {}
     if recipe is None or recipe.inductive:  # rules are chosen on K, of which the folder holds the two sides
         return supports
-    try:
-        patterns = named_patterns(recipe)
-    except InputError:
-        return supports  # said by `rule_shapes`
+    patterns = named_patterns(recipe)
     texts = [str(pattern) for pattern in patterns] if recipe.protocol == "sound" else []
     wrong = [Example(f"`{p.rule}` was passed over", MANIFEST) for p in benchmark.passed_over if p.pattern not in texts]
     interplay, seen = Interplay(), set[str]()
@@ -180,9 +163,9 @@ def _rank_again(audited: AuditedBenchmark) -> Generator[Finding, None, dict[Rule
         entries = [entry for entry in entries if entry.pattern == str(pattern)]
         try:
             ranked = _ranked(audited, pattern, entries, seen, wrong)
-        except LimitError as limit:
-            yield note(1, f"candidates of `{pattern.name}` were not ranked again: {limit.message}")
-            ranked = None
+        except LogInferError as problem:
+            say, ranked = note if isinstance(problem, LimitError) else error, None
+            yield say(1, f"candidates of `{pattern.name}` were not ranked again: {problem.message}")
         supports |= {entry.rule: support for entry, support in ranked or ()}
         for entry in entries if ranked is None else [entry for entry, _ in ranked]:
             why = _wrong_entry(audited, entry, supports, None if ranked is None else interplay)
@@ -213,15 +196,20 @@ def _ranked(
         When there are too many candidates.
     """
     recipe, engine, notes = audited.recipe, audited.over_kg, audited.benchmark.notes
-    if recipe.select_by != "support" or (recipe.head == "typed" and any(NO_HEAD_FITS in text for text in notes)):
+    if recipe.select_by != "support" or (
+        recipe.head == "typed" and any(selection.NO_HEAD_FITS in text for text in notes)
+    ):
         return None
-    lists_all = recipe.max_support or recipe.select in ("random", "interval")
-    if lists_all and not can_be_listed(engine.graph, pattern):
+    if (recipe.max_support or recipe.select in ("random", "interval")) and not selection.can_be_listed(
+        engine.graph, pattern
+    ):
         raise LimitError("there are too many of them")
     left, selected, wanted = {entry.rule.body_text: entry for entry in entries}, 0, widened(recipe).k1
     ranked: list[tuple[Entry, int]] = []
     # However large k1 is said to be, no more is ranked than what is told.
-    for candidate in candidates(recipe.changed(k1=min(wanted, len(left) + 1)), engine, pattern, audited.progress):
+    for candidate in selection.candidates(
+        recipe.changed(k1=min(wanted, len(left) + 1)), engine, pattern, audited.progress
+    ):
         if selected == wanted:
             break
         if canonical_text(candidate.rule) in seen:
@@ -242,10 +230,14 @@ def _wrong_entry(
 ) -> str | None:
     """Say what is wrong with a candidate; `interplay` is that of the rules selected before it, where they are known."""
     recipe, engine, rule = audited.recipe, audited.over_kg, entry.rule
-    low, high = support_bounds(recipe)
+    low, high = selection.support_bounds(recipe)
     if not low <= entry.support <= high:
         return f"has support {entry.support:,}, which the recipe does not allow"
-    why = objection(recipe, engine, rule, entry.new, interplay) if interplay and recipe.protocol == "sound" else None
+    why = (
+        selection.objection(recipe, engine, rule, entry.new, interplay)
+        if interplay and recipe.protocol == "sound"
+        else None
+    )
     if isinstance(entry, BenchmarkRule):
         return None if why is None else f"was selected, but {why}"
     support, new = supports.get(rule), len(engine.conclusions(rule, new=True))
@@ -253,10 +245,9 @@ def _wrong_entry(
         return f"was passed over, but not with support {entry.support:,} and {entry.new:,} new conclusions"
     if not represents(parse_pattern(entry.pattern), rule):
         return f"was passed over, but is not of the shape `{entry.pattern}`"
-    if new < recipe.min_new or entry.reason is None:
-        holds = new < recipe.min_new and entry.reason is None
-    else:
-        holds = recipe.select == "twins" if _was_selected(entry) else interplay is None or entry.reason == why
+    holds = (entry.reason is None) == (new < recipe.min_new)
+    if entry.reason is not None:
+        holds &= recipe.select == "twins" if _was_selected(entry) else interplay is None or entry.reason == why
     return None if holds else f"was passed over, but not because {entry.reason or 'it concludes too little'}"
 
 
@@ -302,17 +293,13 @@ def rare_rules(audited: AuditedBenchmark) -> Iterator[Finding]:
 def _unknown_relations(audited: AuditedBenchmark) -> Iterator[Finding]:
     """Warn about rules with a relation in the body that neither K nor a conclusion can have."""
     graph, rules, recipe = audited.kg, audited.rules, audited.benchmark.recipe
-    known = {*graph.relations.names(graph.preds), *(str(rule.head.relation) for rule in rules)}
-    strange = [
-        Example(f"`{atom.relation}` in `{rule}`", rule_location(number))
-        for number, rule in enumerate(rules)
-        for atom in (*rule.atoms, *(negation.atom for negation in rule.negations))
-        if not atom.is_type and str(atom.relation) not in known
-    ]
+    known = {*graph.relations.names(graph.preds), *(str(rule.head.relation) for rule in rules), RDF_TYPE}
+    unknown = [(name, number) for number, rule in enumerate(rules) for name in rule.relations if name not in known]
+    strange = [Example(f"`{name}` in `{rules[number]}`", rule_location(number)) for name, number in unknown]
     if strange:
         # The rules that come with the package are those of a whole ontology.
         say = note if recipe is not None and recipe.rules in SHIPPED else warning
-        yield say(len(strange), f"rules have {len(strange):,} atoms whose relation the graph does not know", strange)
+        yield say(len(strange), f"rules have {len(strange):,} relations that the graph does not know", strange)
 
 
 # -- measures ---------------------------------------------------------------------------------------
