@@ -36,15 +36,28 @@ def put(folder: Path, name: str, rows: list[str]) -> None:
 
 
 def stamp(folder: Path, change: Callable[[dict[str, Any]], object] | None = None) -> None:
-    """Make the manifest's sums those of the files, so that only a deeper check can find the fault."""
+    """Make all sums those of the files, so that only a deeper check can find the fault."""
     manifest = json.loads((folder / "manifest.json").read_text())
     if change is not None:
         change(manifest)
-    for name, entry in manifest["files"].items():
+    # The description is last: it holds the sums of the other files.
+    for name, entry in sorted(manifest["files"].items(), key=lambda item: item[0] == "croissant.json"):
+        if name == "croissant.json":
+            describe(folder, manifest["files"])
         if (folder / name).exists():
             data = (folder / name).read_bytes()
             entry.update(bytes=len(data), sha256=hashlib.sha256(data).hexdigest())
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+
+
+def describe(folder: Path, files: dict[str, Any]) -> None:
+    """Make the sums of croissant.json those of the manifest."""
+    description = json.loads((folder / "croissant.json").read_text())
+    description["distribution"] = [file for file in description["distribution"] if file["@id"] in files]
+    for file in description["distribution"]:
+        sums = files[file["@id"]]
+        file.update(contentSize=f"{sums['bytes']} B", sha256=sums["sha256"])
+    (folder / "croissant.json").write_text(json.dumps(description, indent=2, ensure_ascii=False) + "\n")
 
 
 def rows_of(folder: Path, name: str) -> list[dict[str, Any]]:

@@ -509,14 +509,14 @@ class _Timing(TypedDict):
 
 
 _Figures = dict[str, float | None]
-_Row = dict[str, float | str | bool | None]
+_Row = dict[str, float | str | bool | list[float] | None]
 
 
 class _Breakdown(TypedDict):
-    relations: NotRequired[dict[str, _Figures]]
+    relations: NotRequired[dict[str, _Row]]
     rules: NotRequired[list[_Row]]
-    patterns: NotRequired[dict[str, _Figures]]
-    negatives: NotRequired[dict[str, _Figures]]
+    patterns: NotRequired[dict[str, _Row]]
+    negatives: NotRequired[dict[str, _Row]]
 
 
 class _Metrics(TypedDict):

@@ -13,8 +13,9 @@ import numpy.typing as npt
 
 from loginfer.benchmark.auditing.findings import EXAMPLES, CannotCheckError, Example, Finding, error
 from loginfer.benchmark.benchmark import SPLITS, Benchmark, BenchmarkRule, NegativeSet, Provenance
-from loginfer.benchmark.folder.manifest import RULES, Role, file_of
+from loginfer.benchmark.folder.manifest import RULES, Role, file_of, kg_figures
 from loginfer.benchmark.folder.reading import BenchmarkFolder, TripleFile
+from loginfer.benchmark.folder.writing import graph_sum
 from loginfer.benchmark.learned_shortcut import split_difference
 from loginfer.benchmark.program import Rounds
 from loginfer.benchmark.recipe import Recipe
@@ -131,6 +132,11 @@ class AuditedBenchmark:
         return None if self.benchmark.recipe is None else self.benchmark.recipe.protocol
 
     # -- what is computed once ----------------------------------------------------------------------
+
+    @cached_property
+    def kg_figures(self) -> dict[str, Any]:
+        """The size and sum of K."""
+        return kg_figures(self.kg, graph_sum(self.kg))
 
     @cached_property
     def over_kg(self) -> Engine:

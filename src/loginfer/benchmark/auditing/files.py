@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+import unicodedata
 from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
@@ -10,12 +13,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from loginfer._version import __version__
 from loginfer.benchmark.auditing.audited import AuditedBenchmark, set_name
 from loginfer.benchmark.auditing.findings import CannotCheckError, Example, Finding, error, errors, note, warning
+from loginfer.benchmark.auditing.variants import is_inductive, is_noisy
 from loginfer.benchmark.benchmark import SPLITS, Signature
-from loginfer.benchmark.folder.manifest import CANDIDATES, GIVEN, RULES, is_ours, role_of
+from loginfer.benchmark.folder import manifest as layout
+from loginfer.benchmark.folder.card import make_card
+from loginfer.benchmark.folder.manifest import CANDIDATES, CARD, CROISSANT, GIVEN, RULES, is_ours, role_of
 from loginfer.benchmark.folder.reading import BenchmarkFolder
-from loginfer.benchmark.folder.writing import graph_sum
 from loginfer.benchmark.negatives.methods import method_or_unknown
 from loginfer.errors import InputError
 from loginfer.files import reading
@@ -33,11 +39,14 @@ def _problems(folder: BenchmarkFolder, *kinds: str) -> Iterator[Finding]:
 
 
 def missing_files(audited: AuditedBenchmark) -> Iterator[Finding]:
-    """Every file that the manifest lists is there, and every split that a benchmark has."""
+    """Every file that the manifest lists is there, and every one that it should list."""
     folder, manifest = audited.folder, audited.benchmark.manifest
     yield from _problems(folder, "missing")
     missing = {problem.file for problem in folder.problems if problem.kind == "missing"}
-    for method in (None, *audited.benchmark.negatives):
+    if manifest:
+        unlisted = [Example(f"`{name}`") for name in _always_written(audited) if name not in manifest["files"]]
+        yield from errors(unlisted, "the manifest does not list {} files that such a benchmark has")
+    for method in dict.fromkeys((None, *audited.benchmark.negatives, *manifest.get("negatives", ()))):
         for split in SPLITS:
             name = audited.file(split, method)
             if folder.file(split, method) is not None or name in missing:
@@ -53,9 +62,37 @@ def missing_files(audited: AuditedBenchmark) -> Iterator[Finding]:
             yield (warning if admitted else error)(1, f"`{lines.name}` holds no triples")
 
 
+def _always_written(audited: AuditedBenchmark) -> Iterator[str]:
+    """Yield the files beside the sets that a benchmark with such a manifest has."""
+    yield from (layout.NEGATIVES, CARD, CROISSANT, *CANDIDATES[: 3 if len(audited.graph.types) else 2])
+    made = audited.benchmark.recipe is not None
+    optional = {"rules": (RULES, made), "conclusions": (layout.PROVENANCE, made)}
+    optional |= {"noise": (layout.NOISE, is_noisy(audited)), "inductive": (layout.CONTEXT, is_inductive(audited))}
+    yield from (name for key, (name, is_written) in optional.items() if is_written or audited.manifest.get(key))
+
+
 def changed_files(audited: AuditedBenchmark) -> Iterator[Finding]:
-    """Sizes and checksums are those of the manifest."""
+    """Sizes and checksums are those of the manifest, and those of the description for machines."""
     yield from _problems(audited.folder, "bytes", "sha256")
+    if (described := _text_of(audited, CROISSANT)) is None:
+        return
+    files = audited.manifest["files"].items()
+    expected = {name: (f"{sums['bytes']} B", sums.get("sha256")) for name, sums in files if name != CROISSANT}
+    try:
+        told = {file["@id"]: (file["contentSize"], file["sha256"]) for file in json.loads(described)["distribution"]}
+        wrong = sorted(dict(expected.items() ^ told.items()))
+    except (ValueError, LookupError, TypeError, RecursionError):
+        wrong = [CROISSANT]
+    examples = [Example(f"`{name}`", CROISSANT) for name in wrong]
+    yield from errors(examples, f"`{CROISSANT}` does not tell the sizes and checksums of {{}} files")
+
+
+def _text_of(audited: AuditedBenchmark, name: str) -> str | None:
+    """Return the text of a file of the folder; None if there is none that the manifest lists."""
+    if audited.source is None or name not in audited.manifest["files"] or not (audited.folder.path / name).is_file():
+        return None
+    with reading(audited.folder.path / name):
+        return (audited.folder.path / name).read_bytes().decode(errors="replace")
 
 
 def readable(audited: AuditedBenchmark) -> Iterator[Finding]:
@@ -97,9 +134,21 @@ def sizes(audited: AuditedBenchmark) -> Iterator[Finding]:
         counts = np.bincount(benchmark.provenance.split, minlength=len(SPLITS)).tolist()
         for split, count in zip(SPLITS, counts, strict=True):
             compare(f"the provenance of {set_name(split)}", conclusions.get(split), count, "provenance.parquet")
-    if benchmark.kg is not None and not wrong:
-        compare("K", (manifest.get("kg") or {}).get("triples"), len(benchmark.kg), audited.file("train"))
     yield from errors(wrong, "{} sets have another size than the manifest says")
+    yield from _false_card(audited)
+
+
+def _false_card(audited: AuditedBenchmark) -> Iterator[Finding]:
+    """Compare the figures of the README with those of the files."""
+    if (text := _text_of(audited, CARD)) is None:
+        return
+    # Other versions may have other words, but the same tables.
+    figures = r"^.*\d.*$" if audited.manifest["versions"].get("loginfer") == __version__ else r"^\|.*\d.*$"
+    card = make_card(audited.with_noise, None if audited.benchmark.kg is None else audited.kg_figures, ())
+    expected, told = (re.findall(figures, text.partition("\n## Files\n")[0], re.MULTILINE) for text in (card, text))
+    wrong = [Example(line, CARD) for line in told if line not in expected]
+    wrong += [Example(f"it lacks: {line}", CARD) for line in expected if line not in told]
+    yield from errors(wrong, f"{{}} lines of `{CARD}` do not tell the figures of the files")
 
 
 def recipe(audited: AuditedBenchmark) -> Iterator[Finding]:
@@ -126,17 +175,20 @@ def recipe(audited: AuditedBenchmark) -> Iterator[Finding]:
 
 def kg_sum(audited: AuditedBenchmark) -> Iterator[Finding]:
     """P_train without its conclusions is the graph that the manifest says the benchmark was made from."""
-    expected = (audited.manifest.get("kg") or {}).get("sha256")
-    if expected is None:
+    recorded = audited.manifest.get("kg") or {}
+    if not recorded and audited.benchmark.kg is None:
         raise CannotCheckError("the manifest does not tell the checksum of K")
-    actual = graph_sum(audited.kg)
-    if actual != expected:
-        yield error(
-            1,
+    figures = audited.kg_figures
+    wrong = {key: recorded.get(key) for key in figures if recorded.get(key) != figures[key]}
+    message = "the manifest tells other sizes of K, the graph that the benchmark was made from"
+    if "sha256" in wrong:
+        message = (
             "P_train without its conclusions is not the graph K that the manifest tells of: some triple of "
-            "K was removed, added or changed",
-            [Example(f"sha256 {actual}, expected {expected}", audited.file("train"))],
+            "K was removed, added or changed"
         )
+    if wrong:
+        examples = [Example(f"{key} {figures[key]}, expected {wrong[key]}", audited.file("train")) for key in wrong]
+        yield error(len(wrong), message, examples)
 
 
 def candidate_files(audited: AuditedBenchmark) -> Iterator[Finding]:
@@ -225,13 +277,28 @@ def conclusions_in_kg(audited: AuditedBenchmark) -> Iterator[Finding]:
 
 
 def signature(audited: AuditedBenchmark) -> Iterator[Finding]:
-    """Sig(P_valid) and Sig(P_test) are included in Sig(P_train)."""
+    """Sig(P_valid) and Sig(P_test) are included in Sig(P_train); no two names look the same."""
     train_signature = Signature(audited.benchmark.seen)
     for split in ("valid", "test"):
         triples = audited.benchmark.positives[split]
         unknown = triples[~train_signature.covers(triples)]
         message = f"{_counted(unknown)} of {set_name(split)} have a name that P_train has not"
         yield from audited.about(unknown, message, split)
+    for vocabulary, what in ((audited.graph.entities, "entities"), (audited.graph.relations, "relations")):
+        if alike := _alike(vocabulary):
+            message = f"{len(alike):,} {what} have several names that differ only in Unicode normalisation"
+            yield warning(len(alike), message, [Example(" and ".join(map(ascii, names))) for names in alike])
+
+
+def _alike(vocabulary: Vocabulary) -> list[list[str]]:
+    """Return names that are the same after Unicode normalisation (NFKC), side by side."""
+    groups: dict[str, set[str]] = {}
+    # Of such names one is not ASCII.
+    high = np.flatnonzero(vocabulary.data >= 128)
+    for i in np.unique(np.searchsorted(vocabulary.offsets, high, side="right") - 1).tolist():
+        plain = unicodedata.normalize("NFKC", vocabulary[i])
+        groups.setdefault(plain, {plain} if plain in vocabulary else set()).add(vocabulary[i])
+    return [sorted(names) for names in groups.values() if len(names) > 1]
 
 
 def names_of_negatives(audited: AuditedBenchmark) -> Iterator[Finding]:

@@ -23,12 +23,14 @@ from loginfer.benchmark.learned_shortcut import SPLIT_LEAST
 from loginfer.benchmark.negatives.context import heads_of
 from loginfer.benchmark.negatives.methods import SOURCES, method_or_unknown
 from loginfer.benchmark.negatives.query_candidates import SubRuleGroup, groups_of, members
+from loginfer.benchmark.negatives.twins import EXACT, MANY
 from loginfer.benchmark.program import has_negations, kept_masks, sub_rule
+from loginfer.benchmark.shortcut_features import FeatureBattery, features_named
 from loginfer.engine import Engine
 from loginfer.engine.binding import relation_named, relation_of
 from loginfer.errors import InputError, LimitError
 from loginfer.kg import KnowledgeGraph, Triples
-from loginfer.kg.graph import Ids, Ints, Mask, distinct_keys, grouped, member
+from loginfer.kg.graph import Ids, Ints, Mask, distinct_keys, grouped, member, places_of
 from loginfer.logic.rule import Atom, BodyAtom, Constant, Rule, Variable
 from loginfer.logic.stratification import stratified
 from loginfer.logic.subrules import EDITS, Edit, edits_of, near_miss
@@ -36,7 +38,7 @@ from loginfer.logic.subrules import EDITS, Edit, edits_of, near_miss
 # From this share on, derivable negatives are a warning, even if the benchmark does not promise sound ones.
 NOTABLE = 0.01
 # The same for negatives that follow in several steps.
-MANY = 0.1
+MOST_ENTAILED = 0.1
 # With a larger balanced accuracy the splits are not alike.
 TOLD_APART = 0.6
 
@@ -103,7 +105,7 @@ def _about_derived(
     promised = recipe is not None and (how == "in one step" or recipe.materialised or recipe.depth > 1)
     if recipe is not None and recipe.protocol == "sound" and promised:
         say = error
-    elif max(shares.values()) >= (NOTABLE if how == "in one step" else MANY):
+    elif max(shares.values()) >= (NOTABLE if how == "in one step" else MOST_ENTAILED):
         say = warning
     listed = ", ".join(f"{shares[split]:.1%} in {split}" for split in derived)
     count = sum(counts.values())
@@ -186,9 +188,13 @@ def paired_methods(audited: AuditedBenchmark) -> list[str]:
 
 
 def pairs_complete(audited: AuditedBenchmark) -> Iterator[Finding]:
-    """Twins: each negative is the twin of a conclusion with the same head, and each new conclusion has one twin."""
+    """Twins: each negative is that of a conclusion with the same head and look, and each new conclusion has one."""
     benchmark, provenance = audited.benchmark.clean, audited.provenance
+    matched = () if benchmark.recipe is None else benchmark.recipe.match
+    battery = FeatureBattery(audited.kg, [name for name in features_named(matched) if name in EXACT])
     for method in paired_methods(audited):
+        if benchmark.recipe is not None and not matched:
+            yield error(1, f"negatives of `{method}` are twins, but the recipe does not ask for any")
         negative_set = benchmark.negatives[method]
         for number, (split, negatives) in enumerate(negative_set.splits.items()):
             positives, origins = benchmark.positives[split], negative_set.origins.get(split)
@@ -199,9 +205,12 @@ def pairs_complete(audited: AuditedBenchmark) -> Iterator[Finding]:
             is_new = member(np.sort(concluded), benchmark.graph.keys.pack(positives))
             heads = heads_of(audited.graph, positives)[twin[has_twin]]
             other = negatives[has_twin][heads != heads_of(audited.graph, negatives[has_twin])]
+            looks = [np.minimum(battery.values(of), MANY) for of in (positives[twin[has_twin]], negatives[has_twin])]
+            unlike = negatives[has_twin][(looks[0] != looks[1]).any(axis=1)]
             for rows, what in (
                 (negatives[~has_twin], f"{{}} triples of {name} are the twin of no conclusion"),
                 (other, f"{{}} triples of {name} have another head than the conclusion whose twin they are"),
+                (unlike, f"{{}} triples of {name} do not look like the conclusion whose twin they are"),
                 (positives[(counts > 0) & ~is_new], f"{{}} triples of {name} are twins of triples that were in K"),
                 (positives[(counts == 0) & is_new], f"{{}} conclusions of P_{split} have no twin in {name}"),
                 (positives[counts > 1], f"{{}} conclusions of P_{split} have several twins in {name}"),
@@ -322,10 +331,12 @@ class _Conditions:
             rows[:, 0].astype(np.int64) * len(self._audited.graph.relations) + rows[:, 1]
             for rows in (self._audited.benchmark.positives[split], triples)
         )
-        return (
-            ~member(distinct_keys(positive_keys), negative_keys),
-            "do not differ from a positive of their split in the object alone",
-        )
+        # A positive has one negative of its own, so there are no more of a subject and relation than positives.
+        known, counts = np.unique(positive_keys, return_counts=True)
+        present, place = places_of(known, negative_keys)
+        turn = np.arange(len(triples)) - np.searchsorted(negative_keys, negative_keys)  # triples are sorted
+        too_many = turn >= np.where(present, np.append(counts, 0)[place], 0)
+        return too_many, "do not differ from a positive of their own in the object alone"
 
     def _sub_rule(self, method: str) -> dict[str, Mask]:
         """Return for each split which negatives their sub-rule does not conclude; all splits are checked at once."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Mapping, Sequence, Set
 from math import isclose
 
 import numpy as np
@@ -12,27 +12,42 @@ from loginfer.benchmark.auditing.audited import AuditedBenchmark, rule_location
 from loginfer.benchmark.auditing.conclusions import new_conclusions
 from loginfer.benchmark.auditing.findings import CannotCheckError, Example, Finding, error, errors, note, warning
 from loginfer.benchmark.auditing.variants import inductive_sample_size
-from loginfer.benchmark.benchmark import SPLITS, BenchmarkRule
+from loginfer.benchmark.benchmark import SPLITS, BenchmarkRule, PassedOver
+from loginfer.benchmark.construction import rules as selection
+from loginfer.benchmark.construction.positives import WITH_TWIN, widened
 from loginfer.benchmark.construction.rules import Heads, concluded, named_patterns, overlap
-from loginfer.benchmark.folder.manifest import RULES, UNKNOWN
+from loginfer.benchmark.folder.manifest import MANIFEST, RULES, UNKNOWN
+from loginfer.benchmark.program import Interplay
 from loginfer.benchmark.recipe import parse_interval
-from loginfer.engine.bodies import predicate_names
-from loginfer.errors import InputError
-from loginfer.kg import Triples
+from loginfer.errors import InputError, LimitError, LogInferError
+from loginfer.kg import RDF_TYPE, Triples
 from loginfer.logic import canonical_text, parse_pattern
 from loginfer.logic.rule import Atom, Pattern, Rule, Template, Term, Variable
+from loginfer.logic.rule_files import SHIPPED
 
 # -- checks -----------------------------------------------------------------------------------------
 
 
 def rules_readable(audited: AuditedBenchmark) -> Iterator[Finding]:
-    """Rules parse, are safe, and are those of the manifest."""
+    """Rules parse, are safe, and are those of the manifest and of its recipe."""
     for problem in audited.folder.problems:
         if problem.file == RULES and problem.kind not in ("missing", "bytes", "sha256"):
             yield error(problem.count, problem.message, [Example(problem.message, problem.where or RULES)])
             return
     if not audited.folder.rules_known:
         raise CannotCheckError("the rules are not known (no rules.txt)")
+    given = None if audited.benchmark.recipe is None else audited.benchmark.recipe.rules
+    # A rule file is that of whoever built the benchmark.
+    if given is not None and (not isinstance(given, str) or "->" in given or given in SHIPPED):
+        try:
+            expected = list(map(canonical_text, selection.given_rules(audited.recipe)))
+        except InputError as problem:
+            yield error(1, f"the recipe's rules make no sense: {problem.message}")
+            return
+        texts = {canonical_text(rule): rule_location(i) for i, rule in enumerate(audited.benchmark.program)}
+        if expected != list(texts):
+            wrong = [Example(f"`{text}`", where) for text, where in texts.items() if text not in expected]
+            yield error(max(len(wrong), 1), f"`{RULES}` does not hold the rules that the recipe gives", wrong)
 
 
 def rule_shapes(audited: AuditedBenchmark) -> Iterator[Finding]:
@@ -104,11 +119,11 @@ def rule_counts(audited: AuditedBenchmark) -> Iterator[Finding]:
     if all(benchmark_rule.support == UNKNOWN for benchmark_rule in rules):
         raise CannotCheckError("nothing is told about the rules (no manifest.json)")
     audited.say("counting the support of the rules")
-    supports = _supports_by_ranking(audited)
+    supports = yield from _rank_again(audited)
     wrong: list[Example] = []
     for number, benchmark_rule in enumerate(rules):
         rule, sampled = benchmark_rule.rule, benchmark_rule.sampled
-        support = supports[number] if number in supports else audited.over_kg.support(rule)
+        support = supports[rule] if rule in supports else audited.over_kg.support(rule)
         if support != benchmark_rule.support:
             text = f"`{rule}` has support {support:,}, not {benchmark_rule.support:,}"
             wrong.append(Example(text, rule_location(number)))
@@ -126,30 +141,113 @@ def rule_counts(audited: AuditedBenchmark) -> Iterator[Finding]:
     yield from _unlike_heads(audited)
 
 
-def _supports_by_ranking(audited: AuditedBenchmark) -> dict[int, int]:
-    """Return the supports of those rules that rank among the largest of their pattern.
+Entry = BenchmarkRule | PassedOver
 
-    Ranking a pattern's bodies is cheaper than counting the witnesses of each.
+
+def _rank_again(audited: AuditedBenchmark) -> Generator[Finding, None, dict[Rule, int]]:
+    """Check that the rules are those that the recipe selects from K, and what was passed over for them.
+
+    Return the supports of rules as far as ranking tells them: that is cheaper than counting the witnesses of each.
     """
-    patterns: dict[str, list[int]] = {}
-    for number, benchmark_rule in enumerate(audited.benchmark_rules):
-        if benchmark_rule.pattern is not None:
-            patterns.setdefault(benchmark_rule.pattern, []).append(number)
-    candidates_passed_over = len(audited.benchmark.manifest.get("passed_over", ()))
-    support_of: dict[int, int] = {}
-    for text, numbers in patterns.items():
+    recipe, benchmark = audited.benchmark.recipe, audited.benchmark
+    supports: dict[Rule, int] = {}
+    if recipe is None or recipe.inductive:  # rules are chosen on K, of which the folder holds the two sides
+        return supports
+    patterns = named_patterns(recipe)
+    texts = [str(pattern) for pattern in patterns] if recipe.protocol == "sound" else []
+    wrong = [Example(f"`{p.rule}` was passed over", MANIFEST) for p in benchmark.passed_over if p.pattern not in texts]
+    interplay, seen = Interplay(), set[str]()
+    for pattern in patterns:
+        entries: list[Entry] = [*benchmark.rules, *benchmark.passed_over]
+        entries = [entry for entry in entries if entry.pattern == str(pattern)]
         try:
-            pattern = parse_pattern(text)
-        except InputError:
+            ranked = _ranked(audited, pattern, entries, seen, wrong)
+        except LogInferError as problem:
+            say, ranked = note if isinstance(problem, LimitError) else error, None
+            yield say(1, f"candidates of `{pattern.name}` were not ranked again: {problem.message}")
+        supports |= {entry.rule: support for entry, support in ranked or ()}
+        for entry in entries if ranked is None else [entry for entry, _ in ranked]:
+            why = _wrong_entry(audited, entry, supports, None if ranked is None else interplay)
+            wrong += [] if why is None else [Example(f"`{entry.rule}` {why}", MANIFEST)]
+            if _was_selected(entry):
+                interplay.add(entry.rule)
+        seen |= {canonical_text(entry.rule) for entry in entries}
+    yield from errors(wrong, "{} candidates were not selected, or not passed over, as the recipe says")
+    return supports
+
+
+def _was_selected(entry: Entry) -> bool:
+    """Say whether a candidate became a rule, or would have without another choice by twins."""
+    return isinstance(entry, BenchmarkRule) or (entry.reason or "").endswith(WITH_TWIN)
+
+
+def _ranked(
+    audited: AuditedBenchmark, pattern: Pattern, entries: Sequence[Entry], seen: Set[str], wrong: list[Example]
+) -> list[tuple[Entry, int]] | None:
+    """Return the rules of a pattern, and what was passed over, with their supports and in the order of candidates.
+
+    None where that would take as long as to build the benchmark. What comes first but is not told of is wrong, and so
+    is what comes after the last rule.
+
+    Raises
+    ------
+    LimitError
+        When there are too many candidates.
+    """
+    recipe, engine, notes = audited.recipe, audited.over_kg, audited.benchmark.notes
+    if recipe.select_by != "support" or (
+        recipe.head == "typed" and any(selection.NO_HEAD_FITS in text for text in notes)
+    ):
+        return None
+    if (recipe.max_support or recipe.select in ("random", "interval")) and not selection.can_be_listed(
+        engine.graph, pattern
+    ):
+        raise LimitError("there are too many of them")
+    left, selected, wanted = {entry.rule.body_text: entry for entry in entries}, 0, widened(recipe).k1
+    ranked: list[tuple[Entry, int]] = []
+    # However large k1 is said to be, no more is ranked than what is told.
+    for candidate in selection.candidates(
+        recipe.changed(k1=min(wanted, len(left) + 1)), engine, pattern, audited.progress
+    ):
+        if selected == wanted:
+            break
+        if canonical_text(candidate.rule) in seen:
             continue
-        table = audited.over_kg.rank_bodies(pattern, len(numbers) + candidates_passed_over, complete=False)
-        supports = dict(zip(predicate_names(table, audited.kg), table.support.tolist(), strict=True))
-        for number in numbers:
-            names = predicates(pattern, audited.rules[number]) or {}
-            key = tuple(names.get(template, "") for template in pattern.templates)
-            if key in supports:
-                support_of[number] = supports[key]
-    return support_of
+        entry = left.pop(candidate.rule.body_text, None)
+        if entry is None or entry.rule != candidate.rule:
+            text = f"`{candidate.rule}`, support {candidate.support:,}, was neither selected nor passed over"
+            wrong.append(Example(text, MANIFEST))
+            return ranked
+        selected += _was_selected(entry)
+        ranked.append((entry, candidate.support))
+    wrong += [Example(f"`{entry.rule}` is none of the first candidates", MANIFEST) for entry in left.values()]
+    return ranked
+
+
+def _wrong_entry(
+    audited: AuditedBenchmark, entry: Entry, supports: Mapping[Rule, int], interplay: Interplay | None
+) -> str | None:
+    """Say what is wrong with a candidate; `interplay` is that of the rules selected before it, where they are known."""
+    recipe, engine, rule = audited.recipe, audited.over_kg, entry.rule
+    low, high = selection.support_bounds(recipe)
+    if not low <= entry.support <= high:
+        return f"has support {entry.support:,}, which the recipe does not allow"
+    why = (
+        selection.objection(recipe, engine, rule, entry.new, interplay)
+        if interplay and recipe.protocol == "sound"
+        else None
+    )
+    if isinstance(entry, BenchmarkRule):
+        return None if why is None else f"was selected, but {why}"
+    support, new = supports.get(rule), len(engine.conclusions(rule, new=True))
+    if entry.support != (engine.support(rule) if support is None else support) or entry.new != new:
+        return f"was passed over, but not with support {entry.support:,} and {entry.new:,} new conclusions"
+    if not represents(parse_pattern(entry.pattern), rule):
+        return f"was passed over, but is not of the shape `{entry.pattern}`"
+    holds = (entry.reason is None) == (new < recipe.min_new)
+    if entry.reason is not None:
+        holds &= recipe.select == "twins" if _was_selected(entry) else interplay is None or entry.reason == why
+    return None if holds else f"was passed over, but not because {entry.reason or 'it concludes too little'}"
 
 
 def _sample_size(audited: AuditedBenchmark, benchmark_rule: BenchmarkRule, conclusions: Triples) -> int:
@@ -175,6 +273,7 @@ def rare_rules(audited: AuditedBenchmark) -> Iterator[Finding]:
             Example(f"`{rule.rule}`", rule_location(i)) for i, rule in numbered if 0 <= rule.new < recipe.min_new
         ]
         yield from errors(too_few, f"{{}} rules have fewer than {recipe.min_new} new conclusions, against the recipe")
+    yield from _unknown_relations(audited)
     # Given rules are kept whatever they conclude, and a conclusion that is one rule's share of test may be in
     # train for another.
     say = warning if recipe is None or (recipe.protocol != "sound" and recipe.patterns) else note
@@ -188,6 +287,18 @@ def rare_rules(audited: AuditedBenchmark) -> Iterator[Finding]:
                 f"{len(silent):,} of {len(rules):,} rules have no conclusion in P_{split}",
                 [Example(f"`{rules[i]}`", rule_location(i)) for i in silent],
             )
+
+
+def _unknown_relations(audited: AuditedBenchmark) -> Iterator[Finding]:
+    """Warn about rules with a relation in the body that neither K nor a conclusion can have."""
+    graph, rules, recipe = audited.kg, audited.rules, audited.benchmark.recipe
+    known = {*graph.relations.names(graph.preds), *(str(rule.head.relation) for rule in rules), RDF_TYPE}
+    unknown = [(name, number) for number, rule in enumerate(rules) for name in rule.relations if name not in known]
+    strange = [Example(f"`{name}` in `{rules[number]}`", rule_location(number)) for name, number in unknown]
+    if strange:
+        # The rules that come with the package are those of a whole ontology.
+        say = note if recipe is not None and recipe.rules in SHIPPED else warning
+        yield say(len(strange), f"rules have {len(strange):,} relations that the graph does not know", strange)
 
 
 # -- measures ---------------------------------------------------------------------------------------

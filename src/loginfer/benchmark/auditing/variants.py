@@ -7,12 +7,13 @@ makes a conclusion disappear, a negative derivable, or K another graph.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
 
 from loginfer.benchmark.auditing.audited import AuditedBenchmark, rule_location, set_name
-from loginfer.benchmark.auditing.findings import Example, Finding, error, errors, note
+from loginfer.benchmark.auditing.findings import Example, Finding, error, errors, note, warning
 from loginfer.benchmark.benchmark import BenchmarkRule, Signature
 from loginfer.benchmark.construction.inductive import refuse_rules, shares, side_of_test, train_share
 from loginfer.benchmark.construction.noise import KINDS, Noise, premises, reached
@@ -44,6 +45,7 @@ def sides_apart(audited: AuditedBenchmark) -> Iterator[Finding]:
     if not len(context):
         yield error(1, f"`{CONTEXT}` holds no triples")
     yield from _context_problems(audited, context)
+    yield from _wrong_share(audited, context)
     try:
         refuse_rules(benchmark.program)
     except InputError as problem:
@@ -79,6 +81,31 @@ def _context_problems(audited: AuditedBenchmark, context: KnowledgeGraph) -> Ite
         actual = {"context": len(context), "constants": constants}
         if recorded != actual:
             yield error(1, f"the manifest says {recorded} of the two sides", [Example(f"there are {actual}")])
+
+
+# What the builder notes about the division: triples dropped, triples of K, and regions.
+_DIVIDED = re.compile(r"([\d,]+) of ([\d,]+) triples of K are dropped.* grew in ([\d,]+) regions")
+
+
+def _wrong_share(audited: AuditedBenchmark, context: KnowledgeGraph) -> Iterator[Finding]:
+    """Check that the test side can be the recipe's share of the constants of K.
+
+    A constant whose triples were all dropped is on neither side any more: one for each on the train side, two on the
+    test side. There, each constant has a triple with the region that it joined, unless a relation or type is dropped.
+    """
+    recipe, kg = audited.benchmark.recipe, audited.benchmark.kg
+    if recipe is None or not recipe.inductive or kg is None:
+        return
+    divided = next(filter(None, map(_DIVIDED.match, audited.benchmark.notes)), None)
+    dropped, size, regions = (0, 0, 0) if divided is None else (int(n.replace(",", "")) for n in divided.groups())
+    if size - dropped != len(kg):
+        yield error(1, f"the manifest does not note how K was divided, of which {len(kg):,} triples are left")
+        return
+    share, test, both = recipe.inductive_share, len(context.consts), len(kg.consts)
+    for lost, say in ((2 * dropped, error), (min(regions, 2 * dropped), warning)):
+        if share_of(share, both + dropped) < test or share_of(share, both + lost) > test + lost:
+            yield say(1, f"test has {test:,} of {both:,} constants, the recipe asks for a share of {share:g}")
+            return
 
 
 def inductive_sample_size(audited: AuditedBenchmark, context: KnowledgeGraph, rule: BenchmarkRule, new: Triples) -> int:

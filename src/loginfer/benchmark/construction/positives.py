@@ -40,6 +40,8 @@ from loginfer.randomness import hash_order, salt
 
 # How many rounds of pairing tell which rules have twins; and of how many times k1 rules they are chosen.
 _SCREENING, CANDIDATES = 2, 3
+# Why a candidate with too few of them is passed over.
+WITH_TWIN = "conclusions have a twin"
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +188,7 @@ def rules_with_twins(recipe: Recipe, context: Context, selection: Selection) -> 
         notes += head_notes(pattern, [selection.rules[i] for i in most], selection.unlike)
         chosen += sorted(most)
     passed_over = [
-        PassedOver(rule.rule, rule.pattern or "", rule.support, rule.new, f"{counts[i]:,} conclusions have a twin")
+        PassedOver(rule.rule, rule.pattern or "", rule.support, rule.new, f"{counts[i]:,} {WITH_TWIN}")
         for i, rule in enumerate(selection.rules)
         if i not in chosen
     ]

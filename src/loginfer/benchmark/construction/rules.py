@@ -265,7 +265,7 @@ def candidates(
         Called with what is being done, how much is done, and how much there is.
     """
     heads = Heads(recipe, engine, pattern)
-    low, high = _bounds(recipe)
+    low, high = support_bounds(recipe)
     if recipe.select in ("support", "twins"):
         bodies = _bodies_by_support(recipe, engine, pattern, progress)
     elif can_be_listed(engine.graph, pattern):
@@ -289,7 +289,7 @@ def can_be_listed(graph: KnowledgeGraph, pattern: Pattern) -> bool:
     return prod(float(len(domain)) for domain in _domains(graph, pattern)) <= LISTED
 
 
-def _bounds(recipe: Recipe) -> tuple[float, float]:
+def support_bounds(recipe: Recipe) -> tuple[float, float]:
     """Return between which supports candidates lie."""
     low, high = float(recipe.min_support or 1), float(recipe.max_support or np.inf)
     if recipe.interval is not None and recipe.select_by == "support":
@@ -322,7 +322,7 @@ def _listed_bodies(
 ) -> Iterator[tuple[Sequence[str], int]]:
     """Yield predicates and supports of all bodies in the order of their hashes."""
     table = engine.rank_bodies(pattern, None, progress=progress)
-    low, high = _bounds(recipe)
+    low, high = support_bounds(recipe)
     inside = np.flatnonzero((table.support >= low) & (table.support <= high))
     table = BodyTable(pattern, table.predicates[inside], table.support[inside], None)
     names = predicate_names(table, engine.graph)
@@ -601,7 +601,7 @@ def select_rules(recipe: Recipe, engine: Engine, progress: Progress | None = Non
                 break
             tries += 1
             new, sample = sample_new(recipe, engine, candidate.rule)
-            reason = _objection(recipe, engine, candidate.rule, new, interplay) if sound else None
+            reason = objection(recipe, engine, candidate.rule, new, interplay) if sound else None
             if sound and (reason is not None or new < recipe.min_new):
                 passed_over.append(PassedOver(candidate.rule, candidate.pattern, candidate.support, new, reason))
                 continue
@@ -650,7 +650,7 @@ def _selection(
     return Selection(tuple(rules), tuple(samples), tuple(passed_over), tuple(notes))
 
 
-def _objection(recipe: Recipe, engine: Engine, rule: Rule, new: int, interplay: Interplay) -> str | None:
+def objection(recipe: Recipe, engine: Engine, rule: Rule, new: int, interplay: Interplay) -> str | None:
     """Return why negation keeps a candidate with enough new conclusions from being selected; None if not."""
     if new < recipe.min_new:
         return None

@@ -50,7 +50,7 @@ _BATCH = 2**17
 # may give the conclusion the higher odds. Rounds end when it is not exceeded.
 CALIPERS, TARGET = (1.6, 0.8, 0.5, 0.4, 0.4, 0.3, 0.3), 0.56
 # Features in which a pair must agree; from this number on, there are many.
-_EXACT, _MANY = ("parallel", "reverse", "reverse-other"), 3
+EXACT, MANY = ("parallel", "reverse", "reverse-other"), 3
 # With so many near misses for each conclusion, ends must also take part in conclusions equally often.
 _PLENTY = 6
 # Each classifier: boosting rounds, step, and how many triples a side it learns from at most.
@@ -151,9 +151,9 @@ def pair(context: Context, side: Mask | None = None, rounds: int = len(CALIPERS)
 def _groups(context: Context, triples: Triples, look: Floats, names: Sequence[str], side: Mask | None) -> Ints:
     """Return int64[n]: triples of a group have the same head, are adjacent in the same way, and on the same side."""
     groups = heads_of(context.kg, triples)
-    for name in _EXACT:
+    for name in EXACT:
         if name in names:
-            groups = groups * (_MANY + 1) + np.minimum(look[:, names.index(name)], _MANY).astype(np.int64)
+            groups = groups * (MANY + 1) + np.minimum(look[:, names.index(name)], MANY).astype(np.int64)
     return groups if side is None else 2 * groups + side[triples[:, 0]]
 
 
