@@ -78,8 +78,8 @@ sbom: $(VENV)/.python ## what a full installation consists of, as CycloneDX: dis
 	$(VENV)-sbom/runtime/bin/python -m pip --disable-pip-version-check --quiet install -c constraints.txt '.[$(SBOM_EXTRAS)]'
 	$(VENV)-sbom/runtime/bin/python -m pip --disable-pip-version-check --quiet uninstall --yes pip setuptools
 	$(VENV)-sbom/tool/bin/python -m pip --disable-pip-version-check --quiet install 'cyclonedx-bom>=7,<8'
-	mkdir -p dist
-	$(VENV)-sbom/tool/bin/cyclonedx-py environment --output-reproducible --pyproject pyproject.toml -o dist/sbom.cdx.json $(VENV)-sbom/runtime
+	$(VENV)-sbom/tool/bin/cyclonedx-py environment --output-reproducible --pyproject pyproject.toml -o $(VENV)-sbom/bill.json $(VENV)-sbom/runtime
+	mkdir -p dist && mv $(VENV)-sbom/bill.json dist/sbom.cdx.json
 
 test-lowest: $(VENV)/.python ## tests with the lowest dependencies that pyproject.toml allows
 	rm -rf $(VENV)-lowest && $(BIN)/python -m venv $(VENV)-lowest
