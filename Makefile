@@ -4,12 +4,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DEMO := demo-output
+# What test-lowest and test-pythons run: all that needs neither PyTorch nor real graphs. TESTS=tests/kg runs a part.
+TESTS ?= tests/fuzz tests/kg tests/logic tests/engine tests/benchmark tests/cli tests/report $(wildcard tests/test_*.py)
+PYTHONS ?= python3.12 python3.13
+SBOM_EXTRAS ?= all
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint types docs unit explore fuzz newcomer bench site suite growth clean
+.PHONY: help install demo test lint types docs unit explore fuzz newcomer bench site suite growth clean sbom test-lowest test-pythons
 
 help: ## show this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "LogInfer needs Python 3.11 or newer; set PYTHON=…" >&2; exit 1; }
@@ -72,5 +76,29 @@ suite: $(VENV)/.core ## build and audit the benchmarks of the paper in suite/ (m
 growth: $(VENV)/.bench ## cost against triples, relations and constants (an hour), with plots
 	$(BIN)/python -m perf.growth
 
+# An environment of its own, so that nothing counts that only developers need; the tool has another.
+sbom: $(VENV)/.python ## what a full installation consists of, as CycloneDX: dist/sbom.cdx.json
+	rm -rf $(VENV)-sbom && $(BIN)/python -m venv $(VENV)-sbom/runtime && $(BIN)/python -m venv $(VENV)-sbom/tool
+	$(VENV)-sbom/runtime/bin/python -m pip --disable-pip-version-check --quiet install -c constraints.txt '.[$(SBOM_EXTRAS)]'
+	$(VENV)-sbom/runtime/bin/python -m pip --disable-pip-version-check --quiet uninstall --yes pip setuptools
+	$(VENV)-sbom/tool/bin/python -m pip --disable-pip-version-check --quiet install 'cyclonedx-bom>=7,<8'
+	$(VENV)-sbom/tool/bin/cyclonedx-py environment --output-reproducible --pyproject pyproject.toml -o $(VENV)-sbom/bill.json $(VENV)-sbom/runtime
+	mkdir -p dist && mv $(VENV)-sbom/bill.json dist/sbom.cdx.json
+
+test-lowest: $(VENV)/.python ## tests with the lowest dependencies that pyproject.toml allows
+	rm -rf $(VENV)-lowest && $(BIN)/python -m venv $(VENV)-lowest
+	$(VENV)-lowest/bin/python -m pip --disable-pip-version-check --quiet install uv
+	$(VENV)-lowest/bin/uv pip install --quiet --python $(VENV)-lowest/bin/python --resolution lowest-direct -e '.[report,test]'
+	$(VENV)-lowest/bin/pytest -n 3 --dist worksteal $(TESTS)
+
+test-pythons: ## the same tests with Python 3.12 and 3.13, those that are there
+	@for python in $(PYTHONS); do \
+	    if ! $$python -c '' 2>/dev/null; then echo "$$python: not there, not tested"; continue; fi; \
+	    echo "$$python: $$($$python --version)"; \
+	    $$python -m venv --clear $(VENV)-$$python || exit 1; \
+	    $(VENV)-$$python/bin/python -m pip --disable-pip-version-check --quiet install -c constraints.txt -e '.[report,test]' || exit 1; \
+	    $(VENV)-$$python/bin/pytest -n 3 --dist worksteal $(TESTS) || exit 1; \
+	done
+
 clean: ## remove everything that was built
-	rm -rf $(VENV) $(DEMO) suite site report-site build dist
+	rm -rf $(VENV) $(VENV)-* $(DEMO) suite site report-site build dist

@@ -86,6 +86,11 @@ def test_different_names_have_different_short_forms(names, labels, longest):
     assert len(set(found.values())) == len(found)
 
 
+def test_a_name_that_ends_in_a_colon_can_be_typed_as_it_is_shown():
+    names = Vocabulary.of(["https://schema.org/:", "https://schema.org/a:", "https://schema.org/a:b"])
+    assert [names_shown_as(form, names) for form in short_names(names, among=[names]).values()] == [[0], [1], [2]]
+
+
 @given(st.lists(NAMES, min_size=1), LABELS, st.data())
 def test_what_is_shown_can_be_typed(names, labels, data):
     """Of the names of a graph some are shown; each form leads back to its name, whatever else the graph has."""

@@ -202,8 +202,11 @@ _PREFIXES = {
     "http://xmlns.com/foaf/0.1/": "foaf", "http://schema.org/": "schema", "https://schema.org/": "schema",
     "http://www.w3.org/2001/XMLSchema#": "xsd",
 }  # fmt: skip
-# A name of such a vocabulary, or a literal whose datatype is one.
-_WITH_NAMESPACE = re.compile(rf'(?:(".*"\^\^)<)?({"|".join(map(re.escape, _PREFIXES))})([^\s/#<>]+)>?', re.DOTALL)
+# A name of such a vocabulary, or a literal whose datatype is one. What is typed is looked up by what is behind its last
+# colon, so a name that ends in one has no such form.
+_WITH_NAMESPACE = re.compile(
+    rf'(?:(".*"\^\^)<)?({"|".join(map(re.escape, _PREFIXES))})([^\s/#<>]*[^\s/#<>:])>?', re.DOTALL
+)
 
 # An IRI, or a path as in Freebase; other names with a slash (AC/DC) are not shortened.
 _PATH = re.compile(r"(?:(?:https?|ftp|file)://|urn:|/)[^\s<>\"]+")

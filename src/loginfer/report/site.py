@@ -46,9 +46,8 @@ MENU = (
 def vega_script() -> str:
     """Return Vega, Vega-Lite and Vega-Embed as one script; nothing is loaded from elsewhere."""
     bundle: str = needed("vl_convert").javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    licence = "Vega, Vega-Lite and Vega-Embed, copyright University of Washington Interactive Data Lab and others"
     # In a function of its own, so that none of its short names gets in the way of the page's.
-    return f"/* {licence}; BSD 3-Clause */\n(() => {{ {bundle} }})();\n"
+    return f"/*! Vega, Vega-Lite, Vega-Embed and what they use: see LICENSES.txt */\n(() => {{ {bundle} }})();\n"
 
 
 @lru_cache(maxsize=1)
@@ -170,7 +169,7 @@ MARK = "report.json"
 Part = Page | DataFile
 Maker = Callable[[ReportContext], Iterable[Part]]
 
-_ASSETS = ("report.css", "report.js", "explorer.js")
+_ASSETS = ("report.css", "report.js", "explorer.js", "LICENSES.txt")
 
 
 def all_makers(light: bool = False) -> tuple[Maker, ...]:
