@@ -339,3 +339,35 @@ def test_names_that_differ_in_normalisation_only_are_warned_about():
     assert [finding.severity for finding in found] == ["warning", "warning"]
     texts = [example.text for finding in found for example in finding.examples]
     assert texts == [r"'cafe\u0301' and 'caf\xe9'", r"'finds' and '\ufb01nds'"]
+
+
+# -- manifests that make no sense --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "check"),
+    [
+        (lambda manifest: manifest["recipe"].update(depth=3), "provenance-rules"),
+        (lambda manifest: manifest.update(files={}), "missing-files"),
+        (lambda manifest: manifest["rules"][0].pop("pattern"), "readable"),
+        (lambda manifest: manifest.update(type_predicate="\ud800"), "readable"),
+        (lambda manifest: manifest["recipe"].update(type_predicate="helps"), "recipe"),
+        (lambda manifest: manifest["recipe"].update(k1="many"), "readable"),
+        (lambda manifest: manifest["recipe"].update(patterns=[["symmetry"]]), "readable"),
+    ],
+    ids=[
+        "depth",
+        "no files",
+        "no pattern",
+        "half a character",
+        "other types",
+        "a word for a number",
+        "a list in a list",
+    ],
+)
+def test_a_manifest_that_makes_no_sense_is_a_finding_not_a_traceback(folder, change, check):
+    path = folder / "manifest.json"
+    manifest = json.loads(path.read_text())
+    change(manifest)
+    path.write_text(json.dumps(manifest))
+    assert check in wrong_checks(audit(folder, closure=False))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from loginfer.benchmark.auditing.audited import AuditedBenchmark, rule_location, set_name
-from loginfer.benchmark.auditing.findings import EXAMPLES, Example, Finding, error, errors
+from loginfer.benchmark.auditing.findings import EXAMPLES, CannotCheckError, Example, Finding, error, errors
 from loginfer.benchmark.auditing.variants import inductive_shares
 from loginfer.benchmark.benchmark import SPLITS, Signature
 from loginfer.engine.binding import Bound, bind
@@ -41,6 +41,8 @@ def late_premises(audited: AuditedBenchmark, pairs: Keys, keys: Keys) -> Mask:
         int64[n], the key of a premise of each pair; -1 for a premise with an unknown constant.
     """
     provenance, is_known = audited.provenance, keys >= 0
+    if not provenance.deep:
+        raise CannotCheckError("the provenance does not tell depths")
     depth = np.full(len(keys), -1, dtype=np.int8)
     depth[is_known] = audited.rounds.depths(audited.graph.keys.unpack(keys[is_known]))
     return np.asarray((depth < 0) | (depth >= provenance.depth[provenance.conclusion[pairs]]))

@@ -159,6 +159,9 @@ def recipe(audited: AuditedBenchmark) -> Iterator[Finding]:
     wrong = {key: value for key, value in expected.items() if recorded.get(key) != value}
     examples = [Example(f"`{key}` is {recorded.get(key)!r}, expected {value!r}") for key, value in wrong.items()]
     yield from errors(examples, "{} settings of the recipe are not those expected")
+    types = audited.benchmark.manifest.get("type_predicate")
+    if types is not None and recipe.type_predicate not in (None, types):
+        yield error(1, f"the recipe has the type predicate `{recipe.type_predicate}`, the manifest `{types}`")
     methods = tuple(audited.benchmark.negatives)
     if set(methods) != set(recipe.negatives):
         names = ", ".join(methods) or "none"
@@ -218,7 +221,7 @@ def _candidate_differences(path: Path, vocabulary: Vocabulary, ids: Ids) -> Iter
     expected = np.zeros(len(vocabulary), dtype=bool)
     expected[ids] = True
     ids_in_graph = names.positions_in(vocabulary)
-    unexpected = np.flatnonzero((ids_in_graph < 0) | ~expected[ids_in_graph])
+    unexpected = np.flatnonzero(~np.append(expected, False)[ids_in_graph])  # -1, which no name has, is the last
     expected[ids_in_graph[ids_in_graph >= 0]] = False
     missing = np.flatnonzero(expected)
     examples = [Example(f"`{names[i]}` is not in P_train", name) for i in unexpected[:5].tolist()]
