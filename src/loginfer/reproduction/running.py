@@ -40,6 +40,7 @@ from loginfer.benchmark.construction.suite import SuiteResult, all_entries, buil
 from loginfer.errors import InputError, LogInferError, OutputError
 from loginfer.files import atomic_write, reading, recover_folder, remove_leftovers
 from loginfer.frames import WrittenFolder
+from loginfer.processes import PARENT
 from loginfer.progress import ProgressChoice, shown
 from loginfer.reproduction.planning import PARTICIPANTS, TABLES, Pace, Plan, PlannedCell, Request, plan
 
@@ -90,7 +91,7 @@ class Commands:
                 text=True,
                 encoding="utf-8",
                 errors="replace",
-                env={**os.environ, **_ENVIRONMENT},
+                env={**os.environ, **_ENVIRONMENT, PARENT: str(os.getpid())},
             )
             self._running.add(process)
         try:
