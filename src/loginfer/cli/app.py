@@ -95,7 +95,7 @@ def main(arguments: list[str] | None = None) -> None:
         if stream is not None and not isinstance(stream, VisibleStream):
             setattr(sys, name, VisibleStream(stream))
     try:
-        with _terminable():
+        with _interruptible():
             try:
                 app(flags_first(sys.argv[1:] if arguments is None else arguments))
             finally:
@@ -135,17 +135,30 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 @contextlib.contextmanager
-def _terminable() -> Iterator[None]:
-    """Treat SIGTERM like Ctrl-C: nothing is left half-written, and the processes of several jobs end too."""
+def _interruptible() -> Iterator[None]:
+    """Treat SIGTERM like Ctrl-C, and what goes wrong after either as its consequence.
+
+    While a kernel is being compiled, Python drops the exception, and the compiler fails for want of its result.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    received: list[int] = []
 
     def interrupt(number: int, frame: Any) -> None:
+        received.append(number)
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, interrupt)
     try:
         yield
+    except Exception as error:
+        if received:
+            raise KeyboardInterrupt from error
+        raise
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -175,7 +175,12 @@ class VisibleStream:
     def write(self, text: str) -> int:
         """Write a text; only at its beginning it may return to the start of the line, as the bars of others do."""
         returns = text[:1] == "\r"
-        self.rich_proxied_file.write("\r" * returns + visible(text[returns:]))
+        try:
+            self.rich_proxied_file.write("\r" * returns + visible(text[returns:]))
+        except OSError:
+            if self is not sys.stderr:
+                raise
+            let_streams_go()  # messages that nobody can read change nothing
         return len(text)
 
     def writelines(self, lines: Any) -> None:
@@ -191,7 +196,8 @@ def let_streams_go() -> None:
     """Give up streams that take no more: what they still hold must not be written again at the end."""
     for number, stream in ((1, sys.stdout), (2, sys.stderr)):
         try:
-            stream.flush()
+            if stream is not None:
+                stream.flush()
         except OSError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), number)
 

@@ -206,6 +206,9 @@ def _visible_console() -> type[Console]:
             for segment in super().render(*args, **options):
                 yield segment if segment.control else segment._replace(text=visible(segment.text))
 
+        def on_broken_pipe(self) -> None:  # Rich would end the program with an error
+            raise BrokenPipeError
+
     return VisibleConsole
 
 

@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from loginfer._version import __version__
 from loginfer.benchmark.construction.suite import SuiteResult, all_entries, build_suite, write_summary
 from loginfer.errors import InputError, LogInferError, OutputError
-from loginfer.files import atomic_write, reading, recover_folder, remove_leftovers
+from loginfer.files import atomic_write, reading, recover_folder
 from loginfer.frames import WrittenFolder
 from loginfer.processes import PARENT
 from loginfer.progress import ProgressChoice, shown
@@ -280,9 +280,7 @@ def open_folder(path: str | Path, request: Request) -> Folder:
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write a file that nobody else writes."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    remove_leftovers(path)
+    """Write a file."""
     with atomic_write(path, force=True) as stream:
         stream.write(text)
 

@@ -29,7 +29,7 @@ from loginfer.benchmark.folder.manifest import Problem, read_manifest, verify_fi
 from loginfer.benchmark.negatives.methods import NEAR_MISSES, method_named
 from loginfer.benchmark.recipe import Match, Recipe
 from loginfer.errors import InputError, LimitError, LogInferError, OutputError, UnknownNameError
-from loginfer.files import atomic_write, recover_folder, remove_leftovers
+from loginfer.files import atomic_write, recover_folder
 from loginfer.frames import WrittenFolder
 from loginfer.processes import deaf_children, end_with_parent
 from loginfer.progress import ProgressChoice, shown
@@ -578,7 +578,6 @@ def write_summary(folder: Path, results: Sequence[SuiteResult]) -> None:
         "suite.json": json.dumps(summary(results), indent=2, ensure_ascii=False) + "\n",
     }
     for name, text in texts.items():
-        remove_leftovers(folder / name)
         with atomic_write(folder / name, force=True) as stream:
             stream.write(text)
 
