@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DEMO := demo-output
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint types docs unit fuzz newcomer bench site suite growth clean
+.PHONY: help install demo test lint types docs unit fuzz torture newcomer bench site suite growth clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -50,6 +50,9 @@ unit: $(VENV)/.dev ## the tests; those on real graphs need LOGINFER_DATA
 
 fuzz: $(VENV)/.dev ## the tests with other random examples each time
 	HYPOTHESIS_PROFILE=explore $(BIN)/pytest -n 3 --dist worksteal
+
+torture: $(VENV)/.dev ## kill build, suite, evaluate, mine and report 30 times each (a quarter of an hour)
+	LOGINFER_KILLS=30 $(BIN)/pytest -q tests/benchmark/construction/test_kill.py tests/evaluation/test_runs_kill.py tests/cli/test_kill.py
 
 newcomer: ## what a newcomer does: a fresh clone, the documentation alone, an own graph and scores, a report
 	sh scripts/newcomer.sh

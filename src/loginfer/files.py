@@ -321,6 +321,8 @@ def sync(path: Path) -> None:
 
 # -- errors -------------------------------------------------------------------------------------
 
+MORE_FILES = "let the program open more files (ulimit -n)"
+
 
 def describe_os_error(error: OSError) -> str:
     """Say in a few words what the operating system complained about."""
@@ -338,6 +340,8 @@ def writing(path: Path) -> Iterator[None]:
         reason, hint = describe_os_error(error), "choose another place"
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             hint = "free some space or choose another place"
+        elif error.errno in (errno.EMFILE, errno.ENFILE):
+            hint = MORE_FILES
         elif error.errno in (errno.EEXIST, errno.ENOTDIR):
             reason = f"`{path.parent}` is no folder"
         raise OutputError(f"cannot write `{path}`: {reason}", hint=f"nothing was changed; {hint}") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import logging
 import os
@@ -27,7 +28,7 @@ from loginfer.cli.mine import mine
 from loginfer.cli.report import export, report, reproduce
 from loginfer.cli.study import study
 from loginfer.errors import LogInferError, caused_by_interruption
-from loginfer.files import describe_os_error
+from loginfer.files import MORE_FILES, describe_os_error
 from loginfer.processes import PARENT, end_with_parent
 
 INTERRUPTION = "interrupted; nothing was left half-written"
@@ -116,6 +117,9 @@ def main(arguments: list[str] | None = None) -> None:
             say(INTERRUPTION, stderr=True)
         raise
     except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE):  # too many to import what `say` needs
+            print(f"error: {describe_os_error(error)}\n  hint: {MORE_FILES}, or use fewer --jobs", file=sys.stderr)
+            sys.exit(2)
         # Without a file's name it is about the answer on stdout, which must not be flushed again at the end.
         if error.filename is None:
             let_streams_go()
