@@ -102,10 +102,8 @@ def main(arguments: list[str] | None = None) -> None:
             finally:
                 if sys.stdout is not None:
                     sys.stdout.flush()
-    except (KeyboardInterrupt, SystemError) as error:
+    except KeyboardInterrupt:
         # Typer catches Ctrl-C only while the command runs.
-        if not caused_by_interruption(error):
-            raise
         say(INTERRUPTION, stderr=True)
         sys.exit(INTERRUPTED)
     except LogInferError as error:
@@ -144,23 +142,21 @@ def _interruptible() -> Iterator[None]:
 
     While a kernel is being compiled, Python drops the exception, and the compiler fails for want of its result.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
     received: list[int] = []
 
     def interrupt(number: int, frame: Any) -> None:
         received.append(number)
         raise KeyboardInterrupt
 
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
+    before = {number: signal.getsignal(number) for number in numbers}
     for number, handler in before.items():
         if handler is not signal.SIG_IGN:
             signal.signal(number, interrupt)
     try:
         yield
     except Exception as error:
-        if received:
+        if received or caused_by_interruption(error):
             raise KeyboardInterrupt from error
         raise
     finally:
