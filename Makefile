@@ -10,7 +10,7 @@ PYTHONS ?= python3.12 python3.13
 SBOM_EXTRAS ?= all
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint types docs unit explore fuzz newcomer bench site suite growth clean sbom test-lowest test-pythons
+.PHONY: help install demo test lint types docs unit explore fuzz newcomer bench site suite growth sbom test-lowest test-pythons torture clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -58,6 +58,9 @@ explore: $(VENV)/.dev ## the tests with other random examples each time
 MINUTES ?= 10
 fuzz: $(VENV)/.dev ## damaged input for every reader and parser, for MINUTES=10
 	$(BIN)/python -m tests.fuzz --minutes $(MINUTES)
+
+torture: $(VENV)/.dev ## kill build, suite, evaluate, mine and report 30 times each (a quarter of an hour)
+	LOGINFER_KILLS=30 $(BIN)/pytest -q tests/benchmark/construction/test_kill.py tests/evaluation/test_runs_kill.py tests/cli/test_kill.py
 
 newcomer: ## what a newcomer does: a fresh clone, the documentation alone, an own graph and scores, a report
 	sh scripts/newcomer.sh

@@ -33,6 +33,20 @@ def test_a_failure_leaves_nothing_behind(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_a_killed_run_left_of_a_file_is_removed_by_the_next_but_not_that_of_a_running_one(tmp_path):
+    path = tmp_path / "file.txt"
+    leftover = tmp_path / ".file.txt.killed.part"
+    leftover.write_text("half")
+    with atomic_path(path) as mine:
+        mine.write_text("mine")
+        with atomic_path(path) as other:
+            assert sorted(tmp_path.iterdir()) == sorted([mine, other])
+            other.write_text("other")
+        assert mine.exists()
+    assert [p.name for p in tmp_path.iterdir()] == ["file.txt"]
+    assert path.read_text() == "mine"
+
+
 def test_an_existing_file_stays_unless_replacing_is_asked_for(tmp_path):
     target = tmp_path / "out.txt"
     target.write_text("old")
@@ -230,7 +244,7 @@ def test_two_runs_do_not_write_the_same_folder_at_once(tmp_path):
 def test_killed_at_any_moment_one_whole_folder_can_be_had(tmp_path):
     write(tmp_path / "out", "0")
     code = (
-        "import sys; from loginfer.files import atomic_folder\n"
+        "import sys; from loginfer.files import atomic_path, atomic_folder\n"
         "print('ready', flush=True)\n"
         "for i in range(10**9):\n"
         "    with atomic_folder(sys.argv[1], force=True, may_replace=lambda folder: None) as folder:\n"

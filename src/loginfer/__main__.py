@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loginfer.cli.app import main
+from loginfer.cli import main
 
 if __name__ == "__main__":
     main()

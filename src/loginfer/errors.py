@@ -69,7 +69,7 @@ class ParseError(InputError):
         actual = repr(text[column - 1 : column + 19]) if column <= len(text) else "the end"
         # Of a long line that part is shown which fits a narrow terminal, so that the mark stays where it belongs.
         start = max(0, min(column - SHOWN // 2, len(text) + 1 - SHOWN))
-        line = text[start : start + SHOWN].replace("\t", " ").replace("\n", " ")
+        line = "".join(c if c.isprintable() else " " for c in text[start : start + SHOWN])
         super().__init__(
             f"expected {expected} at column {column}, found {actual}\n    {line}\n    {' ' * (column - 1 - start)}^",
             where=where,
@@ -116,6 +116,13 @@ class DownloadError(LogInferError):
 
 class LimitError(LogInferError):
     """Work that would exceed a limit the user set."""
+
+
+def caused_by_interruption(error: BaseException | None) -> bool:
+    """Say whether Ctrl-C caused an error: while a compiled kernel runs, it comes as the cause of a SystemError."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def nearest(name: str, known_names: Iterable[str], count: int = 3) -> list[str]:

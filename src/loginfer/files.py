@@ -49,6 +49,8 @@ def refuse_to_overwrite(path: Path, force: bool) -> None:
 def atomic_path(path: str | Path, *, force: bool = False) -> Iterator[Path]:
     """Give a temporary name beside `path`; on success it becomes `path`, on failure it vanishes.
 
+    What killed runs left of it vanishes too: whoever writes holds a lock of the temporary file.
+
     Parameters
     ----------
     path
@@ -61,12 +63,18 @@ def atomic_path(path: str | Path, *, force: bool = False) -> Iterator[Path]:
     if target.is_dir():
         raise OutputError(f"`{target}` is a folder", hint="give the name of a file")
     temporary: Path | None = None
+    handle = -1
     try:
         with writing(target):
             target.parent.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-            os.close(handle)
-            temporary = Path(name)
+            remove_leftovers(target)
+            while temporary is None:
+                handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+                temporary = Path(name)
+                taken = not (_lock(handle) and temporary.exists())  # for a leftover, before it was locked
+                if taken or fcntl is None:  # Windows cannot rename open files
+                    os.close(handle)
+                    handle, temporary = -1, None if taken else temporary
             umask = os.umask(0)
             os.umask(umask)
             temporary.chmod(0o666 & ~umask)
@@ -76,9 +84,11 @@ def atomic_path(path: str | Path, *, force: bool = False) -> Iterator[Path]:
             temporary.replace(target)
             temporary = None
     finally:
-        if temporary is not None:
-            with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):
+            if temporary is not None:
                 temporary.unlink()
+        with contextlib.suppress(OSError):
+            os.close(handle)
 
 
 @contextlib.contextmanager
@@ -104,11 +114,16 @@ def atomic_write(path: str | Path, mode: str = "w", *, force: bool = False) -> I
 
 
 def remove_leftovers(path: str | Path) -> None:
-    """Remove what killed runs left behind while writing this file. Nobody may be writing it now."""
+    """Remove what killed runs left behind while writing this file, where locks tell them from those still running."""
     target = Path(path)
-    for leftover in target.parent.glob(f".{glob.escape(target.name)}.*.part"):
+    for leftover in target.parent.glob(f".{glob.escape(target.name)}.*.part") if fcntl else ():
         with contextlib.suppress(OSError):
-            leftover.unlink()
+            handle = os.open(leftover, os.O_RDWR)
+            try:
+                if _lock(handle):
+                    leftover.unlink()
+            finally:
+                os.close(handle)
 
 
 # -- folders ------------------------------------------------------------------------------------
@@ -262,16 +277,11 @@ def locked(target: Path, name: str = "lock") -> Iterator[None]:
     while True:
         with writing(target):
             handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
-        try:
-            if fcntl is not None:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
+        if not _lock(handle):
             os.close(handle)
             raise OutputError(
                 f"`{target}` is being written by another run", hint="wait until it has ended, or choose another folder"
-            ) from error
-        except OSError:
-            pass  # some network drives have no locks
+            )
         # Whoever held the lock before has removed the file: then this handle locks nothing.
         with contextlib.suppress(OSError):
             if os.path.samestat(os.fstat(handle), lock.stat()):
@@ -283,6 +293,18 @@ def locked(target: Path, name: str = "lock") -> Iterator[None]:
         with contextlib.suppress(OSError):
             lock.unlink()
         os.close(handle)
+
+
+def _lock(handle: int) -> bool:
+    """Lock an open file until it is closed; False if another run holds the lock."""
+    try:
+        if fcntl is not None:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass  # some network drives have no locks
+    return True
 
 
 def sync(path: Path) -> None:
@@ -298,6 +320,8 @@ def sync(path: Path) -> None:
 
 
 # -- errors -------------------------------------------------------------------------------------
+
+MORE_FILES = "let the program open more files (ulimit -n)"
 
 
 def describe_os_error(error: OSError) -> str:
@@ -316,6 +340,8 @@ def writing(path: Path) -> Iterator[None]:
         reason, hint = describe_os_error(error), "choose another place"
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             hint = "free some space or choose another place"
+        elif error.errno in (errno.EMFILE, errno.ENFILE):
+            hint = MORE_FILES
         elif error.errno in (errno.EEXIST, errno.ENOTDIR):
             reason = f"`{path.parent}` is no folder"
         raise OutputError(f"cannot write `{path}`: {reason}", hint=f"nothing was changed; {hint}") from error

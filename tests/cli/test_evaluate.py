@@ -37,6 +37,44 @@ class Raises(MySystem):
         return 1 / 0  # the culprit
 
 
+class Leaves(MySystem):
+    def fit(self, benchmark):
+        raise SystemExit(0)
+
+
+class LeavesLater(MySystem):
+    def score(self, triples):
+        exit()
+
+
+class Careful(MySystem):
+    def score(self, triples):
+        return (triples * [3, 5, 7]).sum(axis=1) % 11 / 10
+
+
+class Careless(Careful):
+    """Changes all that it gets, and returns the same array again and again."""
+
+    def fit(self, benchmark):
+        super().fit(benchmark)
+        for part in (benchmark.graph.triples, benchmark.positives.train, benchmark.positives.valid):
+            part[:] = 0
+        self.room = np.empty(100_000)
+        return self
+
+    def score(self, triples):
+        room = self.room[: len(triples)]
+        room[:] = super().score(triples)
+        triples[:] = 0
+        return room
+
+    def score_candidates(self, triples, position, candidates):
+        triples, column = np.repeat(triples[:, None], len(candidates), 1), ("subject", "relation", "object")
+        triples[:, :, column.index(position)] = candidates
+        candidates[:] = 0
+        return self.score(triples.reshape(-1, 3)).reshape(triples.shape[:2])
+
+
 class RaisesLater(MySystem):
     def score(self, triples):
         raise RuntimeError("out of luck")
@@ -436,6 +474,14 @@ def test_what_ones_own_system_prints_does_not_get_into_the_answer(loginfer, benc
     assert "working on it" in messages
 
 
+def test_a_system_that_changes_what_it_gets_changes_nothing_of_ours(loginfer, bench, own):
+    ranking = ("--ranking", "filtered,given")
+    careful, careless = (
+        answer(loginfer, "evaluate", bench, "-s", f"my_module:{name}", *ranking) for name in ("Careful", "Careless")
+    )
+    assert careless == careful | {"system": "my_module:Careless"}
+
+
 def test_seeds_of_an_own_system_are_not_kept_once_its_code_is_another(loginfer, bench, own):
     words = ("evaluate", bench, "-s", "my_module:MySystem", "--ranking", "none", "--seeds", "1", "--out", "r")
     assert loginfer(*words)[0] == 0
@@ -491,6 +537,8 @@ def test_the_example_of_an_own_system_runs(loginfer, bench, monkeypatch):
             "Raises",
             ["failed in `fit`: ZeroDivisionError: division by zero", f"my_module.py:{line_of('1 / 0')}", "the culprit"],
         ),
+        ("Leaves", ["failed in `fit`: SystemExit: 0", f"my_module.py:{line_of('SystemExit')}"]),
+        ("LeavesLater", ["failed in `score`: SystemExit", f"my_module.py:{line_of('exit()')}"]),
         ("RaisesLater", ["failed in `score`: RuntimeError: out of luck", f"my_module.py:{line_of('out of luck')}"]),
         ("NotMade", ["could not be made: RuntimeError: not today", f"my_module.py:{line_of('not today')}"]),
         ("NoScorer", ["int, which is no scorer"]),
@@ -513,6 +561,8 @@ def test_a_module_that_cannot_be_imported_is_told(loginfer, bench, own):
     (own / "my_broken.py").write_text("import numpy\nimport no_such_thing\n")
     told = refused(loginfer, "evaluate", bench, "-s", "my_broken:MySystem")
     assert "my_broken.py:2" in told
+    (own / "my_script.py").write_text("import sys\nsys.exit()\n")
+    assert "my_script.py:2: importing" in refused(loginfer, "evaluate", bench, "-s", "my_script:MySystem")
     assert "no module `my_other`" in refused(loginfer, "evaluate", bench, "-s", "my_other:MySystem")
 
 

@@ -1,5 +1,6 @@
 """`loginfer mine`, run as users run it."""
 
+import contextlib
 import json
 import os
 import signal
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from pathlib import Path
 
 import pytest
 from tests.support.made_up_benchmarks import family
@@ -342,6 +344,41 @@ time.sleep(1000)
 
 @pytest.mark.skipif(os.name != "posix", reason="needs Ctrl-C as a signal")
 def test_ctrl_c_in_the_real_program_ends_the_jar_and_keeps_what_it_has_written(graph, tmp_path):
+    program, out = program_with_a_jar(graph, tmp_path)
+    program.send_signal(signal.SIGINT)
+    answer, messages = program.communicate(timeout=60)
+    assert program.returncode == 130, messages
+    assert "mining was interrupted; the 1 rule found so far" in messages
+    assert "has the sha256" in messages
+    assert "1 rule in" in answer
+    assert out.read_text().endswith("r#memberOf(X,Y) <= http://x.org/r#worksFor(X,A), http://x.org/r#partOf(A,Y)\n")
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs a system that tells children of a death")
+def test_a_jar_ends_with_the_program_that_was_killed(graph, tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    program, _ = program_with_a_jar(graph, tmp_path)
+    program.kill()
+    # The jar inherits no pipe; it is gone when nobody works in its folder.
+    program.communicate(timeout=60)
+    (folder,) = tmp_path.glob("loginfer-anyburl-*")
+    end = time.monotonic() + 20
+    while (left := working_in(folder)) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not left
+
+
+def working_in(folder):
+    """Return the processes whose current folder this is."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cwd"):
+        with contextlib.suppress(OSError):
+            found += [path.parent.name] if path.resolve() == folder.resolve() else []
+    return found
+
+
+def program_with_a_jar(graph, tmp_path):
+    """Start the program with a jar that has written its first rule; give its process, and where the rules will be."""
     ready, java, jar, out = (tmp_path / name for name in ("ready", "java", "any.jar", "rules.tsv"))
     java.write_text(JAR.format(python=sys.executable, ready=str(ready)))
     java.chmod(java.stat().st_mode | stat.S_IXUSR)
@@ -353,10 +390,4 @@ def test_ctrl_c_in_the_real_program_ends_the_jar_and_keeps_what_it_has_written(g
         if ready.exists() or program.poll() is not None:
             break
         time.sleep(0.05)
-    program.send_signal(signal.SIGINT)
-    answer, messages = program.communicate(timeout=60)
-    assert program.returncode == 130, messages
-    assert "mining was interrupted; the 1 rule found so far" in messages
-    assert "has the sha256" in messages
-    assert "1 rule in" in answer
-    assert out.read_text().endswith("r#memberOf(X,Y) <= http://x.org/r#worksFor(X,A), http://x.org/r#partOf(A,Y)\n")
+    return program, out

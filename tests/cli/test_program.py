@@ -1,5 +1,6 @@
 """The real program, run as its users run it."""
 
+import contextlib
 import json
 import os
 import signal
@@ -60,17 +61,27 @@ def test_starting_the_program_loads_nothing_heavy():
     assert done.stdout == "[]\n"
 
 
-def test_a_closed_pipe_is_no_error(tmp_path):
+@pytest.mark.parametrize("read", [0, 10])
+@pytest.mark.parametrize("words", [["--json"], ["--full-names"], ["--verbose"]])
+def test_a_closed_pipe_is_no_error(tmp_path, words, read):
     graph = tmp_path / "graph.tsv"
     graph.write_text("".join(f"a{i}\tR{i}\tb\n" for i in range(3000)))
     program = subprocess.Popen(
-        [*PROGRAM, "kg", "show", str(graph), "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [*PROGRAM, "kg", "show", str(graph), *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    program.stdout.read(10)
+    program.stdout.read(read)
     program.stdout.close()
-    assert b"Traceback" not in program.stderr.read()
+    assert b"Error" not in program.stderr.read()
     program.stderr.close()
-    program.wait(timeout=60)
+    assert program.wait(timeout=60) == 0
+
+
+def test_messages_that_nobody_reads_are_no_error(tmp_path):
+    program = subprocess.Popen(
+        [*PROGRAM, "kg", "show", str(tmp_path / "none")], stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    program.stdout.close()
+    assert program.wait(timeout=60) == 2
 
 
 def wait_for(condition) -> None:
@@ -80,7 +91,8 @@ def wait_for(condition) -> None:
         time.sleep(0.05)
 
 
-def test_ctrl_c_is_clean(tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_is_clean(tmp_path, number):
     out = tmp_path / "lubm.nt"
     program = subprocess.Popen(
         [*PROGRAM, "kg", "generate", "lubm", "--universities", "200", "--out", str(out)],
@@ -89,7 +101,7 @@ def test_ctrl_c_is_clean(tmp_path):
         text=True,
     )
     wait_for(lambda: any(tmp_path.iterdir()))
-    program.send_signal(signal.SIGINT)
+    program.send_signal(number)
     _, err = program.communicate(timeout=60)
     assert program.returncode == 130
     assert "interrupted" in err
@@ -105,6 +117,19 @@ def test_ctrl_c_inside_a_compiled_kernel_is_clean(loginfer, tmp_path, monkeypatc
 
     monkeypatch.setattr("loginfer.kg.load.read_graph", interrupted)
     monkeypatch.setattr("loginfer.kg.catalogue.open_graph", interrupted)
+    code, _, err = loginfer("kg", "show", tmp_path)
+    assert code == 130
+    assert err == "interrupted; nothing was left half-written\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_that_a_compiler_loses_is_clean(loginfer, tmp_path, monkeypatch, number):
+    def failing(*args, **kwargs):
+        with contextlib.suppress(KeyboardInterrupt):
+            os.kill(os.getpid(), number)
+        raise RuntimeError("no compiled object yet")
+
+    monkeypatch.setattr("loginfer.kg.catalogue.open_graph", failing)
     code, _, err = loginfer("kg", "show", tmp_path)
     assert code == 130
     assert err == "interrupted; nothing was left half-written\n"

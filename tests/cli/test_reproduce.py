@@ -116,6 +116,22 @@ def test_a_polite_end_ends_the_cells_and_says_that_nothing_is_lost(out):
     assert not _cells_running(out)
 
 
+@pytest.mark.skipif(not Path("/proc").exists(), reason="looks for processes in /proc")
+def test_the_cells_of_a_killed_program_end_with_it(out):
+    words = [*WORDS, "--tables", "lubm", "--systems", "boxe", "--jobs", "1", "--out", str(out)]
+    process = subprocess.Popen([*PROGRAM, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    place = out / "runs/boxe/LogInfer-LUBM-no-type-qg"
+    while not list(place.glob(".seed-0.*")) and process.poll() is None:
+        time.sleep(0.05)
+    assert _cells_running(out)
+    process.kill()
+    process.wait(timeout=60)
+    end = time.monotonic() + 20
+    while _cells_running(out) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not _cells_running(out)
+
+
 def _cells_running(out):
     """Return the processes that still work for this folder."""
     found = []

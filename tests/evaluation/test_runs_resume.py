@@ -20,7 +20,7 @@ from loginfer.systems.interface import Checkpoint
 BENCHMARK = family()
 
 
-class Stop(BaseException):
+class Stop(KeyboardInterrupt):
     """What stops a run in these tests: like a signal, nobody catches it."""
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import io
 import logging
 import os
+import signal
 import sys
-from typing import Annotated
+import threading
+from collections.abc import Iterator
+from typing import Annotated, Any
 
 import typer
 
@@ -16,14 +21,15 @@ from loginfer.cli import evaluate as systems
 from loginfer.cli import kg, rules
 from loginfer.cli.audit import audit, explain
 from loginfer.cli.build import build
-from loginfer.cli.commands import CommandGroup, flags_first, print_messages
-from loginfer.cli.common import INTERRUPTED, caused_by_interruption, say
+from loginfer.cli.commands import CommandGroup, VisibleStream, flags_first, indented, let_streams_go, print_messages
+from loginfer.cli.common import INTERRUPTED, say
 from loginfer.cli.evaluate import evaluate, score
 from loginfer.cli.mine import mine
 from loginfer.cli.report import export, report, reproduce
 from loginfer.cli.study import study
-from loginfer.errors import LogInferError
-from loginfer.files import describe_os_error
+from loginfer.errors import LogInferError, caused_by_interruption
+from loginfer.files import MORE_FILES, describe_os_error
+from loginfer.processes import PARENT, end_with_parent
 
 INTERRUPTION = "interrupted; nothing was left half-written"
 
@@ -80,20 +86,28 @@ def main(arguments: list[str] | None = None) -> None:
     """
     # NumPy's linear algebra would start a thread per core before one is needed.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # A character that a terminal of another encoding cannot show is no reason to stop.
-    for stream in (sys.stdout, sys.stderr):
+    if parent := os.environ.pop(PARENT, None):
+        end_with_parent(int(parent))
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        # A character that a terminal of another encoding cannot show is no reason to stop.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+        if stream is not None and not isinstance(stream, VisibleStream):
+            setattr(sys, name, VisibleStream(stream))
     try:
-        app(flags_first(sys.argv[1:] if arguments is None else arguments))
-    except (KeyboardInterrupt, SystemError) as error:
+        with _interruptible():
+            try:
+                app(flags_first(sys.argv[1:] if arguments is None else arguments))
+            finally:
+                if sys.stdout is not None:
+                    sys.stdout.flush()
+    except KeyboardInterrupt:
         # Typer catches Ctrl-C only while the command runs.
-        if not caused_by_interruption(error):
-            raise
         say(INTERRUPTION, stderr=True)
         sys.exit(INTERRUPTED)
     except LogInferError as error:
-        say(f"error: {error}", stderr=True)
+        say(indented(f"error: {error}"), stderr=True)
         sys.exit(2)
     except SystemExit as stop:
         # Typer turns Ctrl-C into this exit code, without a word.
@@ -101,9 +115,12 @@ def main(arguments: list[str] | None = None) -> None:
             say(INTERRUPTION, stderr=True)
         raise
     except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE):  # too many to import what `say` needs
+            print(f"error: {describe_os_error(error)}\n  hint: {MORE_FILES}, or use fewer --jobs", file=sys.stderr)
+            sys.exit(2)
         # Without a file's name it is about the answer on stdout, which must not be flushed again at the end.
         if error.filename is None:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            let_streams_go()
         if isinstance(error, BrokenPipeError):
             # The reader of our output has ended (`| head`): not an error.
             sys.exit(0)
@@ -117,3 +134,31 @@ def main(arguments: list[str] | None = None) -> None:
             file=sys.stderr,
         )
         sys.exit(2)
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """Treat SIGTERM like Ctrl-C, and what goes wrong after either as its consequence.
+
+    While a kernel is being compiled, Python drops the exception, and the compiler fails for want of its result.
+    """
+    received: list[int] = []
+
+    def interrupt(number: int, frame: Any) -> None:
+        received.append(number)
+        raise KeyboardInterrupt
+
+    numbers = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
+    before = {number: signal.getsignal(number) for number in numbers}
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, interrupt)
+    try:
+        yield
+    except Exception as error:
+        if received or caused_by_interruption(error):
+            raise KeyboardInterrupt from error
+        raise
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -2,14 +2,19 @@
 
 A command with many options has them in panels; `--help` shows the everyday ones, `--help-all` all. `-q` and `-v`
 belong to the program and may stand anywhere. Messages go to the logger `loginfer`; the program prints them.
+
+Data never reaches a terminal as commands to it: what the program prints passes a `VisibleStream`, or Rich's console
+of `loginfer.cli.common`, which writes past it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import re
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import typer
@@ -105,6 +110,20 @@ class _Group(typer.core.TyperGroup):
     def get_params(self, ctx: Any) -> Any:
         return _without_types(super().get_params(ctx))
 
+    def make_context(self, *args: Any, **extra: Any) -> Any:
+        """Read the program's own options."""
+        with _visible_usage():
+            return super().make_context(*args, **extra)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; it ends well when nobody reads on (`| head`), which Typer would take for an error."""
+        try:
+            with _visible_usage():
+                return super().invoke(ctx)
+        except BrokenPipeError:
+            let_streams_go()
+            sys.exit(0)
+
 
 class CommandGroup(typer.Typer):
     """A group of commands, each a `Command`; without a command it shows its help."""
@@ -117,7 +136,83 @@ class CommandGroup(typer.Typer):
         return super().command(*args, **{"cls": Command, **about})
 
 
-# -- how much is said -------------------------------------------------------------------------------
+# -- what is said, and how much ---------------------------------------------------------------------
+
+# Control characters but line ends and tabs, what changes the direction of text, and halves of surrogate pairs.
+_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def visible(text: str, *, narrow: str = "\\x{:02x}") -> str:
+    r"""Return a text with escapes such as `\x1b` in place of what a terminal would obey instead of showing it.
+
+    Parameters
+    ----------
+    text
+        The text; its line ends and tabs stay.
+    narrow
+        How an escape below 256 is written.
+    """
+    return _UNSEEN.sub(lambda c: (narrow if c[0] < "\u0100" else "\\u{:04x}").format(ord(c[0])), text)
+
+
+def visible_name(name: str) -> str:
+    """Return a name with escapes, in one line whatever is in it."""
+    return visible(name).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def indented(message: str) -> str:
+    """Return a message whose further lines begin with a blank: a name with a line end in it begins no message."""
+    return re.sub(r"\n(?=\S)", "\n  ", message)
+
+
+class VisibleStream:
+    """A stream of the program's output that shows control characters as escapes."""
+
+    def __init__(self, stream: Any) -> None:
+        # Rich's consoles look for this name: they write their own control characters, behind which nothing is escaped.
+        self.rich_proxied_file = stream
+
+    def write(self, text: str) -> int:
+        """Write a text; only at its beginning it may return to the start of the line, as the bars of others do."""
+        returns = text[:1] == "\r"
+        try:
+            self.rich_proxied_file.write("\r" * returns + visible(text[returns:]))
+        except OSError:
+            if self is not sys.stderr:
+                raise
+            let_streams_go()  # messages that nobody can read change nothing
+        return len(text)
+
+    def writelines(self, lines: Any) -> None:
+        """Write several texts."""
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.rich_proxied_file, name)
+
+
+def let_streams_go() -> None:
+    """Give up streams that take no more: what they still hold must not be written again at the end."""
+    for number, stream in ((1, sys.stdout), (2, sys.stderr)):
+        try:
+            if stream is not None:
+                stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), number)
+
+
+@contextlib.contextmanager
+def _visible_usage() -> Iterator[None]:
+    """Escape what errors in the use of a command quote: Typer prints them with a console of its own."""
+    try:
+        yield
+    except Exception as error:
+        if message := getattr(error, "format_message", None):
+            text = visible(message())
+            error.format_message = lambda: text  # type: ignore[attr-defined]
+        raise
+
 
 _PROGRAM_FLAGS = ("-q", "--quiet", "-v", "--verbose")
 
@@ -138,7 +233,7 @@ class _Printer(logging.Handler):
         from loginfer.cli.common import say
 
         if record.process == self.process:
-            say(record.getMessage(), stderr=True)
+            say(indented(record.getMessage()), stderr=True)
 
 
 def print_messages(level: int) -> None:

@@ -8,10 +8,8 @@ import inspect
 import json
 import logging
 import os
-import signal
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,9 +20,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO
 
 import typer
 
-from loginfer.cli.commands import LOG
+from loginfer.cli.commands import LOG, visible, visible_name
 from loginfer.engine.registry import ENGINES, Flag, imported
-from loginfer.errors import InputError, UnknownNameError
+from loginfer.errors import InputError, UnknownNameError, caused_by_interruption
 from loginfer.files import writing
 from loginfer.kg.formats.base import ReadOptions
 from loginfer.settings import Setting, kinds, settings_of
@@ -162,13 +160,6 @@ def check_gate(limit: float | None, strict: bool) -> None:
         raise InputError("--strict is about shortcuts", hint="add --max-shortcut, such as 0.6")
 
 
-def caused_by_interruption(error: BaseException | None) -> bool:
-    """Say whether Ctrl-C caused an error: while a compiled kernel runs, it comes as the cause of a SystemError."""
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__cause__ or error.__context__
-    return error is not None
-
-
 @contextlib.contextmanager
 def say_resumable(where: str | None) -> Iterator[None]:
     """Say after Ctrl-C that nothing is lost, and where it is kept; None if nothing is kept."""
@@ -178,23 +169,6 @@ def say_resumable(where: str | None) -> Iterator[None]:
         if where is not None and caused_by_interruption(error):
             note(f"what is done so far is kept{where}: the same command goes on from there")
         raise
-
-
-@contextlib.contextmanager
-def terminable() -> Iterator[None]:
-    """Treat SIGTERM like Ctrl-C: the processes of several jobs must end too."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(number: int, frame: Any) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def words_of(text: str) -> list[str]:
@@ -220,17 +194,34 @@ def option_words(context: typer.Context, without: Sequence[str]) -> list[str]:
 # -- printing and progress --------------------------------------------------------------------------
 
 
+@functools.cache
+def _visible_console() -> type[Console]:
+    """Return the class of consoles that show control characters as escapes, but use their own."""
+    from rich.console import Console
+
+    class VisibleConsole(Console):
+        def render_str(self, text: str, **options: Any) -> Any:  # before cells are measured
+            return super().render_str(visible(text), **options)
+
+        def render(self, *args: Any, **options: Any) -> Any:
+            for segment in super().render(*args, **options):
+                yield segment if segment.control else segment._replace(text=visible(segment.text))
+
+        def on_broken_pipe(self) -> None:  # Rich would end the program with an error
+            raise BrokenPipeError
+
+    return VisibleConsole
+
+
 def console(stderr: bool = False) -> Console:
     """Return a console as wide as the terminal, with 100 columns where there is none, or as wide as COLUMNS says.
 
     Names are printed as they are: `[b]` and `:smile:` in them are no markup.
     """
-    from rich.console import Console
-
     columns = os.environ.get("COLUMNS", "")
     default = None if on_terminal(sys.stderr if stderr else sys.stdout) else 100
     width = int(columns) if columns.isdecimal() and int(columns) >= 20 else default
-    return Console(stderr=stderr, highlight=False, markup=False, emoji=False, width=width)
+    return _visible_console()(stderr=stderr, highlight=False, markup=False, emoji=False, width=width)
 
 
 def say(text: str, *, stderr: bool = False, indent: int = 2) -> None:
@@ -239,7 +230,7 @@ def say(text: str, *, stderr: bool = False, indent: int = 2) -> None:
     from rich.text import Text
 
     plain = console(stderr)
-    for line in text.split("\n"):
+    for line in visible(text).split("\n"):
         if cell_len(line) > plain.width:
             margin = min(len(line) - len(line.lstrip(" ")) + indent, plain.width // 2)
             begin = line[:margin] if line[:margin].isascii() else line[: margin - indent]
@@ -280,7 +271,7 @@ def verbose() -> bool:
 def print_json(value: Any) -> None:
     """Print an answer for a program."""
     encoding = (getattr(sys.stdout, "encoding", None) or "").replace("-", "").casefold()
-    print(json.dumps(value, ensure_ascii=encoding != "utf8", indent=2))
+    print(visible(json.dumps(value, ensure_ascii=encoding != "utf8", indent=2), narrow="\\u{:04x}"))
 
 
 def table(*columns: str, numbers: Sequence[str] = ()) -> Table:
@@ -300,8 +291,9 @@ def print_table(
 ) -> None:
     """Print a table; what is for programs, or takes long to lay out, is only aligned, each row on a line."""
     if not fold:
-        widths = [max(len(row[i]) for row in (columns, *rows)) for i in range(len(columns) - 1)]
-        for *cells, last in (columns, *rows):
+        lines = [[visible_name(cell) for cell in row] for row in (columns, *rows)]
+        widths = [max(len(line[i]) for line in lines) for i in range(len(columns) - 1)]
+        for *cells, last in lines:
             print("  ".join([*(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)), last]))
         return
     listing = table(*columns, numbers=numbers)
@@ -357,7 +349,7 @@ class ShownNames(dict[str, str]):
 
         among = (self._graph.entities, self._graph.relations)
         forms = {name: name} if _NAMES["full"] else short_names([name], labels=self._graph.labels, among=among)
-        return self.setdefault(name, forms[name])
+        return self.setdefault(name, visible_name(forms[name]))
 
 
 def shown(thing: object, names: Mapping[str, str]) -> str:
@@ -376,8 +368,9 @@ def rule_texts(rules: Iterable[object], names: Mapping[str, str] | None = None) 
     from loginfer.logic.rule import names_in
 
     texts = [str(rule) for rule in rules]
-    short = short_names(names_in(*texts)) if names is None else names
-    return [shown(text, short) for text in texts]
+    if names is None:
+        names = {name: visible_name(form) for name, form in short_names(names_in(*texts)).items()}
+    return [shown(text, names) for text in texts]
 
 
 def sentences(texts: Iterable[str], labels: Mapping[str, str] | None = None) -> list[str]:

@@ -36,7 +36,6 @@ from loginfer.cli.common import (
     say_resumable,
     sentences,
     table,
-    terminable,
     words_of,
 )
 from loginfer.errors import InputError, LogInferError, UnknownNameError
@@ -282,7 +281,7 @@ def _compare_systems(
         return state, {**answer, "seconds": sum(run.seconds for run in runs) or seconds}
 
     answers: list[dict[str, Any]] = []
-    with say_resumable(None if out is None else f" in {out}"), terminable():
+    with say_resumable(None if out is None else f" in {out}"):
         tasks = [partial(evaluated, name) for name in declared]
         for state, answer in in_parallel(tasks, jobs, commands.stop):
             answers.append(answer)

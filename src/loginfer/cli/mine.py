@@ -20,7 +20,6 @@ from loginfer.cli.common import (
     FullNamesOption,
     JsonOption,
     ShownNames,
-    caused_by_interruption,
     console,
     counted,
     gather_reading,
@@ -33,7 +32,7 @@ from loginfer.cli.common import (
     rule_texts,
     say,
 )
-from loginfer.errors import InputError, UnknownNameError
+from loginfer.errors import InputError, UnknownNameError, caused_by_interruption
 from loginfer.files import refuse_to_overwrite
 from loginfer.kg.formats.base import ReadOptions
 

@@ -30,7 +30,6 @@ from loginfer.cli.common import (
     progress_bar,
     say,
     say_resumable,
-    terminable,
     words_of,
 )
 from loginfer.errors import InputError, UnknownNameError
@@ -260,7 +259,7 @@ def reproduce(
         return
     if out is None:
         raise InputError("nowhere to write to", hint="add --out FOLDER, or --plan to see only what would be done")
-    with say_resumable(f" in {out}"), terminable():
+    with say_resumable(f" in {out}"):
         done = reproduction.reproduce(out, **asked, jobs=jobs, force=force, tell=_tell)
     cells = done.details["cells"]
     failed = [cell for cell in cells if cell["state"] == "failed"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from loginfer.cli.commands import CommandGroup
+from loginfer.cli.commands import CommandGroup, visible
 from loginfer.cli.common import (
     ENGINE_OPTIONS,
     ENGINE_OPTIONS_WITHOUT_MEMORY,
@@ -338,6 +338,8 @@ def convert(
     elif out is not None:
         note(f"{counted(len(scored_rules), 'rule')} written to {out}")
     else:
+        if visible(text) != text:
+            note("control characters are shown as escapes; with --out a file has them as they are")
         print(text, end="")
 
 

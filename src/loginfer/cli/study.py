@@ -20,7 +20,6 @@ from loginfer.cli.common import (
     say,
     say_resumable,
     table,
-    terminable,
     words_of,
 )
 from loginfer.kg.formats.base import ReadOptions
@@ -63,7 +62,7 @@ def study(
     """
     from loginfer.study import study as run_study
 
-    with say_resumable(f" in {out}"), terminable(), progress_bar() as progress:
+    with say_resumable(f" in {out}"), progress_bar() as progress:
         done = run_study(
             kg, out, systems=words_of(systems or ""), patterns=words_of(patterns or ""), budget=budget, head=head,
             seed=seed, jobs=jobs, tell=note, progress=progress, **asdict(reading),

@@ -15,6 +15,7 @@ import sys
 import time
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from loginfer.benchmark.benchmark import Benchmark
 from loginfer.benchmark.folder.reading import load_benchmark
-from loginfer.errors import InputError, LogInferError
+from loginfer.errors import InputError, LogInferError, caused_by_interruption
 from loginfer.evaluation.metric_table import metric_titles
 from loginfer.evaluation.metrics import Measures, MetricOptions, measure
 from loginfer.evaluation.predictions import Predictions, Protocol, Ranks, Tie, predict
@@ -497,17 +498,21 @@ class ConfiguredSystem:
         view = self._view(benchmark, method)
         with self._explained("fit"):
             fitted: Any = self.system.fit(view, monitor) if self.resumable else self.system.fit(view)
-        return self._checked(fitted)
+            return self._checked(fitted)
 
     def restore(self, benchmark: Benchmark, method: str | None, arrays: Arrays) -> Scorer:
         """Return the scorer that a fitted one's weights describe."""
         with self._explained("restore"):
-            fitted: Any = self.system.restore(self._view(benchmark, method), arrays)
-        return self._checked(fitted)
+            fitted: Any = self.system.restore(self._view(benchmark, method), self._own(arrays))
+            return self._checked(fitted)
 
     def arrays(self, scorer: Scorer) -> Arrays | None:
         """Return the weights of a scorer; None if they cannot be saved and restored."""
-        return scorer.arrays() if self.resumable and isinstance(scorer, StoredScorer) else None
+        return self._own(scorer.arrays()) if self.resumable and isinstance(scorer, StoredScorer) else None
+
+    def _own(self, arrays: Arrays) -> Arrays:
+        """Return weights that nobody else changes: a user's own system gets copies, and gives some."""
+        return arrays if _is_ours(type(self.system)) else deepcopy(arrays)
 
     def _view(self, benchmark: Benchmark, method: str | None) -> Benchmark:
         if getattr(self.system, "sees_everything", False):
@@ -626,8 +631,8 @@ def _explained(failure: str, kind: type[Any]) -> Iterator[None]:
         yield
     except (LogInferError, MemoryError):
         raise
-    except Exception as error:
-        if _is_ours(kind):
+    except BaseException as error:  # also SystemExit: it would end the program as if all were well
+        if _is_ours(kind) or caused_by_interruption(error):
             raise
         home = _home(kind)
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if home == Path(frame.filename)]

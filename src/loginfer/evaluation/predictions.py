@@ -203,7 +203,8 @@ def checked_scores(answer: Any, graph: KnowledgeGraph, triples: Triples, where: 
 
     Infinite scores are refused too: they have no middle, where a threshold could lie.
     """
-    scores = numbers(answer, ONE_EACH, where).astype(np.float64, copy=False)
+    # A copy: whoever gives scores may use the array for others.
+    scores = numbers(answer, ONE_EACH, where).astype(np.float64)
     if scores.shape != (len(triples),):
         flat = scores.ndim == 2 and scores.size == len(triples)
         hint = "leave the second dimension out: scores.reshape(-1)" if flat else ONE_EACH

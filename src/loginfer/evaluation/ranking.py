@@ -570,7 +570,8 @@ class BlockScorer:
 
     def of_many(self, triples: Triples) -> npt.NDArray[np.float64]:
         """Return float64[n], the scores of triples, asked for in blocks."""
-        parts = [self.of_triples(triples[part].copy()) for part in slices(len(triples), self.cells)]
+        # A scorer may use the array that it returns for the next block too.
+        parts = [self.of_triples(triples[part].copy()).copy() for part in slices(len(triples), self.cells)]
         return np.concatenate([np.empty(0), *parts])
 
     def _checked(self, answer: Any, shape: tuple[int, ...], what: str) -> BlockScores:

@@ -39,8 +39,9 @@ from loginfer._version import __version__
 from loginfer.benchmark.construction.suite import SuiteResult, all_entries, build_suite, write_summary
 from loginfer.documents import Size, read_document
 from loginfer.errors import InputError, LogInferError, OutputError
-from loginfer.files import atomic_write, recover_folder, remove_leftovers
+from loginfer.files import atomic_write, recover_folder
 from loginfer.frames import WrittenFolder
+from loginfer.processes import PARENT
 from loginfer.progress import ProgressChoice, shown
 from loginfer.reproduction.planning import PARTICIPANTS, TABLES, Pace, Plan, PlannedCell, Request, plan
 
@@ -91,7 +92,7 @@ class Commands:
                 text=True,
                 encoding="utf-8",
                 errors="replace",
-                env={**os.environ, **_ENVIRONMENT},
+                env={**os.environ, **_ENVIRONMENT, PARENT: str(os.getpid())},
             )
             self._running.add(process)
         try:
@@ -287,9 +288,7 @@ def open_folder(path: str | Path, request: Request) -> Folder:
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write a file that nobody else writes."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    remove_leftovers(path)
+    """Write a file."""
     with atomic_write(path, force=True) as stream:
         stream.write(text)
 

@@ -23,7 +23,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from loginfer.benchmark.benchmark import Benchmark
-from loginfer.errors import InputError, LogInferError, UnknownNameError
+from loginfer.errors import InputError, LogInferError, UnknownNameError, caused_by_interruption
 
 ENTRY_POINTS = "loginfer.systems"
 
@@ -181,7 +181,9 @@ def _import(name: str, target: str, option: str) -> ModuleType:
                 else "start from the folder the module is in, or install it",
             ) from error
         raise _failed(target, error) from error
-    except Exception as error:
+    except BaseException as error:  # also SystemExit: it would end the program as if all were well
+        if caused_by_interruption(error):
+            raise
         raise _failed(target, error) from error
     finally:
         if added:
@@ -189,7 +191,7 @@ def _import(name: str, target: str, option: str) -> ModuleType:
             sys.path.append(folder)
 
 
-def _failed(target: str, error: Exception) -> InputError:
+def _failed(target: str, error: BaseException) -> InputError:
     frames = traceback.extract_tb(error.__traceback__)
     where = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else None
     if isinstance(error, SyntaxError) and error.filename is not None:  # nothing of that file was executed

@@ -21,7 +21,7 @@ from loginfer.benchmark.program import negation_notes
 from loginfer.benchmark.shortcut_gate import check_limit, gate, most_important, rule_shares
 from loginfer.benchmark.shortcuts import oracle_accuracy, oracle_of
 from loginfer.errors import LogInferError
-from loginfer.files import atomic_write, file_sum, remove_leftovers
+from loginfer.files import atomic_write, file_sum
 from loginfer.progress import ProgressChoice, shown
 
 
@@ -243,7 +243,6 @@ def save_audit(outcome: Audit, folder: str | Path, sums: Mapping[str, str], opti
         The options that were given and change what an audit finds; none for the usual audit.
     """
     path = Path(folder) / AUDIT
-    remove_leftovers(path)
     about = {"version": __version__, "options": list(options), "files": dict(sums)}
     with atomic_write(path, force=True) as stream:
         stream.write(as_json({**outcome.as_dict(), **about}))

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from importlib import resources
 from itertools import chain, count
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -29,8 +29,9 @@ from loginfer.benchmark.folder.manifest import Problem, read_manifest, verify_fi
 from loginfer.benchmark.negatives.methods import NEAR_MISSES, method_named
 from loginfer.benchmark.recipe import Match, Recipe
 from loginfer.errors import InputError, LimitError, LogInferError, OutputError, UnknownNameError
-from loginfer.files import atomic_write, recover_folder, remove_leftovers
+from loginfer.files import atomic_write, recover_folder
 from loginfer.frames import WrittenFolder
+from loginfer.processes import deaf_children, end_with_parent
 from loginfer.progress import ProgressChoice, shown
 
 if TYPE_CHECKING:
@@ -434,12 +435,13 @@ def _run(
             yield from build(batch)
         return
     # Processes start afresh: a fork would copy the threads' locks of the libraries.
-    pool = ProcessPoolExecutor(min(jobs, len(ordered)), mp_context=get_context("spawn"), initializer=_end_with_parent)
+    pool = ProcessPoolExecutor(min(jobs, len(ordered)), mp_context=get_context("spawn"), initializer=end_with_parent)
     main = sys.modules["__main__"]
     try:
         # Without a stand-in each process would run the caller's script again, if it does not look at its `__name__`.
         sys.modules["__main__"] = ModuleType("__main__")
-        futures = [pool.submit(_in_process, build, batch) for batch in ordered]
+        with deaf_children():
+            futures = [pool.submit(_in_process, build, batch) for batch in ordered]
         sys.modules["__main__"] = main
         for future in as_completed(futures):
             yield from future.result()
@@ -460,19 +462,6 @@ def _run(
                 hint="what is done is kept: run the same command again with --jobs 1",
             ) from error
         raise
-
-
-def _end_with_parent() -> None:
-    """End this process when the one that started it is gone: nobody else would end it."""
-    import threading
-
-    def exit_after_parent() -> None:
-        parent = parent_process()
-        if parent is not None:
-            parent.join()
-            os._exit(1)
-
-    threading.Thread(target=exit_after_parent, daemon=True).start()
 
 
 def _in_process(
@@ -589,7 +578,6 @@ def write_summary(folder: Path, results: Sequence[SuiteResult]) -> None:
         "suite.json": json.dumps(summary(results), indent=2, ensure_ascii=False) + "\n",
     }
     for name, text in texts.items():
-        remove_leftovers(folder / name)
         with atomic_write(folder / name, force=True) as stream:
             stream.write(text)
 

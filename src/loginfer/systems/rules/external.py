@@ -35,6 +35,7 @@ from loginfer.logic.dialects import dialect_named
 from loginfer.logic.dialects.anyburl import ANYBURL
 from loginfer.logic.rule import Atom, Constant, Rule, ScoredRule, Term
 from loginfer.logic.rule_files import SHIPPED, dialect_of, read_rules
+from loginfer.processes import end_with_thread
 from loginfer.settings import setting
 from loginfer.systems.interface import Arrays, Checkpoint, Watch
 from loginfer.systems.rules.mined import BOTH, NONE, OBJECT, MinedRules, Miner, Mining, RuleTable, applied
@@ -193,6 +194,7 @@ class JarRun:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # its children die with it
+                preexec_fn=end_with_thread if os.name == "posix" else None,
             )
         except OSError as error:
             raise InputError(f"cannot run `{program}`: {describe_os_error(error)}") from error
