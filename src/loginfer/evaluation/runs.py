@@ -397,8 +397,8 @@ class Run:
         return cast("dict[str, Any] | None", self._json(THRESHOLDS))
 
     def diagnosis(self) -> dict[str, Any]:
-        """Return what was learned."""
-        return cast("dict[str, Any]", self._json(DIAGNOSIS))
+        """Return what was learned; nothing if that was not asked for."""
+        return cast("dict[str, Any]", self._json(DIAGNOSIS) or {})
 
     def labelled(self) -> tuple[Benchmark, Predictions]:
         """Return the labelled triples, as a benchmark without anything else, and their scores."""
@@ -562,7 +562,7 @@ class _Diagnosis(TypedDict):
 _SCHEMAS: dict[str, Any] = {
     CURVE: list[_Figures],
     THRESHOLDS: _Thresholds | None,
-    DIAGNOSIS: _Diagnosis,
+    DIAGNOSIS: _Diagnosis | None,
     METRICS: _Metrics,
     TIMING: _Timing,
 }
