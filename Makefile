@@ -10,7 +10,7 @@ PYTHONS ?= python3.12 python3.13
 SBOM_EXTRAS ?= all
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint types docs unit explore fuzz newcomer bench site suite growth sbom test-lowest test-pythons torture clean
+.PHONY: help install demo test lint types docs unit test-slow explore fuzz newcomer bench site suite growth sbom test-lowest test-pythons torture clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -52,8 +52,11 @@ docs: $(VENV)/.dev ## build the documentation into site/
 unit: $(VENV)/.dev ## the tests; those on real graphs need LOGINFER_DATA
 	$(BIN)/pytest -n 3 --dist worksteal
 
+test-slow: $(VENV)/.dev ## larger cases of some tests, without which continuous integration ends in time
+	$(BIN)/pytest -n 3 --dist worksteal -m slow
+
 explore: $(VENV)/.dev ## the tests with other random examples each time
-	HYPOTHESIS_PROFILE=explore $(BIN)/pytest -n 3 --dist worksteal
+	HYPOTHESIS_PROFILE=explore $(BIN)/pytest -n 3 --dist worksteal -m ""
 
 MINUTES ?= 10
 fuzz: $(VENV)/.dev ## damaged input for every reader and parser, for MINUTES=10

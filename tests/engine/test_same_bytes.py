@@ -13,7 +13,7 @@ SETTINGS = ["--k2", 300, "-n", "pa", "--seed", 5]
     ("graph", "recipe"),
     [
         pytest.param("wn18rr", ["-p", "composition", "-p", "symmetry", "--k1", 2, "-n", "qg"], marks=pytest.mark.data),
-        ("lubm", ["-p", "hierarchy", "-p", "composition", "--k1", 2]),
+        pytest.param("lubm", ["-p", "hierarchy", "-p", "composition", "--k1", 2], marks=pytest.mark.slow),
     ],
 )
 def test_all_engines_build_the_same_bytes(spark, request, loginfer, tmp_path, graph, recipe):

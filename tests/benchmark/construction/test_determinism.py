@@ -87,7 +87,7 @@ def test_both_engines_give_the_same_bytes_for_rules_with_types(tmp_path, protoco
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", ["paper", pytest.param("sound", marks=pytest.mark.slow)])
 def test_both_engines_give_the_same_bytes_for_a_benchmark_of_the_paper(data_folder, tmp_path, protocol):
     archive = data_folder / "WN18RR.tar.gz"
     graph = load_graph(archive)

@@ -66,6 +66,7 @@ def test_the_audit_is_silent_about_the_lubm_benchmarks(tmp_path):
 
 
 @pytest.mark.data
+@pytest.mark.slow
 def test_the_audit_is_silent_about_benchmarks_of_wn18rr(named_graphs, tmp_path):
     results = build_suite(tmp_path, select(["WN-trian-qg", "WN-sym-pa", "WN-comp-rb"]))
     assert all(silent(tmp_path / built.name) for built in results)

@@ -65,12 +65,12 @@ def follows(rule, graph):
     ("name", "adjacent", "settings"),
     [
         ("WN-inver", 0.55, {}),
-        ("WN-hier", 0.55, {}),
-        ("WN-comp", 0.55, {"k2": 500}),
+        pytest.param("WN-hier", 0.55, {}, marks=pytest.mark.slow),
+        pytest.param("WN-comp", 0.55, {"k2": 500}, marks=pytest.mark.slow),
         ("WN-trian", 0.70, {"k2": 800}),
-        ("WN-diam", 0.72, {"k2": 400}),
+        pytest.param("WN-diam", 0.72, {"k2": 400}, marks=pytest.mark.slow),
         ("FB-hier", 0.55, {"k1": 40}),
-        ("FB-inter", 0.55, {"k1": 40}),
+        pytest.param("FB-inter", 0.55, {"k1": 40}, marks=pytest.mark.slow),
     ],
 )
 def test_no_shortcut_solves_near_misses(data_folder, name, adjacent, settings):

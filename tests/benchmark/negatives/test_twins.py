@@ -534,6 +534,7 @@ def test_the_rules_of_lubm_have_twins():
 
 
 @pytest.mark.data
+@pytest.mark.slow
 def test_the_hierarchies_of_fb15k_237_have_twins(data_folder):
     recipe = recipe_of(patterns=("hierarchy",), k1=20, k2=200, match=("all",), seed=0)
     benchmark = build(recipe, load_graph(data_folder / "FB15k-237.tar.gz"))

@@ -124,6 +124,7 @@ def spark_class() -> Path:
     return Path(pyspark.__path__[0]) / "bin" / "spark-class"
 
 
+@pytest.mark.slow
 def test_a_build_that_loses_a_worker_gives_the_same_bytes_and_one_without_any_ends(tmp_path):
     port = free_port()
     address = f"spark://127.0.0.1:{port}"

@@ -27,7 +27,7 @@ def impatient(monkeypatch):
 
 
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("mode", ["explicit", "random", "both"])
+@pytest.mark.parametrize("mode", ["both", *(pytest.param(m, marks=pytest.mark.slow) for m in ("explicit", "random"))])
 def test_the_number_of_workers_makes_no_difference(name, mode):
     for known in (circle(), typed()):
         system = MODELS[name](**SMALL, mode=mode, relation_weight=0.2, negatives=5)
