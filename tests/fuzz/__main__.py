@@ -3,6 +3,7 @@
 import argparse
 import re
 import resource
+import signal
 import sys
 import tempfile
 import time
@@ -15,6 +16,12 @@ from tests.fuzz.targets import TARGETS, Folder
 
 # A reader may take so much more memory than its input has.
 MEMORY = 200 * 2**20
+# An input of a few kilobytes takes milliseconds; what takes so many seconds would take a longer input forever.
+SECONDS = 20
+
+
+class TooSlow(BaseException):
+    """Raised in a reader that does not end; nothing on the way catches it as an error of the input."""
 
 
 def main() -> int:
@@ -46,10 +53,13 @@ def fuzz(name: str, scratch: Path, first: int, most: int | None, seconds: float)
     folder = Folder(TARGETS[name], scratch / name)
     folder.fault()  # compiles and imports what it needs
     faults: Counter[str] = Counter()
+    signal.signal(signal.SIGALRM, _stop)
     began, inputs, before = time.monotonic(), 0, _memory()
     while time.monotonic() - began < seconds and (most is None or inputs < most):
         file, content = folder.put(first + inputs)
+        signal.alarm(SECONDS)
         error = folder.fault()
+        signal.alarm(0)
         if isinstance(error, KeyboardInterrupt):
             raise error
         if error is None and _memory() > before + MEMORY + len(content):
@@ -65,6 +75,10 @@ def fuzz(name: str, scratch: Path, first: int, most: int | None, seconds: float)
     spent = time.monotonic() - began
     print(f"{name:16} {inputs:9,} inputs  {inputs / spent:9,.0f} a second  {sum(faults.values()):5} faults", flush=True)
     return len(faults)
+
+
+def _stop(*_: object) -> None:
+    raise TooSlow(f"not read after {SECONDS} seconds")
 
 
 def _memory() -> int:

@@ -1,4 +1,6 @@
 import os
+import subprocess
+import sys
 from importlib import resources
 
 import pytest
@@ -110,6 +112,12 @@ def test_binary_junk_is_no_rule_file(tmp_path):
     with pytest.raises(InputError, match="not a text file") as caught:
         read_rules(path)
     assert caught.value.where == f"{path}:2"
+
+
+def test_a_long_line_without_sense_is_refused_at_once():
+    code = 'from loginfer.logic import parse_rules; parse_rules("[?x," + "ud800<knows>," * 300 + " -> ")'
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    assert "InputError" in done.stderr or "ParseError" in done.stderr
 
 
 def test_a_table_of_two_columns_is_no_rule_file(tmp_path):

@@ -48,7 +48,7 @@ _ARROWS = ("->", "→")
 _ANDS = (",", "&&", "&", "∧")
 _DIFFERS = ("!=", "≠")
 _NEGATION = re.compile(r"(?:not|¬|!)\s*(?=\()")
-_INEQUALITY = re.compile(r"(?:\S|\"[^\"]*\"|<[^>]*>)+?\s*(?:!=|≠)")
+_INEQUALITY = re.compile(rf"(?:{LITERAL.pattern}|{BRACKETED.pattern}|\??{WORD.pattern})\s*(?:!=|≠)")
 _TYPE_WORDS = ("type", "a", "rdf:type")
 # A rule ends with a bracket, which no measure contains: so this never matches inside a name.
 _MEASURE = r"[A-Za-z_]\w*=[^\s=()<>,\"#]+"
