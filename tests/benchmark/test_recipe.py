@@ -71,6 +71,8 @@ def test_rules_as_texts_survive_toml(tmp_path):
         ({"patterns": ["symmetry"], "ratio": "0.8:0.1:0.2"}, "add up to 1.1, not 1"),
         ({"patterns": ["symmetry"], "ratio": "80:10:20"}, "add up to 110, not 100"),
         ({"patterns": ["symmetry"], "ratio": "eight:1:1"}, "is no ratio"),
+        ({"patterns": ["symmetry"], "ratio": "1e9998:1:1"}, "is no ratio"),
+        ({"patterns": ["symmetry"], "ratio": f"{'9' * 5000}:1:1"}, "is no ratio"),
         ({"patterns": ["symmetry"], "negatives": []}, "no negatives"),
         ({"patterns": ["symmetry"], "negatives": ["pa", "pa"]}, "given twice"),
         ({"patterns": ["symmetry"], "min_support": 9, "max_support": 3}, "between 9 and 3"),

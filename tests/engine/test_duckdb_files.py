@@ -105,6 +105,13 @@ def test_a_line_that_is_no_triple_is_named_and_nothing_is_left(tmp_path, content
     assert [path.name for path in tmp_path.iterdir()] == ["graph.tsv"]
 
 
+@pytest.mark.parametrize("gap", ["", None])
+def test_an_empty_cell_of_parquet_is_refused(tmp_path, gap):
+    pq.write_table(pa.table({"s": ["a", "b"], "r": ["r", "r"], "o": ["c", gap]}), tmp_path / "graph.parquet")
+    with pytest.raises(InputError, match=r"1 triples in .* have an empty subject, relation or object"):
+        DuckDBEngine.from_files([tmp_path / "graph.parquet"], tmp_path / "graph.db", directory=tmp_path)
+
+
 def test_files_that_are_not_what_they_should_be_are_refused(tmp_path):
     (tmp_path / "graph.nt").write_bytes(b"<a> <b> <c> .\n")
     (tmp_path / "junk.db").write_bytes(b"junk" * 10_000)

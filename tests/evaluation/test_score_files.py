@@ -165,6 +165,12 @@ def test_a_line_with_other_columns_is_named(tmp_path):
     assert "line 4: ada\tlikes\tBob" in told
 
 
+def test_a_return_without_a_line_feed_ends_a_line(tmp_path):
+    good = lines(range(len(TRIPLES))).splitlines(keepends=True)
+    told = refused(tmp_path, "".join(good) + "ada\tlikes\tB\rob\t1\n")
+    assert f"scores.tsv:{len(good) + 1}: 2 lines have 2 or 3 columns instead of 4" in told
+
+
 def test_only_the_first_examples_are_shown(tmp_path):
     told = refused(tmp_path, lines(["x"] * len(TRIPLES)))
     assert f"{len(TRIPLES)} scores are no number" in told

@@ -252,8 +252,12 @@ def test_a_dictionary_with_unused_words_gives_no_names(tmp_path):
     assert list(read_graph(tmp_path / "g.parquet").graph.entities) == ["a"]
 
 
-def test_an_empty_cell_in_parquet_is_a_bad_row(tmp_path):
-    pq.write_table(pa.table({"s": ["a", "b"], "r": ["r", "r"], "o": ["c", None]}), tmp_path / "g.parquet")
+@pytest.mark.parametrize("gap", ["", None])
+@pytest.mark.parametrize("column", "sro")
+def test_an_empty_cell_in_parquet_is_a_bad_row(tmp_path, gap, column):
+    columns = {"s": ["a", "b"], "r": ["r", "r"], "o": ["c", "d"]}
+    columns[column][1] = gap
+    pq.write_table(pa.table(columns), tmp_path / "g.parquet")
     with pytest.raises(InputError, match="row 2 has an empty cell"):
         read_graph(tmp_path / "g.parquet")
     assert read_graph(tmp_path / "g.parquet", SKIP).report.skipped == 1

@@ -7,6 +7,7 @@ documentation all come from there.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
@@ -65,6 +66,8 @@ MOST_STEPS = 100
 
 # From this sum on, whole numbers are taken for percentages.
 _PERCENTAGES = 50
+# `1e9999` would be a number of so many digits.
+_POWER = re.compile(r"[eE]|\d{20}")
 
 
 def parse_depth(text: str) -> int:
@@ -398,6 +401,8 @@ def parse_ratio(text: str) -> tuple[Fraction, Fraction, Fraction]:
     """
     pieces = [piece.strip() for piece in text.replace(",", ":").split(":")]
     try:
+        if _POWER.search(text):
+            raise ValueError
         parts = [Fraction(piece) for piece in pieces]
     except (ValueError, ZeroDivisionError) as error:
         raise InputError(f"`{text}` is no ratio", hint="write it like 8:1:1") from error

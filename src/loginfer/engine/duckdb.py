@@ -271,7 +271,7 @@ def ingest(session: DuckDBSession, paths: Sequence[Path], names: ExtraNames) -> 
     """
     queries = [_names_query(session, path) for path in paths]
     session.create("names", "\nUNION ALL\n".join(queries) or "SELECT '' AS s, '' AS r, '' AS o LIMIT 0")
-    (empty,) = session.row("SELECT count(*) FROM names WHERE s IS NULL OR r IS NULL OR o IS NULL")
+    (empty,) = session.row("SELECT count(*) FROM names WHERE (s <> '' AND r <> '' AND o <> '') IS NOT TRUE")
     if empty:
         file_list = ", ".join(f"`{path}`" for path in paths)
         raise InputError(f"{empty:,} triples in {file_list} have an empty subject, relation or object")

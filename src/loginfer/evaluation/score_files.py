@@ -311,7 +311,7 @@ def _refuse_lines(path: Path, content: bytes, bad: list[Any]) -> None:
 
 
 def _filled_lines(content: bytes) -> list[int]:
-    return [n for n, line in enumerate(content.split(b"\n"), start=1) if line.strip(b"\r")]
+    return [n for n, line in enumerate(content.splitlines(), start=1) if line]
 
 
 def _from_parquet(path: Path, content: bytes) -> ScoreTable:

@@ -119,7 +119,7 @@ def _read_file(file: ParquetFile, name: str, builder: GraphBuilder, progress: Pr
     columns = _columns(file.schema, name)
     done = 0
     for batch in file.batches(list(columns)):
-        subjects, relations, objects = _without_nulls([batch.column(c) for c in columns], done, builder)
+        subjects, relations, objects = _without_gaps([batch.column(c) for c in columns], name, done, builder)
         builder.add_ids(
             intern_strings(subjects, builder.entities),
             intern_strings(relations, builder.relations),
@@ -154,16 +154,25 @@ def triple_columns(names: Sequence[str], where: str) -> tuple[str, str, str]:
     return names[roles.index("s")], names[roles.index("r")], names[roles.index("o")]
 
 
-def _without_nulls(columns: list[Any], done: int, builder: GraphBuilder) -> list[Any]:
+def _without_gaps(columns: list[Any], name: str, done: int, builder: GraphBuilder) -> list[Any]:
+    """Return the rows that have a name in each column; the others are bad."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    if not any(column.null_count for column in columns):
+    whole = np.ones(len(columns[0]), dtype=bool)
+    for column in columns:
+        encoded = isinstance(column, pa.DictionaryArray)
+        words: Any = column.dictionary if encoded else column
+        is_name = pc.binary_length(words).cast(pa.bool_())
+        if column.null_count or not pc.all(is_name, skip_nulls=False).as_py():
+            with parquet_errors(name):
+                rows = is_name.take(column.indices) if encoded else is_name
+            whole &= np.asarray(rows.fill_null(False).to_numpy(zero_copy_only=False), dtype=bool)
+    if whole.all():
         return columns
-    valid = pc.and_(pc.and_(columns[0].is_valid(), columns[1].is_valid()), columns[2].is_valid())
-    missing = np.flatnonzero(~np.asarray(valid.to_numpy(zero_copy_only=False), dtype=bool))
-    for row in missing.tolist():
-        builder.bad(f"row {done + row + 1} has an empty cell (null)")
-    return [column.filter(valid) for column in columns]
+    for row in np.flatnonzero(~whole).tolist():
+        builder.bad(f"row {done + row + 1} has an empty cell")
+    return [column.filter(pa.array(whole)) for column in columns]
 
 
 def intern_strings(column: Any, table: NameTable) -> npt.NDArray[np.int32]:
