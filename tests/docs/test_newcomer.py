@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from tests.support.pages import ROOT, parse
 
 SCRIPT = ROOT / "scripts" / "newcomer.sh"
@@ -43,6 +44,7 @@ def fake(folder: Path, pages: str) -> tuple[Path, Path]:
     return folder, program
 
 
+@pytest.mark.slow
 def test_newcomers_get_from_a_clone_to_their_answers_and_no_line_is_wider_than_80_columns(tmp_path):
     done = run(ROOT, tmp_path, Path(sys.executable).with_name("loginfer"))
     assert done.returncode == 0, done.stdout + done.stderr

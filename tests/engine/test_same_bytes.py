@@ -12,8 +12,12 @@ SETTINGS = ["--k2", 300, "-n", "pa", "--seed", 5]
 @pytest.mark.parametrize(
     ("graph", "recipe"),
     [
-        pytest.param("wn18rr", ["-p", "composition", "-p", "symmetry", "--k1", 2, "-n", "qg"], marks=pytest.mark.data),
-        pytest.param("lubm", ["-p", "hierarchy", "-p", "composition", "--k1", 2], marks=pytest.mark.slow),
+        pytest.param(
+            "wn18rr",
+            ["-p", "composition", "-p", "symmetry", "--k1", 2, "-n", "qg"],
+            marks=[pytest.mark.data, pytest.mark.slow],
+        ),
+        ("lubm", ["-p", "hierarchy", "-p", "composition", "--k1", 2]),
     ],
 )
 def test_all_engines_build_the_same_bytes(spark, request, loginfer, tmp_path, graph, recipe):

@@ -64,7 +64,7 @@ def follows(rule, graph):
 @pytest.mark.parametrize(
     ("name", "adjacent", "settings"),
     [
-        ("WN-inver", 0.55, {}),
+        pytest.param("WN-inver", 0.55, {}, marks=pytest.mark.slow),
         pytest.param("WN-hier", 0.55, {}, marks=pytest.mark.slow),
         pytest.param("WN-comp", 0.55, {"k2": 500}, marks=pytest.mark.slow),
         ("WN-trian", 0.70, {"k2": 800}),

@@ -181,6 +181,7 @@ def test_a_cluster_needs_a_directory(spark):
         SparkEngine(KnowledgeGraph.from_names([]), spark=Elsewhere())
 
 
+@pytest.mark.slow
 def test_spark_connect_gives_the_same_answers_and_its_end_is_told(tmp_path, monkeypatch):
     pytest.importorskip("grpc")
     monkeypatch.setattr("loginfer.engine.spark.session.RETRIES", 2)
