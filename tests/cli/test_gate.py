@@ -121,6 +121,7 @@ def test_a_limit_that_makes_no_sense_gets_one_clear_message(loginfer, small, tmp
         assert "Traceback" not in err
 
 
+@pytest.mark.slow
 def test_the_suite_warns_keeps_and_fails(loginfer, tmp_path):
     suite = ("suite", "build", "--only", "LUBM-no-type-pa", "--jobs", 1, "--out", tmp_path / "suite")
     code, _, err = loginfer(*suite, "--max-shortcut", 0.6, "--strict")

@@ -34,6 +34,7 @@ def test_both_sides_learn_a_department_of_lubm_equally_well():
 
 
 @pytest.mark.data
+@pytest.mark.slow
 def test_both_sides_are_within_one_point_on_wn18rr(data_folder, tmp_path):
     """Symmetry, which DistMult captures: elsewhere seeds alone make a difference of a point.
 
