@@ -242,7 +242,8 @@ def _compare_systems(
     from loginfer.settings import settings_of
     from loginfer.systems.registry import find_system
 
-    commands, out, seeds, force = Commands(), *(asked.params[name] for name in ("out", "seeds", "force"))
+    commands, seeds, force = Commands(), asked.params["seeds"], asked.params["force"]
+    out = Path(asked.params["out"]) if asked.params["out"] else None  # a text in some versions of Typer
     jobs = asked.params["jobs"] or os.cpu_count() or 1
     with contextlib.redirect_stdout(sys.stderr):  # what a user's own module prints is not the answer
         declared = {entry.name: settings_of(entry.load()) for entry in map(find_system, systems)}

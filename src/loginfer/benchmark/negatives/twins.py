@@ -13,6 +13,7 @@ would otherwise be recognised by their degrees.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -392,6 +393,9 @@ def _cross_fitted(
                 unseen = part[in_fold[part] == fold]
                 if len(unseen):
                     fitted[unseen] = model.decision_function(look[unseen])
+
+    with contextlib.suppress(ImportError):
+        import pandas  # noqa: F401 - scikit-learn does in a thread, and would see half of it in the other
 
     with ThreadPoolExecutor(2) as threads:
         list(threads.map(fit, (0, 1)))
