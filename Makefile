@@ -20,12 +20,13 @@ $(VENV)/.python:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
+# Modules are compiled when they are imported, and most of what is installed never is.
 $(VENV)/.core: $(VENV)/.python pyproject.toml constraints.txt
-	$(PIP) install -c constraints.txt -e '.[report]'
+	$(PIP) install --no-compile -c constraints.txt -e '.[report]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.core
-	$(PIP) install -c constraints.txt -e '.[dev]'
+	$(PIP) install --no-compile -c constraints.txt -e '.[dev]'
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.dev

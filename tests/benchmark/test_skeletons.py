@@ -86,7 +86,7 @@ def graphs(draw):
     return triples | draw(st.sets(st.tuples(ends, st.just(RDF_TYPE), st.sampled_from("AB")), max_size=3))
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(triples=graphs(), some=st.lists(rules(), min_size=1, max_size=3))
 def test_skeletons_hold_where_their_definition_says_so(triples, some):
     graph = KnowledgeGraph.from_names(triples)

@@ -10,6 +10,7 @@ import threading
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -224,14 +225,14 @@ def test_without_a_network_there_is_one_attempt_only(target, monkeypatch):
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
     monkeypatch.setattr("socket.getaddrinfo", unknown)
-    monkeypatch.setattr("loginfer.kg.catalogue.time.sleep", lambda wait: pytest.fail("it waited"))
+    monkeypatch.setattr("loginfer.kg.catalogue.time", SimpleNamespace(sleep=lambda wait: pytest.fail("it waited")))
     with pytest.raises(DownloadError, match=r"not known .* after 1 attempt\)"):
         get("http://nowhere.invalid/graph.tar.gz", target, attempts=Attempts(limit=6))
 
 
 def test_waiting_between_attempts_doubles(server, target, monkeypatch):
     waits = []
-    monkeypatch.setattr("loginfer.kg.catalogue.time.sleep", waits.append)
+    monkeypatch.setattr("loginfer.kg.catalogue.time", SimpleNamespace(sleep=waits.append))  # other threads sleep on
     server.behaviour.statuses = [500, 502, 503, 504]
     get(server.address, target, attempts=Attempts(limit=5, wait=0.5, timeout=5.0))
     assert waits == [0.5, 1.0, 2.0, 4.0]

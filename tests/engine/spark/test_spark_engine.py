@@ -103,7 +103,8 @@ def assert_same_table(found, expected):
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("name", [pytest.param("lubm", marks=pytest.mark.slow), "wn18rr"])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["lubm", "wn18rr"])
 def test_all_tables_of_real_graphs_are_the_same(name, data_folder):
     graph = generate_lubm() if name == "lubm" else load_graph(name)
     native = NativeEngine(graph)
