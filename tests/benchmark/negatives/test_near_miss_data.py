@@ -69,7 +69,7 @@ def follows(rule, graph):
         pytest.param("WN-comp", 0.55, {"k2": 500}, marks=pytest.mark.slow),
         ("WN-trian", 0.70, {"k2": 800}),
         pytest.param("WN-diam", 0.72, {"k2": 400}, marks=pytest.mark.slow),
-        ("FB-hier", 0.55, {"k1": 40}),
+        pytest.param("FB-hier", 0.55, {"k1": 40}, marks=pytest.mark.slow),
         pytest.param("FB-inter", 0.55, {"k1": 40}, marks=pytest.mark.slow),
     ],
 )
