@@ -5,13 +5,14 @@ from functools import cached_property
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.support.report_runs import small_runs, suite_runs  # noqa: F401 - fixtures of the report and its command
 
 # The same examples in every run, so that a failure means a change; `make explore` looks for new ones.
-settings.register_profile("same", derandomize=True, deadline=None)
-settings.register_profile("explore", deadline=None, print_blob=True)
+# How long an example takes says more about the machine than about us.
+settings.register_profile("same", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("explore", settings.get_profile("same"), derandomize=False, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 

@@ -18,7 +18,7 @@ from loginfer.errors import InputError, LimitError
 from loginfer.kg import KnowledgeGraph
 from loginfer.logic import Rule, parse_rule
 
-quick = settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=25)
 
 
 @st.composite

@@ -35,7 +35,7 @@ PATTERNS = (
     "(x,type,_t), (x,_R,y), not (y,type,_u) -> (x,_R,y)",
     "(x,_R,y), (z,_S,w), not (x,_T,z), y != w -> (x,_P,z)",
 )
-quick = settings(deadline=None, max_examples=7, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=7)
 
 
 def expected(graph: KnowledgeGraph, pattern) -> list[tuple[tuple[str, ...], int]]:

@@ -140,7 +140,7 @@ def test_the_first_rule_or_the_ending_tells_the_dialect(text, file_name, expecte
 
 
 @pytest.mark.parametrize("name", READABLE)
-@settings(max_examples=150, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(data=st.data())
 def test_a_file_that_we_wrote_is_read_back_without_naming_its_dialect(name, data):
     full = name in WITH_INEQUALITIES

@@ -73,7 +73,7 @@ type_triples = st.tuples(names, st.just("rdf:type"), st.sampled_from(["T1", "T2"
 graphs = st.lists(st.one_of(relation_triples, relation_triples, relation_triples, type_triples), max_size=14).map(
     lambda rows: KnowledgeGraph.from_names(rows).with_names(relations=["p", "unused"], entities=["other"])
 )
-small = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+small = settings(max_examples=60)
 
 
 def witnesses(graph: KnowledgeGraph, pattern) -> Counter[tuple[str, ...]]:
