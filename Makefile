@@ -63,8 +63,8 @@ explore: $(VENV)/.dev ## the tests with other random examples each time
 	HYPOTHESIS_PROFILE=explore $(BIN)/pytest -n 3 --dist worksteal -m ""
 
 MINUTES ?= 10
-fuzz: $(VENV)/.dev ## damaged input for every reader and parser, for MINUTES=10
-	$(BIN)/python -m tests.fuzz --minutes $(MINUTES)
+fuzz: $(VENV)/.dev ## damaged input for every reader and parser, for MINUTES=10; kernels check the bounds of arrays
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/checked $(BIN)/python -m tests.fuzz --minutes $(MINUTES)
 
 torture: $(VENV)/.dev ## kill build, suite, evaluate, mine and report 30 times each (a quarter of an hour)
 	LOGINFER_KILLS=30 $(BIN)/pytest -q tests/benchmark/construction/test_kill.py tests/evaluation/test_runs_kill.py tests/cli/test_kill.py

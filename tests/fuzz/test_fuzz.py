@@ -1,5 +1,6 @@
 """The same damaged files in every run; `make fuzz` makes new ones."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -25,6 +26,19 @@ def test_whole_files_are_accepted(name, tmp_path):
     folder = Folder(TARGETS[name], tmp_path / name)
     for file in folder.whole:
         TARGETS[name].read(folder.path, file)
+
+
+def test_compiled_scanners_stay_within_their_arrays(tmp_path):
+    # Kernels check that only if they are compiled so; elsewhere a wrong place is read in silence.
+    checked = os.environ | {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
+    outside = "import numpy; from loginfer.kg.formats import scan; scan.is_plain_iri(numpy.full(3, 97, 'u1'), 0, 9)"
+    done = subprocess.run([sys.executable, "-c", outside], capture_output=True, text=True, check=False, env=checked)
+    assert "IndexError" in done.stderr
+    words = [sys.executable, "-m", "tests.fuzz", "kg-tsv", "kg-ntriples", "kg-openke", "--inputs", "300", "--seed", "0"]
+    done = subprocess.run(
+        words, capture_output=True, text=True, check=False, env=checked, cwd=Path(__file__).parents[2]
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 MADE_UP = """
