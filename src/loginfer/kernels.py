@@ -417,12 +417,3 @@ def mix64(value: Any) -> Any:
 def random_bits(salt: Any, counter: Any) -> Any:
     """Return 64 random bits for a counter: SplitMix64, whose states are salt, salt + increment, …."""
     return _scatter(salt + np.uint64(counter) * _INCREMENT)
-
-
-@inlined
-def draw_other(bits: Any, pool: npt.NDArray[np.int32], not_this: int) -> Any:
-    """Return a random element of a pool; if it is `not_this`, the next one."""
-    index = np.int64(((bits >> _32) * np.uint64(len(pool))) >> _32)
-    if pool[index] == not_this:
-        index = (index + 1) % len(pool)
-    return pool[index]

@@ -285,7 +285,8 @@ class Learning(TrainingCallback):
         row: dict[str, float | int] = {"epoch": epoch, "loss": epoch_loss, "learning_rate": rate}
         accuracy: float | None = None
         if self._validation is not None:
-            accuracy = row["valid_accuracy"] = self._validation.accuracy(PyKEENScorer(self.model, self._graph))
+            accuracy = self._validation.judge(PyKEENScorer(self.model, self._graph))
+            row[self._validation.figure] = accuracy
         if self._best.judge(epoch, accuracy) or self._system.keep == "last":
             self.best_weights = arrays_of(self.model)
         self._watch.record(row)

@@ -16,7 +16,7 @@ from loginfer.benchmark.shortcuts import counts_from
 from loginfer.errors import InputError
 from loginfer.kg import Triples
 from loginfer.randomness import generator
-from loginfer.systems.interface import Arrays, Scorer, Scores
+from loginfer.systems.interface import Arrays, Scores
 
 if TYPE_CHECKING:
     import torch
@@ -34,47 +34,88 @@ def explicit_negatives(benchmark: Benchmark, mode: str) -> Triples:
         raise InputError(f"{benchmark.name} has no training triples to learn from")
     sets = [negatives.splits.train for negatives in benchmark.negatives.values()]
     triples: Triples = np.vstack([np.empty((0, 3), dtype=np.int32), *sets])
-    if mode != "random" and not len(triples):
+    if mode == "explicit" and not len(triples):
         hint = "train with random negatives only: --mode random"
         raise InputError(f"{benchmark.name} has no negative training triples, and mode `{mode}` needs them", hint=hint)
-    return triples
+    return triples[:0] if mode == "random" else triples
 
 
 # -- the best epoch --------------------------------------------------------------------------------
 
 
+# Without negatives so many triples of valid are ranked, among so many constants drawn at random and all their ends.
+RANKED, RIVALS = 500, 20_000
+
+
 @dataclass(frozen=True)
 class Validation:
-    """What epochs are compared by: P_valid and N_valid."""
+    """What epochs are compared by: the accuracy on P_valid and N_valid.
+
+    Without negatives it is the filtered MRR of some triples of P_valid, subjects and objects alike.
+
+    Parameters
+    ----------
+    positives, negatives
+        The triples.
+    rivals
+        int32[c], ascending: what triples are ranked against; nothing where there are negatives.
+    known
+        bool[2, n, c]: which rivals make a known triple, in place of subjects and of objects.
+    """
 
     positives: Triples
     negatives: Triples
+    rivals: npt.NDArray[np.int32]
+    known: npt.NDArray[np.bool_]
 
     @classmethod
     def of(cls, benchmark: Benchmark, seed: int) -> Validation | None:
-        """Return a benchmark's triples; None if it has none to choose by.
-
-        For a benchmark without negatives each positive gets one with a random subject or object.
-        """
-        positives = benchmark.positives.valid
-        if not benchmark.negatives:
-            negatives = _corrupted(benchmark, seed)
-        else:
+        """Return a benchmark's triples; None if it has none to choose by."""
+        positives, nothing = benchmark.positives.valid, np.empty(0, dtype=np.int32)
+        if benchmark.negatives:
             negatives = np.vstack([one.splits.valid for one in benchmark.negatives.values()])
-        return cls(positives, negatives) if len(positives) and len(negatives) else None
+            none = np.empty((2, 0, 0), dtype=bool)
+            return cls(positives, negatives, nothing, none) if len(positives) and len(negatives) else None
+        if not len(positives):
+            return None
+        random = generator(seed, "systems", "valid")
+        ranked = positives[np.sort(random.permutation(len(positives))[:RANKED])]
+        constants = random.permutation(benchmark.graph.consts)[:RIVALS]
+        rivals = np.unique(np.concatenate([constants, ranked[:, 0], ranked[:, 2]])).astype(np.int32)
+        known = np.zeros((2, len(ranked), len(rivals)), dtype=bool)
+        everything = np.vstack([benchmark.positives.train, positives])
+        for side, (lacking, given) in enumerate(((0, 2), (2, 0))):
+            near = everything[np.isin(everything[:, given], ranked[:, given])]
+            for row, triple in enumerate(ranked):
+                same = (near[:, given] == triple[given]) & (near[:, 1] == triple[1])
+                known[side, row] = np.isin(rivals, near[same, lacking])
+        return cls(ranked, positives[:0], rivals, known)
+
+    @property
+    def figure(self) -> str:
+        """The name of the figure in learning curves."""
+        return "valid_mrr" if len(self.rivals) else "valid_accuracy"
 
     def compact(self) -> tuple[npt.NDArray[np.int32], Validation]:
         """Return the entities that occur, sorted, and the same triples by indices among them."""
         both = np.vstack([self.positives, self.negatives])
-        entities, compact_ids = np.unique(both[:, [0, 2]], return_inverse=True)
+        entities = np.unique(np.concatenate([both[:, 0], both[:, 2], self.rivals]))
         triples = both.astype(np.int32)
-        triples[:, [0, 2]] = compact_ids.reshape(-1, 2)
-        cut = len(self.positives)
-        return entities.astype(np.int32), Validation(triples[:cut], triples[cut:])
+        triples[:, [0, 2]] = np.searchsorted(entities, both[:, [0, 2]])
+        cut, rivals = len(self.positives), np.searchsorted(entities, self.rivals).astype(np.int32)
+        return entities.astype(np.int32), Validation(triples[:cut], triples[cut:], rivals, self.known)
 
-    def accuracy(self, scorer: Scorer) -> float:
-        """Return the accuracy at the best threshold."""
-        return best_accuracy(scorer.score(self.positives), scorer.score(self.negatives))
+    def judge(self, scorer: Any) -> float:
+        """Return the accuracy at the best threshold, or the MRR."""
+        if not len(self.rivals):
+            return best_accuracy(scorer.score(self.positives), scorer.score(self.negatives))
+        reciprocal = []
+        for position, column, known in zip(("subject", "object"), (0, 2), self.known, strict=True):
+            scores = np.array(scorer.score_candidates(self.positives, position, self.rivals))
+            own = scores[np.arange(len(scores)), np.searchsorted(self.rivals, self.positives[:, column])][:, None]
+            scores[known] = -np.inf
+            reciprocal.append(1 / (1 + (scores > own).sum(axis=1) + (scores == own).sum(axis=1) / 2))
+        return float(np.mean(reciprocal))
 
 
 def best_accuracy(positives: Scores, negatives: Scores) -> float:
@@ -82,21 +123,6 @@ def best_accuracy(positives: Scores, negatives: Scores) -> float:
     _, true, false = counts_from(positives.astype(np.float64), negatives.astype(np.float64))
     right = true + (len(negatives) - false)
     return float(right.max() / (len(positives) + len(negatives)))
-
-
-def _corrupted(benchmark: Benchmark, seed: int) -> Triples:
-    """Return the positives of valid with a random subject or object."""
-    graph = benchmark.graph
-    triples = benchmark.positives.valid.copy()
-    random = generator(seed, "embedding", "valid")
-    in_object = random.random(len(triples)) < 0.5
-    others = graph.consts[random.integers(0, len(graph.consts), len(triples))]
-    if graph.type_relation is not None and len(graph.types):
-        of_type = in_object & (triples[:, 1] == graph.type_relation)
-        others[of_type] = graph.types[random.integers(0, len(graph.types), int(of_type.sum()))]
-    triples[in_object, 2] = others[in_object]
-    triples[~in_object, 0] = others[~in_object]
-    return triples
 
 
 @dataclass

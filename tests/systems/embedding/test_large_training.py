@@ -8,7 +8,7 @@ import pytest
 from tests.support.embedding_models import MODELS, benchmark, circle
 from tests.support.large_training import SMALL, learned, typed
 
-from loginfer.systems.embedding import large, training
+from loginfer.systems.embedding import large, steps, training
 from loginfer.systems.embedding.large import Partition
 from loginfer.systems.embedding.rotate import RotatE
 from loginfer.systems.embedding.transe import TransE
@@ -27,10 +27,19 @@ def impatient(monkeypatch):
 
 
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("mode", ["both", *(pytest.param(m, marks=pytest.mark.slow) for m in ("explicit", "random"))])
-def test_the_number_of_workers_makes_no_difference(name, mode):
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"negatives": 5},
+        {"loss": "1vsall", "dropout": 0.2, "optimiser": "adagrad"},
+        pytest.param({"mode": "explicit"}, marks=pytest.mark.slow),
+        pytest.param({"mode": "random", "negatives": 600}, marks=pytest.mark.slow),
+    ],
+    ids=str,
+)
+def test_the_number_of_workers_makes_no_difference(name, more):
     for known in (circle(), typed()):
-        system = MODELS[name](**SMALL, mode=mode, relation_weight=0.2, negatives=5)
+        system = MODELS[name](**SMALL, relation_weight=0.2, **more)
         alone = learned(system, known)
         for workers in (2, 3):
             assert learned(replace(system, workers=workers), known) == alone
@@ -47,7 +56,7 @@ def test_more_workers_than_positives_in_a_batch_do_no_harm():
     assert learned(replace(system, workers=5), circle(12)) == learned(system, circle(12))
 
 
-@pytest.mark.parametrize("failing", ["score_positives", "add_own_rows", "update_own_rows"])
+@pytest.mark.parametrize("failing", ["make_queries", "backward_tiles", "update_entities"])
 def test_an_error_in_one_worker_ends_the_others(failing, monkeypatch):
     calls = []
 
@@ -56,15 +65,15 @@ def test_an_error_in_one_worker_ends_the_others(failing, monkeypatch):
         if len(calls) == 3:
             raise MemoryError("too much")
 
-    kernels = vars(training.worker_kernels(TransE().functions))
-    monkeypatch.setattr(training, "worker_kernels", lambda _: SimpleNamespace(**{**kernels, failing: fail}))
+    kernels = vars(steps.training_kernels(TransE().functions))
+    monkeypatch.setattr(steps, "training_kernels", lambda _: SimpleNamespace(**{**kernels, failing: fail}))
     with pytest.raises(MemoryError, match="too much"):
         TransE(**SMALL, workers=2).fit(circle())
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError("can't start new thread")])
 def test_whatever_happens_while_workers_are_started_nobody_waits_for_ever(error, monkeypatch):
-    class Interrupted(training.ThreadPoolExecutor):
+    class Interrupted(steps.ThreadPoolExecutor):
         started = 0
 
         def submit(self, *arguments):
@@ -73,7 +82,7 @@ def test_whatever_happens_while_workers_are_started_nobody_waits_for_ever(error,
                 raise error
             return super().submit(*arguments)
 
-    monkeypatch.setattr(training, "ThreadPoolExecutor", Interrupted)
+    monkeypatch.setattr(steps, "ThreadPoolExecutor", Interrupted)
     with pytest.raises(error if isinstance(error, type) else type(error)):
         TransE(**SMALL, workers=2).fit(circle())
 

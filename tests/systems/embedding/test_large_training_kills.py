@@ -52,7 +52,7 @@ def test_a_run_in_files_that_was_killed_and_resumed_gives_the_same_bytes(partiti
 
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_whichever_checkpoint_is_lost_the_one_before_still_has_all_its_files(partitions, tmp_path, monkeypatch):
-    monkeypatch.setattr(training._Training, "_accuracy", lambda self: self._state.epoch / 10)
+    monkeypatch.setattr(training.BestEpoch, "judge", lambda *_: True)
     system = TransE(**SMALL, partitions=partitions, storage="mapped")
     whole = Folder(tmp_path / "whole", stop_after=1000)
     expected = learned(system, typed(), whole)[0]
@@ -88,7 +88,7 @@ def test_files_that_nobody_needs_are_removed(tmp_path):
 def test_files_never_need_more_than_was_checked_before(partitions, keep, tmp_path, monkeypatch):
     """Checkpoints and best rows come at moments that have nothing to do with each other."""
     random = np.random.default_rng(partitions)
-    monkeypatch.setattr(training._Training, "_accuracy", lambda self: random.random() + self._state.epoch / 9)
+    monkeypatch.setattr(training.Validation, "judge", lambda *_: random.random())
     needed, used = [], []
     clear, remove = WeightFiles.clear, WeightFiles.remove_all_but
 

@@ -41,25 +41,37 @@ _TINY = np.float32(1e-12)
 class EmbeddingSystem(ABC):
     """A model with a vector for each constant, type and relation, trained on P_train and N_train.
 
-    The loss of a positive p with random negatives n₁, …, n_k, an explicit negative e of N_train and a
-    negative q with another relation is, with softplus(x) = log(1 + exp x) and with
-    w_i = exp(α·score(n_i)) / Σ exp(α·score(n_j)) taken as constants,
+    A query, such as (s, R, ?), is asked with its right answers p and with candidates n₁, …, n_k that all queries of
+    a step share, without those that are right answers. With softplus(x) = log(1 + exp x), the loss of an answer is
 
-        softplus(−score(p)) + Σ w_i · softplus(score(n_i))
-        + explicit_weight · softplus(score(e)) + relation_weight · softplus(score(q)).
+        softplus(−score(p)) + Σ w_i · softplus(score(n_i))      `softplus`
+        −log (exp score(p) / (exp score(p) + Σ exp score(n_i)))      `softmax`; `1vsall` against all there are
+
+    where w_i = exp(α·score(n_i)) / Σ exp(α·score(n_j)) are taken as constants. To each answer comes an explicit
+    negative e of N_train and a negative q with another relation:
+
+        explicit_weight · softplus(score(e)) + relation_weight · softplus(score(q)),
+
+    and to `softmax` and `1vsall`, which compare scores of one query only, (explicit_weight + relation_weight) ·
+    softplus(−score(p)), so that one threshold can tell right from wrong.
     """
 
     dimension: int = setting(100, "numbers in a vector; complex ones for RotatE and ComplEx", least=1)
-    mode: Literal["explicit", "random", "both"] = setting(
-        "both", "negatives: those of N_train, random corruptions, or both"
+    loss: Literal["softplus", "softmax", "1vsall"] = setting(
+        "softplus", "each candidate by itself, the answer among candidates, or the answer among all"
     )
-    negatives: int = setting(8, "random corruptions for each positive", least=1, most=1024)
-    adversarial: float = setting(1.0, "α: how much more hard random negatives count; 0: all alike", least=0)
+    mode: Literal["explicit", "random", "both"] = setting(
+        "both", "negatives: those of N_train, random candidates, or both"
+    )
+    negatives: int = setting(256, "random candidates that the queries of a step share", least=1)
+    adversarial: float = setting(1.0, "α of `softplus`: how much more hard candidates count; 0: all alike", least=0)
     explicit_weight: float = setting(1.0, "weight of the explicit negative", least=0)
     relation_weight: float = setting(0.0, "weight of a negative with another relation", least=0)
+    dropout: float = setting(0.0, "share of the numbers of a query that is dropped", least=0, most=0.99)
     batch: int = setting(1024, "positives in a step", least=1)
-    epochs: int = setting(15, "how often all of P_train is seen", least=1)
-    learning_rate: float = setting(0.01, "of Adam at the start; falls to 0 in a straight line", least=0)
+    epochs: int = setting(15, "how often all of P_train is seen, once for objects and once for subjects", least=1)
+    optimiser: Literal["adam", "adagrad"] = setting("adam", "both change only what a step has touched")
+    learning_rate: float = setting(0.01, "at the start; falls to 0 in a straight line", least=0)
     patience: int = setting(0, "stop after so many epochs that were not better on valid; 0: never", least=0)
     keep: Literal["best", "last"] = setting("best", "the epoch that is best on valid, or the last one")
     workers: int = setting(1, "threads; how many makes no difference to the result", least=1, most=256)
@@ -102,9 +114,19 @@ class EmbeddingSystem(ABC):
         return (self.query_parts or self.entity_parts) * self.dimension
 
     @property
+    def moments(self) -> int:
+        """Numbers that the optimiser keeps for each weight."""
+        return 2 if self.optimiser == "adam" else 1
+
+    @property
     @abstractmethod
     def functions(self) -> ModelFunctions:
         """The functions that the model consists of."""
+
+    @property
+    def directions(self) -> int:
+        """Rows of a relation: one, or one for queries that lack the object and one for those that lack the subject."""
+        return 1
 
     @property
     def offset(self) -> float:
@@ -146,7 +168,7 @@ class EmbeddingSystem(ABC):
         graph = benchmark.graph
         shapes = {
             "entities": (len(graph.entities), self.entity_width),
-            "relations": (len(graph.relations), self.relation_width),
+            "relations": (len(graph.relations) * self.directions, self.relation_width),
         }
         check_weights(arrays, shapes, f"{type(self).__name__} on {benchmark.name}")
         return EmbeddingScorer.of(self, arrays["entities"], arrays["relations"])
@@ -174,11 +196,19 @@ class ProductSystem(EmbeddingSystem):
     """A model whose score is a product of subject, relation and object.
 
     N3 regularisation adds λ · (Σ|s|³ + Σ|r|³ + Σ|o|³) to the loss of each positive (s, r, o), with the moduli
-    of complex numbers.
+    of complex numbers. With reciprocal relations (s, r, ?) asks for s·r, and (?, r, o) for o·r⁻¹ with a vector r⁻¹ of
+    its own; a triple has the mean of both scores (Lacroix and others, Canonical Tensor Decomposition for Knowledge
+    Base Completion, ICML 2018).
     """
 
+    reciprocal: bool = setting(False, "a vector of its own for each relation's inverse")
     regularisation: float = setting(0.01, "λ, the weight of the N3 regularisation", least=0)
     spread: float = setting(0.02, "all numbers start between minus this and this", least=0)
+
+    @property
+    def directions(self) -> int:
+        """Two with reciprocal relations."""
+        return 2 if self.reciprocal else 1
 
     @property
     def cubic(self) -> float:
@@ -210,11 +240,15 @@ class ComparisonFunctions(NamedTuple):
         (weight, comparison, query, candidate, g_query, g_candidate): adds weight · ∂comparison.
     compare_tile
         (query, tile, sums): the same numbers for each column of float32[width, TILE]; sums are 0 before.
+    backward_tile
+        (weights, query, tile, sums, g_query, g_tile): adds Σ weight · ∂comparison of the columns; sums are there to
+        be written to. None for the dot product, which is learned with matrix products.
     """
 
     compare: Callable[..., Any]
     backward_compare: Callable[..., None]
     compare_tile: Callable[..., None]
+    backward_tile: Callable[..., None] | None = None
 
 
 def copy_row(parameters: Floats, derived: Floats) -> None:
@@ -244,7 +278,7 @@ class ModelFunctions(NamedTuple):
         (side, entity, relation, query): the query of the known end and what is derived from the relation.
     backward_query
         (side, entity, relation, g_query, g_entity, g_relation).
-    compare, backward_compare, compare_tile
+    compare, backward_compare, compare_tile, backward_tile
         See `ComparisonFunctions`.
     derive, backward_derive
         (parameters, derived), (derived, g_derived, g_parameters): what queries need of a relation's row.
@@ -258,6 +292,7 @@ class ModelFunctions(NamedTuple):
     compare: Callable[..., Any]
     backward_compare: Callable[..., None]
     compare_tile: Callable[..., None]
+    backward_tile: Callable[..., None] | None = None
     derive: Callable[..., None] = copy_row
     backward_derive: Callable[..., None] = copy_gradient
     backward_cubic: Callable[..., None] = backward_cubic
@@ -301,6 +336,19 @@ def _compare_tile_l1(query: Floats, tile: Floats, sums: Floats) -> None:
             sums[c] -= abs(query[j] - tile[j, c])
 
 
+def _backward_tile_l1(
+    weights: Floats, query: Floats, tile: Floats, sums: Floats, g_query: Floats, g_tile: Floats
+) -> None:
+    for j in range(len(tile)):
+        q, total = query[j], _ZERO
+        for c in range(TILE):
+            difference = q - tile[j, c]
+            up = (weights[c] if difference > _ZERO else _ZERO) - (weights[c] if difference < _ZERO else _ZERO)
+            total += up
+            g_tile[j, c] += up
+        g_query[j] -= total
+
+
 def _compare_l2(query: Floats, candidate: Floats) -> Any:
     total = _ZERO
     for j in range(len(candidate)):
@@ -327,6 +375,26 @@ def _compare_tile_l2(query: Floats, tile: Floats, sums: Floats) -> None:
             sums[c] += difference * difference
     for c in range(TILE):
         sums[c] = -np.sqrt(sums[c])
+
+
+def _backward_tile_l2(
+    weights: Floats, query: Floats, tile: Floats, sums: Floats, g_query: Floats, g_tile: Floats
+) -> None:
+    for c in range(TILE):
+        sums[c] = _ZERO
+    for j in range(len(tile)):
+        for c in range(TILE):
+            difference = query[j] - tile[j, c]
+            sums[c] += difference * difference
+    for c in range(TILE):
+        sums[c] = weights[c] / max(np.sqrt(sums[c]), _TINY)
+    for j in range(len(tile)):
+        q, total = query[j], _ZERO
+        for c in range(TILE):
+            up = sums[c] * (q - tile[j, c])
+            total += up
+            g_tile[j, c] += up
+        g_query[j] -= total
 
 
 def _compare_dot(query: Floats, candidate: Floats) -> Any:
@@ -356,6 +424,6 @@ def _compare_tile_dot(query: Floats, tile: Floats, sums: Floats) -> None:
 
 
 # −Σ|q − c|, −√Σ(q − c)² and Σ q·c.
-L1 = ComparisonFunctions(_compare_l1, _backward_l1, _compare_tile_l1)
-L2 = ComparisonFunctions(_compare_l2, _backward_l2, _compare_tile_l2)
+L1 = ComparisonFunctions(_compare_l1, _backward_l1, _compare_tile_l1, _backward_tile_l1)
+L2 = ComparisonFunctions(_compare_l2, _backward_l2, _compare_tile_l2, _backward_tile_l2)
 DOT = ComparisonFunctions(_compare_dot, _backward_dot, _compare_tile_dot)

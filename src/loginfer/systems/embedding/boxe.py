@@ -151,5 +151,27 @@ def _compare_tile_box(query: Floats, tile: Floats, sums: Floats) -> None:
             sums[c] -= inside if u <= half else outside
 
 
+def _backward_tile_box(
+    weights: Floats, query: Floats, tile: Floats, sums: Floats, g_query: Floats, g_tile: Floats
+) -> None:
+    d = len(tile)
+    for j in range(d):
+        point, width, g_point, g_width = query[j], query[d + j], _ZERO, _ZERO
+        half, wider = _HALF * width, width + _ONE
+        narrower = _ONE / wider
+        square = narrower * narrower
+        beyond = _HALF * (wider - narrower + width * (_ONE + square))
+        for c in range(TILE):
+            difference = tile[j, c] - point
+            u = abs(difference)
+            size = weights[c] * (narrower if u <= half else wider)
+            up = (size if difference > _ZERO else _ZERO) - (size if difference < _ZERO else _ZERO)
+            g_point += up
+            g_tile[j, c] -= up
+            g_width += weights[c] * (-u * square if u <= half else u - beyond)
+        g_query[j] += g_point
+        g_query[d + j] -= g_width
+
+
 # −Σ dist(candidate, box around the query).
-BOX = ComparisonFunctions(_compare_box, _backward_box, _compare_tile_box)
+BOX = ComparisonFunctions(_compare_box, _backward_box, _compare_tile_box, _backward_tile_box)

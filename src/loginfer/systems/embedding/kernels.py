@@ -1,8 +1,9 @@
-"""The compiled training step: batches of positives and their negatives, one after the other.
+"""The compiled parts of a training step: queries, scores, the loss, gradients, the optimiser.
 
 What a model, the loss and the optimiser contribute are small functions: a model's stand in its own file
-(`ModelFunctions`), the loss is `draw` and `backward_loss`, the optimiser is `update_row`. `training_kernels`
-compiles the kernels for one model.
+(`ModelFunctions`), the loss is `weigh`, the optimiser is `update_row`. `training_kernels` compiles the kernels for
+one model; `steps` says in which order they run. Each works on a range of rows, and what it writes for one row does
+not depend on the range: so any number of workers may share the rows, and the bits are the same.
 """
 
 from __future__ import annotations
@@ -18,12 +19,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from llvmlite import ir
-from numba.core import cgutils, types
-from numba.extending import intrinsic
 
-from loginfer.kernels import draw_other, fast_inlined, fast_kernel, fast_spliced, not_kept, random_bits
-from loginfer.systems.embedding.base import OBJECT, SUBJECT, EmbeddingSystem, Floats, ModelFunctions
+from loginfer.kernels import fast_inlined, fast_kernel, fast_spliced, not_kept, random_bits
+from loginfer.systems.embedding.base import TILE, EmbeddingSystem, Floats, ModelFunctions
 
 Ids: TypeAlias = npt.NDArray[np.int32]
 Order: TypeAlias = npt.NDArray[np.int64]
@@ -56,30 +54,26 @@ def padded(array: npt.NDArray[Any]) -> Floats:
 
 
 class Loss(NamedTuple):
-    """The loss (see `EmbeddingSystem`): what is added to comparisons, how many random negatives, weights."""
+    """The loss (see `EmbeddingSystem`) as numbers; `label_weight` is that of softplus(−score) of a positive."""
 
     offset: np.float32
-    negatives: int
+    softmax: bool
+    label_weight: np.float32
     adversarial: np.float32
-    explicit_weight: np.float32
-    relation_weight: np.float32
     cubic: np.float32
+    dropout: np.float32
 
     @classmethod
-    def of(cls, system: EmbeddingSystem) -> Loss:
-        """Describe a system's loss."""
-        return cls(
-            np.float32(system.offset),
-            0 if system.mode == "explicit" else system.negatives,
-            np.float32(system.adversarial),
-            np.float32(0 if system.mode == "random" else system.explicit_weight),
-            np.float32(system.relation_weight),
-            np.float32(system.cubic),
-        )
+    def of(cls, system: EmbeddingSystem, explicit: bool) -> Loss:
+        """Describe a system's loss, with or without explicit negatives."""
+        softmax = system.loss != "softplus"
+        label_weight = (system.explicit_weight if explicit else 0) + system.relation_weight if softmax else 1
+        numbers = (label_weight, system.adversarial, system.cubic, system.dropout)
+        return cls(np.float32(system.offset), softmax, *map(np.float32, numbers))
 
 
 class Weights(NamedTuple):
-    """What is learned, what is derived from relations, and Adam's moments, float32[rows, 2, width]."""
+    """What is learned, what is derived from relations, and the optimiser's moments, float32[rows, 1 or 2, width]."""
 
     entities: Floats
     relations: Floats
@@ -88,314 +82,196 @@ class Weights(NamedTuple):
     relation_moments: Floats
 
 
-class Data(NamedTuple):
-    """What is learned from.
+class TrainingStep(NamedTuple):
+    """What is learned from at a time: queries with right answers and common candidates, and pairs that are wrong.
 
     Parameters
     ----------
-    positives, negatives
-        int32[n, 3], P_train and N_train; without explicit negatives the latter is empty.
-    constants, types, relations
-        Ids to choose from for random negatives.
-    type_relation
-        The id of the type predicate; -1 for none.
-    """
-
-    positives: Ids
-    negatives: Ids
-    constants: Ids
-    types: Ids
-    relations: Ids
-    type_relation: int
-
-
-class Bucket(NamedTuple):
-    """Positives that are learned from in one go, in batches: all of an epoch, unless entities are in parts.
-
-    Parameters
-    ----------
-    data
-        The positives, and what their negatives are made of.
-    order, pairing
-        The positives in the order of learning, and the explicit negative that goes with each.
+    side
+        Which end the queries lack.
     salt
         64 random bits.
-    first_step, rates
-        The step of batch 0, counted from 1, and the learning rate of each batch.
+    anchors, relations
+        int32[n + p], what each query is made of: the end that it has, and its relation. The last p are pairs.
+    starts, targets
+        int64[n + p + 1], int32[m + p]: the right answers of query i are targets[starts[i]:starts[i + 1]]; for a
+        pair, its single wrong one.
+    weights
+        float32[p], of pairs in the loss.
+    candidates, drawn
+        int32[c]: those that the first n queries share, up to index `drawn`; what follows fills up a tile.
+    places
+        int64[m, 2]: target t is one of the candidates from places[t, 0] to places[t, 1], if any.
     """
 
-    data: Data
-    order: Order
-    pairing: Order
+    side: int
     salt: np.uint64
-    first_step: int
-    rates: npt.NDArray[np.float64]
-
-
-class Candidates(NamedTuple):
-    """A positive and its negatives, as candidates in four groups.
-
-    Those of a group share a query, made of a known end (the anchor) and a relation: the positive's subject (the
-    positive itself is candidate 0, random objects follow), its object (random subjects), the subject of the explicit
-    negative, the positive's subject with another relation.
-
-    Parameters
-    ----------
-    anchor, relation, side, ends
-        int32[4] (`ends` one more), what each group's query is made of; group g has the candidates ends[g] to
-        ends[g + 1].
-    ids, scores, weights
-        [negatives + 3]: candidates, their scores and the derivatives of the loss by them.
-    """
-
-    anchor: Ids
-    relation: Ids
-    side: Ids
-    ends: Ids
-    ids: Ids
-    scores: Floats
+    anchors: Ids
+    relations: Ids
+    starts: Order
+    targets: Ids
     weights: Floats
-
-    @classmethod
-    def empty(cls, system: EmbeddingSystem, *batch: int) -> Candidates:
-        """Make empty arrays for one positive, or for a batch of them."""
-        most = system.negatives + 3
-        anchor, relation, side, ends, ids = (np.zeros((*batch, n), dtype=np.int32) for n in (4, 4, 4, 5, most))
-        return cls(anchor, relation, side, ends, ids, zeros(*batch, most), zeros(*batch, most))
+    candidates: Ids
+    drawn: int
+    places: Order
 
 
-class Workspace(NamedTuple):
-    """What a worker needs besides: gradients of the rows that its batch touches, and space for one positive.
+class Work(NamedTuple):
+    """Space for a step.
 
     Parameters
     ----------
-    slots
-        int32[entities], the row of each entity in `g_entities`; -1 if the batch has not touched it.
-    filled
-        int32[1], how many rows are in use.
-    touched, uses
-        int32[most], the entity of each row and how often it was part of a positive.
+    queries, g_queries
+        float32[n + p, width] and the derivatives of the loss by them.
+    g_parts
+        float32[shards, n, width], what each shard of the candidates adds to these.
+    scores, target_scores
+        float32[n, c], float32[m + p]: scores, then the derivatives of the loss by them in their place.
+    comparisons
+        float32[m + p], those of the targets.
+    losses
+        float32[n + p].
+    tiles, g_tiles
+        float32[c / TILE, width, TILE]: candidates side by side, unless matrix products are taken.
+    sums
+        float32[shards, TILE], space for a tile.
     g_entities
-        float32[most, width], gradients; 0 between batches.
-    relation_touched, relation_uses, g_derived
-        The same for relations, with a row each.
-    g_parameters
-        float32[width], the gradient of one relation's parameters.
-    candidates, queries, g_query
-        One positive with its negatives, the query of each group, float32[4, width], and a query's gradient.
+        float32[n + p + m + p + c, width]: gradients of anchors, targets and candidates.
+    g_derived
+        float32[n + p, width].
+    g_relations
+        float32[relations, width], gradients of relations' parameters.
     """
 
-    slots: Ids
-    filled: Ids
-    touched: Ids
-    uses: Ids
-    g_entities: Floats
-    relation_touched: npt.NDArray[np.bool_]
-    relation_uses: Ids
-    g_derived: Floats
-    g_parameters: Floats
-    candidates: Candidates
     queries: Floats
-    g_query: Floats
+    g_queries: Floats
+    g_parts: Floats
+    scores: Floats
+    target_scores: Floats
+    comparisons: Floats
+    losses: Floats
+    tiles: Floats
+    g_tiles: Floats
+    sums: Floats
+    g_entities: Floats
+    g_derived: Floats
+    g_relations: Floats
+
+
+class Gradients(NamedTuple):
+    """Whose gradients the rows of an array are.
+
+    Parameters
+    ----------
+    rows, starts, ids
+        int64[rows], int64[k + 1], int32[k]: rows[starts[i]:starts[i + 1]] belong to ids[i].
+    uses
+        float32[rows], how many positives each row stands for in the regularisation.
+    """
+
+    rows: Order
+    starts: Order
+    ids: Ids
+    uses: Floats
 
     @classmethod
-    def of(cls, system: EmbeddingSystem, weights: Weights) -> Workspace:
-        """Make the arrays that a worker needs."""
-        entities, relations = len(weights.entities), len(weights.relations)
-        most = min(entities, system.batch * (system.negatives + 4))
-        return cls(
-            slots=np.full(entities, -1, dtype=np.int32),
-            filled=np.zeros(1, dtype=np.int32),
-            touched=np.zeros(most, dtype=np.int32),
-            uses=np.zeros(most, dtype=np.int32),
-            g_entities=zeros(most, system.entity_width),
-            relation_touched=np.zeros(relations, dtype=np.bool_),
-            relation_uses=np.zeros(relations, dtype=np.int32),
-            g_derived=zeros(relations, system.derived_width),
-            g_parameters=zeros(system.relation_width),
-            candidates=Candidates.empty(system),
-            queries=zeros(4, system.query_width),
-            g_query=zeros(system.query_width),
-        )
+    def of(cls, owners: Ids, uses: Floats) -> Gradients:
+        """Sort rows by their owners; those of one owner stay in order."""
+        rows = np.argsort(owners, kind="stable")
+        ids, starts = np.unique(owners[rows], return_index=True)
+        return cls(rows, np.append(starts, len(rows)), ids, uses)
 
 
-# -- fetching rows before they are needed ---------------------------------------------------------
-#
-# Rows of random entities lie all over memory, so that most of the time of training would be spent waiting for
-# them. What comes next is known well before, though.
-
-# Numbers of four bytes in a cache line; how many positives, and updates of rows, ahead of their use rows are
-# prefetched.
-_LINE = 16
-AHEAD = 3
-_ROWS_AHEAD = 6
-
-
-@intrinsic
-def _prefetch(context: Any, array: Any, index: Any) -> Any:
-    """Prefetch the cache line of an element of an array."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        rows = context.make_array(signature.args[0])(context, builder, arguments[0])
-        address = builder.bitcast(builder.gep(rows.data, [arguments[1]]), cgutils.voidptr_t)
-        number = ir.IntType(32)
-        function = cgutils.get_or_insert_function(  # type: ignore[no-untyped-call]
-            builder.module,
-            ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, number, number, number]),
-            "llvm.prefetch.p0",
-        )
-        # To be read, to be kept in all caches, data.
-        builder.call(function, [address, number(0), number(3), number(1)])
-        return context.get_dummy_value()
-
-    return types.void(array, types.intp), generate
+# -- the loss --------------------------------------------------------------------------------------
 
 
 @fast_inlined
-def prefetch_row(rows: Floats, row: Any, width: int) -> None:
-    """Prefetch a row of an array of rows with this width."""
-    start = row * width
-    for j in range(0, width, _LINE):
-        _prefetch(rows, start + j)  # type: ignore[call-arg]
+def softplus(x: Any) -> Any:
+    """Return log(1 + exp x)."""
+    return max(x, _ZERO) + np.log(_ONE + np.exp(-abs(x)))
+
+
+@fast_inlined
+def sigmoid(x: Any) -> Any:
+    """Return 1 / (1 + exp −x), the derivative of softplus."""
+    small = np.exp(-abs(x))
+    return (_ONE if x >= _ZERO else small) / (_ONE + small)
 
 
 @fast_spliced
-def prefetch_positive(loss: Loss, weights: Weights, data: Data, salt: Any, position: int, positive: int) -> None:
-    """Prefetch the rows of a positive and its random negatives."""
-    width = weights.entities.shape[1]
-    prefetch_row(weights.entities, np.int64(data.positives[positive, 0]), width)
-    prefetch_row(weights.entities, np.int64(data.positives[positive, 2]), width)
-    counter = np.uint64(position) * np.uint64(loss.negatives + 1)
-    for i in range(loss.negatives):
-        bits = random_bits(salt, counter + np.uint64(i))
-        prefetch_row(weights.entities, np.int64(draw_other(bits, data.constants, -1)), width)
+def weigh(loss: Loss, count: int, places: Order, row: Floats, target_scores: Floats) -> Any:
+    """Set the derivatives of the loss by a query's scores, in their place; returns the loss.
 
-
-# -- the loss: which negatives a positive gets, and the derivative by each score --------------------
-
-
-@fast_spliced
-def draw(
-    loss: Loss, data: Data, candidates: Candidates, salt: Any, position: int, positive: int, explicit: int
-) -> None:
-    """Write down a positive and its negatives; the position in the epoch decides which."""
-    subject, relation, object_ = (data.positives[positive, 0], data.positives[positive, 1], data.positives[positive, 2])
-    of_types = relation == data.type_relation
-    counter = np.uint64(position) * np.uint64(loss.negatives + 1)
-    candidates.ids[0] = object_
-    objects, end = 1, loss.negatives + 1
-    pool = data.types if of_types else data.constants
-    for i in range(loss.negatives):
-        bits = random_bits(salt, counter + np.uint64(i))
-        if bits & np.uint64(1) and len(pool) > 1:  # a graph may have one type only
-            candidates.ids[objects] = draw_other(bits, pool, object_)
-            objects += 1
-        else:
-            end -= 1
-            candidates.ids[end] = draw_other(bits, data.constants, subject)
-    for group in range(4):
-        candidates.anchor[group] = subject
-        candidates.relation[group] = relation
-        candidates.side[group] = OBJECT
-    candidates.anchor[1] = object_
-    candidates.side[1] = SUBJECT
-    candidates.ends[1] = objects
-    candidates.ends[2] = loss.negatives + 1
-    end = loss.negatives + 1
-    if loss.explicit_weight > _ZERO and len(data.negatives) > 0:
-        candidates.ids[end] = data.negatives[explicit, 2]
-        candidates.anchor[2] = data.negatives[explicit, 0]
-        candidates.relation[2] = data.negatives[explicit, 1]
-        end += 1
-    candidates.ends[3] = end
-    if loss.relation_weight > _ZERO and len(data.relations) > 1 and not of_types:
-        bits = random_bits(salt, counter + np.uint64(loss.negatives))
-        candidates.ids[end] = object_
-        candidates.relation[3] = draw_other(bits, data.relations, relation)
-        end += 1
-    candidates.ends[4] = end
-
-
-@fast_spliced
-def backward_loss(loss: Loss, candidates: Candidates) -> Any:
-    """Set the derivative of the loss by each score; returns the loss."""
-    scores, weights = candidates.scores, candidates.weights
-    k = loss.negatives
+    Of the candidates, those that are right answers take no part.
+    """
+    for t in range(len(places)):
+        row[places[t, 0] : places[t, 1]] = -np.inf
+    scale = _ONE if loss.softmax else loss.adversarial
     highest = np.float32(-np.inf)
-    for i in range(1, k + 1):
-        highest = max(highest, scores[i])
-    sum_ = _ZERO
-    for i in range(1, k + 1):
-        weights[i] = np.exp(loss.adversarial * (scores[i] - highest))
-        sum_ += weights[i]
-    for i in range(1, k + 1):
-        weights[i] /= sum_
-    weights[0] = _ONE
-    scores[0] = -scores[0]  # the positive is a negative of the opposite score
-    weights[k + 1] = loss.explicit_weight if candidates.ends[3] > candidates.ends[2] else loss.relation_weight
-    weights[k + 2] = loss.relation_weight
-    total = _ZERO
-    for i in range(candidates.ends[4]):
-        small = np.exp(-abs(scores[i]))
-        share = _ONE / (_ONE + small)
-        total += weights[i] * (max(scores[i], _ZERO) + np.log(_ONE + small))
-        weights[i] *= share if scores[i] >= _ZERO else _ONE - share
-    scores[0] = -scores[0]
-    weights[0] = -weights[0]
+    for i in range(count):
+        highest = max(highest, row[i])
+    sum_, total, wrong = _ZERO, _ZERO, _ZERO
+    for i in range(count, len(row)):
+        row[i] = _ZERO
+    if highest > np.float32(-np.inf):
+        for i in range(count):
+            sum_ += np.exp(scale * (row[i] - highest))
+    for t in range(len(places)):
+        score = target_scores[t]
+        derivative = -loss.label_weight * sigmoid(-score)
+        total += loss.label_weight * softplus(-score)
+        if loss.softmax and sum_ > _ZERO:
+            # −log of exp(score) / (exp(score) + sum of the candidates' exp)
+            behind = highest + np.log(sum_) - score
+            total += softplus(behind)
+            derivative -= sigmoid(behind)
+            wrong += sigmoid(behind)
+        target_scores[t] = derivative
+    if not loss.softmax:
+        wrong = np.float32(len(places))
+    share = wrong / sum_ if sum_ > _ZERO else _ZERO
+    if loss.softmax:
+        for i in range(count):
+            row[i] = share * np.exp(row[i] - highest) if sum_ > _ZERO else _ZERO
+    else:
+        for i in range(count):
+            score = row[i]
+            if score == np.float32(-np.inf):
+                row[i] = _ZERO
+            else:
+                weight = share * np.exp(scale * (score - highest))
+                total += weight * softplus(score)
+                row[i] = weight * sigmoid(score)
     return total
 
 
-# -- the optimiser: lazy Adam, which moves only the rows that a batch touched ------------------------
+# -- the optimisers: both move only the rows that a batch touched -----------------------------------
 
-# The decay rates of both moments, and what keeps the denominator from 0: the values of Kingma and Ba.
-_FIRST, _SECOND, _TINY = 0.9, 0.999, 1e-8
-_KEEP_FIRST, _TAKE_FIRST = np.float32(_FIRST), np.float32(1 - _FIRST)
-_KEEP_SECOND, _TAKE_SECOND = np.float32(_SECOND), np.float32(1 - _SECOND)
-
-
-@fast_inlined
-def bias_corrections(rate: float, step: int) -> Any:
-    """Return the rate and the tiny number of a step, counted from 1, with the moments' bias corrected."""
-    second = np.sqrt(1.0 - _SECOND**step)
-    return np.float32(rate * second / (1.0 - _FIRST**step)), np.float32(_TINY * second)
+# Adam's decay rates of both moments, and what keeps the denominator from 0: the values of Kingma and Ba.
+FIRST, SECOND, TINY = 0.9, 0.999, 1e-8
+_KEEP_FIRST, _TAKE_FIRST = np.float32(FIRST), np.float32(1 - FIRST)
+_KEEP_SECOND, _TAKE_SECOND = np.float32(SECOND), np.float32(1 - SECOND)
 
 
 @fast_inlined
 def update_row(share: Any, rate: Any, tiny: Any, row: Floats, moments: Any, gradient: Floats) -> None:
-    """Take a step with share · gradient for one row, and clear it; `moments` is float32[2, width]."""
-    first, second = moments[0], moments[1]
-    for j in range(len(row)):
-        g = share * gradient[j]
-        first[j] = _KEEP_FIRST * first[j] + _TAKE_FIRST * g
-        second[j] = _KEEP_SECOND * second[j] + _TAKE_SECOND * g * g
-        row[j] -= rate * first[j] / (np.sqrt(second[j]) + tiny)
-        gradient[j] = np.float32(0)
+    """Take a step with share · gradient for one row: of Adam with two moments, of Adagrad with a sum of squares."""
+    if len(moments) == 2:
+        first, second = moments[0], moments[1]
+        for j in range(len(row)):
+            g = share * gradient[j]
+            first[j] = _KEEP_FIRST * first[j] + _TAKE_FIRST * g
+            second[j] = _KEEP_SECOND * second[j] + _TAKE_SECOND * g * g
+            row[j] -= rate * first[j] / (np.sqrt(second[j]) + tiny)
+    else:
+        squares = moments[0]
+        for j in range(len(row)):
+            g = share * gradient[j]
+            squares[j] += g * g
+            row[j] -= rate * g / (np.sqrt(squares[j]) + tiny)
 
 
-# -- a batch ---------------------------------------------------------------------------------------
-
-
-@fast_spliced
-def touch(workspace: Workspace, entity: Any) -> None:
-    """Give an entity a row for its gradient."""
-    if workspace.slots[entity] < 0:
-        workspace.slots[entity] = workspace.filled[0]
-        workspace.touched[workspace.filled[0]] = entity
-        workspace.filled[0] += 1
-    prefetch_row(workspace.g_entities, np.int64(workspace.slots[entity]), workspace.g_entities.shape[1])
-
-
-@fast_spliced
-def touch_candidates(workspace: Workspace, candidates: Candidates) -> None:
-    """Give all that `draw` wrote down rows for gradients, and count what the positive uses."""
-    for i in range(candidates.ends[4]):
-        touch(workspace, candidates.ids[i])
-    for group in range(4):
-        touch(workspace, candidates.anchor[group])
-        workspace.relation_touched[candidates.relation[group]] = True
-    workspace.uses[workspace.slots[candidates.anchor[0]]] += 1
-    workspace.uses[workspace.slots[candidates.ids[0]]] += 1
-    workspace.relation_uses[candidates.relation[0]] += 1
+# -- templates of kernels, of which each model has its copies ----------------------------------------
 
 
 # Names that stand for a model's functions. What uses them are templates: `specialise` makes each model's copies.
@@ -403,93 +279,142 @@ def _unbound(*_: Any) -> Any:
     raise NotImplementedError
 
 
-make_query = backward_query = compare = backward_compare = compare_tile = _unbound
+make_query = backward_query = compare = backward_compare = compare_tile = backward_tile = _unbound
 derive = backward_derive = backward_cubic = _unbound
 
 
-def score_group(loss: Loss, weights: Weights, candidates: Candidates, query: Floats, group: int) -> None:
-    """Make the query of a group, and score its candidates."""
-    anchor, derived = weights.entities[candidates.anchor[group]], weights.derived[candidates.relation[group]]
-    make_query(candidates.side[group], anchor, derived, query)
-    for i in range(candidates.ends[group], candidates.ends[group + 1]):
-        candidates.scores[i] = loss.offset + compare(query, weights.entities[candidates.ids[i]])
+@fast_inlined
+def _kept(loss: Loss, salt: Any, number: Any) -> Any:
+    """Return what a number of a query is multiplied by: dropout takes some away."""
+    share = np.float32(random_bits(salt, number) >> np.uint64(40)) * np.float32(2**-24)
+    return _ZERO if share < loss.dropout else _ONE / (_ONE - loss.dropout)
 
 
-def add_gradients(loss: Loss, weights: Weights, workspace: Workspace, candidates: Candidates) -> Any:
-    """Add the gradients of what `draw` wrote down; returns the loss."""
-    for group in range(4):
-        if candidates.ends[group] < candidates.ends[group + 1]:
-            score_group(loss, weights, candidates, workspace.queries[group], group)
-    total = backward_loss(loss, candidates)
-    for group in range(4):
-        start, end = candidates.ends[group], candidates.ends[group + 1]
-        if start < end:
-            query, g_query = workspace.queries[group], workspace.g_query
-            for j in range(len(g_query)):
-                g_query[j] = _ZERO
-            for i in range(start, end):
-                candidate = weights.entities[candidates.ids[i]]
-                g_candidate = workspace.g_entities[workspace.slots[candidates.ids[i]]]
-                comparison = candidates.scores[i] - loss.offset
-                backward_compare(candidates.weights[i], comparison, query, candidate, g_query, g_candidate)
-            anchor, relation = candidates.anchor[group], candidates.relation[group]
-            entity, g_entity = weights.entities[anchor], workspace.g_entities[workspace.slots[anchor]]
-            derived, g_derived = weights.derived[relation], workspace.g_derived[relation]
-            backward_query(candidates.side[group], entity, derived, g_query, g_entity, g_derived)
-    return total
+def make_queries(first: int, last: int, loss: Loss, weights: Weights, step: TrainingStep, work: Work) -> None:
+    """Make queries, and score their own answers."""
+    for i in range(first, last):
+        query = work.queries[i]
+        make_query(step.side, weights.entities[step.anchors[i]], weights.derived[step.relations[i]], query)
+        if loss.dropout > _ZERO:
+            for j in range(len(query)):
+                query[j] *= _kept(loss, step.salt, i * len(query) + j)
+        for t in range(step.starts[i], step.starts[i + 1]):
+            work.comparisons[t] = compare(query, weights.entities[step.targets[t]])
+            work.target_scores[t] = loss.offset + work.comparisons[t]
 
 
-def update(loss: Loss, weights: Weights, workspace: Workspace, share: Any, rate: Any, tiny: Any) -> None:
-    """Take a step with the mean gradients of a batch, and clear them."""
+def score_tiles(first: int, last: int, loss: Loss, weights: Weights, step: TrainingStep, work: Work) -> None:
+    """Put candidates side by side, a tile of them at a time, and score them."""
     width = weights.entities.shape[1]
-    for slot in range(workspace.filled[0]):
-        if slot + _ROWS_AHEAD < workspace.filled[0]:
-            ahead = np.int64(workspace.touched[slot + _ROWS_AHEAD])
-            prefetch_row(weights.entities, ahead, width)
-            prefetch_row(weights.entity_moments, ahead, 2 * width)
-        entity = workspace.touched[slot]
-        row, gradient = weights.entities[entity], workspace.g_entities[slot]
-        if loss.cubic > _ZERO and workspace.uses[slot] > 0:
-            backward_cubic(loss.cubic * workspace.uses[slot], row, gradient)
+    for t in range(first, last):
+        tile, start = work.tiles[t], t * TILE
+        for c in range(TILE):
+            row = weights.entities[step.candidates[start + c]]
+            for j in range(width):
+                tile[j, c] = row[j]
+        for i in range(len(work.scores)):
+            scores = work.scores[i, start : start + TILE]
+            scores[:] = _ZERO
+            compare_tile(work.queries[i], tile, scores)
+            for c in range(TILE):
+                scores[c] += loss.offset
+
+
+def backward_tiles(first: int, last: int, loss: Loss, weights: Weights, step: TrainingStep, work: Work) -> None:
+    """Set gradients of the candidates in some shards, and what these add to those of queries."""
+    width, tiles, shards = weights.entities.shape[1], len(work.tiles), len(work.g_parts)
+    candidates = len(work.g_entities) - tiles * TILE
+    for shard in range(first, last):
+        work.g_parts[shard] = _ZERO
+        for t in range(tiles * shard // shards, tiles * (shard + 1) // shards):
+            tile, g_tile, start = work.tiles[t], work.g_tiles[t], t * TILE
+            g_tile[:] = _ZERO
+            for i in range(len(work.scores)):
+                derivatives, g_query = work.scores[i, start : start + TILE], work.g_parts[shard, i]
+                backward_tile(derivatives, work.queries[i], tile, work.sums[shard], g_query, g_tile)
+            for c in range(TILE):
+                row = work.g_entities[candidates + start + c]
+                for j in range(width):
+                    row[j] = g_tile[j, c]
+
+
+def backward_queries(first: int, last: int, loss: Loss, weights: Weights, step: TrainingStep, work: Work) -> None:
+    """Set gradients of the queries' own answers, and of what queries are made of."""
+    for i in range(first, last):
+        query, g_query = work.queries[i], work.g_queries[i]
+        g_query[:] = _ZERO
+        if i < len(work.scores):
+            for part in range(len(work.g_parts)):
+                for j in range(len(g_query)):
+                    g_query[j] += work.g_parts[part, i, j]
+        for t in range(step.starts[i], step.starts[i + 1]):
+            target, g_target = weights.entities[step.targets[t]], work.g_entities[len(step.anchors) + t]
+            g_target[:] = _ZERO
+            backward_compare(work.target_scores[t], work.comparisons[t], query, target, g_query, g_target)
+        if loss.dropout > _ZERO:
+            for j in range(len(g_query)):
+                g_query[j] *= _kept(loss, step.salt, i * len(query) + j)
+        g_entity, g_derived = work.g_entities[i], work.g_derived[i]
+        g_entity[:] = _ZERO
+        g_derived[:] = _ZERO
+        entity, derived = weights.entities[step.anchors[i]], weights.derived[step.relations[i]]
+        backward_query(step.side, entity, derived, g_query, g_entity, g_derived)
+
+
+@fast_spliced
+def sum_gradients(gradients: Gradients, i: int, rows: Floats) -> Any:
+    """Add all gradients of an owner to its first one; returns how many positives use it."""
+    sum_, uses = rows[gradients.rows[gradients.starts[i]]], _ZERO
+    for r in range(gradients.starts[i], gradients.starts[i + 1]):
+        uses += gradients.uses[gradients.rows[r]]
+        if r > gradients.starts[i]:
+            row = rows[gradients.rows[r]]
+            for j in range(len(sum_)):
+                sum_[j] += row[j]
+    return uses
+
+
+def update_entities(
+    first: int,
+    last: int,
+    loss: Loss,
+    weights: Weights,
+    gradients: Gradients,
+    work: Work,
+    share: Any,
+    rate: Any,
+    tiny: Any,
+) -> None:
+    """Take the optimiser's step for some of the entities that have gradients."""
+    for i in range(first, last):
+        uses, entity = sum_gradients(gradients, i, work.g_entities), gradients.ids[i]
+        row, gradient = weights.entities[entity], work.g_entities[gradients.rows[gradients.starts[i]]]
+        if loss.cubic > _ZERO and uses > _ZERO:
+            backward_cubic(loss.cubic * uses, row, gradient)
         update_row(share, rate, tiny, row, weights.entity_moments[entity], gradient)
-        workspace.uses[slot] = 0
-        workspace.slots[entity] = -1
-    workspace.filled[0] = 0
-    for relation in range(len(workspace.relation_touched)):
-        if not workspace.relation_touched[relation]:
-            continue
-        row, gradient = weights.relations[relation], workspace.g_parameters
-        derived, g_derived = weights.derived[relation], workspace.g_derived[relation]
+
+
+def update_relations(
+    first: int,
+    last: int,
+    loss: Loss,
+    weights: Weights,
+    gradients: Gradients,
+    work: Work,
+    share: Any,
+    rate: Any,
+    tiny: Any,
+) -> None:
+    """Take the optimiser's step for some of the relations that have gradients."""
+    for i in range(first, last):
+        uses, relation = sum_gradients(gradients, i, work.g_derived), gradients.ids[i]
+        row, gradient = weights.relations[relation], work.g_relations[relation]
+        derived, g_derived = weights.derived[relation], work.g_derived[gradients.rows[gradients.starts[i]]]
         backward_derive(derived, g_derived, gradient)
-        for j in range(len(g_derived)):
-            g_derived[j] = _ZERO
-        if loss.cubic > _ZERO:
-            backward_cubic(loss.cubic * workspace.relation_uses[relation], row, gradient)
+        if loss.cubic > _ZERO and uses > _ZERO:
+            backward_cubic(loss.cubic * uses, row, gradient)
         update_row(share, rate, tiny, row, weights.relation_moments[relation], gradient)
         derive(row, derived)
-        workspace.relation_uses[relation] = 0
-        workspace.relation_touched[relation] = False
-
-
-def run_batches(
-    loss: Loss, weights: Weights, bucket: Bucket, workspace: Workspace, batch: int, first: int, last: int
-) -> float:
-    """Learn from the batches first to last of a bucket, of so many positives each; returns the sum of the losses."""
-    total = 0.0
-    for b in range(first, last):
-        start, end = b * batch, min((b + 1) * batch, len(bucket.order))
-        for position in range(start, end):
-            if position + AHEAD < end:
-                prefetch_positive(
-                    loss, weights, bucket.data, bucket.salt, position + AHEAD, bucket.order[position + AHEAD]
-                )
-            positive, explicit = bucket.order[position], bucket.pairing[position]
-            draw(loss, bucket.data, workspace.candidates, bucket.salt, position, positive, explicit)
-            touch_candidates(workspace, workspace.candidates)
-            total += add_gradients(loss, weights, workspace, workspace.candidates)
-        rate, tiny = bias_corrections(bucket.rates[b], bucket.first_step + b)
-        update(loss, weights, workspace, _ONE / np.float32(end - start), rate, tiny)
-    return total
 
 
 def derive_all(parameters: Floats, derived: Floats) -> None:
@@ -498,16 +423,30 @@ def derive_all(parameters: Floats, derived: Floats) -> None:
         derive(parameters[r], derived[r])
 
 
+@fast_kernel
+def weigh_queries(first: int, last: int, loss: Loss, weights: Weights, step: TrainingStep, work: Work) -> None:
+    """Set the derivatives of the loss by all scores of some queries."""
+    for i in range(first, last):
+        start, end = step.starts[i], step.starts[i + 1]
+        if i < len(work.scores):
+            scores = work.target_scores[start:end]
+            work.losses[i] = weigh(loss, step.drawn, step.places[start:end], work.scores[i], scores)
+        else:
+            weight, score = step.weights[i - len(work.scores)], work.target_scores[start]
+            work.losses[i] = weight * softplus(score)
+            work.target_scores[start] = weight * sigmoid(score)
+
+
 # -- kernels of one model --------------------------------------------------------------------------
 
 
 @cache
 def training_kernels(functions: ModelFunctions) -> SimpleNamespace:
     """Compile the kernels above for a model; returns them by name, with the model's functions."""
-    model = {name: fast_inlined(function) for name, function in functions._asdict().items()}
-    spliced = ((fast_spliced, template) for template in (score_group, add_gradients, update))
-    compiled = ((fast_kernel, template) for template in (run_batches, derive_all))
-    return specialise(model, functions, *spliced, *compiled)
+    model = {name: fast_inlined(function) for name, function in functions._asdict().items() if function}
+    of_steps = (make_queries, score_tiles, backward_tiles, backward_queries)
+    others = (update_entities, update_relations, derive_all)
+    return specialise(model, functions, *((fast_kernel, template) for template in (*of_steps, *others)))
 
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -522,13 +461,14 @@ def specialise(
     be kept on disk; a copy of its own for each model can, in a folder that is named after the model's
     functions and depends on what they do.
     """
-    model = _digest(*(f"{function.__module__}.{function.__qualname__}" for function in functions))
-    code = _digest(*map(_code_of, functions))
+    written = [function for function in functions if function is not None]
+    model = _digest(*(f"{function.__module__}.{function.__qualname__}" for function in written))
+    code = _digest(*map(_code_of, written))
     if _first_code.setdefault(model, code) != code:  # functions of the same names, as in a notebook
         model = code
     namespace = {**names, "model_code": code}
     # What is kept on disk could not be loaded again without the modules of the model's functions.
-    importable = all(function.__module__ in sys.modules for function in functions)
+    importable = all(function.__module__ in sys.modules for function in written)
     for decorate, template in templates:
         copy = FunctionType(template.__code__, {**template.__globals__, **namespace}, template.__name__)
         # Machine code of two models may be loaded from disk into one process: their names must differ.

@@ -29,8 +29,9 @@ from loginfer.errors import InputError, OutputError
 from loginfer.files import atomic_write, describe_os_error, reading, sync, writing
 from loginfer.randomness import generator
 from loginfer.systems.embedding.base import EmbeddingSystem, Floats
-from loginfer.systems.embedding.kernels import Data, Ids
+from loginfer.systems.embedding.kernels import Ids
 from loginfer.systems.embedding.scorer import EmbeddingScorer
+from loginfer.systems.embedding.steps import Data
 from loginfer.systems.embedding.training import MemoryStore, blocks, count_parts, draw_rows, in_memory, row_bytes
 from loginfer.systems.interface import Arrays, FolderWatch, Watch
 
@@ -97,6 +98,14 @@ class Partition:
     def rows_of(self, entities: Ids) -> Ids:
         """Return the rows of entities."""
         return entities if self.rows is None else self.rows[entities]
+
+    def places(self, rows: Ids, pair: Pair) -> Ids:
+        """Return where rows of a pair are in memory: those of the first part, then of the second."""
+        if self.parts == 1:
+            return rows
+        first, second = pair
+        shift = np.where(rows // self.size == first, -first * self.size, (1 - second) * self.size)
+        return (rows + shift).astype(np.int32)
 
     def tour(self, seed: int, epoch: int) -> list[Pair]:
         """Return all pairs of parts in the order of an epoch; from one to the next a single part changes."""
@@ -178,30 +187,14 @@ class Buckets:
             types=self._pool(data.types, pair),
         )
 
-    def placed(self, pair: Pair) -> Data:
-        """Return the same, by rows in memory: those of the first part, then of the second."""
-        data, size = self.data(pair), self._partition.size
-        if self._partition.parts == 1:
-            return data
-        first, second = pair
-
-        def memory_rows(rows: Ids) -> Ids:
-            shift = np.where(rows // size == first, -first * size, (1 - second) * size)
-            return (rows + shift).astype(np.int32)
-
-        positives, negatives = data.positives.copy(), data.negatives.copy()
-        for triples in (positives, negatives):
-            triples[:, [0, 2]] = memory_rows(triples[:, [0, 2]])
-        constants, types = memory_rows(data.constants), memory_rows(data.types)
-        return data._replace(positives=positives, negatives=negatives, constants=constants, types=types)
-
     def _slice(self, starts: npt.NDArray[np.int64], pair: Pair) -> slice:
         number = min(pair) * self._partition.parts + max(pair)
         return slice(int(starts[number]), int(starts[number + 1]))
 
     def _pool(self, rows: Ids, pair: Pair) -> Ids:
         """Return those of some sorted rows that belong to a pair."""
-        return np.concatenate([rows[slice(*np.searchsorted(rows, self._partition.bounds(part)))] for part in pair])
+        parts = (np.searchsorted(rows, self._partition.bounds(part)) for part in sorted(pair))
+        return np.concatenate([rows[slice(*part)] for part in parts])
 
 
 class PartitionedStore(MemoryStore):
@@ -452,7 +445,7 @@ class MappedStore(PartitionedStore):
             entities = self.entities[: self._shape(part)[0]]
             draw_rows(self._system, entities, random)
             name = self._disk.write(_ENTITIES, part, [entities])
-            self._files.append((name, self._disk.zeros(_MOMENTS, part, 2 * entities.nbytes)))
+            self._files.append((name, self._disk.zeros(_MOMENTS, part, self._system.moments * entities.nbytes)))
         if partition.parts == 1:
             self._loaded = [0]  # it was drawn in its slot
 
@@ -467,7 +460,7 @@ class MappedStore(PartitionedStore):
         sizes: dict[str, int] = {}
         for part, (entities, moments) in enumerate(self._files):
             sizes[entities] = 4 * int(np.prod(self._shape(part)))
-            sizes[moments] = 2 * sizes[entities]
+            sizes[moments] = self._system.moments * sizes[entities]
         sizes |= {name: 4 * int(np.prod(self._shape(part))) for part, name in enumerate(self._best_files)}
         self._disk.resume(str(mapped["key"]), self._saved, sizes)
 
@@ -526,7 +519,7 @@ class MappedStore(PartitionedStore):
     # -- parts in memory ---------------------------------------------------------------------------
 
     def load(self, pair: Pair, following: Pair | None = None) -> Data:
-        """Bring a pair of parts into memory, instead of those that are there; returns data by rows in memory."""
+        """Bring a pair of parts into memory, instead of those that are there; returns data by rows."""
         new = [(slot, part) for slot, part in enumerate(pair) if self._loaded[slot] != part]
         for slot, _ in new:
             self._write(slot)
@@ -539,7 +532,11 @@ class MappedStore(PartitionedStore):
             if part not in self._loaded:
                 for name in self._files[part]:
                     self._disk.prefetch(name)
-        return self._buckets.placed(pair)
+        return self._buckets.data(pair)
+
+    def place(self, ids: Ids) -> Ids:
+        """Return where rows are: those of one part after those of the other."""
+        return self._partition.places(ids, tuple(part or 0 for part in self._loaded))
 
     def changing(self) -> None:
         """Take note that what is in memory will differ from the files."""

@@ -93,5 +93,22 @@ def _compare_tile_moduli(query: Floats, tile: Floats, sums: Floats) -> None:
             sums[c] -= np.sqrt(real * real + imaginary * imaginary)
 
 
+def _backward_tile_moduli(
+    weights: Floats, query: Floats, tile: Floats, sums: Floats, g_query: Floats, g_tile: Floats
+) -> None:
+    d = len(tile) // 2
+    for j in range(d):
+        q_real, q_imaginary, g_real, g_imaginary = query[j], query[d + j], _ZERO, _ZERO
+        for c in range(TILE):
+            real, imaginary = q_real - tile[j, c], q_imaginary - tile[d + j, c]
+            scale = weights[c] / np.sqrt(max(real * real + imaginary * imaginary, _TINY))
+            g_real += scale * real
+            g_imaginary += scale * imaginary
+            g_tile[j, c] += scale * real
+            g_tile[d + j, c] += scale * imaginary
+        g_query[j] -= g_real
+        g_query[d + j] -= g_imaginary
+
+
 # −Σ|q − c| of complex numbers.
-MODULI = ComparisonFunctions(_compare_moduli, _backward_moduli, _compare_tile_moduli)
+MODULI = ComparisonFunctions(_compare_moduli, _backward_moduli, _compare_tile_moduli, _backward_tile_moduli)

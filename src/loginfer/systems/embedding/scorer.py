@@ -85,17 +85,25 @@ class EmbeddingScorer:
 
     def _queries(self, side: int, anchors: Ids, relations: Ids) -> Floats:
         queries = np.empty((len(anchors), self.system.query_width), dtype=np.float32)
+        side, relations = directed(self.system, side, relations)
         self._kernels.make_queries(np.int32(side), anchors, relations, self.entities, self.derived, queries)
         return queries
 
     def _pairs(self, subjects: Ids, relations: Ids, objects: Ids) -> Floats:
-        """Score triples, in blocks that keep their queries small."""
-        scores = np.empty(len(subjects), dtype=np.float32)
-        for start in range(0, len(scores), _BLOCK):
-            block = slice(start, start + _BLOCK)
-            queries = self._queries(OBJECT, subjects[block], relations[block])
-            self._kernels.score_pairs(self._offset, queries, objects[block], self.entities, scores[block])
-        return scores
+        """Score triples, in blocks that keep their queries small; in both directions where they differ."""
+        scores = np.empty((self.system.directions, len(subjects)), dtype=np.float32)
+        for side, anchors, others in ((OBJECT, subjects, objects), (SUBJECT, objects, subjects))[: len(scores)]:
+            for start in range(0, len(subjects), _BLOCK):
+                block = slice(start, start + _BLOCK)
+                queries = self._queries(side, anchors[block], relations[block])
+                self._kernels.score_pairs(self._offset, queries, others[block], self.entities, scores[side, block])
+        mean: Floats = scores.mean(axis=0, dtype=np.float32)
+        return mean
+
+
+def directed(system: EmbeddingSystem, side: int, relations: Ids) -> tuple[int, Ids]:
+    """Return the side of queries and the rows of their relations: reciprocal ones turn all queries one way."""
+    return (side, relations) if system.directions == 1 else (OBJECT, relations * np.int32(2) + np.int32(side))
 
 
 def _plain(array: npt.NDArray[Any]) -> Floats:

@@ -104,7 +104,7 @@ class Training:
             step += 1
             row: dict[str, float | int] = {"step": step, "loss": loss}
             if self.valid is not None and (step % self.settings.validate_every == 0 or step == last):
-                row["valid_accuracy"] = self._validate(self.valid, step)
+                row[self.valid.figure] = self._validate(self.valid, step)
             watch.record(row)
             watch.progress("training", step, last)
             if watch.due():
@@ -170,7 +170,7 @@ class Training:
 
     def _validate(self, valid: Validation, step: int) -> float:
         vectors = self.vectors()
-        accuracy = valid.accuracy(distmult_scorer(*vectors))
+        accuracy = valid.judge(distmult_scorer(*vectors))
         if self.best is None or accuracy > self.best.accuracy:
             self.best = BestStep(step, accuracy, vectors)
         return accuracy
