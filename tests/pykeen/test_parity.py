@@ -11,11 +11,12 @@ from loginfer.evaluation import evaluate
 from loginfer.systems import configure, find_system, training_view
 from loginfer.systems.interface import Unwatched
 
-SAME = {"mode": "both", "epochs": 8, "regularisation": 0.01, "learning_rate": 0.03}
+SAME = {"mode": "explicit", "regularisation": 0.01, "learning_rate": 0.03}
 START = json.dumps({"initializer_kwargs": {"a": -0.02, "b": 0.02}})
-OURS = SAME | {"dimension": 32, "batch": 128}
+# In an epoch of ours each positive is learned from twice, with random objects and with random subjects.
+OURS = SAME | {"epochs": 4, "dimension": 32, "batch": 128}
 THEIRS = SAME | {
-    "embedding_dim": 32, "batch_size": 128, "entity_constrainer": None, "regularizer": None,
+    "epochs": 8, "embedding_dim": 32, "batch_size": 128, "entity_constrainer": None, "regularizer": None,
     "entity_initializer": "uniform", "relation_initializer": "uniform",
     "entity_representations_kwargs": START, "relation_representations_kwargs": START,
 }  # fmt: skip
@@ -28,7 +29,8 @@ def balanced_accuracy(system, settings):
 
 
 def test_both_sides_learn_a_department_of_lubm_equally_well():
-    ours, theirs = balanced_accuracy("distmult", OURS), balanced_accuracy("pykeen:DistMult", THEIRS)
+    both = {"mode": "both"}
+    ours, theirs = balanced_accuracy("distmult", OURS | both), balanced_accuracy("pykeen:DistMult", THEIRS | both)
     assert ours > 0.95  # otherwise there is nothing to compare
     assert abs(ours - theirs) < 0.02, (ours, theirs)  # last bits differ between machines
 
@@ -81,8 +83,21 @@ def our_losses():
 def test_the_loss_falls_alike_on_both_sides(our_losses):
     """Seeds change the last loss by 3 %."""
     theirs = losses("pykeen:DistMult", THEIRS)
-    assert theirs[0] == pytest.approx(our_losses[0], rel=0.003)
+    theirs = theirs.reshape(-1, 2).mean(axis=1)
+    assert theirs[0] == pytest.approx(our_losses[0], rel=0.05)
     assert theirs[-1] == pytest.approx(our_losses[-1], rel=0.1)
+
+
+def test_random_negatives_cost_as_much_on_both_sides():
+    """With weights that hardly change; ours share their candidates, theirs have some each."""
+    same = {"mode": "both", "learning_rate": 1e-9}
+    start = {"initializer_kwargs": {"a": -0.8, "b": 0.8}}
+    wide = {f"{part}_representations_kwargs": json.dumps(start) for part in ("entity", "relation")}
+    ours = losses("distmult", OURS | same | {"negatives": 64, "spread": 0.8, "epochs": 1})
+    theirs = losses("pykeen:DistMult", THEIRS | same | wide | {"num_negatives": 64, "epochs": 1})
+    assert theirs == pytest.approx(ours, rel=0.05)
+    other = losses("distmult", OURS | same | {"negatives": 64, "spread": 0.8, "epochs": 1, "adversarial": 0.0})
+    assert theirs != pytest.approx(other, rel=0.05)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +105,6 @@ def test_the_loss_falls_alike_on_both_sides(our_losses):
     [
         {"regularisation": 0.0},
         {"explicit_weight": 0.0},
-        {"adversarial": 0.0},
         {"entity_constrainer": "normalize"},
         {"learning_rate": 0.01},
     ],
@@ -98,4 +112,4 @@ def test_the_loss_falls_alike_on_both_sides(our_losses):
 )
 def test_a_bridge_that_learned_something_else_would_be_noticed(our_losses, wrong):
     theirs = losses("pykeen:DistMult", THEIRS | wrong, seeds=(0,))
-    assert theirs[-1] != pytest.approx(our_losses[-1], rel=0.2)
+    assert theirs[-2:].mean() != pytest.approx(our_losses[-1], rel=0.2)
