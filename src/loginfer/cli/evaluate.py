@@ -300,6 +300,7 @@ def _compare_systems(
 
 def print_comparison(answers: Sequence[Mapping[str, Any]]) -> None:
     """Print evaluations beside each other, best first; see `comparison_rows` for what they must have."""
+    from loginfer.evaluation.evaluating import settings_line
     from loginfer.evaluation.seeds import COUNTED, comparison_rows
     from loginfer.reproduction.planning import in_words
 
@@ -328,6 +329,12 @@ def print_comparison(answers: Sequence[Mapping[str, Any]]) -> None:
         )
     console().print(f"{places[0] if len(places) == 1 else 'several benchmarks'}: {counted(len(rows), 'evaluation')}")
     console().print(listing)
+    systems_by_line: dict[str, dict[str, None]] = {}
+    for answer in answers:
+        systems_by_line.setdefault(settings_line(answer), {})[answer["system"]] = None
+    for line, systems in systems_by_line.items():
+        if line:
+            say(f"{', '.join(systems)}: {line}")
 
 
 # -- reading options --------------------------------------------------------------------------------
@@ -454,12 +461,16 @@ WORST = 3
 
 def print_figures(answer: Mapping[str, Any]) -> None:
     """Print an evaluation, or what several seeds have in common."""
+    from loginfer.evaluation.evaluating import settings_line
+
     words = [f"{answer['system']} on {answer['benchmark']}"]
     if answer.get("negatives"):
         words.append(f"negatives {answer['negatives']}")
     seeds = [str(row["seed"]) for row in answer.get("seeds", ())]
     words.append(f"seeds {', '.join(seeds)}" if seeds else f"seed {answer['seed']}")
     say(", ".join(words))
+    if text := settings_line(answer):
+        say(text)
     _print_metrics(answer)
     _print_ranking(answer)
     for number, sentence in enumerate(sentences(answer.get("diagnosis", {}).get("summary", ()))):
