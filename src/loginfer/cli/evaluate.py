@@ -375,15 +375,15 @@ def _read_protocols(text: str) -> tuple[str, ...]:
     return () if words == ["none"] else tuple(dict.fromkeys(words))
 
 
-def settings_given(pairs: list[str], **short: Any) -> dict[str, Any]:
-    """Return the settings of `--set key=value`, and of their short forms."""
+def settings_given(pairs: list[str], where: str = "--set", **short: Any) -> dict[str, Any]:
+    """Return the settings of `--set key=value`, or another option, and of their short forms."""
     settings: dict[str, Any] = {}
     for pair in pairs:
         key, equals, value = (part.strip() for part in pair.partition("="))
         if not equals or not key:
-            raise InputError(f"`{pair}` is no setting", where="--set", hint="write key=value, e.g. epochs=20")
+            raise InputError(f"`{pair}` is no setting", where=where, hint="write key=value, e.g. epochs=20")
         if key in settings:
-            raise InputError(f"`{key}` is given twice", where="--set")
+            raise InputError(f"`{key}` is given twice", where=where)
         settings[key] = value
     for key, short_value in short.items():
         if short_value is not None:
@@ -602,6 +602,8 @@ def show_system(
     for setting in settings.values():
         listing.add_row(setting.name, _default(setting), _values(setting), setting.meaning)
     console().print(listing if settings else "\nIt has no settings.")
+    if varied := [f"{setting.name}={setting.tuned}" for setting in settings.values() if setting.tuned]:
+        say(f"`loginfer tune` varies {', '.join(varied)}")
     for graph, values in tuned_graphs(entry).items():
         texts = ", ".join(f"{name}={value}" for name, value in values.items())
         say(f"tuned for {graph}: {texts}")
@@ -620,7 +622,7 @@ def _setting(setting: Setting) -> dict[str, Any]:
     default = None if required else setting.default if plain else str(setting.default)
     about = {"name": setting.name, "type": setting.kind, "default": default, "required": required}
     bounds = {"choices": list(setting.choices), "least": setting.least, "most": setting.most}
-    return {**about, "meaning": setting.meaning, **bounds}
+    return {**about, "meaning": setting.meaning, **bounds, "tuned": setting.tuned}
 
 
 def _default(setting: Setting) -> str:

@@ -248,11 +248,11 @@ def graph_entry(benchmark: Benchmark) -> dict[str, Any]:
     graph = benchmark.kg or benchmark.graph
     sample = graph.triples[np.sort(hash_order(graph.packed, 0, _SAMPLE))]
     name = benchmark.name if benchmark.recipe is None else Path(benchmark.recipe.kg).stem
-    return {"name": name, "triples": len(graph), "sample": [list(triple) for triple in graph.names(sample)]}
+    return {"name": name, "triples": len(graph), "sample": ["\t".join(triple) for triple in graph.names(sample)]}
 
 
-def _ids(graph: KnowledgeGraph, triples: Sequence[Sequence[str]]) -> Triples:
-    """Return triples of names as ids, -1 for a name that the graph does not have."""
+def _ids(graph: KnowledgeGraph, sample: Sequence[str]) -> Triples:
+    """Return triples of names, with tabs between them, as ids; -1 for a name that the graph does not have."""
     vocabularies = (graph.entities, graph.relations, graph.entities)
-    rows = [[names.get(name) for names, name in zip(vocabularies, triple, strict=True)] for triple in triples]
+    rows = [[names.get(name) for names, name in zip(vocabularies, line.split("\t"), strict=False)] for line in sample]
     return np.array([[-1 if i is None else i for i in row] for row in rows], dtype=np.int32)
