@@ -26,7 +26,7 @@ from loginfer.benchmark.benchmark import Benchmark, Splits
 from loginfer.benchmark.folder.reading import load_benchmark
 from loginfer.documents import AtLeast, Size, read_document
 from loginfer.errors import InputError, LogInferError, OutputError, UnknownNameError
-from loginfer.evaluation.evaluating import ConfiguredSystem, configure_system
+from loginfer.evaluation.evaluating import ConfiguredSystem, configure_system, settings_words
 from loginfer.evaluation.metrics import ranking_metrics
 from loginfer.evaluation.ranking import rank
 from loginfer.evaluation.resuming import RunMonitor, UnfinishedRun, differences
@@ -46,34 +46,23 @@ RANKED = 300
 # Trials that are drawn at random before Optuna's sampler learns from them.
 AT_RANDOM = 4
 
+FORMAT, FORMAT_VERSION = "loginfer-tuning", 1
+
 _HINT = "give what `loginfer tune … --out FOLDER` wrote, or tune into a new folder"
 
 
 _Figure = Annotated[float, AtLeast(0)]
+_Settings = dict[str, bool | int | float | str | None]
 
 
-class _Benchmark(TypedDict):
-    name: str
-    sha256: str
-    negatives: str | None
-
-
-class _Request(TypedDict):
-    system: str
-    settings: dict[str, Any]
-    varied: dict[str, str]
-    seed: Size
-    benchmarks: list[_Benchmark]
-
-
-class _Graph(TypedDict):
+class _TunedGraph(TypedDict):
     name: str
     triples: Size
     sample: list[str]
 
 
 class _Trial(TypedDict):
-    settings: dict[str, bool | int | float | str | None]
+    settings: _Settings
     worth: _Figure | None
     figures: list[dict[str, _Figure]]
     error: NotRequired[str]
@@ -82,29 +71,22 @@ class _Trial(TypedDict):
 class _Best(TypedDict):
     trial: Size
     worth: _Figure
-    first: _Figure
-    settings: dict[str, bool | int | float | str | None]
+    settings: _Settings
+    how: str
 
 
 class _Document(TypedDict):
-    format: Literal["loginfer-tuning"]
-    format_version: Literal[1]
-    request: _Request
-    graph: _Graph | None
+    system: str
+    request: dict[str, Any]
+    graph: _TunedGraph | None
     trials: list[_Trial]
     best: _Best
 
 
-class _Timing(TypedDict):
-    cpu_seconds: list[_Figure]
-
-
 def read_tuning(folder: str | Path) -> dict[str, Any]:
     """Read what a folder holds."""
-    form = ("loginfer-tuning", 1)
-    document: dict[str, Any] = read_document(
-        Path(folder) / "tuning.json", _Document, what="tuning", hint=_HINT, form=form
-    )
+    file, form = Path(folder) / "tuning.json", (FORMAT, FORMAT_VERSION)
+    document: dict[str, Any] = read_document(file, _Document, what="tuning", hint=_HINT, form=form)
     return document
 
 
@@ -245,7 +227,6 @@ def tune(
     configured = configure_system(system, first, settings, seed=seed, tuned=False)
     ranges = _ranges(configured, vary or {})
     declared = settings_of(type(configured.system))
-    fixed = {name: value for name, value in configured.settings.items() if name not in ranges}
     defaults = {name: one.nearest(declared[name].default) for name, one in ranges.items()}
     shipped = tuned_settings(find_system(system), first)
     shipped = {name: one.nearest(shipped.get(name, defaults[name])) for name, one in ranges.items()}
@@ -253,16 +234,15 @@ def tune(
     request = {
         "loginfer": __version__,
         "optuna": optuna.__version__,
-        "system": configured.name,
         **({} if configured.code is None else {"code": configured.code}),
-        "settings": fixed,
+        "settings": {name: value for name, value in configured.settings.items() if name not in ranges},
         "varied": {name: (vary or {}).get(name) or declared[name].tuned for name in ranges},
         "starts": starts,
         "seed": seed,
         "benchmarks": [{"name": b.name, "sha256": benchmark_sum(b), "negatives": method} for b, method in places],
     }
     graphs = [graph_entry(benchmark) for benchmark, _ in places]
-    document = {"format": "loginfer-tuning", "format_version": 1, "request": request, "trials": []}
+    document = {"format": FORMAT, "format_version": FORMAT_VERSION, "system": configured.name, "request": request}
     document["graph"] = graphs[0] if all(graph["name"] == graphs[0]["name"] for graph in graphs) else None
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -298,22 +278,17 @@ def tune(
                     row["error"] = error.message
                 made.append(row)
                 spent.append(round(time.process_time() - started, 3))
-                document["best"] = _best(made, fixed, declared)
+                document["best"] = _best(made, request, declared)
                 write_file(folder / "timing.json", stable_json({"cpu_seconds": spent}))
                 write_file(folder / "tuning.json", stable_json(document))
-                tell(f"trial {number + 1} of {trials}: {trial_text(made[number])}")
+                outcome = "failed" if row["worth"] is None else f"worth {100 * row['worth']:.2f}"
+                tell(f"trial {number + 1} of {trials}: {outcome}, {settings_words(drawn)}")
             if made[number]["settings"] != drawn:
                 problem = f"trial {number + 1} is not the one that follows from those before"
                 raise InputError(problem, where=str(folder), hint=_HINT)
             worth = made[number]["worth"]
             study.tell(trial, worth, state=optuna.trial.TrialState.FAIL if worth is None else None)
         return read_tuning(folder)
-
-
-def trial_text(trial: Mapping[str, Any]) -> str:
-    """Say in a line how a trial went."""
-    tried = ", ".join(f"{name} {value}" for name, value in trial["settings"].items())
-    return f"failed, {tried}" if trial["worth"] is None else f"worth {100 * trial['worth']:.2f}, {tried}"
 
 
 def _earlier_trials(folder: Path, request: Mapping[str, Any], force: bool) -> list[dict[str, Any]]:
@@ -331,9 +306,9 @@ def _earlier_trials(folder: Path, request: Mapping[str, Any], force: bool) -> li
 
 
 def _earlier_seconds(folder: Path) -> list[float]:
-    file = folder / "timing.json"
-    document = read_document(file, _Timing, what="tuning", hint=_HINT) if file.exists() else {"cpu_seconds": []}
-    return list(document["cpu_seconds"])
+    file, schema = folder / "timing.json", dict[str, list[_Figure]]
+    document = read_document(file, schema, what="tuning", hint=_HINT) if file.exists() else {}
+    return list(document.get("cpu_seconds", []))
 
 
 def _trial(
@@ -369,14 +344,17 @@ def _figures(
 
 
 def _best(
-    trials: Sequence[Mapping[str, Any]], fixed: Mapping[str, Any], declared: Mapping[str, Setting]
+    trials: Sequence[Mapping[str, Any]], request: Mapping[str, Any], declared: Mapping[str, Setting]
 ) -> dict[str, Any]:
-    """Return the first trial that is worth most, and its settings that are not the defaults."""
+    """Return the first trial that is worth most, its settings that are not the defaults, and how it was found."""
     number = max(range(len(trials)), key=lambda i: -1 if trials[i]["worth"] is None else trials[i]["worth"])
-    values = {**fixed, **trials[number]["settings"]}
+    values = {**request["settings"], **trials[number]["settings"]}
     changed = {name: value for name, value in values.items() if value != declared[name].default}
     worth, first = trials[number]["worth"], trials[0]["worth"]
-    return {"trial": number + 1, "worth": worth, "first": first, "settings": changed}
+    how = f"trial {number + 1} of {len(trials)}, worth {100 * worth:.2f}, the first {100 * first:.2f}; on "
+    how += ", ".join(benchmark["name"] for benchmark in request["benchmarks"])
+    how += f"; varied: {settings_words(request['varied'])}"
+    return {"trial": number + 1, "worth": worth, "settings": changed, "how": how}
 
 
 # -- the settings that are shipped ------------------------------------------------------------------
@@ -408,27 +386,23 @@ def collect(folders: Iterable[str | Path]) -> str:
     graphs: dict[str, Any] = {}
     for folder in folders:
         document = read_tuning(folder)
-        graph, request = document["graph"], document["request"]
+        system, graph = document["system"], document["graph"]
         if graph is None:
             hint = "put its best settings into the system's defaults"
             raise InputError("these settings were tuned for several graphs together", where=str(folder), hint=hint)
         name = graph.pop("name")
+        other = chosen.setdefault((system, name), document)
         if graphs.setdefault(name, graph) != graph:
             raise InputError(f"two graphs are called `{name}`", where=str(folder), hint="leave one out")
-        other = chosen.setdefault((request["system"], name), document)
-        if other["request"]["benchmarks"] != request["benchmarks"]:
-            problem = f"{request['system']} was tuned for {name} on other benchmarks as well"
+        if other["request"].get("benchmarks") != document["request"].get("benchmarks"):
+            problem = f"{system} was tuned for {name} on other benchmarks as well"
             raise InputError(problem, where=str(folder), hint="leave one folder out")
         if document["best"]["worth"] > other["best"]["worth"]:
-            chosen[request["system"], name] = document
+            chosen[system, name] = document
     remarks, settings = [], dict[str, dict[str, Any]]()
     for (system, name), document in sorted(chosen.items()):
-        request, best, trials = document["request"], document["best"], document["trials"]
-        settings.setdefault(system, {})[name] = {k: "none" if v is None else v for k, v in best["settings"].items()}
-        where = ", ".join(benchmark["name"] for benchmark in request["benchmarks"])
-        varied = ", ".join(f"{key} {text}" for key, text in request["varied"].items())
-        worth = f"worth {100 * best['worth']:.2f}, the first {100 * best['first']:.2f}"
-        remark = f"{system}, {name}: trial {best['trial']} of {len(trials)}, {worth}; on {where}; varied: {varied}"
-        remarks.append("# " + re.sub(r"[\x00-\x1f\x7f]", " ", remark))
+        values = {key: "none" if value is None else value for key, value in document["best"]["settings"].items()}
+        settings.setdefault(system, {})[name] = values
+        remarks.append("# " + re.sub(r"[\x00-\x1f\x7f]", " ", f"{system}, {name}: {document['best']['how']}"))
     tables = {"graphs": dict(sorted(graphs.items())), "settings": settings}
     return "\n".join([_HEADER, *remarks, "", tomli_w.dumps(tables)])

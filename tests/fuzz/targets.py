@@ -286,16 +286,14 @@ def _tuning(folder: Path) -> list[Path]:
     document = {
         "format": "loginfer-tuning",
         "format_version": 1,
-        "request": {
-            "system": "toy", "settings": {"epochs": 3}, "varied": {"rate": "0.1:1:log", "kind": "plain,odd"}, "seed": 0,
-            "benchmarks": [{"name": "couples", "sha256": "0" * 64, "negatives": "pa"}],
-        },
+        "system": "toy",
+        "request": {"settings": {"epochs": 3}, "benchmarks": [{"name": "couples", "sha256": "0" * 64}]},
         "graph": {"name": "né, the graph", "triples": 122, "sample": ["ada\tlikes\tbob", 'q"q\tknows\té']},
         "trials": [
             {"settings": settings, "worth": 0.75, "figures": [{"c_mrr": 0.5, "accuracy": 0.8}]},
             {"settings": settings, "worth": None, "figures": [], "error": "a score is no number"},
         ],
-        "best": {"trial": 1, "worth": 0.75, "first": 0.75, "settings": settings},
+        "best": {"trial": 1, "worth": 0.75, "settings": settings, "how": "trial 1 of 2; on \x85 couples"},
     }  # fmt: skip
     (folder / "tuning.json").write_text(json.dumps(document))
     return [folder / "tuning.json"]

@@ -329,12 +329,12 @@ def print_comparison(answers: Sequence[Mapping[str, Any]]) -> None:
         )
     console().print(f"{places[0] if len(places) == 1 else 'several benchmarks'}: {counted(len(rows), 'evaluation')}")
     console().print(listing)
-    systems_by_line: dict[str, dict[str, None]] = {}
+    systems: dict[str, set[str]] = {}
     for answer in answers:
-        systems_by_line.setdefault(settings_line(answer), {})[answer["system"]] = None
-    for line, systems in systems_by_line.items():
+        systems.setdefault(settings_line(answer), set()).add(answer["system"])
+    for line, names in sorted(systems.items()):
         if line:
-            say(f"{', '.join(systems)}: {line}")
+            say(f"{', '.join(sorted(names))}: {line}")
 
 
 # -- reading options --------------------------------------------------------------------------------

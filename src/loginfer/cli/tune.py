@@ -56,6 +56,7 @@ def tune(
     Trials are kept: the same command goes on where it was, also with more --trials.
     """
     from loginfer import tuning
+    from loginfer.evaluation.evaluating import settings_words
     from loginfer.evaluation.metric_table import metric_text
     from loginfer.files import atomic_write
 
@@ -85,8 +86,7 @@ def tune(
     for number, trial in enumerate(answer["trials"], start=1):
         means = [_mean(trial["figures"], key) for key in ("accuracy", "c_mrr")]
         texts = [metric_text("accuracy", share) for share in (trial["worth"], *means)]
-        tried = ", ".join(f"{name} {value}" for name, value in trial["settings"].items())
-        rows.append((-(trial["worth"] or 0), (*texts, str(number), tried)))
+        rows.append((-(trial["worth"] or 0), (*texts, str(number), settings_words(trial["settings"]))))
     print_table((*columns, "settings"), [row for _, row in sorted(rows)], numbers=columns)
     best = shlex.join(w for name, value in answer["best"]["settings"].items() for w in ("--set", f"{name}={value}"))
     say(f"best: --system {system} {best or '--no-tuned, with the defaults'}")

@@ -604,16 +604,20 @@ def wrap_system(system: System, *, name: str | None = None, seed: int = 0) -> Co
     return ConfiguredSystem(name or type(system).__name__, system, settings, from_user=from_user, seed=seed)
 
 
+def settings_words(settings: Mapping[str, Any]) -> str:
+    """Return settings as people read them."""
+    return ", ".join(f"{name} {value}" for name, value in settings.items())
+
+
 def settings_line(answer: Mapping[str, Any]) -> str:
     """Say which settings an evaluation's system had, and where they came from; nothing where that is not known."""
     settings, source = answer.get("settings") or {}, answer.get("settings_from")
     if source is None:
         return ""
-
-    def listed(names: Sequence[str]) -> str:
-        return ", ".join(f"{name} {settings[name]}" for name in names if name in settings)
-
-    tuned, yours = listed(source["tuned"]), listed(source["user"])
+    tuned, yours = (
+        settings_words({name: settings[name] for name in source[kind] if name in settings})
+        for kind in ("tuned", "user")
+    )
     origin = f"tuned for {source.get('graph', 'the graph')} ({tuned})" if tuned else "the defaults"
     return f"settings: {origin}{f'; yours: {yours}' if yours else ''}"
 
