@@ -54,6 +54,9 @@ class Setting:
         What help calls its value.
     read
         Makes a value of an option's text.
+    tuned
+        What `loginfer tune` may try: `0.005:0.03:log`, numbers between two, and that evenly by their logarithm;
+        `2:5`; or values, `maximum,noisy-or`.
     """
 
     name: str
@@ -69,6 +72,7 @@ class Setting:
     flags: tuple[str, ...] = ()
     metavar: str | None = None
     read: Callable[[str], Any] | None = None
+    tuned: str | None = None
 
     @property
     def choices(self) -> tuple[str, ...]:

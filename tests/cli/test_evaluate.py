@@ -11,8 +11,10 @@ import pytest
 from tests.support.made_up_benchmarks import family
 from tests.support.real_program import PROGRAM
 
-from loginfer.benchmark import Recipe, build, write_benchmark
+from loginfer.benchmark import Recipe, build, load_benchmark, write_benchmark
 from loginfer.kg import KnowledgeGraph
+from loginfer.systems import registry
+from loginfer.systems.registry import graph_entry
 
 OWN_SYSTEM = '''
 import numpy as np
@@ -325,6 +327,25 @@ def test_a_system_learns_with_the_settings_given(loginfer, bench, tmp_path):
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     assert manifest["settings_from"]["user"] == ["dimension", "epochs", "mode", "workers"]
     assert len(json.loads((tmp_path / "run" / "curve.json").read_text())) == 2
+
+
+def test_every_evaluation_says_which_settings_it_had_and_where_they_come_from(loginfer, bench, tmp_path, monkeypatch):
+    run = tmp_path / "run"
+    words = ("evaluate", bench, "--system", "exact", "--no-diagnosis", "--ranking", "none")
+    _, out, _ = loginfer(*words, "--set", "smoothing=2", "--out", run)
+    assert "\nsettings: the defaults; yours: smoothing 2.0\n" in out
+    assert "\nsettings: the defaults; yours: smoothing 2.0\n" in loginfer("score", run)[1]
+    assert answer(loginfer, "score", run)["settings_from"] == {"user": ["smoothing"], "tuned": []}
+    _, out, _ = loginfer(*words, "--system", "simpbl,exact", "--set", "smoothing=2", "--jobs", "1")
+    assert "exact: settings: the defaults; yours: smoothing 2.0\n" in out
+    assert "simpbl: settings: the defaults\n" in out
+    known = {"graphs": {"couples": graph_entry(load_benchmark(bench))}}
+    known["settings"] = {"exact": {"couples": {"min_support": 3, "smoothing": 9.0}}}
+    shipped = registry._toml
+    monkeypatch.setattr(registry, "_toml", lambda name: known if name == "tuned.toml" else shipped(name))
+    _, out, _ = loginfer(*words, "--set", "smoothing=2")
+    assert "\nsettings: tuned for couples (min_support 3); yours: smoothing 2.0\n" in out
+    assert "\nsettings: the defaults\n" in loginfer(*words, "--no-tuned")[1]
 
 
 # -- mistakes -----------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import random
 import shutil
 import tarfile
 import tempfile
+import tomllib
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -36,6 +37,7 @@ from loginfer.logic.patterns import all_patterns, parse_pattern
 from loginfer.logic.rule import ScoredRule
 from loginfer.logic.rule_files import format_rules, parse_rules
 from loginfer.systems.rules.texts import read_path_rules
+from loginfer.tuning import collect
 from tests.fuzz.damage import damaged, damaged_json
 from tests.support.made_up_benchmarks import couples
 
@@ -279,6 +281,29 @@ def _read_run(folder: Path, file: Path) -> None:
     score_run(run, benchmark=_loaded() if file.stat().st_size % 2 else None)
 
 
+def _tuning(folder: Path) -> list[Path]:
+    settings = {"rate": 0.5, "kind": "odd", "whole": 3, "strict": True, "nothing": None}
+    document = {
+        "format": "loginfer-tuning",
+        "format_version": 1,
+        "system": "toy",
+        "request": {"settings": {"epochs": 3}, "benchmarks": [{"name": "couples", "sha256": "0" * 64}]},
+        "graph": {"name": "né, the graph", "triples": 122, "sample": ["ada\tlikes\tbob", 'q"q\tknows\té']},
+        "trials": [
+            {"settings": settings, "worth": 0.75, "figures": [{"c_mrr": 0.5, "accuracy": 0.8}]},
+            {"settings": settings, "worth": None, "figures": [], "error": "a score is no number"},
+        ],
+        "best": {"trial": 1, "worth": 0.75, "settings": settings, "how": "trial 1 of 2; on \x85 couples"},
+    }  # fmt: skip
+    (folder / "tuning.json").write_text(json.dumps(document))
+    return [folder / "tuning.json"]
+
+
+def _read_tuning(folder: Path, file: Path) -> None:
+    tables = tomllib.loads(collect([folder]))
+    assert set(tables) == {"graphs", "settings"}
+
+
 def _scores(folder: Path) -> list[Path]:
     benchmark = _loaded()
     for name in ("scores.tsv", "scores.parquet"):
@@ -363,6 +388,7 @@ TARGETS = {
         Target("manifest", _copy_of(_benchmark, "manifest.json"), _read_benchmark),
         Target("benchmark", _copy_of(_benchmark), _read_benchmark),
         Target("run", _copy_of(_run), _read_run),
+        Target("tuning", _tuning, _read_tuning),
         Target("scores", _scores, _read_scores),
         Target("weights", _weights, lambda folder, file: read_arrays(file) and None),
         Target("export", _export, lambda folder, file: read_export(folder / "export", verify=False) and None),

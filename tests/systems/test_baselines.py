@@ -8,7 +8,6 @@ from loginfer.errors import InputError
 from loginfer.systems import configure, find_system, settings_of, training_view
 from loginfer.systems.baselines import RelationNameScorer
 from loginfer.systems.interface import POSITIONS, CandidateScorer
-from loginfer.systems.registry import known_graph, tuned_settings
 
 SHORTCUTS = ["relation-name", "subject-popularity", "object-popularity", "adjacent", "other-relation"]
 
@@ -98,12 +97,6 @@ def test_what_a_system_sees_has_no_test_triples_rules_or_provenance():
     assert list(seen.negatives) == ["qg"]
     assert not len(seen.negatives["qg"].splits.test)
     assert (seen.rules, seen.provenance, seen.recipe, dict(seen.manifest)) == ((), None, None, {})
-
-
-def test_graphs_are_recognised_by_their_triples_and_others_have_no_tuned_settings():
-    benchmark = family()
-    assert known_graph(benchmark) is None
-    assert tuned_settings(find_system("transe"), benchmark) == {}
 
 
 def test_a_relation_is_scored_by_its_share_of_positives():

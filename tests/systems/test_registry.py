@@ -1,11 +1,21 @@
+import functools
+import os
 import sys
+import tarfile
 import textwrap
+from pathlib import Path
 
+import numpy as np
 import pytest
+from tests.support.made_up_benchmarks import family
 
+from loginfer.benchmark import Benchmark, Splits, load_benchmark
 from loginfer.errors import InputError, LogInferError, UnknownNameError
+from loginfer.kg import KnowledgeGraph, ReadOptions
+from loginfer.kg.catalogue import open_graph
+from loginfer.randomness import hash_order
 from loginfer.systems import registry
-from loginfer.systems.registry import find_system, systems
+from loginfer.systems.registry import find_system, graph_entry, known_graph, systems, tuned_settings
 
 
 def test_every_named_system_can_be_loaded():
@@ -131,3 +141,72 @@ def test_entry_points_add_systems_but_never_replace_built_in_ones(monkeypatch):
     monkeypatch.setattr(registry, "entry_points", lambda group: points if group == "loginfer.systems" else [])
     assert find_system("MINE").target == "mine_pkg:Mine"
     assert find_system("transe").target.startswith("loginfer.")
+
+
+# -- settings that were tuned for a graph -------------------------------------------------------------
+
+
+def split(graph, name="split"):
+    """Return a standard split of a graph, without a manifest."""
+    order = hash_order(graph.packed, 7)
+    train, valid, test = (np.sort(rows) for rows in np.split(order, [len(order) * 9 // 10, len(order) * 19 // 20]))
+    parts = Splits(*(graph.triples[rows] for rows in (train, valid, test)))
+    return Benchmark(name, graph.with_triples(parts.train), parts, {})
+
+
+@functools.cache
+def lubm(name="lubm", **options):
+    return open_graph(name, ReadOptions(**options)).graph
+
+
+def test_a_graph_is_recognised_by_its_triples_whatever_it_is_called():
+    assert known_graph(split(lubm(), "nobody-knows")) == "lubm"
+    assert known_graph(split(lubm(literals="drop"))) == "lubm"
+    transe = find_system("transe")
+    assert tuned_settings(transe, split(lubm())) == registry.tuned_graphs(transe)["lubm"]
+
+
+def test_conclusions_among_the_training_triples_do_not_hide_a_graph():
+    graph = lubm()
+    subjects = np.roll(graph.triples[:20_000], 1, axis=0)[:, 0]
+    added = np.column_stack([subjects, graph.triples[:20_000, 1:]])
+    assert known_graph(split(graph.with_more(added))) == "lubm"
+
+
+def test_other_graphs_of_the_same_names_are_not_taken_for_it():
+    graph = lubm()
+    assert known_graph(split(lubm("lubm(1,5)"))) is None
+    part = graph.triples[hash_order(graph.packed, 3, len(graph) // 3)]
+    assert known_graph(split(graph.with_triples(part))) is None
+    wider = graph.with_names(relations=["inverse"])
+    inverse = wider.triples[:, ::-1].copy()
+    inverse[:, 1] = wider.relation_id("inverse")
+    assert known_graph(split(wider.with_more(inverse))) is None
+    assert known_graph(family()) is None
+    assert tuned_settings(find_system("transe"), family()) == {}
+
+
+def test_names_alone_do_not_make_a_graph():
+    graph = lubm()
+    shuffled = np.column_stack([graph.triples[:, :2], np.roll(graph.triples[:, 2], 1)])
+    assert known_graph(split(graph.with_triples(shuffled))) is None
+
+
+def test_a_new_graph_can_be_recognised_by_its_entry(monkeypatch):
+    facts = [(f"e{i}", f"r{i % 3}", f"e{i * i % 200}") for i in range(400)]
+    graph = KnowledgeGraph.from_names(facts)
+    entry = graph_entry(split(graph, "mine"))
+    assert (entry["name"], entry["triples"], len(entry["sample"])) == ("mine", 360, 32)
+    monkeypatch.setattr(registry, "_toml", lambda name: {"graphs": {"mine": entry}})
+    assert known_graph(split(graph, "other")) == "mine"
+    assert graph_entry(split(graph, "other")) == entry
+
+
+@pytest.mark.parametrize("name", ["LogInfer-WN-trian-qg", "LogInfer-WN-hier-pa"])
+def test_the_folders_of_the_authors_are_recognised(name, tmp_path):
+    archive = Path(os.environ.get("LOGINFER_DATA", "")) / "released" / f"{name}.tar.gz"
+    if not archive.is_file():
+        pytest.skip(f"{archive.name} is in no folder of LOGINFER_DATA")
+    with tarfile.open(archive) as stream:
+        stream.extractall(tmp_path, filter="data")
+    assert known_graph(load_benchmark(tmp_path / name)) == "wn18rr"

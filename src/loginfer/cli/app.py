@@ -27,6 +27,7 @@ from loginfer.cli.evaluate import evaluate, score
 from loginfer.cli.mine import mine
 from loginfer.cli.report import export, report, reproduce
 from loginfer.cli.study import study
+from loginfer.cli.tune import tune
 from loginfer.errors import LogInferError, caused_by_interruption
 from loginfer.files import MORE_FILES, describe_os_error
 from loginfer.processes import PARENT, end_with_parent
@@ -51,6 +52,7 @@ app.command(epilog="Example:  loginfer explain wn-trian 00003316 _instance_hyper
 app.command(epilog="Example:  loginfer export wn-trian --to openke --out wn-trian-openke")(export)
 app.add_typer(systems.app, name="systems")
 app.command(epilog="Example:  loginfer evaluate wn-trian --system transe --set epochs=20 --out run")(evaluate)
+app.command(epilog="Example:  loginfer tune wn-trian --system rotate --trials 12 --out trials")(tune)
 app.command(epilog="Example:  loginfer score run --threshold relation")(score)
 app.command(epilog="Example:  loginfer mine wn18rr --miner exact --max-length 2 --out rules.tsv")(mine)
 app.command(epilog="Example:  loginfer reproduce --tables lubm --systems simpbl,transe,oracle --seeds 1 --out again")(

@@ -26,7 +26,7 @@ LOG = logging.getLogger("loginfer")
 # others, and the rest says what is to be done.
 PANELS = {
     "What": "",
-    "How much": "k1 k2 allow-fewer min-support max-support max-triples min-new ratio seed seeds jobs",
+    "How much": "k1 k2 allow-fewer min-support max-support max-triples min-new ratio trials seed seeds jobs",
     "Negatives": "",
     "Measures": "threshold criterion ranking tie diagnosis max-shortcut strict",
     "Variants": "",

@@ -300,6 +300,7 @@ def _compare_systems(
 
 def print_comparison(answers: Sequence[Mapping[str, Any]]) -> None:
     """Print evaluations beside each other, best first; see `comparison_rows` for what they must have."""
+    from loginfer.evaluation.evaluating import settings_line
     from loginfer.evaluation.seeds import COUNTED, comparison_rows
     from loginfer.reproduction.planning import in_words
 
@@ -328,6 +329,12 @@ def print_comparison(answers: Sequence[Mapping[str, Any]]) -> None:
         )
     console().print(f"{places[0] if len(places) == 1 else 'several benchmarks'}: {counted(len(rows), 'evaluation')}")
     console().print(listing)
+    systems: dict[str, set[str]] = {}
+    for answer in answers:
+        systems.setdefault(settings_line(answer), set()).add(answer["system"])
+    for line, names in sorted(systems.items()):
+        if line:
+            say(f"{', '.join(sorted(names))}: {line}")
 
 
 # -- reading options --------------------------------------------------------------------------------
@@ -368,15 +375,15 @@ def _read_protocols(text: str) -> tuple[str, ...]:
     return () if words == ["none"] else tuple(dict.fromkeys(words))
 
 
-def settings_given(pairs: list[str], **short: Any) -> dict[str, Any]:
-    """Return the settings of `--set key=value`, and of their short forms."""
+def settings_given(pairs: list[str], where: str = "--set", **short: Any) -> dict[str, Any]:
+    """Return the settings of `--set key=value`, or another option, and of their short forms."""
     settings: dict[str, Any] = {}
     for pair in pairs:
         key, equals, value = (part.strip() for part in pair.partition("="))
         if not equals or not key:
-            raise InputError(f"`{pair}` is no setting", where="--set", hint="write key=value, e.g. epochs=20")
+            raise InputError(f"`{pair}` is no setting", where=where, hint="write key=value, e.g. epochs=20")
         if key in settings:
-            raise InputError(f"`{key}` is given twice", where="--set")
+            raise InputError(f"`{key}` is given twice", where=where)
         settings[key] = value
     for key, short_value in short.items():
         if short_value is not None:
@@ -454,12 +461,16 @@ WORST = 3
 
 def print_figures(answer: Mapping[str, Any]) -> None:
     """Print an evaluation, or what several seeds have in common."""
+    from loginfer.evaluation.evaluating import settings_line
+
     words = [f"{answer['system']} on {answer['benchmark']}"]
     if answer.get("negatives"):
         words.append(f"negatives {answer['negatives']}")
     seeds = [str(row["seed"]) for row in answer.get("seeds", ())]
     words.append(f"seeds {', '.join(seeds)}" if seeds else f"seed {answer['seed']}")
     say(", ".join(words))
+    if text := settings_line(answer):
+        say(text)
     _print_metrics(answer)
     _print_ranking(answer)
     for number, sentence in enumerate(sentences(answer.get("diagnosis", {}).get("summary", ()))):
@@ -591,6 +602,8 @@ def show_system(
     for setting in settings.values():
         listing.add_row(setting.name, _default(setting), _values(setting), setting.meaning)
     console().print(listing if settings else "\nIt has no settings.")
+    if varied := [f"{setting.name}={setting.tuned}" for setting in settings.values() if setting.tuned]:
+        say(f"`loginfer tune` varies {', '.join(varied)}")
     for graph, values in tuned_graphs(entry).items():
         texts = ", ".join(f"{name}={value}" for name, value in values.items())
         say(f"tuned for {graph}: {texts}")
@@ -609,7 +622,7 @@ def _setting(setting: Setting) -> dict[str, Any]:
     default = None if required else setting.default if plain else str(setting.default)
     about = {"name": setting.name, "type": setting.kind, "default": default, "required": required}
     bounds = {"choices": list(setting.choices), "least": setting.least, "most": setting.most}
-    return {**about, "meaning": setting.meaning, **bounds}
+    return {**about, "meaning": setting.meaning, **bounds, "tuned": setting.tuned}
 
 
 def _default(setting: Setting) -> str:

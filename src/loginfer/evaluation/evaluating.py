@@ -47,7 +47,7 @@ from loginfer.systems.interface import (
     training_view,
     with_own_arrays,
 )
-from loginfer.systems.registry import SystemEntry, find_system, object_at, tuned_settings
+from loginfer.systems.registry import SystemEntry, find_system, known_graph, object_at, tuned_settings
 
 if TYPE_CHECKING:
     from loginfer.evaluation.seeds import SeedSummary
@@ -120,7 +120,8 @@ class Evaluation:
     def as_dict(self) -> dict[str, Any]:
         """Return the evaluation as JSON values; figures are fractions between 0 and 1."""
         about = self.configured
-        return as_answer(about.name, self.benchmark.name, about.seed, self.method, about.settings, self.measures)
+        system = (about.name, self.benchmark.name, about.seed, self.method, about.settings, about.settings_from)
+        return as_answer(*system, self.measures)
 
     def to_frame(self) -> Any:
         """Return a row for each figure, as `Evaluator.eval` calls them (see `loginfer.frames.to_frame`)."""
@@ -144,6 +145,7 @@ def as_answer(
     seed: int,
     method: str | None,
     settings: Mapping[str, Any],
+    settings_from: Mapping[str, Any] | None,
     measures: Measures | Mapping[str, Any],
 ) -> dict[str, Any]:
     """Return who did how well as JSON values, in the order in which people look for it."""
@@ -155,6 +157,7 @@ def as_answer(
         **{key: figures[key] for key in ("threshold", "metrics", "ranking")},
         "negatives": method,
         "settings": dict(settings),
+        "settings_from": settings_from,
         **{key: figures[key] for key in ("tie", "thresholds", "notes", "diagnosis", "breakdown")},
         **{key: figures[key] for key in ("interval",) if key in figures},
     }
@@ -467,6 +470,8 @@ class ConfiguredSystem:
         Names of the settings that the user gave.
     seed
         The seed of all that is random in it.
+    graph
+        That graph.
     """
 
     name: str
@@ -475,6 +480,13 @@ class ConfiguredSystem:
     tuned: tuple[str, ...] = ()
     from_user: tuple[str, ...] = ()
     seed: int = 0
+    graph: str | None = None
+
+    @property
+    def settings_from(self) -> dict[str, Any] | None:
+        """Where settings come from that are not the defaults; None where only scores are known."""
+        graph = {} if self.graph is None else {"graph": self.graph}
+        return None if self.system is None else {"user": sorted(self.from_user), "tuned": sorted(self.tuned), **graph}
 
     @property
     def code(self) -> str | None:
@@ -578,7 +590,8 @@ def configure_system(
         system = configure(kind, values)
         settings = _settings(system, values)
     seed = int(settings.pop("seed", seed))
-    return ConfiguredSystem(entry.name, system, settings, tuple(from_tuning), tuple(from_user), seed)
+    graph = known_graph(benchmark) if from_tuning else None
+    return ConfiguredSystem(entry.name, system, settings, tuple(from_tuning), tuple(from_user), seed, graph)
 
 
 def wrap_system(system: System, *, name: str | None = None, seed: int = 0) -> ConfiguredSystem:
@@ -586,7 +599,27 @@ def wrap_system(system: System, *, name: str | None = None, seed: int = 0) -> Co
     _check_system(system, type(system))
     settings = _settings(system, {})
     seed = int(settings.pop("seed", seed))
-    return ConfiguredSystem(name or type(system).__name__, system, settings, seed=seed)
+    declared = settings_of(type(system))
+    from_user = tuple(name for name, value in settings.items() if value != declared[name].default)
+    return ConfiguredSystem(name or type(system).__name__, system, settings, from_user=from_user, seed=seed)
+
+
+def settings_words(settings: Mapping[str, Any]) -> str:
+    """Return settings as people read them."""
+    return ", ".join(f"{name} {value}" for name, value in settings.items())
+
+
+def settings_line(answer: Mapping[str, Any]) -> str:
+    """Say which settings an evaluation's system had, and where they came from; nothing where that is not known."""
+    settings, source = answer.get("settings") or {}, answer.get("settings_from")
+    if source is None:
+        return ""
+    tuned, yours = (
+        settings_words({name: settings[name] for name in source[kind] if name in settings})
+        for kind in ("tuned", "user")
+    )
+    origin = f"tuned for {source.get('graph', 'the graph')} ({tuned})" if tuned else "the defaults"
+    return f"settings: {origin}{f'; yours: {yours}' if yours else ''}"
 
 
 def _check_system(system: Any, kind: type[Any]) -> None:

@@ -254,7 +254,7 @@ def write_run(
             "format_version": FORMAT_VERSION,
             "versions": {"loginfer": __version__, "numpy": np.__version__, "pyarrow": pa.__version__},
             "request": dict(request or request_of(configured, benchmark, evaluation.method, evaluation.options)),
-            "settings_from": {"user": sorted(configured.from_user), "tuned": sorted(configured.tuned)},
+            "settings_from": configured.settings_from,
             "type_predicate": benchmark.graph.type_predicate or "",
             "wanted": evaluation.options.as_dict(),
             "notes": list(outcome.notes),
@@ -360,7 +360,8 @@ class Run:
 
     def answer(self, measures: Measures | Mapping[str, Any]) -> dict[str, Any]:
         """Return figures of this run in the shape of `Evaluation.as_dict`."""
-        return as_answer(self.system, self.benchmark, self.seed, self.method, self.request["settings"], measures)
+        settings = (self.request["settings"], self.manifest.get("settings_from"))
+        return as_answer(self.system, self.benchmark, self.seed, self.method, *settings, measures)
 
     def to_frame(self) -> Any:
         """Return a row for each figure, as `Evaluator.eval` calls them (see `loginfer.frames.to_frame`)."""
@@ -568,8 +569,15 @@ _SCHEMAS: dict[str, Any] = {
 }
 
 
+class _SettingsFrom(TypedDict):
+    user: list[str]
+    tuned: list[str]
+    graph: NotRequired[str]
+
+
 class _Manifest(TypedDict):
     request: _RequestEntry
+    settings_from: NotRequired[_SettingsFrom | None]
     wanted: _Wanted
     files: dict[Literal[_RUN_FILES], SumEntry]  # type: ignore[valid-type]
     notes: list[str]

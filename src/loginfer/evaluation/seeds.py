@@ -203,7 +203,7 @@ def summarise(answers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     first = answers[0]
     figures = [{key: answer[key] for key in ("threshold", "metrics", "ranking")} for answer in answers]
     spread = [{key: row[key] for key in ("metrics", "ranking")} for row in figures]
-    same = ("negatives", "settings", "tie")
+    same = ("negatives", "settings", "settings_from", "tie")
     thresholds = first.get("thresholds")
     diagnoses = [diagnosis for answer in answers if (diagnosis := answer.get("diagnosis"))]
     learned = {"best_shortcut": diagnoses[0]["best_shortcut"]} if diagnoses else {}

@@ -80,14 +80,14 @@ class PyKEENSystem:
         "those that share an end as well",
     )
     loss: str = setting("loginfer", "the loss: `loginfer`, ours; `model`, the model's own; or one of PyKEEN's")
-    margin: float = setting(0.0, "what our loss adds to all scores; the margin of PyKEEN's losses")
-    adversarial: float = setting(1.0, "how much more hard random negatives count; 0: all alike", least=0)
-    explicit_weight: float = setting(1.0, "weight of the explicit negatives in our loss", least=0)
-    regularisation: float = setting(0.0, "λ, the weight of the N3 regularisation of positives", least=0)
+    margin: float = setting(0.0, "what our loss adds to all scores; the margin of PyKEEN's losses", tuned="0:15")
+    adversarial: float = setting(1.0, "how much more hard random negatives count; 0: all alike", least=0, tuned="0:2")
+    explicit_weight: float = setting(1.0, "weight of the explicit negatives in our loss", least=0, tuned="0.03:2:log")
+    regularisation: float = setting(0.0, "λ, the weight of the N3 regularisation of positives", least=0, tuned="0:0.03")
     optimizer: str = setting(
         "LazyAdam", "the optimiser: LazyAdam, which moves what a batch touches, or one of PyTorch's"
     )
-    learning_rate: float = setting(0.01, "of the optimiser at the start", least=0)
+    learning_rate: float = setting(0.01, "of the optimiser at the start", least=0, tuned="0.001:0.05:log")
     schedule: Literal["linear", "constant"] = setting(
         "linear", "whether the learning rate falls to 0 in a straight line"
     )

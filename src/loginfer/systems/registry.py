@@ -13,7 +13,7 @@ import re
 import sys
 import tomllib
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
@@ -22,8 +22,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
+import numpy as np
+
 from loginfer.benchmark.benchmark import Benchmark
 from loginfer.errors import InputError, LogInferError, UnknownNameError, caused_by_interruption
+from loginfer.kg import KnowledgeGraph, Triples
+from loginfer.randomness import hash_order
 
 ENTRY_POINTS = "loginfer.systems"
 
@@ -216,7 +220,39 @@ def tuned_graphs(entry: SystemEntry) -> dict[str, dict[str, Any]]:
 def known_graph(benchmark: Benchmark) -> str | None:
     """Return the graph that a benchmark was built from, if settings were tuned for it.
 
-    It is recognised by the checksum of its triples, so a copy under another name is recognised too.
+    It is recognised by its triples, wherever the benchmark comes from: most of a sample of the known graph is
+    there, and not much else. WN18, which contains WN18RR and its inverse relations, is another graph.
     """
-    sha256 = (benchmark.manifest.get("kg") or {}).get("sha256")
-    return next((name for name, graph_sha256 in _toml("tuned.toml")["graphs"].items() if graph_sha256 == sha256), None)
+    for name, known in _toml("tuned.toml")["graphs"].items():
+        ids = _ids(benchmark.graph, known["sample"])
+        if (ids >= 0).all(axis=1).mean() > _MOST:  # names alone tell most other graphs apart, and cost nothing
+            graph = benchmark.kg or benchmark.graph
+            share = graph.contains(ids).mean()
+            if share > _MOST and share * known["triples"] > _NEARLY_ALL * len(graph):
+                return str(name)
+    return None
+
+
+# Shares: of a known graph that a benchmark must have (a standard split trains on nine tenths, and literals may be left
+# out), and of the benchmark that the known graph must have (one that others built may add a quarter of conclusions).
+_MOST, _NEARLY_ALL = 0.5, 0.7
+
+# Triples by which a graph is recognised.
+_SAMPLE = 32
+
+
+def graph_entry(benchmark: Benchmark) -> dict[str, Any]:
+    """Return by what a benchmark's graph is recognised: its name, its size, and a sample of its triples."""
+    if (known := known_graph(benchmark)) is not None:
+        return {"name": known, **_toml("tuned.toml")["graphs"][known]}
+    graph = benchmark.kg or benchmark.graph
+    sample = graph.triples[np.sort(hash_order(graph.packed, 0, _SAMPLE))]
+    name = benchmark.name if benchmark.recipe is None else Path(benchmark.recipe.kg).stem
+    return {"name": name, "triples": len(graph), "sample": ["\t".join(triple) for triple in graph.names(sample)]}
+
+
+def _ids(graph: KnowledgeGraph, sample: Sequence[str]) -> Triples:
+    """Return triples of names, with tabs between them, as ids; -1 for a name that the graph does not have."""
+    vocabularies = (graph.entities, graph.relations, graph.entities)
+    rows = [[names.get(name) for names, name in zip(vocabularies, line.split("\t"), strict=False)] for line in sample]
+    return np.array([[-1 if i is None else i for i in row] for row in rows], dtype=np.int32)

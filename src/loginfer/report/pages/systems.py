@@ -205,6 +205,7 @@ def _settings(cells: Sequence[Cell], labels: dict[str, str]) -> Grid | None:
         origin = manifest.get("settings_from") or {}
         for name, value in manifest["request"]["settings"].items():
             source = next((kind for kind in ("user", "tuned") if name in origin.get(kind, ())), "default")
+            source += f" for {origin['graph']}" if source == "tuned" and "graph" in origin else ""
             ways = values.setdefault(name, {})
             ways.setdefault((_setting_text(value), source), []).append(labels[cell.benchmark])
     if not values:

@@ -287,8 +287,8 @@ class Contrast(Miner):
 
     positives: int = setting(6000, "triples of P_train for each head, at most", least=1)
     negatives: int = setting(20_000, "triples of N_train for each head, at most", least=1)
-    proposers: int = setting(30, "positives whose bodies are looked at", least=1)
-    candidates: int = setting(400, "bodies that are weighed for each head", least=1, most=30_000)
+    proposers: int = setting(30, "positives whose bodies are looked at", least=1, tuned="10:100:log")
+    candidates: int = setting(400, "bodies that are weighed for each head", least=1, most=30_000, tuned="100:2000:log")
     enough: float = setting(0.985, "share of valid that must be right to stop looking", least=0, most=1)
     patterns: str = setting("", "further patterns, names or texts, separated by `;`")
     bodies: int = setting(500, "bodies of each further pattern, those with the largest support", least=1)

@@ -84,13 +84,17 @@ class AnyBURL(Miner):
     seconds: float = setting(0.0, "mine for so long instead of `steps` batches; 0: not", least=0)
     max_length: int = setting(3, "atoms in the body of a cyclic rule, at most", least=1, most=LONGEST)
     max_acyclic: int = setting(1, "atoms in the body of an acyclic rule, at most", least=0, most=LONGEST)
-    min_support: int = setting(2, "correct predictions that a rule needs", least=1)
+    min_support: int = setting(2, "correct predictions that a rule needs", least=1, tuned="2:10:log")
     min_zero_support: int = setting(101, "correct predictions that a zero rule needs", least=1)
     min_confidence: float = setting(0.0001, "confidence that a rule needs", least=0, most=1)
     aggregation: Literal["maximum", "noisy-or"] = setting(
-        "maximum", "score of a triple: that of the best rule, ties broken by the next ones, or 1 − Π (1 − c)"
+        "maximum",
+        "score of a triple: that of the best rule, ties broken by the next ones, or 1 − Π (1 − c)",
+        tuned="maximum,noisy-or",
     )
-    pseudo_count: float = setting(PSEUDO_COUNT, "wrong predictions added to those of each rule", least=0)
+    pseudo_count: float = setting(
+        PSEUDO_COUNT, "wrong predictions added to those of each rule", least=0, tuned="1:50:log"
+    )
     ac2_weight: float = setting(AC2_WEIGHT, "weight of h(X,c) ⇐ b(X,A)", least=0, most=1)
     zero_weight: float = setting(ZERO_WEIGHT, "weight of h(X,c) with an empty body", least=0, most=1)
     seed: int = setting(0, "seed of everything random", least=0)

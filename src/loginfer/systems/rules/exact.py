@@ -51,12 +51,12 @@ class Exact(Miner):
     """
 
     max_length: int = setting(2, "atoms in a body, at most", least=1, most=3)
-    min_support: int = setting(2, "correct predictions, at least", least=1)
+    min_support: int = setting(2, "correct predictions, at least", least=1, tuned="1:10:log")
     min_confidence: float = setting(0.01, "of a rule, at least", least=0, most=1)
-    smoothing: float = setting(5.0, "confidence = correct / (predictions + this)", least=0)
+    smoothing: float = setting(5.0, "confidence = correct / (predictions + this)", least=0, tuned="0.5:50:log")
     budget: int = setting(100_000_000, "length 3: walks to look at; if there are more, a sample", least=1)
     aggregation: Literal["maximum", "noisy-or"] = setting(
-        "maximum", "of the rules that predict a triple: the best, or 1 − Π (1 − confidence)"
+        "maximum", "of the rules that predict a triple: the best, or 1 − Π (1 − confidence)", tuned="maximum,noisy-or"
     )
     seed: int = setting(0, "seed of the sample of length 3", least=0)
 

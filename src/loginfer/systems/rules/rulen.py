@@ -56,12 +56,14 @@ class RuleN(Miner):
     aggregation: ClassVar[str] = "sum"
 
     max_length: int = setting(2, "atoms in the body of a rule, at most", least=1, most=LONGEST)
-    s1: int = setting(1000, "triples to explain, and bodies to keep, for each relation and length", least=1)
+    s1: int = setting(
+        1000, "triples to explain, and bodies to keep, for each relation and length", least=1, tuned="200:5000:log"
+    )
     s2: int = setting(1000, "predictions to count for each side of a rule, at least", least=1)
     order: Literal["shuffled", "file"] = setting(
         "shuffled", "which triples come first: any, or those that come first in the benchmark's P_train"
     )
-    min_support: int = setting(2, "correct predictions that a rule needs", least=1)
+    min_support: int = setting(2, "correct predictions that a rule needs", least=1, tuned="1:10:log")
     min_confidence: float = setting(0.0, "confidence that a rule needs", least=0, most=1)
     seed: int = setting(0, "seed of everything random", least=0)
 

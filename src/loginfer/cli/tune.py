@@ -1,0 +1,98 @@
+"""`loginfer tune`: which settings a system does well with."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from loginfer.cli.common import ForceOption, JsonOption, note, print_json, print_table, progress_bar, say, say_resumable
+from loginfer.cli.evaluate import settings_given
+from loginfer.errors import InputError
+
+
+def tune(
+    benches: Annotated[
+        list[Path], typer.Argument(metavar="BENCH...", help="Benchmarks; their mean counts. With --collect: folders.")
+    ],
+    system: Annotated[
+        str | None, typer.Option("--system", "-s", metavar="NAME", help="A system of `loginfer systems list`.")
+    ] = None,
+    trials: Annotated[int, typer.Option("--trials", help="How many settings to try.", min=1)] = 20,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--vary",
+            metavar="KEY=RANGE",
+            help="Only this: 2:5, 0.005:0.03:log or a,b,c; repeatable. By default what the system declares.",
+        ),
+    ] = None,
+    set: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting that stays; repeatable.")
+    ] = None,
+    epochs: Annotated[int | None, typer.Option("--epochs", help="Short for --set epochs=….", min=1)] = None,
+    seconds: Annotated[
+        float | None, typer.Option("--seconds", help="Begin no trial after so many CPU seconds.", min=0)
+    ] = None,
+    negatives: Annotated[
+        str | None, typer.Option("--negatives", "-n", help="Whose negatives, if a benchmark has several.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of all randomness.", min=0)] = 0,
+    collect: Annotated[
+        bool, typer.Option("--collect", help="Make a tuned.toml of the best settings in such folders.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="The folder; with --collect the file, by default printed.")
+    ] = None,
+    force: ForceOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Look for settings with which a system does well on valid; test is never looked at.
+
+    Trials are kept: the same command goes on where it was, also with more --trials.
+    """
+    from loginfer import tuning
+    from loginfer.evaluation.evaluating import settings_words
+    from loginfer.evaluation.metric_table import metric_text
+    from loginfer.files import atomic_write
+
+    if collect:
+        text = tuning.collect(benches)
+        if out is None:
+            print(text, end="")
+            return
+        with atomic_write(out, force=force) as stream:
+            stream.write(text)
+        say(f"written to {out}")
+        return
+    if system is None or out is None:
+        missing = "--system NAME" if system is None else "--out FOLDER"
+        raise InputError(f"{missing.split(' ')[0]} is missing", hint=f"add {missing}")
+    with say_resumable(f" in {out}"), contextlib.redirect_stdout(sys.stderr), progress_bar() as progress:
+        answer = tuning.tune(
+            benches, system, out, trials=trials, vary=settings_given(vary or [], where="--vary"),
+            settings=settings_given(set or [], epochs=epochs), negatives=negatives, seconds=seconds, seed=seed,
+            force=force, tell=note, progress=progress,
+        )  # fmt: skip
+    if json:
+        print_json(answer)
+        return
+    columns = ("worth", "accuracy", "C-MRR", "trial")
+    rows = []
+    for number, trial in enumerate(answer["trials"], start=1):
+        means = [_mean(trial["figures"], key) for key in ("accuracy", "c_mrr")]
+        texts = [metric_text("accuracy", share) for share in (trial["worth"], *means)]
+        rows.append((-(trial["worth"] or 0), (*texts, str(number), settings_words(trial["settings"]))))
+    print_table((*columns, "settings"), [row for _, row in sorted(rows)], numbers=columns)
+    best = shlex.join(w for name, value in answer["best"]["settings"].items() for w in ("--set", f"{name}={value}"))
+    say(f"best: --system {system} {best or '--no-tuned, with the defaults'}")
+
+
+def _mean(figures: list[dict[str, float]], name: str) -> float | None:
+    """Return the mean over benchmarks; None if some have no such figure."""
+    values = [benchmark[name] for benchmark in figures if name in benchmark]
+    return sum(values) / len(values) if values and len(values) == len(figures) else None
