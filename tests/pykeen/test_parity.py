@@ -102,12 +102,7 @@ def test_random_negatives_cost_as_much_on_both_sides():
 
 @pytest.mark.parametrize(
     "wrong",
-    [
-        {"regularisation": 0.0},
-        {"explicit_weight": 0.0},
-        {"entity_constrainer": "normalize"},
-        {"learning_rate": 0.01},
-    ],
+    [{"regularisation": 0.0}, {"explicit_weight": 0.0}, {"entity_constrainer": "normalize"}, {"learning_rate": 0.01}],
     ids=lambda wrong: next(iter(wrong)),
 )
 def test_a_bridge_that_learned_something_else_would_be_noticed(our_losses, wrong):
