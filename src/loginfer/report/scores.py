@@ -366,14 +366,17 @@ def _bars(
 
 # -- learning curves ----------------------------------------------------------------------------
 
+# What a system may choose its weights by, and what that is called.
+VALID_FIGURES = {"valid_accuracy": "Accuracy on valid", "valid_mrr": "MRR on valid"}
+
 
 def learning_rows(runs: Sequence[Run]) -> Rows:
-    """Return loss and accuracy on valid by epoch or step, seed by seed, with the step that was kept."""
+    """Return the loss and the figure on valid by epoch or step, seed by seed, with the step that was kept."""
     rows: list[tuple[Any, ...]] = []
     for run in runs:
         curve = run.curve() or []
         kept = chosen_step(curve, run.manifest["request"]["settings"])
-        for measure in ("loss", "valid_accuracy"):
+        for measure in ("loss", *VALID_FIGURES):
             points = [(_step(row), row[measure]) for row in curve if row.get(measure) is not None]
             sampled = set(np.linspace(0, len(points) - 1, STEPS).round().astype(int).tolist())
             for index, (step, value) in enumerate(points):
@@ -388,11 +391,11 @@ def chosen_step(curve: Sequence[Mapping[str, Any]], settings: Mapping[str, Any])
     Our embeddings keep the best epoch on valid, the last one among equals; R-GCN, which counts steps, the
     first.
     """
-    points = [(row["valid_accuracy"], _step(row)) for row in curve if row.get("valid_accuracy") is not None]
+    points = [(row[name], _step(row)) for row in curve for name in VALID_FIGURES if row.get(name) is not None]
     if not points:
         return None
-    highest = max(accuracy for accuracy, _ in points)
-    best = [step for accuracy, step in points if accuracy == highest]
+    highest = max(figure for figure, _ in points)
+    best = [step for figure, step in points if figure == highest]
     if settings.get("keep") == "best":
         return best[-1]
     if settings.get("keep") == "last":

@@ -24,7 +24,15 @@ from loginfer.report.facts import (
     rounded,
     rule_label,
 )
-from loginfer.report.scores import curve_rows, histogram_rows, learning_rows, scores_of_test, threshold_of, timing_of
+from loginfer.report.scores import (
+    VALID_FIGURES,
+    curve_rows,
+    histogram_rows,
+    learning_rows,
+    scores_of_test,
+    threshold_of,
+    timing_of,
+)
 from loginfer.report.values import Chart, Choice, DataFile, Grid, Page, Picker, Rows, columns, headings
 
 _MB = 1_000_000
@@ -193,7 +201,7 @@ def _learning(cells: Sequence[Cell], colour: str) -> list[Chart]:
         return []
     step = "epoch" if "epoch" in first else "step"
     measures = {name for rows in curves for row in rows for name in row}
-    titles = {"loss": "Loss", "valid_accuracy": "Accuracy on valid"}
+    titles = {"loss": "Loss", **VALID_FIGURES}
     return [learning_chart(name, title, step, colour) for name, title in titles.items() if name in measures]
 
 
@@ -387,12 +395,12 @@ def histogram_chart() -> Chart:
 
 
 def learning_chart(measure: str, title: str, step: str, colour: str) -> Chart:
-    """Return the plot of the loss or the accuracy on valid, a line for each seed."""
-    share = measure == "valid_accuracy"
+    """Return the plot of the loss or the figure on valid, a line for each seed."""
+    share = measure in VALID_FIGURES
     loss = vega.quantity("value", title="loss", scale={"zero": False})
     encoding = {
         "x": vega.quantity("step", title=step, axis={"tickMinStep": 1}),
-        "y": vega.share_axis("value", "accuracy on valid") if share else loss,
+        "y": vega.share_axis("value", title) if share else loss,
         "detail": vega.nominal("seed"),
         "tooltip": [
             {"field": "seed"},

@@ -45,7 +45,7 @@ class EmbeddingSystem(ABC):
     a step share, without those that are right answers. With softplus(x) = log(1 + exp x), the loss of an answer is
 
         softplus(−score(p)) + Σ w_i · softplus(score(n_i))      `softplus`
-        −log (exp score(p) / (exp score(p) + Σ exp score(n_i)))      `softmax`; `1vsall` against all there are
+        −log (exp score(p) / (exp score(p) + N/k · Σ exp score(n_i)))      `softmax`; `1vsall` against all N there are
 
     where w_i = exp(α·score(n_i)) / Σ exp(α·score(n_j)) are taken as constants. To each answer comes an explicit
     negative e of N_train and a negative q with another relation:
@@ -58,20 +58,24 @@ class EmbeddingSystem(ABC):
 
     dimension: int = setting(100, "numbers in a vector; complex ones for RotatE and ComplEx", least=1)
     loss: Literal["softplus", "softmax", "1vsall"] = setting(
-        "softplus", "each candidate by itself, the answer among candidates, or the answer among all"
+        "softplus",
+        "each candidate by itself, the answer among candidates, or the answer among all",
+        tuned="softplus,softmax",
     )
     mode: Literal["explicit", "random", "both"] = setting(
         "both", "negatives: those of N_train, random candidates, or both"
     )
-    negatives: int = setting(256, "random candidates that the queries of a step share", least=1)
-    adversarial: float = setting(1.0, "α of `softplus`: how much more hard candidates count; 0: all alike", least=0)
-    explicit_weight: float = setting(1.0, "weight of the explicit negative", least=0)
+    negatives: int = setting(256, "random candidates that the queries of a step share", least=1, tuned="64:4096:log")
+    adversarial: float = setting(
+        1.0, "α of `softplus`: how much more hard candidates count; 0: all alike", least=0, tuned="0:2"
+    )
+    explicit_weight: float = setting(1.0, "weight of the explicit negative", least=0, tuned="0.03:3:log")
     relation_weight: float = setting(0.0, "weight of a negative with another relation", least=0)
     dropout: float = setting(0.0, "share of the numbers of a query that is dropped", least=0, most=0.99)
     batch: int = setting(1024, "positives in a step", least=1)
     epochs: int = setting(15, "how often all of P_train is seen, once for objects and once for subjects", least=1)
     optimiser: Literal["adam", "adagrad"] = setting("adam", "both change only what a step has touched")
-    learning_rate: float = setting(0.01, "at the start; falls to 0 in a straight line", least=0)
+    learning_rate: float = setting(0.01, "at the start; falls to 0 in a straight line", least=0, tuned="0.001:0.3:log")
     patience: int = setting(0, "stop after so many epochs that were not better on valid; 0: never", least=0)
     keep: Literal["best", "last"] = setting("best", "the epoch that is best on valid, or the last one")
     workers: int = setting(1, "threads; how many makes no difference to the result", least=1, most=256)
@@ -178,7 +182,7 @@ class EmbeddingSystem(ABC):
 class DistanceSystem(EmbeddingSystem):
     """A model whose score is a margin γ minus a distance."""
 
-    margin: float = setting(6.0, "γ, the distance at which the score is 0", least=0)
+    margin: float = setting(6.0, "γ, the distance at which the score is 0", least=0, tuned="3:15")
 
     @property
     def offset(self) -> float:
@@ -202,7 +206,7 @@ class ProductSystem(EmbeddingSystem):
     """
 
     reciprocal: bool = setting(False, "a vector of its own for each relation's inverse")
-    regularisation: float = setting(0.01, "λ, the weight of the N3 regularisation", least=0)
+    regularisation: float = setting(0.01, "λ, the weight of the N3 regularisation", least=0, tuned="0.001:0.3:log")
     spread: float = setting(0.02, "all numbers start between minus this and this", least=0)
 
     @property

@@ -34,11 +34,13 @@ class RGCN:
         "both", "negatives: those of N_train, random corruptions, or both"
     )
     negatives: int = setting(128, "random candidates against which each subject or object must win", least=1)
-    label_weight: float = setting(1.0, "weight of telling positives from negatives", least=0)
-    relation_weight: float = setting(0.3, "weight of telling a triple's relation from all others", least=0)
+    label_weight: float = setting(1.0, "weight of telling positives from negatives", least=0, tuned="0.1:3:log")
+    relation_weight: float = setting(0.3, "weight of telling a triple's relation from all others", least=0, tuned="0:1")
     holdout: float = setting(0.05, "share of the edges that each step predicts from the rest", least=0, most=1)
     steps: int = setting(150, "steps of training", least=1)
-    learning_rate: float = setting(0.1, "of Adam at the start; falls to 0 in a straight line", least=0)
+    learning_rate: float = setting(
+        0.1, "of Adam at the start; falls to 0 in a straight line", least=0, tuned="0.01:0.3:log"
+    )
     input_rate: float = setting(1.0, "learning rate of the input vectors, as a share; 0: they stay random", least=0)
     dropout: float = setting(0.3, "share of a layer's input numbers that is dropped", least=0, most=0.99)
     weight_decay: float = setting(1.0, "weight of the mean square of the vectors that are scored", least=0)
