@@ -17,7 +17,7 @@ from loginfer.errors import InputError, OutputError, UnknownNameError
 from loginfer.evaluation import Evaluator, evaluate, load_run
 from loginfer.evaluation.metric_table import metric_titles
 
-METRICS = tuple(metric_titles("classification"))
+METRICS = tuple(metric_titles("classification", "relation_thresholds", "calibration"))
 
 KEYS = ["valid_pos", "valid_neg", "test_pos", "test_neg"]
 

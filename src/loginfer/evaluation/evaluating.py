@@ -156,7 +156,7 @@ def as_answer(
         "negatives": method,
         "settings": dict(settings),
         **{key: figures[key] for key in ("tie", "thresholds", "notes", "diagnosis", "breakdown")},
-        **{key: figures[key] for key in ("interval",) if key in figures},
+        **{key: figures[key] for key in ("interval", "calibration") if key in figures},
     }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from loginfer.evaluation.metric_table import headlines, metric_title
+from loginfer.evaluation.metric_table import TEST_GROUPS, headlines, metric_title, shown_metrics
 from loginfer.report import vega
 from loginfer.report.collection import Cell
 from loginfer.report.facts import (
@@ -24,7 +24,15 @@ from loginfer.report.facts import (
     rounded,
     rule_label,
 )
-from loginfer.report.scores import curve_rows, histogram_rows, learning_rows, scores_of_test, threshold_of, timing_of
+from loginfer.report.scores import (
+    curve_rows,
+    histogram_rows,
+    learning_rows,
+    reliability_rows,
+    scores_of_test,
+    threshold_of,
+    timing_of,
+)
 from loginfer.report.values import Chart, Choice, DataFile, Grid, Page, Picker, Rows, columns, headings
 
 _MB = 1_000_000
@@ -52,6 +60,7 @@ def _cell_data(context: ReportContext, cell: Cell) -> dict[str, Any]:
     scores = scores_of_test(run)
     threshold, threshold_text = threshold_of(run)
     roc, precision_recall = curve_rows(scores, cell.metrics[0]["metrics"])
+    calibration = run.calibration()
     histogram, axis_text = histogram_rows(scores, benchmark_facts(context, cell.benchmark).kinds, threshold)
     learning = learning_rows(cell.runs)
     diagnosis = diagnosis_of(cell)
@@ -61,17 +70,25 @@ def _cell_data(context: ReportContext, cell: Cell) -> dict[str, Any]:
         "charts": {
             "roc": roc.as_dict(),
             "pr": precision_recall.as_dict(),
+            "reliability": reliability_rows(scores, calibration).as_dict(),
             "scores": histogram.packed("kind", "bin", "weight"),
             "loss": learning.packed("measure"),
             "valid-accuracy": learning.packed("measure"),
         },
         "texts": {
-            "chosen": _benchmark_text(cell),
+            "chosen": f"{_benchmark_text(cell)} {_CONFIDENCES[calibration.kind if calibration else None]}",
             "scores": f"{axis_text} {threshold_text}",
             "learning": no_curve,
             "diagnosis": _sentences(diagnosis.get("summary") or ["this run has no diagnosis"]),
         },
     }
+
+
+_CONFIDENCES = {
+    "platt": "Confidences: the scores by Platt scaling, fitted on valid.",
+    "isotonic": "Confidences: the scores by isotonic regression, fitted on valid.",
+    None: "No confidences: valid lacks positives or negatives, or an earlier version wrote the run.",
+}
 
 
 def _benchmark_text(cell: Cell) -> str:
@@ -82,7 +99,7 @@ def _benchmark_text(cell: Cell) -> str:
 
 def _headline(cell: Cell) -> list[tuple[str, float]]:
     metrics = cell.metrics[0]["metrics"]
-    names = (*headlines("classification", "pairs"), "roc_auc", "average_precision")
+    names = (*headlines(*TEST_GROUPS), "roc_auc", "average_precision", *shown_metrics("calibration"))
     return [(metric_title(name), metrics[name]) for name in names if metrics.get(name) is not None]
 
 
@@ -177,6 +194,7 @@ def _page(context: ReportContext, system: str) -> Page:
         "picker": Picker("benchmark", tuple(options)),
         "roc": roc_chart(colour),
         "pr": precision_recall_chart(colour),
+        "reliability": reliability_chart(colour),
         "scores": histogram_chart(),
         "learning": _learning(cells, colour),
         "notes": list(dict.fromkeys(note for cell in cells for run in cell.runs for note in run.manifest["notes"])),
@@ -228,7 +246,8 @@ def _setting_text(value: Any) -> str:
 def _grid(context: ReportContext, cells: Sequence[Cell], labels: dict[str, str]) -> Grid:
     ranked = protocols_of(cells)
     protocol = next((name for name in ("filtered", "unfiltered", "given") if name in ranked), None)
-    figures = classification_figures(cells)
+    # There is no room for more: the text beside the plots has the others.
+    figures = [f for f in classification_figures(cells) if f.metric in shown_metrics("classification", "pairs")]
     if protocol is not None:
         figures += [Figure(name, f"{title}, {protocol}", protocol) for name, title in headlines("ranking").items()]
     heads = (*columns("link", "benchmark"), *(figure.column for figure in figures))
@@ -314,6 +333,34 @@ def _curve_chart(
     spec = {"transform": [{"window": [{"op": "row_number", "as": "place"}]}], "layer": [*under, curve, mark]}
     rows = Rows.of(("part", "x", "y"), ())
     return Chart(name, title, vega.sized(spec, height=320), rows, headings("part", **axes), caption)
+
+
+def reliability_chart(colour: str) -> Chart:
+    """Return the plot of how many triples are true against how likely they are said to be; its rows are loaded."""
+    names = {"confidence": "mean confidence", "share": "positives among the test triples"}
+    axes = {axis: vega.share_axis(name, names[name], scale=vega.UNIT) for axis, name in zip("xy", names, strict=True)}
+    tooltip = [vega.share_tip(name, text) for name, text in names.items()]
+    tooltip += [vega.share_tip("low", "95 % interval from"), vega.share_tip("high", "to")]
+    layers = [
+        vega.diagonal("confidence", "share", strokeWidth=1),
+        {"mark": {"type": "line", "color": colour, "strokeWidth": 1}, "encoding": axes},
+        {
+            "mark": {"type": "rule", "color": colour, "strokeWidth": 2},
+            "encoding": {**axes, "y": vega.share_axis("low", names["share"]), "y2": {"field": "high"}},
+        },
+        {
+            "mark": vega.points(size=90, color=colour, opacity=1),
+            "encoding": {**axes, "tooltip": [*tooltip, vega.number_tip("count", "test triples")]},
+        },
+    ]
+    return Chart(
+        "reliability",
+        "Reliability of the confidences",
+        vega.sized({"layer": layers}, height=320),
+        Rows.of(("confidence", "share", "low", "high", "count"), ()),
+        headings(**names, low="interval from", high="to", count="test triples"),
+        "Each point: a tenth of the test triples and a 95 % interval. Below the dashed line the system is too sure.",
+    )
 
 
 # Labels of bins are long where only many digits tell them apart.
