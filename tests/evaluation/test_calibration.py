@@ -2,6 +2,7 @@
 
 import json
 import math
+import tarfile
 from dataclasses import replace
 
 import numpy as np
@@ -15,12 +16,11 @@ from sklearn.metrics import brier_score_loss, log_loss
 from tests.support.made_up_benchmarks import family
 
 from loginfer.errors import InputError
-from loginfer.evaluation import evaluate, load_run
+from loginfer.evaluation import Calibration, LabelledScores, evaluate, load_run
 from loginfer.evaluation.metric_table import METRICS
 from loginfer.evaluation.metrics import classification
-from loginfer.evaluation.predictions import LabelledScores
 from loginfer.evaluation.seeds import summarise
-from loginfer.evaluation.thresholds import FOLDS, RELIABILITY_BINS, Calibration, reliability
+from loginfer.evaluation.thresholds import FOLDS, RELIABILITY_BINS, reliability
 
 few = st.integers(-3, 3).map(float)
 any_number = st.one_of(few, st.floats(allow_nan=False))
@@ -163,7 +163,7 @@ def test_impossible_triples_do_not_spoil_the_confidences_of_others():
     "wrong",
     [
         {},
-        {"kind": "platt", "scores": [1.0], "log_odds": [0.0]},
+        {"kind": "platt", "scores": [1.0, 2.0], "log_odds": [0.0]},
         {"kind": "isotonic", "scores": [], "log_odds": []},
         {"kind": "isotonic", "scores": [1.0, 0.0], "log_odds": [0.0, 1.0]},
         {"kind": "isotonic", "scores": [0.0, 1.0], "log_odds": [1.0, 0.0]},
@@ -214,3 +214,17 @@ def test_runs_of_earlier_versions_are_read_and_summarised(tmp_path):
     both = summarise([made, run.as_dict() | {"seed": 1}])
     assert "brier_score" not in both["metrics"]
     assert summarise([made, made | {"seed": 1}])["deviation"]["metrics"]["brier_score"] == 0
+
+
+@pytest.mark.data
+def test_rulen_gains_six_points_by_relation_thresholds_on_a_file_of_the_paper(data_folder, tmp_path):
+    archive = data_folder / "released" / "LogInfer-WN-trian-qg.tar.gz"
+    if not archive.exists():
+        pytest.skip("needs the paper's own folders")
+    with tarfile.open(archive) as files:
+        files.extractall(tmp_path, filter="data")
+    found = evaluate(tmp_path / "LogInfer-WN-trian-qg", "rulen", ranking=(), diagnosis=False).metrics
+    assert found["accuracy"] == pytest.approx(0.887, abs=0.015)
+    assert found["accuracy_relation_thresholds"] == pytest.approx(0.945, abs=0.015)
+    assert found["brier_score"] < 0.1
+    assert found["calibration_error"] < 0.03

@@ -280,7 +280,7 @@ class Calibration:
 
     def _log_odds(self, scores: Scores) -> Scores:
         if self.kind == "platt":
-            return np.interp(_places(scores, self.scores), (0.0, 1.0), self.log_odds)
+            return _between(scores, self.scores, self.log_odds)
         return self.log_odds[np.maximum(np.searchsorted(self.scores, scores, side="right") - 1, 0)]
 
     def as_dict(self) -> dict[str, Any]:
@@ -298,36 +298,34 @@ class Calibration:
         """
         try:
             kind = description["kind"]
-            scores, log_odds = (np.array(description[key], dtype=np.float64) for key in ("scores", "log_odds"))
-            sizes = {"platt": (2,), "isotonic": (max(len(scores), 1),)}
-            rising = all(np.isfinite(row).all() and (np.diff(row) >= 0).all() for row in (scores, log_odds))
-            if scores.shape != sizes[kind] or log_odds.shape != scores.shape or not rising:
-                raise ValueError("scores and log-odds are not as many, finite and ascending")
+            rows = np.array([description["scores"], description["log_odds"]], dtype=np.float64)
         except (KeyError, TypeError, ValueError) as problem:
             raise InputError(f"no description of a calibration: {problem!r}") from None
-        return cls(kind, scores, log_odds)
+        fits = kind in ("platt", "isotonic") and rows.ndim == 2 and rows.size and np.isfinite(rows).all()
+        if not fits or (np.diff(rows) < 0).any():
+            raise InputError("no description of a calibration: scores and log-odds are not finite and ascending")
+        return cls(kind, *rows)
 
 
-def _places(scores: Scores, ends: Scores) -> Scores:
-    """Return where scores lie between two, from 0 to 1."""
-    unit = np.abs(ends).max() or 1.0  # the difference of two large numbers may be none
+def _between(scores: Scores, known: Scores, values: Scores | tuple[float, float]) -> Scores:
+    """Return for each score what lies between the values of known scores, in proportion; beyond them the last one."""
+    unit = np.abs(known).max() or 1.0  # the difference of two large numbers may be none
     with np.errstate(over="ignore"):
-        return np.interp(scores / unit, ends / unit, (0.0, 1.0))
+        return np.interp(scores / unit, known / unit, values)
 
 
-def _targets(true: npt.NDArray[np.bool_], shares: Scores) -> Scores:
+def _targets(true: npt.NDArray[np.bool_], shares: npt.NDArray[np.generic]) -> Scores:
     """Return Platt's targets for shares of positives, 0 and 1 for single triples."""
-    positives = int(true.sum())
-    lowest, highest = 1 / (len(true) - positives + 2), (positives + 1) / (positives + 2)
-    return lowest + (highest - lowest) * shares
+    lowest, highest = 1 / ((~true).sum() + 2), (true.sum() + 1) / (true.sum() + 2)
+    return np.asarray(lowest + (highest - lowest) * shares)
 
 
 def _fit_platt(scores: Scores, true: npt.NDArray[np.bool_]) -> Calibration:
     from scipy.optimize import minimize
     from scipy.special import expit
 
-    target, ends = _targets(true, true.astype(np.float64)), np.array([scores.min(), scores.max()])
-    place = _places(scores, ends)
+    target, ends = _targets(true, true), np.array([scores.min(), scores.max()])
+    place = _between(scores, ends, (0.0, 1.0))
     middle = place.mean()
 
     def loss(line: Scores) -> tuple[float, list[float]]:
@@ -337,8 +335,8 @@ def _fit_platt(scores: Scores, true: npt.NDArray[np.bool_]) -> Calibration:
         return value, [(error * (place - middle)).mean(), error.mean()]
 
     # No falling line: what a system scores higher is not less likely.
-    line = minimize(loss, (0.0, 0.0), jac=True, method="TNC", bounds=[(0, None), (None, None)], tol=1e-12).x
-    return Calibration("platt", ends, line[0] * (np.array([0.0, 1.0]) - middle) + line[1])
+    slope, height = minimize(loss, (0.0, 0.0), jac=True, method="TNC", bounds=[(0, None), (None, None)], tol=1e-12).x
+    return Calibration("platt", ends, slope * (np.array([0.0, 1.0]) - middle) + height)
 
 
 def _fit_isotonic(scores: Scores, true: npt.NDArray[np.bool_]) -> Calibration:

@@ -318,7 +318,7 @@ def reliability_rows(scores: LabelledScores, calibration: Calibration | None) ->
     if calibration is None or not len(values):
         return Rows.of(fields, ())
     bins = zip(*(column.tolist() for column in reliability(true, calibration.confidence(values))), strict=True)
-    rows = [(confidence, share, *wilson(share, count), count) for count, confidence, share in bins]
+    rows = ((confidence, share, *wilson(share, count), count) for count, confidence, share in bins)
     return Rows.of(fields, [tuple(round(value, 5) for value in row) for row in rows])
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from loginfer.evaluation.metric_table import TEST_GROUPS, headlines, metric_title, shown_metrics
+from loginfer.evaluation.runs import Run
 from loginfer.report import vega
 from loginfer.report.collection import Cell
 from loginfer.report.facts import (
@@ -60,7 +61,6 @@ def _cell_data(context: ReportContext, cell: Cell) -> dict[str, Any]:
     scores = scores_of_test(run)
     threshold, threshold_text = threshold_of(run)
     roc, precision_recall = curve_rows(scores, cell.metrics[0]["metrics"])
-    calibration = run.calibration()
     histogram, axis_text = histogram_rows(scores, benchmark_facts(context, cell.benchmark).kinds, threshold)
     learning = learning_rows(cell.runs)
     diagnosis = diagnosis_of(cell)
@@ -70,13 +70,13 @@ def _cell_data(context: ReportContext, cell: Cell) -> dict[str, Any]:
         "charts": {
             "roc": roc.as_dict(),
             "pr": precision_recall.as_dict(),
-            "reliability": reliability_rows(scores, calibration).as_dict(),
+            "reliability": reliability_rows(scores, run.calibration()).as_dict(),
             "scores": histogram.packed("kind", "bin", "weight"),
             "loss": learning.packed("measure"),
             "valid-accuracy": learning.packed("measure"),
         },
         "texts": {
-            "chosen": f"{_benchmark_text(cell)} {_CONFIDENCES[calibration.kind if calibration else None]}",
+            "chosen": f"{_benchmark_text(cell)} {_confidences(run)}",
             "scores": f"{axis_text} {threshold_text}",
             "learning": no_curve,
             "diagnosis": _sentences(diagnosis.get("summary") or ["this run has no diagnosis"]),
@@ -84,11 +84,11 @@ def _cell_data(context: ReportContext, cell: Cell) -> dict[str, Any]:
     }
 
 
-_CONFIDENCES = {
-    "platt": "Confidences: the scores by Platt scaling, fitted on valid.",
-    "isotonic": "Confidences: the scores by isotonic regression, fitted on valid.",
-    None: "No confidences: valid lacks positives or negatives, or an earlier version wrote the run.",
-}
+def _confidences(run: Run) -> str:
+    if (calibration := run.calibration()) is None:
+        return "No confidences: valid lacks positives or negatives, or an earlier version wrote the run."
+    way = "Platt scaling" if calibration.kind == "platt" else "isotonic regression"
+    return f"Confidences come from {way} on valid."
 
 
 def _benchmark_text(cell: Cell) -> str:
@@ -343,7 +343,6 @@ def reliability_chart(colour: str) -> Chart:
     tooltip += [vega.share_tip("low", "95 % interval from"), vega.share_tip("high", "to")]
     layers = [
         vega.diagonal("confidence", "share", strokeWidth=1),
-        {"mark": {"type": "line", "color": colour, "strokeWidth": 1}, "encoding": axes},
         {
             "mark": {"type": "rule", "color": colour, "strokeWidth": 2},
             "encoding": {**axes, "y": vega.share_axis("low", names["share"]), "y2": {"field": "high"}},
