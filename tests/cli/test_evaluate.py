@@ -186,8 +186,10 @@ def test_the_answer_for_programs_has_the_promised_shape(loginfer, bench):
     assert (found["system"], found["benchmark"], found["seed"]) == ("oracle", "small", 0)
     assert set(found["metrics"]) == {
         "roc_auc", "balanced_accuracy", "accuracy", "f1", "precision", "recall", "average_precision",
+        "balanced_accuracy_relation_thresholds", "accuracy_relation_thresholds", "brier_score", "calibration_error",
     }  # fmt: skip
     assert found["metrics"]["accuracy"] == 1.0
+    assert set(found["calibration"]) == {"kind", "scores", "log_odds"}
     assert isinstance(found["threshold"], float)
     for protocol in ("filtered", "given"):
         assert {"c_mrr", "r_mrr", "c_hits@1", "r_hits@1", "c_hits@10"} <= set(found["ranking"][protocol])

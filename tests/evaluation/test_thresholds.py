@@ -13,7 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.made_up_benchmarks import family
 
+from loginfer.benchmark.benchmark import Splits
 from loginfer.errors import InputError, UnknownNameError
+from loginfer.evaluation.metrics import MetricOptions, measure
 from loginfer.evaluation.predictions import LabelledScores, Predictions
 from loginfer.evaluation.thresholds import CRITERIA, Thresholds, fit_threshold, fit_thresholds
 
@@ -174,6 +176,41 @@ def test_relations_with_both_labels_have_their_own_threshold():
     asked = np.array([(0, 0, 0), (0, 1, 0), (0, 2, 0)], dtype=np.int32)
     assert found.of(asked).tolist() == [0.5, 10.5, found.value]
     assert found.predict(asked, [0.5, 10.4, found.value]).tolist() == [True, False, True]
+
+
+rows = st.lists(st.tuples(st.integers(0, 2), few), min_size=1, max_size=15)
+
+
+@pytest.mark.parametrize("kind", ["global", "relation", 1.5])
+@given(sets=st.tuples(rows, rows, rows, rows))
+@settings(max_examples=25, deadline=None)
+def test_accuracy_with_relation_thresholds_is_reported_beside_any_other(kind, sets):
+    valid, test = sets[:2], sets[2:]
+    options = MetricOptions(kind, diagnosis=False)
+    bench, negatives = family(), family().negatives["pa"]
+    triples = [np.array([(0, r, 1) for r, _ in part], dtype=np.int32) for part in sets]
+    splits = [Splits(bench.positives.train, *triples[::2]), Splits(negatives.splits.train, *triples[1::2])]
+    bench = replace(bench, positives=splits[0], negatives={"pa": replace(negatives, splits=splits[1], origins={})})
+    scores = [LabelledScores(*(np.array([s for _, s in part]) for part in split)) for split in (valid, test)]
+    found = measure(bench, Predictions("pa", *scores), [], options).metrics
+
+    def best(parts):
+        """The lowest of the widest best gaps between the scores of valid, by its middle."""
+        gaps = joined(best_gaps(*parts, "accuracy"))
+        return sum(max(gaps, key=lambda gap: (gap[1] - gap[0], -gap[0]))) / 2
+
+    overall = best([[s for _, s in part] for part in valid])
+    cuts = {}
+    for relation in range(3):
+        parts = [[s for r, s in part if r == relation] for part in valid]
+        cuts[relation] = best(parts) if all(parts) else overall
+    recall, rejected = ([(s >= cuts[r]) == label for r, s in part] for part, label in zip(test, (1, 0), strict=True))
+    right = np.concatenate([recall, rejected]).mean()
+    assert found["accuracy_relation_thresholds"] == pytest.approx(right)
+    balanced = (np.mean(recall) + np.mean(rejected)) / 2
+    assert found["balanced_accuracy_relation_thresholds"] == pytest.approx(balanced)
+    if kind == "relation":
+        assert found["accuracy"] == found["accuracy_relation_thresholds"]
 
 
 def test_one_threshold_is_for_all_relations():

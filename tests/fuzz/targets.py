@@ -275,7 +275,8 @@ def _run() -> Path:
 
 def _read_run(folder: Path, file: Path) -> None:
     run = load_run(folder, verify=False)
-    for read in (run.as_dict, run.to_frame, run.curve, run.timing, run.labelled, run.ranks, lambda: run.seconds):
+    readers = (run.as_dict, run.to_frame, run.curve, run.timing, run.labelled, run.ranks, run.calibration)
+    for read in (*readers, lambda: run.seconds):
         with contextlib.suppress(LogInferError):
             read()
     score_run(run, benchmark=_loaded() if file.stat().st_size % 2 else None)

@@ -9,6 +9,7 @@ from tests.support.made_up_benchmarks import family
 from loginfer.errors import InputError
 from loginfer.evaluation import evaluate, load_run
 from loginfer.report import charts, collect
+from loginfer.report.scores import scores_of_test
 
 
 @pytest.mark.parametrize("name", ["accuracy_chart", "learned_chart", "heat_map"])
@@ -28,6 +29,17 @@ def test_altair_accepts_the_curve_of_a_run(small_runs):
     assert {row["part"] for row in chart.to_dict()["data"]["values"]} == {"curve", "threshold"}
     with pytest.raises(InputError, match="one run"):
         charts.curve_chart(small_runs)
+
+
+def test_altair_accepts_the_reliability_of_a_run(small_runs):
+    run = load_run(small_runs / "runs" / "transe-pa-0")
+    chart = charts.reliability_chart(run)
+    altair.Chart.from_dict(chart.to_dict())
+    rows = chart.to_dict()["data"]["values"]
+    assert sum(row["count"] for row in rows) == len(scores_of_test(run))
+    assert all(row["low"] <= row["share"] <= row["high"] for row in rows)
+    with pytest.raises(InputError, match="one run"):
+        charts.reliability_chart(small_runs)
 
 
 def test_what_evaluate_returned_is_drawn_without_a_folder():

@@ -39,7 +39,7 @@ from loginfer.cli.common import (
     words_of,
 )
 from loginfer.errors import InputError, LogInferError, UnknownNameError
-from loginfer.evaluation.metric_table import metric_text, metric_title, shown_metrics
+from loginfer.evaluation.metric_table import TEST_GROUPS, metric_text, metric_title, shown_metrics
 
 if TYPE_CHECKING:
     from loginfer.benchmark import Benchmark
@@ -507,7 +507,7 @@ def _print_rows(
 def _print_metrics(answer: Mapping[str, Any]) -> None:
     metrics, several = answer["metrics"], "seeds" in answer
     rows = []
-    for name, title in shown_metrics("classification", "pairs").items():
+    for name, title in shown_metrics(*TEST_GROUPS).items():
         if metrics.get(name) is None:
             continue
         cells = [metric_text(name, metrics[name])]

@@ -23,5 +23,6 @@ from .runs import score_run as score_run
 from .score_files import export_queries as export_queries
 from .score_files import read_scores as read_scores
 from .seeds import SeedSummary as SeedSummary
+from .thresholds import Calibration as Calibration
 from .thresholds import Thresholds as Thresholds
 from .thresholds import fit_thresholds as fit_thresholds

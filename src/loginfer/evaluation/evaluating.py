@@ -159,7 +159,7 @@ def as_answer(
         "settings": dict(settings),
         "settings_from": settings_from,
         **{key: figures[key] for key in ("tie", "thresholds", "notes", "diagnosis", "breakdown")},
-        **{key: figures[key] for key in ("interval",) if key in figures},
+        **{key: figures[key] for key in ("interval", "calibration") if key in figures},
     }
 
 

@@ -21,7 +21,7 @@ from loginfer.benchmark.benchmark import Benchmark
 from loginfer.benchmark.folder.reading import load_benchmark
 from loginfer.errors import InputError, UnknownNameError
 from loginfer.evaluation.evaluating import Evaluation, evaluate_scores, final_figures, named_arguments
-from loginfer.evaluation.metric_table import metric_titles
+from loginfer.evaluation.metric_table import TEST_GROUPS, metric_titles
 from loginfer.evaluation.metrics import MetricOptions
 from loginfer.evaluation.predictions import (
     PROTOCOLS,
@@ -197,9 +197,8 @@ class Evaluator:
     @property
     def expected_output_format(self) -> str:
         """What `eval` returns, in words."""
-        metrics = metric_titles("classification")
-        if (twins_of(self.benchmark, self.negatives, "test") >= 0).any():
-            metrics |= metric_titles("pairs")
+        paired = (twins_of(self.benchmark, self.negatives, "test") >= 0).any()
+        metrics = metric_titles(*(group for group in TEST_GROUPS if group != "pairs" or paired))
         constants, relations = ([n for n in metric_titles("ranking") if n.startswith(of)] for of in ("c_", "r_"))
         return "\n".join(
             [

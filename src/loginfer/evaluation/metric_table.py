@@ -12,7 +12,9 @@ from typing import Any, Literal, TypeAlias
 
 from loginfer.errors import InputError
 
-MetricGroup = Literal["classification", "pairs", "ranking"]
+MetricGroup = Literal["classification", "relation_thresholds", "calibration", "pairs", "ranking"]
+# All but ranking, in the order in which they are shown.
+TEST_GROUPS: tuple[MetricGroup, ...] = ("classification", "relation_thresholds", "calibration", "pairs")
 Compute: TypeAlias = Callable[..., float | None]
 
 
@@ -28,10 +30,12 @@ class Metric:
     title
         What people read.
     group
-        Whether it is about predictions, about pairs of a conclusion and its twin, or about ranks.
+        Whether it is about predictions, about those with a threshold for each relation, about confidences, about pairs
+        of a conclusion and its twin, or about ranks.
     compute
         Returns the value, or None where it is not defined. A classification metric gets `truth` int8[n], 1
-        for positives, `scores` float64[n] and `predicted` int8[n]; a metric of pairs gets the scores of the
+        for positives, `scores` float64[n] and `predicted` int8[n]; one of calibration the same with confidences
+        for scores, one of thresholds with the decisions of these; a metric of pairs gets the scores of the
         conclusions float64[k] and of their twins float64[k]; a ranking metric gets `ranks` float64[m] and the
         numbers of `competitors` int64[m]; at least one of each.
     share
@@ -44,6 +48,8 @@ class Metric:
         Whether tables show it unless they are asked for others.
     headline
         Whether it comes first, and stands where there is room for one metric of its group only.
+    lower_is_better
+        Whether the best system has the smallest value.
     """
 
     key: str
@@ -55,12 +61,12 @@ class Metric:
     pooled: bool = False
     shown: bool = True
     headline: bool = False
+    lower_is_better: bool = False
 
 
 # How a metric of each group is written in `metrics.json`, and what is put before its title.
 _VARIANTS: dict[MetricGroup, dict[str, str]] = {
-    "classification": {"": ""},
-    "pairs": {"": ""},
+    **{group: {"": ""} for group in TEST_GROUPS},
     "ranking": {"c_": "C-", "r_": "R-"},
 }
 
@@ -81,6 +87,14 @@ def _sklearn(function: str, *, labels: tuple[int, ...] = (1,), on: str = "predic
 def twin_points(conclusions: Any, twins: Any) -> Any:
     """Return float64[k]: 1 where a conclusion has a higher score than its twin, ½ for a tie, 0 for a lower one."""
     return (conclusions > twins) + 0.5 * (conclusions == twins)
+
+
+def _calibration_error(truth: Any, confidences: Any, _: Any) -> float:
+    """Return by how much mean confidence and share of positives differ in a bin, in the mean over all triples."""
+    from loginfer.evaluation.thresholds import reliability
+
+    counts, confidence, share = reliability(truth, confidences)
+    return float((counts * abs(confidence - share)).sum() / len(truth))
 
 
 def hits_at(k: int, *, shown: bool = True) -> Metric:
@@ -106,13 +120,22 @@ _BUILT_IN = (
     Metric("recall", "recall", "classification", _sklearn("recall_score")),
     Metric("average_precision", "average precision", "classification",
            _sklearn("average_precision_score", on="scores"), needs_threshold=False),
+    Metric("balanced_accuracy_relation_thresholds", "balanced accuracy with relation thresholds", "relation_thresholds",
+           _sklearn("balanced_accuracy_score", labels=(0, 1)), headline=True),
+    Metric("accuracy_relation_thresholds", "accuracy with relation thresholds", "relation_thresholds",
+           _sklearn("accuracy_score", labels=()), shown=False),
+    Metric("brier_score", "Brier score", "calibration", lambda truth, confidences, _:
+           float(((confidences - truth) ** 2).mean()), needs_threshold=False, lower_is_better=True),
+    Metric("calibration_error", "calibration error", "calibration", _calibration_error, needs_threshold=False,
+           lower_is_better=True),
     Metric("twin_accuracy", "twin accuracy", "pairs",
            lambda conclusions, twins: float(twin_points(conclusions, twins).mean()), headline=True),
     Metric("mrr", "MRR", "ranking", lambda ranks, _: float((1 / ranks).mean()), headline=True),
     hits_at(1),
     hits_at(3, shown=False),
     hits_at(10),
-    Metric("mr", "MR", "ranking", lambda ranks, _: float(ranks.mean()), share=False, shown=False),
+    Metric("mr", "MR", "ranking", lambda ranks, _: float(ranks.mean()), share=False, shown=False,
+           lower_is_better=True),
     Metric("amri", "AMRI", "ranking", _adjusted_mean_rank_index, pooled=True, shown=False),
 )  # fmt: skip
 
@@ -180,6 +203,12 @@ def is_share(name: str) -> bool:
     """Say whether what a name in `metrics.json` stands for is shown in percent; a mean rank is not."""
     metric = find_metric(name)
     return metric is None or metric.share
+
+
+def lower_is_better(name: str) -> bool:
+    """Say whether the best system has the smallest value of what a name in `metrics.json` stands for."""
+    metric = find_metric(name)
+    return metric is not None and metric.lower_is_better
 
 
 def metric_text(name: str, value: float | None) -> str:

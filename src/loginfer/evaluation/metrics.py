@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from loginfer.benchmark.benchmark import Benchmark
 from loginfer.errors import InputError, UnknownNameError
-from loginfer.evaluation.metric_table import METRICS, Metric, metrics_of
+from loginfer.evaluation.metric_table import METRICS, Metric, MetricGroup, metric_titles, metrics_of
 from loginfer.evaluation.predictions import (
     PROTOCOLS,
     TIES,
@@ -29,7 +29,7 @@ from loginfer.evaluation.predictions import (
     Tie,
     labelled_triples,
 )
-from loginfer.evaluation.thresholds import CRITERIA, KINDS, Criterion, Kind, Thresholds, fit_thresholds
+from loginfer.evaluation.thresholds import CRITERIA, KINDS, Calibration, Criterion, Kind, Thresholds, fit_thresholds
 from loginfer.systems.interface import POSITIONS, Position
 
 Figures = dict[str, float | None]
@@ -88,7 +88,7 @@ class Measures:
     thresholds
         From which score on triples are predicted; None where none could be chosen.
     metrics
-        Classification, by name; None for a figure that is not defined.
+        All but the ranking, by name; None for a figure that is not defined.
     ranking
         By protocol.
     tie
@@ -101,6 +101,8 @@ class Measures:
         What a user should know.
     interval
         Where the balanced accuracy lies with 95 % confidence, judged by so many triples; None where it is not defined.
+    calibration
+        What makes confidences of scores; None without positives or without negatives in valid.
     """
 
     thresholds: Thresholds | None
@@ -111,6 +113,7 @@ class Measures:
     diagnosis: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     interval: tuple[float, float] | None = None
+    calibration: Calibration | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return all figures as JSON values; `interval` has the shape that several seeds give it."""
@@ -124,6 +127,7 @@ class Measures:
             "diagnosis": self.diagnosis,
             "notes": list(self.notes),
             **({} if self.interval is None else {"interval": {"metrics": {"balanced_accuracy": list(self.interval)}}}),
+            **({} if self.calibration is None else {"calibration": self.calibration.as_dict()}),
         }
 
 
@@ -153,7 +157,9 @@ def measure(
 
     remarks = list(notes)
     thresholds = _choose_thresholds(benchmark, predictions, options, remarks)
-    metrics, interval = _classify(benchmark, predictions, thresholds)
+    valid = predictions.valid
+    calibration = Calibration.of(valid) if len(valid.positive) and len(valid.negative) else None
+    metrics, interval = _classify(benchmark, predictions, thresholds, calibration, options.criterion)
     ranking: dict[str, dict[str, Any]] = {
         protocol: ranking_metrics([part for part in ranks if part.protocol == protocol], tie=options.tie)
         for protocol in sorted({part.protocol for part in ranks})
@@ -168,7 +174,7 @@ def measure(
         remarks.append(f"{benchmark.name or 'the benchmark'} has no positives in test: there is nothing to rank")
     if predictions.method is None:
         remarks.append(f"{benchmark.name or 'the benchmark'} has no negatives, so there is nothing to classify")
-    return Measures(thresholds, metrics, ranking, options.tie, parts, learned, tuple(remarks), interval)
+    return Measures(thresholds, metrics, ranking, options.tie, parts, learned, tuple(remarks), interval, calibration)
 
 
 # -- classification ---------------------------------------------------------------------------------
@@ -196,26 +202,44 @@ def _choose_thresholds(
 
 
 def _classify(
-    benchmark: Benchmark, predictions: Predictions, thresholds: Thresholds | None
+    benchmark: Benchmark,
+    predictions: Predictions,
+    thresholds: Thresholds | None,
+    calibration: Calibration | None,
+    criterion: Criterion,
 ) -> tuple[Figures, tuple[float, float] | None]:
     """Return the metrics, and the interval of the balanced accuracy."""
     from loginfer.benchmark.learned_shortcut import ShortcutDecisions
 
+    values: Figures = dict.fromkeys(metric_titles("classification", "relation_thresholds", "calibration"))
     if predictions.method is None:
-        return {metric.key: None for metric in metrics_of("classification")}, None
+        return values, None
     positive, negative = predictions.test.positive, predictions.test.negative
     triples = labelled_triples(benchmark, predictions.method, "test")
     cutoffs = thresholds or Thresholds.fixed(0.0)
     predicted = [*map(cutoffs.predict, triples, (positive, negative))]
-    values = classification(positive, negative, *predicted)
+    values |= classification(positive, negative, *predicted)
     interval = ShortcutDecisions(*predicted).interval if len(positive) and len(negative) else None
+    if calibration is not None:
+        of_relations = fit_thresholds(predictions, benchmark, "relation", criterion)
+        decisions = map(of_relations.predict, triples, (positive, negative))
+        values |= classification(positive, negative, *decisions, group="relation_thresholds")
+        confidences = calibration.confidence(positive), calibration.confidence(negative)
+        values |= classification(*confidences, *predicted, group="calibration")
     if thresholds is None:
         values = {name: None if METRICS[name].needs_threshold else value for name, value in values.items()}
         interval = None
     return values | pair_metrics(predictions.test), interval
 
 
-def classification(positive: Scores, negative: Scores, predicted_positive: Mask, predicted_negative: Mask) -> Figures:
+def classification(
+    positive: Scores,
+    negative: Scores,
+    predicted_positive: Mask,
+    predicted_negative: Mask,
+    *,
+    group: MetricGroup = "classification",
+) -> Figures:
     """Return the classification metrics by name; ours are fractions between 0 and 1.
 
     None stands for what is not defined: `roc_auc` and `balanced_accuracy` need triples of both labels,
@@ -227,11 +251,13 @@ def classification(positive: Scores, negative: Scores, predicted_positive: Mask,
         float64[|P|], float64[|N|]: the confidences.
     predicted_positive, predicted_negative
         bool[|P|], bool[|N|]: which of them are predicted.
+    group
+        Which metrics: all those that look at scores or decisions.
     """
     truth = np.repeat(np.array([1, 0], dtype=np.int8), [len(positive), len(negative)])
     scores = np.concatenate([positive, negative])
     predicted = np.concatenate([predicted_positive, predicted_negative]).astype(np.int8)
-    return {m.key: m.compute(truth, scores, predicted) if len(truth) else None for m in metrics_of("classification")}
+    return {m.key: m.compute(truth, scores, predicted) if len(truth) else None for m in metrics_of(group)}
 
 
 def pair_metrics(scores: LabelledScores) -> Figures:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from loginfer.evaluation.diagnosis import VERDICTS
-from loginfer.evaluation.metric_table import metric_text, metric_title, shown_metrics
+from loginfer.evaluation.metric_table import TEST_GROUPS, metric_text, metric_title, shown_metrics
 from loginfer.kg.vocabulary import short_names
 from loginfer.logic.rule import names_in, prose, text_markup
 from loginfer.notebook import Markup, element, facts, fragment, joined, listing, percent, table
@@ -57,7 +57,7 @@ def _facts(answer: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _metrics(metrics: Mapping[str, float | None]) -> Markup:
-    shown = shown_metrics("classification", "pairs")
+    shown = shown_metrics(*TEST_GROUPS)
     titles = {name: title for name, title in shown.items() if metrics.get(name) is not None}
     if not titles:
         return Markup("")

@@ -68,6 +68,11 @@ class LabelledScores:
         return len(self.positive) + len(self.negative)
 
     @property
+    def labelled(self) -> tuple[Scores, npt.NDArray[np.bool_]]:
+        """float64[n], bool[n]: all scores, positives first, and which are those of positives."""
+        return np.concatenate([self.positive, self.negative]), np.arange(len(self)) < len(self.positive)
+
+    @property
     def pairs(self) -> tuple[Counts, Counts]:
         """int64[k], int64[k]: which positives have a twin, and which negatives are these."""
         negatives = np.flatnonzero(self.twin >= 0)

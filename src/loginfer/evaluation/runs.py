@@ -58,6 +58,7 @@ from loginfer.evaluation.predictions import (
     write_ranks,
 )
 from loginfer.evaluation.resuming import CHECKPOINT_SECONDS, dump_arrays, open_unfinished_run, read_arrays
+from loginfer.evaluation.thresholds import Calibration
 from loginfer.files import atomic_folder, beside, check_folder, file_sum, interrupted, locked, reading, recover_folder
 from loginfer.progress import Progress
 from loginfer.systems.interface import Scorer
@@ -380,6 +381,11 @@ class Run:
         """Return the figures as they were computed then."""
         return cast("dict[str, Any]", self._json(METRICS))
 
+    def calibration(self) -> Calibration | None:
+        """Return what makes confidences of the system's scores; None if it was not fitted then."""
+        description = self.metrics().get("calibration")
+        return None if description is None else Calibration.from_dict(description)
+
     @property
     def seconds(self) -> float:
         """How long it took, without what an earlier process did."""
@@ -520,6 +526,12 @@ class _Breakdown(TypedDict):
     negatives: NotRequired[dict[str, _Row]]
 
 
+class _Calibration(TypedDict):
+    kind: Literal["platt", "isotonic"]
+    scores: list[float]
+    log_odds: list[float]
+
+
 class _Metrics(TypedDict):
     threshold: float | None
     metrics: _Figures
@@ -528,6 +540,7 @@ class _Metrics(TypedDict):
     notes: list[str]
     breakdown: _Breakdown
     interval: NotRequired[dict[str, dict[str, list[float]]]]
+    calibration: NotRequired[_Calibration]
 
 
 class _Thresholds(TypedDict):

@@ -230,7 +230,8 @@ def _joined(values: Sequence[Any], join: Callable[[Sequence[float]], Any]) -> An
     """Join the numbers under the same keys of nested mappings; anything else stays if it is always the same."""
     first = values[0]
     if isinstance(first, Mapping):
-        return {key: _joined([value[key] for value in values], join) for key in first}
+        shared = [key for key in first if all(key in value for value in values)]  # older runs have fewer figures
+        return {key: _joined([value[key] for value in values], join) for key in shared}
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
         return join([float(value) for value in values])
     return first if all(value == first for value in values) else None

@@ -1,13 +1,14 @@
-"""From which score on a triple is predicted: one threshold for all, or one for each relation.
+"""What a score says: from which on a triple is predicted, and how likely it makes the triple.
 
-Section 2.2 of the paper: a triple is predicted if its confidence reaches a threshold, which is chosen on
-P_valid and N_valid, never on test.
+Section 2.2 of the paper: a triple has a confidence in [0, 1], and is predicted if that reaches a threshold. Systems
+give any numbers. `Thresholds` are chosen for these, one for all or one for each relation, and `Calibration` makes
+confidences of them: on P_valid and N_valid, never on test.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast, get_args
 
@@ -17,7 +18,7 @@ import numpy.typing as npt
 from loginfer.benchmark.benchmark import Benchmark
 from loginfer.benchmark.shortcuts import counts_from
 from loginfer.errors import InputError, UnknownNameError
-from loginfer.evaluation.predictions import Counts, Predictions, Scores
+from loginfer.evaluation.predictions import Counts, LabelledScores, Predictions, Scores
 from loginfer.kg import Triples, Vocabulary
 
 # What a threshold is chosen for.
@@ -216,3 +217,153 @@ def fit_thresholds(
         positive, negative = scores.positive[true == relation], scores.negative[false == relation]
         relations[vocabulary[relation]] = fit_threshold(positive, negative, criterion)
     return Thresholds(kind, overall, criterion, relations, vocabulary)
+
+
+# -- confidences ------------------------------------------------------------------------------------
+
+# Into so many parts valid is split to find the better mapping.
+FOLDS = 5
+# So many bins hold the triples whose confidences are compared with what came true.
+RELIABILITY_BINS = 10
+
+_LARGEST = np.finfo(np.float64).max
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Makes confidences of scores: how likely a triple is true, between 0 and 1, never lower for a higher score.
+
+    As likely as among the labelled triples of valid, of which mostly half are true.
+
+    Parameters
+    ----------
+    kind
+        `platt`: the log-odds are on a line between two scores, and constant beyond them; `isotonic`: they rise in
+        steps.
+    scores
+        float64[n], ascending: the lowest and the highest score of valid, or the score at which each step begins.
+    log_odds
+        float64[n], ascending: those at these scores.
+    """
+
+    kind: Literal["platt", "isotonic"]
+    scores: Scores
+    log_odds: Scores
+
+    @classmethod
+    def of(cls, valid: LabelledScores) -> Calibration:
+        """Return the mapping that fits the positives and negatives of valid.
+
+        Platt scaling, unless isotonic regression has the lower log loss in a cross-validation: of the triples in the
+        order of their scores every fifth is left out in turn. Both aim at Platt's targets, (n + 1) / (n + 2) for n
+        positives and 1 / (n + 2) for n negatives, so that no triple is certain.
+        """
+        scores, true = valid.labelled
+        scores = scores.clip(-_LARGEST, _LARGEST)
+        fold = np.empty(len(scores), dtype=np.int64)
+        fold[np.lexsort((true, scores))] = np.arange(len(scores)) % FOLDS
+
+        def loss(fit: Callable[[Scores, npt.NDArray[np.bool_]], Calibration]) -> float:
+            log_odds = np.empty(len(scores))
+            for left_out in (fold == number for number in range(FOLDS)):
+                log_odds[left_out] = fit(scores[~left_out], true[~left_out])._log_odds(scores[left_out])
+            return float(np.logaddexp(0, np.where(true, -log_odds, log_odds)).mean())
+
+        fit = _fit_isotonic if loss(_fit_isotonic) < loss(_fit_platt) - 1e-6 else _fit_platt  # not by rounding
+        return fit(scores, true)
+
+    def confidence(self, scores: npt.ArrayLike) -> Scores:
+        """Return float64[…], the confidences; scores are any numbers but NaN."""
+        from scipy.special import expit
+
+        return np.asarray(expit(self._log_odds(np.asarray(scores, dtype=np.float64))))
+
+    def _log_odds(self, scores: Scores) -> Scores:
+        if self.kind == "platt":
+            return _between(scores, self.scores, self.log_odds)
+        return self.log_odds[np.maximum(np.searchsorted(self.scores, scores, side="right") - 1, 0)]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {"kind": self.kind, "scores": self.scores.tolist(), "log_odds": self.log_odds.tolist()}
+
+    @classmethod
+    def from_dict(cls, description: Mapping[str, Any]) -> Calibration:
+        """Return what `as_dict` described.
+
+        Raises
+        ------
+        InputError
+            If the values do not describe a calibration.
+        """
+        try:
+            kind = description["kind"]
+            rows = np.array([description["scores"], description["log_odds"]], dtype=np.float64)
+        except (KeyError, TypeError, ValueError) as problem:
+            raise InputError(f"no description of a calibration: {problem!r}") from None
+        fits = kind in ("platt", "isotonic") and rows.ndim == 2 and rows.size and np.isfinite(rows).all()
+        if not fits or (np.diff(rows) < 0).any():
+            raise InputError("no description of a calibration: scores and log-odds are not finite and ascending")
+        return cls(kind, *rows)
+
+
+def _between(scores: Scores, known: Scores, values: Scores | tuple[float, float]) -> Scores:
+    """Return for each score what lies between the values of known scores, in proportion; beyond them the last one."""
+    unit = np.abs(known).max() or 1.0  # the difference of two large numbers may be none
+    with np.errstate(over="ignore"):
+        return np.interp(scores / unit, known / unit, values)
+
+
+def _targets(true: npt.NDArray[np.bool_], shares: npt.NDArray[np.generic]) -> Scores:
+    """Return Platt's targets for shares of positives, 0 and 1 for single triples."""
+    lowest, highest = 1 / ((~true).sum() + 2), (true.sum() + 1) / (true.sum() + 2)
+    return np.asarray(lowest + (highest - lowest) * shares)
+
+
+def _fit_platt(scores: Scores, true: npt.NDArray[np.bool_]) -> Calibration:
+    from scipy.optimize import minimize
+    from scipy.special import expit
+
+    target, ends = _targets(true, true), np.array([scores.min(), scores.max()])
+    place = _between(scores, ends, (0.0, 1.0))
+    middle = place.mean()
+
+    def loss(line: Scores) -> tuple[float, list[float]]:
+        log_odds = line[0] * (place - middle) + line[1]
+        error = expit(log_odds) - target
+        value = (np.logaddexp(0, log_odds) - target * log_odds).mean()
+        return value, [(error * (place - middle)).mean(), error.mean()]
+
+    # No falling line: what a system scores higher is not less likely.
+    slope, height = minimize(loss, (0.0, 0.0), jac=True, method="TNC", bounds=[(0, None), (None, None)], tol=1e-12).x
+    return Calibration("platt", ends, slope * (np.array([0.0, 1.0]) - middle) + height)
+
+
+def _fit_isotonic(scores: Scores, true: npt.NDArray[np.bool_]) -> Calibration:
+    from scipy.special import logit
+    from sklearn.isotonic import isotonic_regression
+
+    values, index, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    shares = isotonic_regression(np.bincount(index.ravel(), weights=true) / counts, sample_weight=counts)
+    steps = np.flatnonzero(np.diff(shares, prepend=-1.0))
+    return Calibration("isotonic", values[steps], logit(_targets(true, shares[steps])))
+
+
+def reliability(truth: npt.NDArray[np.generic], confidence: Scores) -> tuple[Counts, Scores, Scores]:
+    """Return how many triples each bin holds, the mean of their confidences, and the share of them that is true.
+
+    Bins hold equal numbers of triples, but for equal confidences, which are in one; empty bins are left out.
+
+    Parameters
+    ----------
+    truth
+        Of n triples, 1 for positives.
+    confidence
+        float64[n].
+    """
+    edges = np.percentile(confidence, np.linspace(0, 100, RELIABILITY_BINS + 1))
+    bins = np.searchsorted(edges[1:-1], confidence)
+    counts = np.bincount(bins)
+    filled = np.flatnonzero(counts)
+    confidences, trues = (np.bincount(bins, weights=values)[filled] for values in (confidence, truth))
+    return counts[filled].astype(np.int64), confidences / counts[filled], trues / counts[filled]

@@ -19,7 +19,7 @@ from loginfer.report import vega
 from loginfer.report.collection import Collection, collect
 from loginfer.report.facts import ReportContext, ReportOptions
 from loginfer.report.pages import overview, systems
-from loginfer.report.scores import curve_rows, scores_of_test
+from loginfer.report.scores import curve_rows, reliability_rows, scores_of_test
 from loginfer.report.values import Chart
 
 # A folder of runs (and of benchmarks, which say what shortcuts reach), a run, or what `evaluate` returned.
@@ -48,11 +48,27 @@ def curve_chart(run: Sources) -> Chart:
 
 
 def _curve(context: ReportContext) -> Chart:
+    run = _only_run(context)
+    roc, _ = curve_rows(scores_of_test(run), run.metrics()["metrics"])
+    return replace(systems.roc_chart(vega.PALETTE[0]), rows=roc)
+
+
+def reliability_chart(run: Sources) -> Chart:
+    """Return how many triples are true against how likely one run says they are."""
+    return _drawn(run, _reliability)
+
+
+def _reliability(context: ReportContext) -> Chart:
+    run = _only_run(context)
+    rows = reliability_rows(scores_of_test(run), run.calibration())
+    return replace(systems.reliability_chart(vega.PALETTE[0]), rows=rows)
+
+
+def _only_run(context: ReportContext) -> Run:
     cells = context.collection.cells
     if len(cells) > 1 or context.collection.light:
         raise InputError("a curve is that of one run with its scores", hint="give the run's folder")
-    roc, _ = curve_rows(scores_of_test(cells[0].first), cells[0].metrics[0]["metrics"])
-    return replace(systems.roc_chart(vega.PALETTE[0]), rows=roc)
+    return cells[0].first
 
 
 def _drawn(runs: Sources, draw: Callable[[ReportContext], Chart]) -> Chart:

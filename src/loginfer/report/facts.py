@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from loginfer.benchmark.learned_shortcut import LEARNED, shortcut_results
 from loginfer.benchmark.negatives.methods import method_or_unknown, method_phrases
 from loginfer.errors import LogInferError
-from loginfer.evaluation.metric_table import headlines, is_share, shown_metrics
+from loginfer.evaluation.metric_table import TEST_GROUPS, headlines, is_share, lower_is_better, shown_metrics
 from loginfer.evaluation.predictions import PROTOCOLS, Counts
 from loginfer.kg.vocabulary import shortened
 from loginfer.logic import Inequality, Rule, parse_rule
@@ -206,9 +206,10 @@ class Figure:
 
 
 def classification_figures(cells: Sequence[Cell]) -> list[Figure]:
-    """Return the figures of classification that are shown, the main ones first; of pairs only those that a cell has."""
-    shown, pairs = shown_metrics("classification", "pairs"), shown_metrics("pairs")
-    return [Figure(m, title) for m, title in shown.items() if m not in pairs or any(cell.values(m) for cell in cells)]
+    """Return the figures but those of ranking that are shown, the main ones first; newer ones if some cell has them."""
+    always = shown_metrics("classification")
+    figures = [Figure(metric, title) for metric, title in shown_metrics(*TEST_GROUPS).items()]
+    return [f for f in figures if f.metric in always or any(cell.values(f.metric) for cell in cells)]
 
 
 def headline_figures(cells: Sequence[Cell]) -> list[Figure]:
@@ -233,10 +234,9 @@ def protocols_of(cells: Sequence[Cell]) -> list[str]:
 
 
 def figures_of(collection: Collection) -> list[Figure]:
-    """Return every share that some cell has, in the order of the menus."""
-    shares = [
-        f for f in (*classification_figures(collection.cells), *ranking_figures(collection.cells)) if is_share(f.metric)
-    ]
+    """Return every share that some cell has, in the order of the menus; not where less is better, as of errors."""
+    figures = (*classification_figures(collection.cells), *ranking_figures(collection.cells))
+    shares = [f for f in figures if is_share(f.metric) and not lower_is_better(f.metric)]
     return [f for f in shares if any(c.values(f.metric, f.protocol) for c in collection.cells)]
 
 

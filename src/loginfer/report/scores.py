@@ -1,4 +1,4 @@
-"""What a page shows of the scores of one run: curves, histograms, the learning curve.
+"""What a page shows of the scores of one run: curves, reliability, histograms, the learning curve.
 
 *Curves* are computed from all scores, so their areas equal `roc_auc` and `average_precision` of a run. For the plot,
 points are added one by one, each where the curve drawn so far is farthest from the exact one, until nothing is farther
@@ -21,8 +21,10 @@ import numpy.typing as npt
 
 from loginfer.benchmark.shortcuts import counts_from
 from loginfer.errors import InputError
+from loginfer.evaluation.breakdown import wilson
 from loginfer.evaluation.predictions import PREDICTIONS, TWIN, Counts, LabelledScores, Scores, stored_twins
 from loginfer.evaluation.runs import TIMING, Run
+from loginfer.evaluation.thresholds import Calibration, reliability
 from loginfer.report.values import Rows
 
 MAX_POINTS = 200
@@ -307,6 +309,17 @@ def _curve_points(curve: Curve | None, x: float | None, y: float | None) -> Rows
         if x is not None and y is not None:
             rows.append(("threshold", round(x, 5), round(y, 5)))
     return Rows.of(("part", "x", "y"), rows)
+
+
+def reliability_rows(scores: LabelledScores, calibration: Calibration | None) -> Rows:
+    """Return how likely the test triples of each bin are said to be and how many are true, with the 95 % interval."""
+    fields = ("confidence", "share", "low", "high", "count")
+    values, true = scores.labelled
+    if calibration is None or not len(values):
+        return Rows.of(fields, ())
+    bins = zip(*(column.tolist() for column in reliability(true, calibration.confidence(values))), strict=True)
+    rows = ((confidence, share, *wilson(share, count), count) for count, confidence, share in bins)
+    return Rows.of(fields, [tuple(round(value, 5) for value in row) for row in rows])
 
 
 # -- histograms ---------------------------------------------------------------------------------

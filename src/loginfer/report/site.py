@@ -63,6 +63,8 @@ def glossary() -> dict[str, str]:
         "C-MRR": "mean reciprocal rank of the subject or object among all constants",
         "ROC AUC": "chance that a positive has a higher score than a negative",
         "balanced accuracy": "mean of the shares of positives and of negatives that are decided rightly",
+        "Brier score": "mean square of the difference between confidence and truth; 0 is best",
+        "calibration error": "how far mean confidence and share of positives are apart in tenths of the test triples",
         "twin accuracy": "share of conclusions with a higher score than their twin",
         "untested": "the negatives cannot tell the rule from a shortcut",
         "ε_ent": "share of the benchmark's rules that follow from the mined ones",

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from loginfer.errors import UnknownNameError
-from loginfer.evaluation.metric_table import is_share, metric_title
+from loginfer.evaluation.metric_table import is_share, lower_is_better, metric_title
 from loginfer.report.collection import Cell, Collection
 from loginfer.report.paper import METRICS, SYSTEMS, paper_value
 
@@ -89,8 +89,10 @@ class TableValue:
         return tuple(any(row[i].is_number for row in self.rows) for i in range(len(self.header)))
 
 
-def best_in_bold(entries: Sequence[TableEntry], among: Sequence[bool] | None = None) -> list[TableEntry]:
-    """Return entries with the largest numbers in bold, compared as they are printed; a single number is not bold.
+def best_in_bold(
+    entries: Sequence[TableEntry], among: Sequence[bool] | None = None, *, lowest: bool = False
+) -> list[TableEntry]:
+    """Return entries with the best numbers in bold, compared as they are printed; a single number is not bold.
 
     Parameters
     ----------
@@ -98,6 +100,8 @@ def best_in_bold(entries: Sequence[TableEntry], among: Sequence[bool] | None = N
         The entries that are compared.
     among
         Which of them take part; by default all.
+    lowest
+        Whether the smallest number is the best.
     """
     competing = [True] * len(entries) if among is None else among
     numbers = [
@@ -107,7 +111,7 @@ def best_in_bold(entries: Sequence[TableEntry], among: Sequence[bool] | None = N
     ]
     if len(numbers) < 2:
         return list(entries)
-    best = max(numbers)
+    best = min(numbers) if lowest else max(numbers)
     return [
         replace(entry, bold=competes and entry.value is not None and round(entry.value, entry.digits) == best)
         for entry, competes in zip(entries, competing, strict=True)
@@ -305,9 +309,7 @@ def result_table(collection: Collection, metric: str, protocol: str | None = Non
         cells = [collection.cell(system, benchmark) for system in collection.systems]
         entries = [_entry(cell, metric, protocol) for cell in cells]
         competing = [cell is not None and cell.name != "oracle" for cell in cells]
-        if is_share(metric):  # of mean ranks the smallest would be the best
-            entries = best_in_bold(entries, competing)
-        rows.append((TableEntry(benchmark), *entries))
+        rows.append((TableEntry(benchmark), *best_in_bold(entries, competing, lowest=lower_is_better(metric))))
     unit = ", in percent" if is_share(metric) else ""
     where = f", ranking {protocol}" if protocol else ""
     several = any(len(cell.runs) > 1 for cell in collection.cells)

@@ -145,7 +145,7 @@ def test_each_file_brings_rows_and_texts_for_the_plots_of_the_page(context: Repo
     for _, path in page.content["picker"].options:
         value = files[path].value
         assert set(value["charts"]) <= charts
-        assert {"roc", "pr", "scores", "loss", "valid-accuracy"} == set(value["charts"])
+        assert {"roc", "pr", "reliability", "scores", "loss", "valid-accuracy"} == set(value["charts"])
         for name in value["texts"]:
             assert f'data-text="{name}"' in shown
         # Two seeds have two lines.
@@ -250,12 +250,12 @@ def test_all_plots_are_vega_lite(context: ReportContext) -> None:
     assert seen >= 12
 
 
-def test_the_histogram_and_the_roc_curve_can_be_drawn(context: ReportContext) -> None:
+def test_histogram_roc_curve_and_reliability_can_be_drawn(context: ReportContext) -> None:
     vl_convert = pytest.importorskip("vl_convert")
     pages, files = made(context)
     page = pages["systems/transe.html"]
     loaded = files[page.content["picker"].options[0][1]].value["charts"]
-    for name in ("scores", "roc"):
+    for name in ("scores", "roc", "reliability"):
         chart = next(chart for chart in _charts(page) if chart.name == name)
         spec = {**chart.spec, "width": 500, "data": {"values": expanded(loaded[name])}}
         assert "<svg" in vl_convert.vegalite_to_svg(spec)

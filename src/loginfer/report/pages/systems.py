@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from loginfer.evaluation.metric_table import headlines, metric_title
+from loginfer.evaluation.metric_table import TEST_GROUPS, headlines, metric_title, shown_metrics
+from loginfer.evaluation.runs import Run
 from loginfer.report import vega
 from loginfer.report.collection import Cell
 from loginfer.report.facts import (
@@ -29,6 +30,7 @@ from loginfer.report.scores import (
     curve_rows,
     histogram_rows,
     learning_rows,
+    reliability_rows,
     scores_of_test,
     threshold_of,
     timing_of,
@@ -69,17 +71,25 @@ def _cell_data(context: ReportContext, cell: Cell) -> dict[str, Any]:
         "charts": {
             "roc": roc.as_dict(),
             "pr": precision_recall.as_dict(),
+            "reliability": reliability_rows(scores, run.calibration()).as_dict(),
             "scores": histogram.packed("kind", "bin", "weight"),
             "loss": learning.packed("measure"),
             "valid-accuracy": learning.packed("measure"),
         },
         "texts": {
-            "chosen": _benchmark_text(cell),
+            "chosen": f"{_benchmark_text(cell)} {_confidences(run)}",
             "scores": f"{axis_text} {threshold_text}",
             "learning": no_curve,
             "diagnosis": _sentences(diagnosis.get("summary") or ["this run has no diagnosis"]),
         },
     }
+
+
+def _confidences(run: Run) -> str:
+    if (calibration := run.calibration()) is None:
+        return "No confidences: valid lacks positives or negatives, or an earlier version wrote the run."
+    way = "Platt scaling" if calibration.kind == "platt" else "isotonic regression"
+    return f"Confidences come from {way} on valid."
 
 
 def _benchmark_text(cell: Cell) -> str:
@@ -90,7 +100,7 @@ def _benchmark_text(cell: Cell) -> str:
 
 def _headline(cell: Cell) -> list[tuple[str, float]]:
     metrics = cell.metrics[0]["metrics"]
-    names = (*headlines("classification", "pairs"), "roc_auc", "average_precision")
+    names = (*headlines(*TEST_GROUPS), "roc_auc", "average_precision", *shown_metrics("calibration"))
     return [(metric_title(name), metrics[name]) for name in names if metrics.get(name) is not None]
 
 
@@ -185,6 +195,7 @@ def _page(context: ReportContext, system: str) -> Page:
         "picker": Picker("benchmark", tuple(options)),
         "roc": roc_chart(colour),
         "pr": precision_recall_chart(colour),
+        "reliability": reliability_chart(colour),
         "scores": histogram_chart(),
         "learning": _learning(cells, colour),
         "notes": list(dict.fromkeys(note for cell in cells for run in cell.runs for note in run.manifest["notes"])),
@@ -237,7 +248,8 @@ def _setting_text(value: Any) -> str:
 def _grid(context: ReportContext, cells: Sequence[Cell], labels: dict[str, str]) -> Grid:
     ranked = protocols_of(cells)
     protocol = next((name for name in ("filtered", "unfiltered", "given") if name in ranked), None)
-    figures = classification_figures(cells)
+    # There is no room for more: the text beside the plots has the others.
+    figures = [f for f in classification_figures(cells) if f.metric in shown_metrics("classification", "pairs")]
     if protocol is not None:
         figures += [Figure(name, f"{title}, {protocol}", protocol) for name, title in headlines("ranking").items()]
     heads = (*columns("link", "benchmark"), *(figure.column for figure in figures))
@@ -323,6 +335,33 @@ def _curve_chart(
     spec = {"transform": [{"window": [{"op": "row_number", "as": "place"}]}], "layer": [*under, curve, mark]}
     rows = Rows.of(("part", "x", "y"), ())
     return Chart(name, title, vega.sized(spec, height=320), rows, headings("part", **axes), caption)
+
+
+def reliability_chart(colour: str) -> Chart:
+    """Return the plot of how many triples are true against how likely they are said to be; its rows are loaded."""
+    names = {"confidence": "mean confidence", "share": "positives among the test triples"}
+    axes = {axis: vega.share_axis(name, names[name], scale=vega.UNIT) for axis, name in zip("xy", names, strict=True)}
+    tooltip = [vega.share_tip(name, text) for name, text in names.items()]
+    tooltip += [vega.share_tip("low", "95 % interval from"), vega.share_tip("high", "to")]
+    layers = [
+        vega.diagonal("confidence", "share", strokeWidth=1),
+        {
+            "mark": {"type": "rule", "color": colour, "strokeWidth": 2},
+            "encoding": {**axes, "y": vega.share_axis("low", names["share"]), "y2": {"field": "high"}},
+        },
+        {
+            "mark": vega.points(size=90, color=colour, opacity=1),
+            "encoding": {**axes, "tooltip": [*tooltip, vega.number_tip("count", "test triples")]},
+        },
+    ]
+    return Chart(
+        "reliability",
+        "Reliability of the confidences",
+        vega.sized({"layer": layers}, height=320),
+        Rows.of(("confidence", "share", "low", "high", "count"), ()),
+        headings(**names, low="interval from", high="to", count="test triples"),
+        "Each point: a tenth of the test triples and a 95 % interval. Below the dashed line the system is too sure.",
+    )
 
 
 # Labels of bins are long where only many digits tell them apart.
