@@ -46,7 +46,19 @@ def names(benchmark):
 
 
 def test_every_command_has_a_function_of_its_name():
-    for name in ("build", "evaluate", "report", "mine", "explain", "rank", "suite", "reproduce", "audit", "export"):
+    for name in (
+        "build",
+        "evaluate",
+        "report",
+        "mine",
+        "explain",
+        "rank",
+        "suite",
+        "reproduce",
+        "audit",
+        "export",
+        "predict",
+    ):
         assert "Examples" in getattr(loginfer, name).__doc__
         assert name in loginfer.__all__
 

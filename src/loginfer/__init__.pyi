@@ -39,6 +39,8 @@ from .logic import parse_rule as parse_rule
 from .logic import subrules as subrules
 from .logic.rule_files import read_rules as read_rules
 from .logic.rule_files import write_rules as write_rules
+from .predicting import PredictedTriples as PredictedTriples
+from .predicting import predict as predict
 from .report.site import report as report
 from .reproduction import reproduce as reproduce
 from .study import Study as Study

@@ -71,6 +71,9 @@ def test_from_a_graph_to_an_evaluation_every_line_fits(fits, graph, tmp_path, na
     fits("score", "run", "--benchmark", "b", *names)
     fits("evaluate", "b", "--negatives", "qg", "--system", "transe", "--set", "epochs=1", "--seeds", 2, *names)
     fits("mine", "b", "--out", "mined.tsv", *names)
+    fits("evaluate", "b", "--negatives", "qg", "--system", "exact", "--out", "rules", "--ranking", "none", *names)
+    fits("predict", "rules", "--relation", "cites", "--explain", *names)
+    assert "emailAddress" in fits("predict", "rules", "--relation", "emailAddress", "--known", *names)
     fits("rules", "analyse", "b", "--rules", "mined.tsv", *names)
     rule = f"(x,{UNIVERSITY}publicationAuthor,y), (y,{UNIVERSITY}teacherOf,z) -> (x,{UNIVERSITY}mentions,z)"
     person = "http://www.Department0.University0.edu/AssociateProfessorOfArtificialIntelligence0"

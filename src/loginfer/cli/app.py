@@ -23,7 +23,7 @@ from loginfer.cli.audit import audit, explain
 from loginfer.cli.build import build
 from loginfer.cli.commands import CommandGroup, VisibleStream, flags_first, indented, let_streams_go, print_messages
 from loginfer.cli.common import INTERRUPTED, say
-from loginfer.cli.evaluate import evaluate, score
+from loginfer.cli.evaluate import evaluate, predict, score
 from loginfer.cli.mine import mine
 from loginfer.cli.report import export, report, reproduce
 from loginfer.cli.study import study
@@ -54,6 +54,7 @@ app.add_typer(systems.app, name="systems")
 app.command(epilog="Example:  loginfer evaluate wn-trian --system transe --set epochs=20 --out run")(evaluate)
 app.command(epilog="Example:  loginfer tune wn-trian --system rotate --trials 12 --out trials")(tune)
 app.command(epilog="Example:  loginfer score run --threshold relation")(score)
+app.command(epilog="Example:  loginfer predict run --subject 00003316 --relation _hypernym --top 5")(predict)
 app.command(epilog="Example:  loginfer mine wn18rr --miner exact --max-length 2 --out rules.tsv")(mine)
 app.command(epilog="Example:  loginfer reproduce --tables lubm --systems simpbl,transe,oracle --seeds 1 --out again")(
     reproduce

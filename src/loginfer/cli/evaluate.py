@@ -1,4 +1,4 @@
-"""`loginfer evaluate`, `loginfer score` and `loginfer systems`: how well systems do on benchmarks, and which there are.
+"""`loginfer evaluate`, `score`, `predict` and `systems`: how well systems do, what they answer, and which there are.
 
 Figures are shown to people in percent, ranking with its protocol, then what was learned.
 """
@@ -24,6 +24,7 @@ from loginfer.cli.common import (
     ForceOption,
     FullNamesOption,
     JsonOption,
+    ShownNames,
     console,
     counted,
     note,
@@ -35,16 +36,19 @@ from loginfer.cli.common import (
     say,
     say_resumable,
     sentences,
+    shown,
     table,
     words_of,
 )
 from loginfer.errors import InputError, LogInferError, UnknownNameError
 from loginfer.evaluation.metric_table import TEST_GROUPS, metric_text, metric_title, shown_metrics
+from loginfer.files import refuse_to_overwrite
 
 if TYPE_CHECKING:
     from loginfer.benchmark import Benchmark
     from loginfer.evaluation.evaluating import ConfiguredSystem
     from loginfer.evaluation.metrics import MetricOptions
+    from loginfer.predicting import PredictedTriples
     from loginfer.settings import Setting
     from loginfer.systems.registry import SystemEntry
 
@@ -553,6 +557,87 @@ def _print_ranking(answer: Mapping[str, Any]) -> None:
         rows.append((protocol, *(metric_text(name, figures.get(name)) for name in titles), competitors))
     _print_rows(("ranking", *numbers), rows, numbers=numbers)
     say(f"ties are {answer.get('tie', 'realistic')}; competitors in the mean: constants / relations")
+
+
+# -- answers ----------------------------------------------------------------------------------------
+
+
+def predict(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run, with what was learned.")],
+    subject: Annotated[str | None, typer.Option("--subject", help="The subject of the triples.")] = None,
+    relation: Annotated[
+        str | None, typer.Option("--relation", help="Their relation; alone: its best triples that are new.")
+    ] = None,
+    object_: Annotated[str | None, typer.Option("--object", help="Their object.")] = None,
+    queries: Annotated[
+        Path | None, typer.Option("--queries", help="Instead: a file of triples with `?` where they are open.")
+    ] = None,
+    top: Annotated[int, typer.Option("--top", "-t", help="Answers to each query, at most.", min=1)] = 10,
+    new: Annotated[
+        bool | None,
+        typer.Option("--new/--known", help="Only triples that are in no set of the benchmark, or only those in one."),
+    ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Of rule miners: the best rules for each answer, with a witness.")
+    ] = False,
+    benchmark: Annotated[
+        Path | None, typer.Option("--benchmark", "-b", help="The run's benchmark, if it is not where it was.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write the answers to this file, .tsv or .parquet.")
+    ] = None,
+    force: ForceOption = False,
+    full_names: FullNamesOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Ask the system of a run for the best answers to a query: what is missing of a triple.
+
+    Give two of subject, relation and object, or a relation alone. Names may be given by their last part or label where
+    that is unambiguous. Scores are as the system gives them: higher is likelier. The status of an answer is the set of
+    the benchmark that it is in, or `new`.
+    """
+    from loginfer.evaluation.score_files import table_ending
+    from loginfer.predicting import predict as predict_triples
+
+    if out is not None:
+        if explain:
+            raise InputError("a file of answers has no place for rules", hint="give --explain with --json instead")
+        table_ending(out, "predictions")
+        refuse_to_overwrite(out, force)
+    with progress_bar() as progress:
+        predicted = predict_triples(
+            run, subject=subject, relation=relation, object=object_, queries=queries,
+            top=top, new=new, explain=explain, benchmark=benchmark, progress=progress,
+        )  # fmt: skip
+    if out is not None:
+        predicted.save(out, force=force)
+    if json:
+        print_json(predicted.as_dict() if out is None else {"out": str(out), "triples": len(predicted)})
+    elif out is not None:
+        say(f"{counted(len(predicted), 'triple')}, written to {out}")
+    elif not len(predicted):
+        note("there are no such answers")
+    else:
+        open_positions = [i for i, name in enumerate((subject, relation, object_)) if name is None]
+        _print_answers(predicted, open_positions or [0, 1, 2])
+
+
+def _print_answers(predicted: PredictedTriples, open_positions: list[int]) -> None:
+    """Print the answers; where only some positions were open, the rest of the triple is said once."""
+    names = ShownNames(predicted.graph)
+    rows = list(predicted.rows())
+    if len(open_positions) < 3:
+        say(shown(tuple("?" if i in open_positions else rows[0][i] for i in range(3)), names))
+    if predicted.rules is None:
+        cells = [(f"{row[3]:.5g}", row[4], *(names[row[i]] for i in open_positions)) for row in rows]
+        print_table(("score", "status", *(predicted.columns[i] for i in open_positions)), cells, numbers=("score",))
+        return
+    for row, rules in zip(rows, predicted.rules, strict=True):
+        say(f"{row[3]:.5g}  {row[4]}  {', '.join(names[row[i]] for i in open_positions)}")
+        for rule in rules:
+            say(f"  {rule.confidence:.4f}  {shown(rule.rule, names)}", indent=8)
+            for premise in rule.premises:
+                say(f"          because {shown(premise, names)}")
 
 
 # -- systems ----------------------------------------------------------------------------------------

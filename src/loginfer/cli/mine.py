@@ -322,7 +322,6 @@ class _Display:
         from rich.progress_bar import ProgressBar
         from rich.text import Text
 
-        from loginfer.cli.rules import clause
         from loginfer.systems.rules.mine import Mined
 
         mined = mining.rules()
@@ -332,7 +331,7 @@ class _Display:
             Padding(ProgressBar(total=total, completed=done, width=60, pulse=total is None), 0),
         ]
         best = Mined(mined, self._graph).best(MINING_BEST)
-        for rule, text in zip(best, rule_texts(map(clause, best)), strict=True):
+        for rule, text in zip(best, rule_texts(best), strict=True):
             lines.append(Text(f"  {rule.confidence or 0:.4f}  {text}", overflow="ellipsis", no_wrap=True))
         return Group(*lines)
 

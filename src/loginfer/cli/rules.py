@@ -414,7 +414,7 @@ def _as_json(listing: Listing, rows: npt.NDArray[Any], top: int) -> dict[str, An
                 "correct": rule.correct,
                 "confidence": rule.confidence,
                 "length": int(listing.length[row]),
-                "rule": clause(rule),
+                "rule": str(rule),
                 "line": int(listing.line[row]),
             }
         )
@@ -431,11 +431,6 @@ def _as_json(listing: Listing, rows: npt.NDArray[Any], top: int) -> dict[str, An
 # -- how rules are shown ---------------------------------------------------------------------------
 
 
-def clause(rule: ScoredRule | ZeroRule) -> str:
-    """Return a rule in our syntax; a zero rule has nothing in front of the arrow."""
-    return str(rule.rule) if hasattr(rule, "rule") else f"-> {rule.head}"
-
-
 def print_rules(rules: list[ScoredRule | ZeroRule], names: ShownNames | None = None, *, fold: bool = True) -> None:
     """Print a table of rules with what is known of them; what is for other programs is aligned, but not folded."""
 
@@ -445,7 +440,7 @@ def print_rules(rules: list[ScoredRule | ZeroRule], names: ShownNames | None = N
 
     columns = list(zip(*map(cells, rules), strict=True))
     known = {name: column for name, column in zip(_MEASURES, columns, strict=False) if any(column)}
-    rows = list(zip(*known.values(), rule_texts(map(clause, rules), names), strict=True))
+    rows = list(zip(*known.values(), rule_texts(rules, names), strict=True))
     print_table((*known, "rule"), rows, numbers=_MEASURES, fold=fold)
 
 

@@ -261,7 +261,7 @@ def write_run(
             "notes": list(outcome.notes),
             "files": {f.name: asdict(FileSum(f.stat().st_size, file_sum(f))) for f in sorted(folder.iterdir())},
         }
-        timing = _timing(outcome.seconds, outcome.cpu_seconds, resumed)
+        timing = _timing(outcome.seconds, outcome.cpu_seconds, resumed) | {"benchmark": _place(benchmark, path)}
         (folder / TIMING).write_bytes(as_json(timing).encode())
         (folder / MANIFEST).write_bytes(as_json(manifest).encode())
 
@@ -280,6 +280,13 @@ def _timing(seconds: Mapping[str, float], cpu_seconds: float, resumed: bool) -> 
         "cores": os.cpu_count(),
         "versions": {n: getattr(sys.modules[n], "__version__", None) for n in libraries if n in sys.modules},
     }
+
+
+def _place(benchmark: Benchmark, run: str | Path) -> str | None:
+    """Return where a benchmark lies, seen from a run's folder; None if it is in no folder, or that says nothing."""
+    with contextlib.suppress(ValueError):  # there is no way between two drives of Windows
+        return None if benchmark.path is None else Path(os.path.relpath(benchmark.path, run)).as_posix()
+    return None
 
 
 def _peak_memory() -> int | None:
@@ -395,6 +402,22 @@ class Run:
         """Return how long the steps took, and where."""
         return cast("dict[str, Any]", self._json(TIMING))
 
+    @property
+    def benchmark_folder(self) -> Path:
+        """The folder of its benchmark, if that is still where it was.
+
+        Raises
+        ------
+        InputError
+            If it is not, or if that was not written down.
+        """
+        place = self.timing().get("benchmark")
+        folder = Path(os.path.normpath(self.path / place)) if place else None
+        if folder is None or not folder.exists():
+            hint = "say where it is: --benchmark FOLDER"
+            raise InputError(f"{self.benchmark}, the benchmark of `{self.path}`, is not where it was", hint=hint)
+        return folder
+
     def curve(self) -> list[dict[str, Any]]:
         """Return the learning curve."""
         return cast("list[dict[str, Any]]", self._json(CURVE))
@@ -426,7 +449,8 @@ class Run:
         self.check_benchmark(benchmark)
         path = self.path / WEIGHTS
         if not path.exists():
-            raise InputError(f"`{self.path}` has no weights: {self.system} does not write them down")
+            hint = "evaluate it again without --no-weights; baselines and many systems of your own have none"
+            raise InputError(f"`{self.path}` has no weights: what {self.system} learned was not kept", hint=hint)
         configured = configure_system(self.system, benchmark, self.request["settings"], seed=self.seed, tuned=False)
         return configured.restore(benchmark, self.method, read_arrays(path)[0])
 
@@ -513,6 +537,7 @@ class _Timing(TypedDict):
     seconds: NotRequired[dict[str, float]]
     cpu_seconds: NotRequired[float | None]
     peak_memory_bytes: NotRequired[int | None]
+    benchmark: NotRequired[str | None]
 
 
 _Figures = dict[str, float | None]

@@ -42,6 +42,14 @@ def queries(benchmark: Benchmark, method: str | None) -> KnowledgeGraph:
     return benchmark.graph.with_triples(keys.unpack(merged_keys(*(keys.pack(part) for part in parts))))
 
 
+def table_ending(path: str | Path, what: str) -> str:
+    """Return how the name of a table ends, but for compression; complain if we write no table that ends so."""
+    ending = Path(split_compression(Path(path).name)[0]).suffix.lower()
+    if ending not in (".tsv", ".txt", ".parquet"):
+        raise OutputError(f"`{path}` is no name for a file of {what}", hint="let it end in .tsv or .parquet")
+    return ending
+
+
 def export_queries(benchmark: Benchmark, method: str | None, path: str | Path, *, force: bool = False) -> int:
     """Write the triples whose scores are wanted; return how many there are.
 
@@ -57,9 +65,7 @@ def export_queries(benchmark: Benchmark, method: str | None, path: str | Path, *
     """
     from loginfer.kg.load import write_graph
 
-    ending = Path(split_compression(Path(path).name)[0]).suffix.lower()
-    if ending not in (".tsv", ".txt", ".parquet"):
-        raise OutputError(f"`{path}` is no name for a file of queries", hint="let it end in .tsv or .parquet")
+    table_ending(path, "queries")
     query_graph = queries(benchmark, method)
     write_graph(query_graph, path, force=force)
     return len(query_graph)

@@ -429,6 +429,9 @@ class ScoredRule:
     extra: tuple[tuple[str, str], ...] = ()
     line: int | None = field(default=None, compare=False)
 
+    def __str__(self) -> str:
+        return str(self.rule)
+
 
 @dataclass(frozen=True, slots=True)
 class ZeroRule:
@@ -449,6 +452,9 @@ class ZeroRule:
     correct: int | None = None
     confidence: float | None = None
     line: int | None = field(default=None, compare=False)
+
+    def __str__(self) -> str:
+        return f"-> {self.head}"
 
 
 # Atoms, inequalities and what follows them, in the text of a rule or of a part of one.

@@ -8,11 +8,11 @@ which systems can score constants that they have not seen while learning.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ import numpy.typing as npt
 from loginfer.benchmark.benchmark import Benchmark, NegativeSet, Splits
 from loginfer.errors import InputError, UnknownNameError
 from loginfer.kg import Triples
+from loginfer.logic.rule import ScoredRule, ZeroRule
 from loginfer.systems.registry import systems
 
 Scores: TypeAlias = npt.NDArray[np.floating[Any]]
@@ -71,6 +72,37 @@ class StoredScorer(Protocol):
 
     def arrays(self) -> Arrays:
         """Return its weights by name, to be kept as safetensors."""
+
+
+class FiringRule(NamedTuple):
+    """A rule that predicts a triple.
+
+    Parameters
+    ----------
+    rule
+        The rule.
+    confidence
+        What it is worth where it is applied; of `contrast` its weight.
+    distinct
+        Whether its variables stand for different entities, which differ from its constants too.
+    """
+
+    rule: ScoredRule | ZeroRule
+    confidence: float
+    distinct: bool = False
+
+
+@runtime_checkable
+class RuleExplainer(Protocol):
+    """A scorer that has rules, and says which of them predict a triple.
+
+    No rule predicts a triple whose score is `never`.
+    """
+
+    never: float
+
+    def explain(self, triple: Sequence[int]) -> list[FiringRule]:
+        """Return all rules that predict a triple of ids, best first."""
 
 
 # -- learning that can be watched and resumed -------------------------------------------------------

@@ -79,9 +79,9 @@ def test_a_score_is_the_intercept_and_the_weights_of_the_rules_that_explain_it(f
     intercept = float(dict(scorer.rules[0].extra)["intercept"])
     for triple in np.vstack([benchmark.positives.test[:5], benchmark.negatives["qg"].splits.test[:5]]):
         why = scorer.explain(tuple(triple))
-        assert scorer.score(triple[None])[0] == pytest.approx(intercept + sum(weight for _, weight in why))
+        assert scorer.score(triple[None])[0] == pytest.approx(intercept + sum(firing.confidence for firing in why))
         derived = [s.rule for s in scorer.rules if engine.derives([s.rule], triple[None])[0]]
-        assert [scored.rule for scored, _ in why] == derived
+        assert [firing.rule.rule for firing in why] == derived
 
 
 def test_two_runs_give_the_same_bytes(fitted):

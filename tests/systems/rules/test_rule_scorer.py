@@ -26,7 +26,7 @@ from loginfer.logic.rule import Constant, ScoredRule
 from loginfer.systems.rules.application import AGGREGATIONS, ConfidenceLevels, add_rule, running_scores
 from loginfer.systems.rules.mined import BOTH, NONE, OBJECT, SUBJECT, MinedRules, RuleTable, from_arrays
 from loginfer.systems.rules.scorer import RuleScorer
-from loginfer.systems.rules.texts import scored_rules
+from loginfer.systems.rules.texts import path_rule, scored_rules
 
 EVERYTHING = np.array(list(product(range(ENTITIES), range(RELATIONS), range(ENTITIES))), dtype=np.int32)
 
@@ -89,9 +89,10 @@ def test_an_explanation_names_all_rules_that_predict_a_triple_best_first(graph, 
     for triple in EVERYTHING[::3]:
         reasons = scorer.explain(triple)
         fired = [i for i in range(len(table)) if row_predicts(graph, rules, i, triple)]
-        assert sorted(reason.place for reason in reasons) == fired
+        names = sorted(str(path_rule(table, i, graph)) for i in fired)
+        assert sorted(str(reason.rule) for reason in reasons) == names
         assert [reason.confidence for reason in reasons] == expected_order(graph, rules, triple)
-        assert not any(reason.other for reason in reasons)
+        assert all(reason.distinct == distinct for reason in reasons)
 
 
 # -- rules of other shapes -------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from loginfer.logic.rule import Constant, ScoredRule
 from loginfer.logic.rule_files import format_rules, parse_rules
 from loginfer.systems.contrast.fit import NO_TYPE, Head, rows_by_head
 from loginfer.systems.contrast.kernels import Bodies, TypedGraph, add_where_fired, fired, typed_graph
-from loginfer.systems.interface import Arrays, Position
+from loginfer.systems.interface import Arrays, FiringRule, Position
 from loginfer.systems.rules.paths import new_scratch
 
 
@@ -158,6 +158,8 @@ class ContrastScorer:
         What their codes mean.
     """
 
+    never = NEVER
+
     def __init__(self, graph: KnowledgeGraph, models: tuple[HeadModel, ...], bodies: Bodies) -> None:
         self.graph = graph
         self.models = {model.head: model for model in models}
@@ -185,7 +187,7 @@ class ContrastScorer:
                 scores[rows] = self._margins(model, self._fired(model, triples[rows]))
         return scores
 
-    def explain(self, triple: tuple[int, int, int]) -> list[tuple[ScoredRule, float]]:
+    def explain(self, triple: Sequence[int]) -> list[FiringRule]:
         """Return the rules that fire for a triple with their weights, largest first."""
         triples = np.array([triple], dtype=np.int32)
         for head in rows_by_head(triples, self.graph.type_relation):
@@ -193,10 +195,12 @@ class ContrastScorer:
                 model = self.models[head]
                 fires = self._fired(model, triples)[0]
                 rules = scored_rules([model], self.bodies)
-                pairs = [
-                    (rule, body.weight) for rule, body, fire in zip(rules, model.bodies, fires, strict=True) if fire
+                firing = [
+                    FiringRule(rule, body.weight)
+                    for rule, body, fire in zip(rules, model.bodies, fires, strict=True)
+                    if fire
                 ]
-                return sorted(pairs, key=lambda pair: -pair[1])
+                return sorted(firing, key=lambda rule: -rule.confidence)
         return []
 
     def _margins(self, model: HeadModel, fires: npt.NDArray[np.bool_]) -> Values:

@@ -63,8 +63,7 @@ class Mined(Rows):
     def rows(self) -> Iterator[tuple[str, int | None, int | None, float | None]]:
         """Yield the text and the measures of each rule; a rule without a body has nothing before its arrow."""
         for rule in self.best(len(self)):
-            text = f"-> {rule.head}" if isinstance(rule, ZeroRule) else str(rule.rule)
-            yield text, rule.predictions, rule.correct, rule.confidence
+            yield str(rule), rule.predictions, rule.correct, rule.confidence
 
     def save(self, path: str | Path, to: str | None = None, *, force: bool = False) -> tuple[str, tuple[str, ...]]:
         """Write the rules to a file; return the dialect, and what was left out.

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +13,7 @@ from loginfer.engine.binding import ABSENT, relation_of
 from loginfer.errors import InputError, LimitError
 from loginfer.kg import KnowledgeGraph, Triples
 from loginfer.logic.rule import Constant, Rule
-from loginfer.systems.interface import POSITIONS, Arrays, Position
+from loginfer.systems.interface import POSITIONS, Arrays, FiringRule, Position
 from loginfer.systems.rules.application import (
     ConfidenceLevels,
     CyclicBodies,
@@ -28,29 +27,12 @@ from loginfer.systems.rules.application import (
 )
 from loginfer.systems.rules.mined import NONE, MinedRules, RuleTable, to_arrays
 from loginfer.systems.rules.paths import Ids, Longs, edges_of, new_scratch
+from loginfer.systems.rules.texts import path_rule
 
 Values = npt.NDArray[np.float64]
 
 # Triples that are scored at a time, where they are made for it.
 _BLOCK = 2**18
-
-
-class FiringRule(NamedTuple):
-    """A rule that predicts a triple.
-
-    Parameters
-    ----------
-    place
-        Where it stands in `MinedRules.paths`, or in `MinedRules.others`.
-    other
-        Whether it stands among the others.
-    confidence
-        Its confidence.
-    """
-
-    place: int
-    other: bool
-    confidence: float
 
 
 class RuleScorer:
@@ -72,6 +54,8 @@ class RuleScorer:
     InputError
         If the rules have ids that the graph does not have.
     """
+
+    never = 0.0
 
     def __init__(self, graph: KnowledgeGraph, rules: MinedRules, aggregation: str = "maximum") -> None:
         _check_ids(rules.paths, graph)
@@ -124,13 +108,13 @@ class RuleScorer:
         """Return all rules that predict a triple, best first."""
         fired = np.empty(len(self.rules) + 1, dtype=np.int64)
         count = self._score(np.asarray(triple, dtype=np.int32).reshape(1, 3), np.zeros(1), fired)
-        return list(self._reasons(fired[:count]))
+        return [self._firing(index) for index in self.rules.best_first[fired[:count]].tolist()]
 
-    def _reasons(self, orders: Longs) -> Iterator[FiringRule]:
-        paths = len(self.rules.paths)
-        for index in self.rules.best_first[orders].tolist():
-            other = index >= paths
-            yield FiringRule(index - paths if other else index, other, float(self.rules.confidence[index]))
+    def _firing(self, index: int) -> FiringRule:
+        confidence, number = float(self.rules.confidence[index]), index - len(self.rules.paths)
+        if number >= 0:
+            return FiringRule(self.rules.others[number], confidence)
+        return FiringRule(path_rule(self.rules.paths, index, self.graph), confidence, self.rules.distinct)
 
     def _score(self, triples: Triples, scores: Values, fired: Longs) -> int:
         others = self._others.of_triples(triples)
