@@ -3,7 +3,7 @@
 What is built in stands in `systems.toml`. A package offers its own under the entry point group
 `loginfer.systems`, where a name leads to a class. Any model of PyKEEN is `pykeen:Model`. Nothing is imported
 before a system is used. Settings that were found to do well, by system and graph, stand in `tuned.toml`, with
-how they were found: on validation triples, never on test.
+how they were found: on validation triples, never on test. What papers publish stands in `published.toml`.
 """
 
 from __future__ import annotations
@@ -220,3 +220,13 @@ def known_graph(benchmark: Benchmark) -> str | None:
     """
     sha256 = (benchmark.manifest.get("kg") or {}).get("sha256")
     return next((name for name, graph_sha256 in _toml("tuned.toml")["graphs"].items() if graph_sha256 == sha256), None)
+
+
+def published_figures(system: str, benchmark_sum: str) -> dict[str, Any]:
+    """Return what is published about a system on a benchmark: filtered ranking metrics, and their `source`.
+
+    The benchmark is recognised by `loginfer.evaluation.runs.benchmark_sum`. Empty where nothing is known.
+    """
+    published = _toml("published.toml")
+    figures = published["figures"].get(published["benchmarks"].get(benchmark_sum), {}).get(system)
+    return {**figures, "source": published["sources"][figures["source"]]} if figures else {}
