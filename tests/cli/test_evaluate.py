@@ -437,6 +437,7 @@ def test_a_standard_split_is_ranked_beside_what_is_published(loginfer, tmp_path,
     assert "standard, negatives none" in out
     assert "published" in out
     assert "12.3" in out
+    assert "published: P\n" in out
     assert "balanced accuracy" not in out
 
 

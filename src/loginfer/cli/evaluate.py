@@ -331,6 +331,8 @@ def print_comparison(answers: Sequence[Mapping[str, Any]]) -> None:
         listing.add_row(row["system"], *(texts[title] for title in columns))
     console().print(f"{places[0] if len(places) == 1 else 'several benchmarks'}: {counted(len(rows), 'evaluation')}")
     console().print(listing)
+    if sources := sorted({answer["published"]["source"] for answer in answers if answer.get("published")}):
+        say(f"published: {'; '.join(sources)}")
 
 
 # -- reading options --------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from loginfer._version import __version__
-from loginfer.errors import DownloadError, InputError, OutputError, UnknownNameError, nearest
+from loginfer.errors import DownloadError, InputError, OutputError, UnknownNameError
 from loginfer.files import describe_os_error, file_sum, reading, sync
 from loginfer.kg.formats.base import Loaded, ReadOptions, ReadReport, Source, read_archive
 from loginfer.progress import Progress
@@ -327,12 +327,8 @@ def _locate_verified(
 
 
 def _no_such_graph(name: str) -> InputError:
-    close = nearest(name, _catalogue())
-    meant = "did you mean " + " or ".join(f"`{graph}`" for graph in close) + "? " if close else ""
-    return InputError(
-        f"there is no file or folder `{name}`, and no graph of that name in the catalogue",
-        hint=f"{meant}the catalogue has " + ", ".join(f"`{graph}`" for graph in _catalogue()),
-    )
+    hint = UnknownNameError("graph", name, _catalogue()).hint
+    return InputError(f"there is no file or folder `{name}`, and no graph of that name in the catalogue", hint=hint)
 
 
 def _verify(entry: Entry, path: Path) -> dict[str, Source]:
