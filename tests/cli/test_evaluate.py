@@ -12,7 +12,9 @@ from tests.support.made_up_benchmarks import family
 from tests.support.real_program import PROGRAM
 
 from loginfer.benchmark import Recipe, build, load_benchmark, write_benchmark
+from loginfer.evaluation.runs import benchmark_sum
 from loginfer.kg import KnowledgeGraph
+from loginfer.kg.catalogue import locate
 from loginfer.systems import registry
 from loginfer.systems.registry import graph_entry
 
@@ -424,6 +426,65 @@ def test_without_negatives_random_ones_are_offered_and_the_rest_is_ranked(loginf
     code, out, _ = loginfer(*words, "--mode", "random")
     assert code == 0
     assert "note: " in out
+
+
+def test_a_standard_split_is_ranked_beside_what_is_published(loginfer, tmp_path, monkeypatch):
+    folder, answers = tmp_path / "standard", tmp_path / "answers"
+    folder.mkdir()
+    (folder / "train.txt").write_text("a\tR\tb\nb\tR\tc\nc\tS\ta\n")
+    (folder / "valid.txt").write_text("a\tR\tc\n")
+    (folder / "test.txt").write_text("c\tR\ta\na\tR\tnew\nb\tT\ta\n")
+    published = {
+        "benchmarks": {benchmark_sum(load_benchmark(folder)): "standard"},
+        "figures": {"standard": {"rulen": {"c_mrr": 0.123, "source": "paper"}}},
+        "sources": {"paper": "P"},
+    }
+    tables = registry._toml
+    monkeypatch.setattr(registry, "_toml", lambda name: published if name == "published.toml" else tables(name))
+    words = ("evaluate", folder, "-s", "rulen", "--ranking", "filtered,seen")
+    found = answer(loginfer, *words, "--out", answers / "run")
+    assert found["published"] == {"c_mrr": 0.123, "source": "P"}
+    assert answer(loginfer, "score", answers / "run")["published"] == found["published"]
+    assert answer(loginfer, *words, "--seeds", "2")["published"] == found["published"]
+    assert "published" not in answer(loginfer, "evaluate", folder, "-s", "simpbl")
+    seen, all_names = (found["ranking"][name]["competitors"]["object"] for name in ("seen", "filtered"))
+    assert (seen["triples"], all_names["triples"]) == (1, 3)
+    (note,) = (note for note in found["notes"] if "has not seen" in note)
+    assert "1 constant (`new`) and 1 relation (`T`)" in note
+    assert "2 of 3 test triples" in note
+    code, out, _ = loginfer(*words)
+    assert code == 0
+    assert f"C-MRR {100 * found['ranking']['filtered']['c_mrr']:.1f}, published 12.3: P" in out
+    code, out, _ = loginfer(*words[:3], "rulen,simpbl", "--jobs", "1")
+    assert "standard, negatives none" in out
+    assert "published" in out
+    assert "12.3" in out
+    assert "published: P\n" in out
+    assert "balanced accuracy" not in out
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["fb15k-237", "wn18rr", "codex-s", "codex-m"])
+def test_published_figures_are_found_by_the_triples(data_folder, name):
+    if locate(name) is None:
+        pytest.skip(f"{name} is not in the folder named by LOGINFER_DATA")
+    found = registry.published_figures("complex", benchmark_sum(load_benchmark(name)))
+    assert 0.3 < found["c_mrr"] < 0.5
+    assert "LibKGE" in found["source"]
+
+
+def test_what_is_published_is_about_systems_that_are_there():
+    published = registry._toml("published.toml")
+    assert set(published["figures"]) == set(published["benchmarks"].values())
+    for figures in published["figures"].values():
+        assert {registry.find_system(name).name for name in figures} == set(figures)
+        assert {row["source"] for row in figures.values()} <= set(published["sources"])
+        assert all(0 < row["c_mrr"] < 1 for row in figures.values())
+
+
+def test_a_name_that_is_no_data_set_is_answered_with_the_nearest(loginfer):
+    assert "did you mean `codex-s`" in refused(loginfer, "evaluate", "codexs", "-s", "simpbl")
+    assert "loginfer build lubm" in refused(loginfer, "evaluate", "lubm", "-s", "simpbl")
 
 
 def test_without_valid_a_threshold_is_asked_for(loginfer, tmp_path):

@@ -1,5 +1,7 @@
 """Ranks equal the definitions, whoever scores and however large the blocks are."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,7 +10,7 @@ from tests.support.rankings import CandidateTable, Table, as_lists, by_definitio
 
 from loginfer.errors import InputError, LimitError, UnknownNameError
 from loginfer.evaluation.predictions import PROTOCOLS, LabelledScores, Predictions
-from loginfer.evaluation.ranking import left_out, rank
+from loginfer.evaluation.ranking import left_out, rank, ranking_notes
 
 EMPTY = LabelledScores(np.empty(0), np.empty(0))
 
@@ -28,7 +30,7 @@ def test_ranks_are_those_of_the_definition(made_up, kind):
 @given(scored_benchmarks(), st.integers(1, 60), st.sampled_from([Table, CandidateTable]))
 def test_blocks_of_any_size_give_the_same_ranks(made_up, cells, kind):
     benchmark, table = made_up
-    protocols = ("unfiltered", "filtered")
+    protocols = ("unfiltered", "filtered", "seen")
     whole = rank(kind(table), benchmark, ranking=protocols)
     bytes_each = 8 if kind is CandidateTable else 20
     parts = rank(kind(table), benchmark, ranking=protocols, memory_limit=cells * bytes_each)
@@ -76,15 +78,30 @@ def test_only_the_positions_that_are_wanted_are_asked():
         rank(scorer, benchmark, positions=["objekt"])
 
 
-def test_a_value_that_train_lacks_is_ranked_but_competes_with_nobody():
-    benchmark = made([(0, 0, 1), (1, 0, 2)], test=[(0, 0, 3), (0, 1, 2), (4, 0, 2)])
+def test_names_that_train_lacks_are_candidates_or_their_triples_do_not_count():
+    benchmark = made([(0, 0, 1), (1, 0, 2)], test=[(0, 0, 2), (0, 0, 3), (0, 1, 2), (4, 0, 2)])
     table = np.arange(50, dtype=np.float64).reshape(5, 2, 5)
-    for ranks in rank(CandidateTable(table), benchmark, ranking=["unfiltered"]):
-        assert as_lists(ranks) == by_definition(benchmark, table, "unfiltered", ranks.position)
-    subject, relation, object_ = rank(CandidateTable(table), benchmark, ranking=["unfiltered"])
-    assert subject.competitors.tolist() == [2, 2, 3]
-    assert relation.competitors.tolist() == [0, 1, 0]
-    assert object_.competitors.tolist() == [3, 2, 2]
+    found = rank(CandidateTable(table), benchmark, ranking=["unfiltered", "seen"])
+    assert [ranks.competitors.tolist() for ranks in found[:3]] == [[4] * 4, [1] * 4, [4] * 4]
+    assert [ranks.competitors.tolist() for ranks in found[3:]] == [[1], [0], [1]]
+    assert [ranks.places.tolist() for ranks in found[3:]] == [[0]] * 3
+
+
+def test_names_that_train_lacks_are_counted_and_some_are_listed():
+    benchmark = made([(0, 0, 1)], [(5, 0, 6)], [(0, 0, 3), (0, 1, 0), (4, 0, 0), (1, 0, 0)])
+    (note,) = ranking_notes(benchmark, ["filtered"])
+    assert "4 constants (`e000003`, `e000004`, `e000005` and 1 more) and 1 relation (`r001`)" in note
+    assert "3 of 4 test triples" in note
+    assert ranking_notes(benchmark, []) == []
+    assert ranking_notes(made([(0, 0, 1), (1, 0, 2)], [(0, 0, 2)], [(2, 0, 1)]), PROTOCOLS[1:]) == []
+
+
+def test_an_inductive_benchmark_ranks_among_the_constants_of_the_context_and_of_test():
+    train = made([(0, 0, 1), (1, 1, 2)], [(0, 0, 2)], [(3, 0, 4), (4, 0, 6)], entities=8)
+    benchmark = replace(train, context=train.graph.with_triples(np.array([(3, 1, 4), (4, 0, 5)], dtype=np.int32)))
+    found = rank(CandidateTable(np.zeros((8, 2, 8))), benchmark, ranking=["filtered", "seen"], positions=["subject"])
+    assert [ranks.competitors.tolist() for ranks in found] == [[3, 3], [2]]
+    assert "the context graph has not seen 1 constant (`e000006`)" in ranking_notes(benchmark, ["filtered"])[0]
 
 
 def test_a_type_triple_is_ranked_among_types_and_has_no_relation():

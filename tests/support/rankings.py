@@ -79,7 +79,7 @@ def scored_benchmarks(draw):
 
 
 def competitors(benchmark, protocol, position, triple, method="pa"):
-    """Return the triples that a test triple is ranked against; None if it does not have the position."""
+    """Return the triples that a test triple is ranked against; None if it does not count, or lacks the position."""
     column, graph = POSITIONS.index(position), benchmark.graph
     is_type = triple[1] == graph.type_relation
     if position == "relation" and is_type:
@@ -91,14 +91,19 @@ def competitors(benchmark, protocol, position, triple, method="pa"):
             if [i for i in range(3) if other[i] != triple[i]] == [column]
             and not (position == "relation" and other[1] == graph.type_relation)
         }
+    everything = [tuple(row) for _, triples in benchmark.positives.items() for row in triples.tolist()]
     train = [tuple(row) for row in benchmark.positives.train.tolist()]
-    constants = {s for s, _, _ in train} | {o for _, r, o in train if r != graph.type_relation}
-    types = {o for _, r, o in train if r == graph.type_relation}
-    relations = {r for _, r, _ in train if r != graph.type_relation}
-    values = {"subject": constants, "relation": relations, "object": types if is_type else constants}
+    known = train if protocol == "seen" else everything
+    constants = {s for s, _, _ in known} | {o for _, r, o in known if r != graph.type_relation}
+    types = {o for _, r, o in known if r == graph.type_relation}
+    relations = {r for _, r, _ in known}
+    objects = types if is_type else constants
+    if protocol == "seen" and not (triple[0] in constants and triple[1] in relations and triple[2] in objects):
+        return None
+    values = {"subject": constants, "relation": relations - {graph.type_relation}, "object": objects}
     found = {(*triple[:column], value, *triple[column + 1 :]) for value in values[position]} - {triple}
-    if protocol == "filtered":
-        found -= {tuple(row) for _, triples in benchmark.positives.items() for row in triples.tolist()}
+    if protocol in ("filtered", "seen"):
+        found -= set(everything)
     return found
 
 

@@ -70,7 +70,10 @@ TieOption = Annotated[
 
 def evaluate(
     context: typer.Context,
-    bench: Annotated[Path, typer.Argument(metavar="BENCH", help="A benchmark's folder, ours or not.")],
+    bench: Annotated[
+        Path,
+        typer.Argument(metavar="BENCH", help="A benchmark's folder, ours or not, or a name of `loginfer kg list`."),
+    ],
     system: Annotated[
         list[str] | None,
         typer.Option(
@@ -100,7 +103,7 @@ def evaluate(
     ] = None,
     threshold: ThresholdOption = None,
     criterion: CriterionOption = None,
-    ranking: Annotated[str, typer.Option("--ranking", help="filtered, given, unfiltered; or none.")] = "filtered",
+    ranking: Annotated[str, typer.Option("--ranking", help="filtered, seen, given, unfiltered; or none.")] = "filtered",
     tie: TieOption = None,
     mode: Annotated[
         str | None, typer.Option("--mode", help="Short for --set mode=…: explicit, random or both.")
@@ -308,29 +311,29 @@ def print_comparison(answers: Sequence[Mapping[str, Any]]) -> None:
     from loginfer.evaluation.seeds import COUNTED, comparison_rows
     from loginfer.reproduction.planning import in_words
 
+    def cells(row: Mapping[str, Any]) -> dict[str, str]:
+        """Return the texts of a row by the titles of their columns."""
+        low, high = (metric_text("balanced_accuracy", value) for value in row["interval"] or (None, None))
+        accuracy = metric_text("balanced_accuracy", row["balanced_accuracy"])
+        return {
+            "benchmark": f"{row['benchmark']} {row['negatives'] or ''}" if len(places) > 1 else "-",
+            "balanced accuracy": accuracy if low == "-" else f"{accuracy} ({low}–{high})",
+            "best\nshortcut": metric_text("balanced_accuracy", row["shortcut_accuracy"]),
+            "rules learned\n/ shortcut\n/ not / open": " / ".join(
+                f"{row[key]:g}" for key in COUNTED if row[key] is not None
+            ) or "-",
+            "C-MRR": metric_text("c_mrr", row["c_mrr"]),
+            "published\nC-MRR": metric_text("c_mrr", row["published_c_mrr"]),
+            "time": "-" if row["seconds"] is None else in_words(row["seconds"]),
+        }  # fmt: skip
+
     rows = comparison_rows(answers)
-    columns = ("balanced accuracy", "best\nshortcut", "rules learned\n/ shortcut\n/ not / open", "C-MRR", "time")
-    places = list(dict.fromkeys(f"{row['benchmark']}, negatives {row['negatives']}" for row in rows))
-    listing = table("system", *(["benchmark"] if len(places) > 1 else []), *columns, numbers=columns)
-    for row in rows:
-        accuracy, low, high, shortcut, c_mrr = (
-            metric_text("balanced_accuracy", value)
-            for value in (
-                row["balanced_accuracy"],
-                *(row["interval"] or (None, None)),
-                row["shortcut_accuracy"],
-                row["c_mrr"],
-            )
-        )
-        listing.add_row(
-            row["system"],
-            *([f"{row['benchmark']} {row['negatives']}"] if len(places) > 1 else []),
-            accuracy if low == "-" else f"{accuracy} ({low}–{high})",
-            shortcut,
-            " / ".join(f"{row[key]:g}" for key in COUNTED if row[key] is not None) or "-",
-            c_mrr,
-            "-" if row["seconds"] is None else in_words(row["seconds"]),
-        )
+    places = list(dict.fromkeys(f"{row['benchmark']}, negatives {row['negatives'] or 'none'}" for row in rows))
+    listed = [cells(row) for row in rows]
+    columns = [title for title in listed[0] if any(texts[title] != "-" for texts in listed)]
+    listing = table("system", *columns, numbers=columns[len(places) > 1 :])
+    for row, texts in zip(rows, listed, strict=True):
+        listing.add_row(row["system"], *(texts[title] for title in columns))
     console().print(f"{places[0] if len(places) == 1 else 'several benchmarks'}: {counted(len(rows), 'evaluation')}")
     console().print(listing)
     systems: dict[str, set[str]] = {}
@@ -339,6 +342,8 @@ def print_comparison(answers: Sequence[Mapping[str, Any]]) -> None:
     for line, names in sorted(systems.items()):
         if line:
             say(f"{', '.join(sorted(names))}: {line}")
+    if sources := sorted({answer["published"]["source"] for answer in answers if answer.get("published")}):
+        say(f"published: {'; '.join(sources)}")
 
 
 # -- reading options --------------------------------------------------------------------------------
@@ -557,6 +562,9 @@ def _print_ranking(answer: Mapping[str, Any]) -> None:
         rows.append((protocol, *(metric_text(name, figures.get(name)) for name in titles), competitors))
     _print_rows(("ranking", *numbers), rows, numbers=numbers)
     say(f"ties are {answer.get('tie', 'realistic')}; competitors in the mean: constants / relations")
+    if (published := answer.get("published")) and "filtered" in answer["ranking"]:
+        ours = metric_text("c_mrr", answer["ranking"]["filtered"]["c_mrr"])
+        say(f"C-MRR {ours}, published {metric_text('c_mrr', published['c_mrr'])}: {published['source']}")
 
 
 # -- answers ----------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from loginfer.cli.common import (
     print_json,
     print_table,
     progress_bar,
+    say,
 )
 from loginfer.errors import UnknownNameError
 from loginfer.kg.formats.base import ReadOptions
@@ -38,28 +39,14 @@ def list_graphs(json: JsonOption = False) -> None:
     entries = catalogue.entries()
     paths = {entry.name: None if entry.generated else catalogue.locate(entry.name) for entry in entries}
     if json:
-        print_json(
-            {
-                "graphs": [
-                    {
-                        "name": entry.name,
-                        "description": entry.description,
-                        "triples": entry.triples,
-                        "generated": entry.generated,
-                        "path": None if paths[entry.name] is None else str(paths[entry.name]),
-                    }
-                    for entry in entries
-                ],
-                "formats": [{"name": f.name, "endings": list(f.endings)} for f in formats()],
-            }
-        )
+        keys = ("name", "description", "triples", "generated", "citation", "licence", "address")
+        about = [{key: getattr(entry, key) for key in keys} for entry in entries]
+        graphs = [row | {"path": path and str(path)} for row, path in zip(about, paths.values(), strict=True)]
+        print_json({"graphs": graphs, "formats": [{"name": f.name, "endings": list(f.endings)} for f in formats()]})
         return
-    rows = []
-    for entry in entries:
-        path = paths[entry.name]
-        where = "generated" if entry.generated else f"loginfer kg fetch {entry.name}"
-        rows.append((entry.name, f"{entry.triples:,}", where if path is None else folder_of(path), entry.description))
-    print_table(("name", "triples", "where", "what"), rows, numbers=("triples",))
+    states = ["generated" if e.generated else "here" if paths[e.name] else "to fetch" for e in entries]
+    rows = [(e.name, f"{e.triples:,}", state, e.description) for e, state in zip(entries, states, strict=True)]
+    print_table(("name", "triples", "", "what"), rows, numbers=("triples",))
     print_table(("format", "endings", "what"), [(f.name, " ".join(f.endings), f.description) for f in formats()])
 
 
@@ -75,6 +62,8 @@ def show(
 ) -> None:
     """Show what is in a graph: triples, constants, relations, types."""
     import numpy as np
+
+    from loginfer.kg import catalogue
 
     loaded = open_kg(kg, reading)
     graph, report = loaded.graph, loaded.report
@@ -99,6 +88,7 @@ def show(
         "skipped": report.skipped,
         **({"labels": len(graph.labels)} if graph.labels else {}),
     }
+    entry = catalogue.find(kg) if catalogue.is_named(kg) and not Path(kg).exists() else None
     if json:
         print_json({"name": kg, **facts, "relation_sizes": dict(relations), "type_sizes": dict(types)})
         return
@@ -112,6 +102,8 @@ def show(
             rows.append((f"… and {len(sizes_by_name) - top} more", ""))
         if top and sizes_by_name:
             print_table((kind, "triples"), rows, numbers=("triples",))
+    if entry is not None:
+        say(f"{entry.description}\ncite: {entry.citation}\nlicence: {entry.licence}")
 
 
 def _largest(row: tuple[str, int]) -> tuple[int, str]:

@@ -47,7 +47,14 @@ from loginfer.systems.interface import (
     training_view,
     with_own_arrays,
 )
-from loginfer.systems.registry import SystemEntry, find_system, known_graph, object_at, tuned_settings
+from loginfer.systems.registry import (
+    SystemEntry,
+    find_system,
+    known_graph,
+    object_at,
+    published_figures,
+    tuned_settings,
+)
 
 if TYPE_CHECKING:
     from loginfer.evaluation.seeds import SeedSummary
@@ -119,9 +126,13 @@ class Evaluation:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the evaluation as JSON values; figures are fractions between 0 and 1."""
-        about = self.configured
-        system = (about.name, self.benchmark.name, about.seed, self.method, about.settings, about.settings_from)
-        return as_answer(*system, self.measures)
+        from loginfer.evaluation.runs import benchmark_sum
+
+        about, benchmark = self.configured, self.benchmark
+        system = (about.name, benchmark.name, about.seed, self.method, about.settings, about.settings_from)
+        answer = as_answer(*system, self.measures)
+        # Nothing is published about a benchmark with a manifest: that is one of ours.
+        return answer if benchmark.manifest else with_published(answer, benchmark_sum(benchmark))
 
     def to_frame(self) -> Any:
         """Return a row for each figure, as `Evaluator.eval` calls them (see `loginfer.frames.to_frame`)."""
@@ -161,6 +172,12 @@ def as_answer(
         **{key: figures[key] for key in ("tie", "thresholds", "notes", "diagnosis", "breakdown")},
         **{key: figures[key] for key in ("interval", "calibration") if key in figures},
     }
+
+
+def with_published(answer: dict[str, Any], benchmark_sum: str) -> dict[str, Any]:
+    """Add to an evaluation what is published about this system on this benchmark, if anything is."""
+    published = published_figures(answer["system"], benchmark_sum)
+    return {**answer, "published": published} if published and "filtered" in answer["ranking"] else answer
 
 
 def final_figures(answer: Mapping[str, Any]) -> dict[str, Any]:
@@ -356,7 +373,7 @@ def evaluate_system(
     callbacks
         Who is told the rows of the learning curve, as for `evaluate`.
     """
-    from loginfer.evaluation.ranking import left_out, rank
+    from loginfer.evaluation.ranking import rank, ranking_notes
 
     started = time.process_time()
     seconds: dict[str, float] = {}
@@ -386,7 +403,7 @@ def evaluate_system(
             store.keep_predictions(predictions, benchmark)
             predictions_kept = True
 
-    notes = tuple(left_out(benchmark, options.protocols).values())
+    notes = tuple(ranking_notes(benchmark, options.protocols))
     ranks = store.ranks() if predictions_kept else None
     if ranks is None:
         candidate_scorer = None if set(options.protocols) <= {"given"} else scorer()
@@ -435,13 +452,13 @@ def evaluate_scores(
     name, settings
         What the system is called, and what distinguishes it from others of that name.
     """
-    from loginfer.evaluation.ranking import left_out, rank
+    from loginfer.evaluation.ranking import rank, ranking_notes
 
     notes: list[str] = []
     protocols = tuple(p for p in options.protocols if p == "given" or scorer is not None)
     if protocols != options.protocols:
         notes.append("scores of the labelled triples alone do not rank them against all candidates")
-    notes += left_out(benchmark, protocols).values()
+    notes += ranking_notes(benchmark, protocols)
     ranks = rank(scorer, benchmark, negatives=predictions.method, ranking=protocols, predictions=predictions)
     measures = measure(benchmark, predictions, ranks, options, notes=notes)
     configured = ConfiguredSystem(name, None, settings or {})

@@ -28,9 +28,10 @@ Twins: TypeAlias = npt.NDArray[np.int32]
 
 # Whom a test triple is ranked against, position by position.
 #   given       the triples of N_test that differ from it in that position (section 2.2 of the paper)
-#   filtered    all constants, types or relations of P_train, without other triples of P_all
+#   filtered    all constants, types or relations of train, valid and test, without other triples of P_all
 #   unfiltered  all of them
-Protocol = Literal["given", "filtered", "unfiltered"]
+#   seen        as `filtered`, but those of P_train alone, and only test triples that have no other names
+Protocol = Literal["given", "filtered", "unfiltered", "seen"]
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 
 # Where competitors with the same score are ranked: all after, half of them before, all before.

@@ -1,8 +1,9 @@
 """Where each test triple stands among its competitors.
 
-Three protocols say who these are (see `loginfer.evaluation.predictions.Protocol`). `given` is the definition of
+Four protocols say who these are (see `loginfer.evaluation.predictions.Protocol`). `given` is the definition of
 section 2.2: the given negatives. `filtered` and `unfiltered` rank against all candidates; they share one pass over
-the scores, which are asked for block by block, within a limit of memory.
+the scores, which are asked for block by block, within a limit of memory. `seen` is `filtered` for a benchmark whose
+valid and test have lost the triples with names that train has not seen.
 
 Test triples that differ only in the position that is ranked, such as (s, R, o₁) and (s, R, o₂) for the object, ask one
 query: (s, R, ?). Its scores are computed once.
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from loginfer.benchmark.benchmark import Benchmark
+from loginfer.benchmark.benchmark import Benchmark, Signature, Splits
 from loginfer.errors import InputError, LimitError, UnknownNameError
 from loginfer.evaluation.predictions import PROTOCOLS, Counts, LabelledScores, Predictions, Protocol, Ranks, numbers
 from loginfer.kernels import kernel
@@ -42,6 +43,8 @@ CELLS = 2**22
 PLAIN_CELLS = 2**18
 # Bytes for each score, at most, and for the triple that is built for it.
 SCORE_BYTES, TRIPLE_BYTES = 8, 12
+# So many names that train has not seen are listed.
+NAMED = 3
 # A scorer of candidates prepares each candidate for each block: so many queries at least should share that.
 ROWS = 32
 
@@ -100,11 +103,18 @@ def rank(
         method = choose_method(benchmark, negatives) or ""  # there are some, or `given` were left out
         scores = _labelled_scores(blocks, benchmark, method, predictions)
         ranks += [given_ranks(benchmark, method, scores, position) for position in positions]
-    if set(possible) & set(OPEN):
+    if set(possible) - {"given"}:
         if blocks is None:
             hint = "ask for the protocol `given`"
             raise InputError("scores of the test triples alone do not rank them against all candidates", hint=hint)
-        ranks += ranks_among_candidates(blocks, benchmark, positions, progress)
+        if set(possible) & set(OPEN):
+            ranks += ranks_among_candidates(blocks, benchmark, positions, progress)
+        if "seen" in possible:
+            seen, splits = candidate_names(benchmark)[0], benchmark.positives
+            rows = np.flatnonzero(seen.covers(splits.test))
+            reduced = Splits(splits.train, splits.valid[seen.covers(splits.valid)], splits.test[rows])
+            found = ranks_among_candidates(blocks, replace(benchmark, positives=reduced), positions, progress)
+            ranks += [replace(r, protocol="seen", places=rows[r.places]) for r in found if r.protocol == "filtered"]
     return [part for protocol in possible for part in ranks if part.protocol == protocol]
 
 
@@ -113,6 +123,27 @@ def left_out(benchmark: Benchmark, protocols: Sequence[Protocol] = PROTOCOLS) ->
     if "given" in protocols and not benchmark.negatives:
         return {"given": f"no ranks under `given`: {benchmark.name} has no negatives to rank against"}
     return {}
+
+
+def ranking_notes(benchmark: Benchmark, protocols: Sequence[Protocol]) -> list[str]:
+    """Return what to know about ranks under these protocols: which are left out, and which names train has not seen."""
+    notes = list(left_out(benchmark, protocols).values())
+    graph, test, (seen, names) = benchmark.graph, benchmark.positives.test, candidate_names(benchmark)
+    lists = []
+    for kind in ("constants", "types", "relations"):
+        vocabulary = graph.relations if kind == "relations" else graph.entities
+        if count := len(ids := np.flatnonzero(getattr(names, kind) & ~getattr(seen, kind))):
+            listed = ", ".join(f"`{vocabulary[int(i)]}`" for i in ids[:NAMED])
+            more = f" and {count - NAMED:,} more" if count > NAMED else ""
+            lists.append(f"{count:,} {kind if count > 1 else kind[:-1]} ({listed}{more})")
+    if lists and set(protocols) - {"given"}:
+        where = "train" if benchmark.context is None else "the context graph"
+        notes.append(
+            f"{where} has not seen {' and '.join(lists)} of valid and test, which {(~seen.covers(test)).sum():,} of "
+            f"{len(test):,} test triples have; `filtered` ranks these too, among all constants, as most papers do; "
+            "`seen` leaves them out (--ranking filtered,seen)"
+        )
+    return notes
 
 
 def _check_names(kind: str, names: Sequence[str], allowed: Sequence[str]) -> None:
@@ -242,7 +273,7 @@ def ranks_among_candidates(
             size = len(group.candidates)
             num_positives = np.diff(group.positive_starts)[group.rows]
             test_rows.append(group.test_rows)
-            competitors.append(np.stack([size - (group.own_columns < size), size - num_positives]))
+            competitors.append(np.stack([np.full(len(group.rows), size - 1), size - num_positives]))
             counts.append(np.zeros((2, 2, len(group.test_rows)), dtype=np.int64))
             for answered in _count(blocks, benchmark.graph, group, counts[-1]):
                 done += answered
@@ -264,14 +295,14 @@ def _count(blocks: BlockScorer, graph: KnowledgeGraph, group: QueryGroup, counts
     Counts are int64[2, 2, m]: those above (0) and tied (1), for each protocol of `OPEN`, of each test triple of the
     group.
     """
-    rows, columns = blocks.shape(len(group.queries), len(group.scored_ids))
+    rows, columns = blocks.shape(len(group.queries), len(group.candidates))
     for query_slice in slices(len(group.queries), rows):
         part = group.part(query_slice)
         triple_slice = slice(int(group.starts[query_slice.start]), int(group.starts[query_slice.stop]))
         part_counts = counts[:, :, triple_slice].copy()
-        if columns >= len(group.scored_ids):
+        if columns >= len(group.candidates):
             # All in one block, so that ties are equal bit by bit.
-            scores = blocks.scores(part.queries, part.position, part.scored_ids)
+            scores = blocks.scores(part.queries, part.position, part.candidates)
             own_scores = scores[part.rows, part.own_columns]
             _check_own_scores(graph, part, own_scores)
             _compare(graph, part, scores, slice(0, len(part.candidates)), own_scores, part_counts)
@@ -290,7 +321,7 @@ def _own_scores(blocks: BlockScorer, part: QueryGroup, columns: int) -> BlockSco
     values, index = np.unique(part.own_columns, return_inverse=True)
     own_scores: BlockScores = np.zeros(len(part.own_columns))
     for value_slice in slices(len(values), columns):
-        scores = blocks.scores(part.queries, part.position, part.scored_ids[values[value_slice]])
+        scores = blocks.scores(part.queries, part.position, part.candidates[values[value_slice]])
         in_slice = (value_slice.start <= index) & (index < value_slice.stop)
         own_scores = own_scores.astype(scores.dtype, copy=False)
         own_scores[in_slice] = scores[part.rows[in_slice], index[in_slice] - value_slice.start]
@@ -300,7 +331,7 @@ def _own_scores(blocks: BlockScorer, part: QueryGroup, columns: int) -> BlockSco
 def _check_own_scores(graph: KnowledgeGraph, part: QueryGroup, own_scores: BlockScores) -> None:
     if np.isnan(own_scores).any():
         first = int(np.isnan(own_scores).argmax())
-        raise no_number(graph, part.triple(part.rows[first], part.scored_ids[part.own_columns[first]]))
+        raise no_number(graph, part.triple(part.rows[first], part.candidates[part.own_columns[first]]))
 
 
 def _compare(
@@ -390,15 +421,12 @@ class QueryGroup:
         Which position.
     candidates
         int32[c], what may stand there, ascending.
-    unseen
-        int32[u], values of test triples that are no candidates: P_train does not have them. They are scored
-        beside the candidates and are nobody's competitors.
     queries
         int32[q, 3], one triple for each query; what it has in the position does not matter.
     starts, test_rows
         int64[q + 1], int64[m]: `test_rows[starts[i]:starts[i + 1]]` are the triples of P_test that ask query i.
     own_columns
-        int32[m]: what each of them has in the position, as an index into `candidates` followed by `unseen`.
+        int32[m]: what each of them has in the position, as an index into `candidates`.
     positive_starts, positive_columns
         int64[q + 1], int32[k]: for each query the candidates that make it a triple of P_all, as ascending
         indices into `candidates`.
@@ -406,18 +434,12 @@ class QueryGroup:
 
     position: Position
     candidates: Ids
-    unseen: Ids
     queries: Triples
     starts: Counts
     test_rows: Counts
     own_columns: Ids
     positive_starts: Counts
     positive_columns: Ids
-
-    @property
-    def scored_ids(self) -> Ids:
-        """int32[c + u]: all that has to be scored."""
-        return np.concatenate([self.candidates, self.unseen]) if len(self.unseen) else self.candidates
 
     @property
     def rows(self) -> Counts:
@@ -449,20 +471,20 @@ class QueryGroup:
 def query_groups(benchmark: Benchmark, position: Position) -> list[QueryGroup]:
     """Return what has to be asked to rank P_test in one position, without groups that no test triple is in.
 
-    Subjects are ranked against Consts(P_train), relations against Rels(P_train), objects against
-    Consts(P_train), or Types(P_train) in a type triple. A type triple has no relation to corrupt. Of an
-    inductive benchmark the constants are those of the context graph.
+    Subjects are ranked against all constants, relations against all relations, objects against all constants, or all
+    types in a type triple. A type triple has no relation to corrupt.
     """
-    train, test = benchmark.graph, benchmark.positives.test
-    consts = train.consts if benchmark.context is None else benchmark.context.consts
+    test, names = benchmark.positives.test, candidate_names(benchmark)[1]
+    type_relation = -1 if benchmark.graph.type_relation is None else benchmark.graph.type_relation
+    consts, types, relations = map(np.flatnonzero, (names.constants, names.types, names.relations))
     if position == "subject":
         parts = [(np.arange(len(test)), consts)]
     else:
-        is_type = test[:, 1] == (-1 if train.type_relation is None else train.type_relation)
-        plain = consts if position == "object" else train.rels
+        is_type = test[:, 1] == type_relation
+        plain = consts if position == "object" else relations[relations != type_relation]
         parts = [(np.flatnonzero(~is_type), plain)]
         if position == "object":
-            parts.append((np.flatnonzero(is_type), train.types))
+            parts.append((np.flatnonzero(is_type), types))
     if not any(len(rows) for rows, _ in parts):
         return []
     everything = benchmark.everything
@@ -470,7 +492,21 @@ def query_groups(benchmark: Benchmark, position: Position) -> list[QueryGroup]:
     keys *= _size(everything, position)
     keys += everything.triples[:, POSITIONS.index(position)]
     keys.sort()
-    return [_query_group(benchmark, position, rows, candidates, keys) for rows, candidates in parts if len(rows)]
+    return [_query_group(benchmark, position, rows, ids.astype(np.int32), keys) for rows, ids in parts if len(rows)]
+
+
+def candidate_names(benchmark: Benchmark) -> tuple[Signature, Signature]:
+    """Return the names that P_train has, and these with the names of P_valid and P_test: the candidates.
+
+    Of an inductive benchmark the constants are those of the context graph, and of P_test.
+    """
+    seen, names = Signature(benchmark.graph), Signature(benchmark.graph)
+    if benchmark.context is not None:
+        seen.constants, names.constants = (Signature(benchmark.context).constants for _ in range(2))
+    else:
+        names.add(benchmark.positives.valid)
+    names.add(benchmark.positives.test)
+    return seen, names
 
 
 def query_keys(triples: Triples, position: Position, graph: KnowledgeGraph) -> Counts:
@@ -499,12 +535,9 @@ def _query_group(
     column = np.full(size, -1, dtype=np.int32)
     column[candidates] = np.arange(len(candidates), dtype=np.int32)
     positive_columns, positive_starts = _positives_of_queries(positives, keys, size, column)
-    unseen = np.unique(values[column[values] < 0])
-    column[unseen] = np.arange(len(candidates), len(candidates) + len(unseen), dtype=np.int32)
     return QueryGroup(
-        position, candidates, unseen, test[first], starts, rows[order], column[values],
-        positive_starts, positive_columns,
-    )  # fmt: skip
+        position, candidates, test[first], starts, rows[order], column[values], positive_starts, positive_columns
+    )
 
 
 def _positives_of_queries(positives: Counts, keys: Counts, size: int, column: Ids) -> tuple[Ids, Counts]:

@@ -44,6 +44,7 @@ from loginfer.evaluation.evaluating import (
     configure_system,
     evaluate_system,
     figures_frame,
+    with_published,
 )
 from loginfer.evaluation.metrics import Measures, MetricOptions, measure
 from loginfer.evaluation.predictions import (
@@ -369,7 +370,8 @@ class Run:
     def answer(self, measures: Measures | Mapping[str, Any]) -> dict[str, Any]:
         """Return figures of this run in the shape of `Evaluation.as_dict`."""
         settings = (self.request["settings"], self.manifest.get("settings_from"))
-        return as_answer(self.system, self.benchmark, self.seed, self.method, *settings, measures)
+        answer = as_answer(self.system, self.benchmark, self.seed, self.method, *settings, measures)
+        return with_published(answer, self.request["benchmark"]["sha256"])
 
     def to_frame(self) -> Any:
         """Return a row for each figure, as `Evaluator.eval` calls them (see `loginfer.frames.to_frame`)."""

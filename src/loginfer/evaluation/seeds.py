@@ -203,7 +203,7 @@ def summarise(answers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     first = answers[0]
     figures = [{key: answer[key] for key in ("threshold", "metrics", "ranking")} for answer in answers]
     spread = [{key: row[key] for key in ("metrics", "ranking")} for row in figures]
-    same = ("negatives", "settings", "settings_from", "tie")
+    same = ("negatives", "settings", "settings_from", "tie", "published")
     thresholds = first.get("thresholds")
     diagnoses = [diagnosis for answer in answers if (diagnosis := answer.get("diagnosis"))]
     learned = {"best_shortcut": diagnoses[0]["best_shortcut"]} if diagnoses else {}
@@ -275,7 +275,7 @@ COUNTED = {
 
 
 def comparison_rows(answers: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return what to compare systems by, those with the best balanced accuracy first.
+    """Return what to compare systems by, those with the best balanced accuracy first, then with the best C-MRR.
 
     Parameters
     ----------
@@ -288,11 +288,13 @@ def comparison_rows(answers: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]
     list of dict
         `system`, `benchmark`, `negatives`; `balanced_accuracy` with its 95 % `interval`; `shortcut_accuracy`, that of
         the best shortcut; how many rules were `learned`, replaced by a `shortcut` or `not_learned`, and how many are
-        `open`, since the test triples cannot tell; `c_mrr`, filtered where there is a choice; `seconds`.
+        `open`, since the test triples cannot tell; `c_mrr`, filtered where there is a choice, and `published_c_mrr`;
+        `seconds`.
         None for what is not known.
     """
     rows = [_row(answer) for answer in answers]
-    return sorted(rows, key=lambda row: 1 if row["balanced_accuracy"] is None else -row["balanced_accuracy"])
+    keys = ("balanced_accuracy", "c_mrr")
+    return sorted(rows, key=lambda row: [math.inf if row[key] is None else -row[key] for key in keys])
 
 
 def _row(answer: Mapping[str, Any]) -> dict[str, Any]:
@@ -309,5 +311,6 @@ def _row(answer: Mapping[str, Any]) -> dict[str, Any]:
         "shortcut_accuracy": (learned.get("best_shortcut") or {}).get("balanced_accuracy"),
         **(counts if any(counts.values()) else dict.fromkeys(counts)),
         "c_mrr": figures.get("c_mrr"),
+        "published_c_mrr": (answer.get("published") or {}).get("c_mrr"),
         "seconds": answer.get("seconds"),
     }

@@ -1,8 +1,8 @@
 """Graphs that have a name: where they come from, and how they are found on this machine.
 
 `catalogue.toml` lists them. A graph is looked for in the folders named by the environment variable
-`LOGINFER_DATA`, then in the user's cache. It is downloaded only by `fetch`, or by `open_graph` after the user
-confirmed; its checksum is verified whenever it is used.
+`LOGINFER_DATA` and those right below them, then in the user's cache. It is downloaded only by `fetch`, or by
+`open_graph` after the user confirmed; its checksums are verified whenever it is used.
 
 The part of a download that has arrived is kept beside the target as `<target>.part`. It survives a broken connection
 and Ctrl-C, and the next attempt asks the server for the rest only. The target itself appears complete and verified,
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import http
 import http.client
 import os
@@ -23,7 +24,7 @@ import time
 import tomllib
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
@@ -32,9 +33,9 @@ from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from loginfer._version import __version__
-from loginfer.errors import DownloadError, InputError, OutputError, UnknownNameError, nearest
+from loginfer.errors import DownloadError, InputError, OutputError, UnknownNameError
 from loginfer.files import describe_os_error, file_sum, reading, sync
-from loginfer.kg.formats.base import Loaded, ReadOptions, ReadReport
+from loginfer.kg.formats.base import Loaded, ReadOptions, ReadReport, Source, read_archive
 from loginfer.progress import Progress
 
 if TYPE_CHECKING:
@@ -61,9 +62,13 @@ class Entry:
     citation, licence
         Whom to cite; what is known about its terms.
     address
-        Where its archive can be downloaded; empty for LUBM, which is generated.
+        Where its archive can be downloaded, or the folder of its files; empty for LUBM, which is generated.
     size, sha256
         Of the archive.
+    files
+        Where it is published file by file: the name of each, its address below `address`, size and sha256.
+    packed
+        The name of an archive that may hold these files, under any names.
     universities, seed
         Of LUBM.
     """
@@ -76,6 +81,8 @@ class Entry:
     address: str = ""
     size: int = 0
     sha256: str = ""
+    files: Sequence[tuple[str, str, int, str]] = ()
+    packed: str = ""
     universities: int = 1
     seed: int = 0
 
@@ -86,8 +93,14 @@ class Entry:
 
     @property
     def file(self) -> str:
-        """The name of its archive."""
-        return self.address.rsplit("/", 1)[-1]
+        """The name of its archive, or of the folder of its files."""
+        return self.name if self.files else self.address.rsplit("/", 1)[-1]
+
+    @property
+    def downloads(self) -> list[tuple[str, str, int, str]]:
+        """Each address with the path below the cache, size and sha256 of what is there."""
+        parts = [(self.address + below, f"{self.name}/{name}", size, sha) for name, below, size, sha in self.files]
+        return parts or [(self.address, self.file, self.size, self.sha256)]
 
 
 @cache
@@ -146,7 +159,7 @@ def data_folders() -> list[Path]:
 
 
 def locate(graph: str | Entry) -> Path | None:
-    """Return where the archive of a graph is on this machine, not yet verified; None if it is not.
+    """Return where the archive or folder of a graph is on this machine, not yet verified; None if it is not.
 
     Parameters
     ----------
@@ -157,15 +170,16 @@ def locate(graph: str | Entry) -> Path | None:
     if entry.generated:
         return None
     for folder in (*data_folders(), cache_folder()):
-        path = folder / entry.file
-        with reading(path):
-            if path.is_file():
-                return path
+        for name in filter(None, (entry.file, entry.packed)):
+            with reading(folder / name):
+                for path in (folder / name, *sorted(folder.glob(f"*/{name}"))):
+                    if path.is_file() or (entry.files and all((path / part).is_file() for part, *_ in entry.files)):
+                        return path
     return None
 
 
 def fetch(graph: str | Entry, *, force: bool = False, progress: Progress | None = None) -> Path:
-    """Return where the archive of a graph is, verified; download it into the cache if need be.
+    """Return where the archive or folder of a graph is, verified; download it into the cache if need be.
 
     Parameters
     ----------
@@ -189,11 +203,13 @@ def fetch(graph: str | Entry, *, force: bool = False, progress: Progress | None 
         )
     target = cache_folder() / entry.file
     path = None if force else locate(entry)
-    # A damaged archive in the cache is ours to replace; one in a folder of the user is not.
-    if path is not None and (path != target or file_sum(path) == entry.sha256):
-        _verify(entry, path)
-        return path
-    download(entry.address, target, size=entry.size, sha256=entry.sha256, progress=progress)
+    # A damaged copy in the cache is ours to replace; one in a folder of the user is not.
+    with contextlib.suppress(InputError) if path == target else contextlib.nullcontext():
+        if path is not None:
+            _verify(entry, path)
+            return path
+    for address, below, size, sha256 in entry.downloads:
+        download(address, cache_folder() / below, size=size, sha256=sha256, progress=progress)
     return target
 
 
@@ -236,7 +252,25 @@ def open_graph(
         entry = listed
     if entry.generated:
         return _generate(entry, options, progress)
-    return read_graph(_verified_archive(entry, progress, confirm), options, progress)
+    path, files = _locate_verified(entry, progress, confirm)
+    return read_graph(path, options, progress, files if entry.files else None)
+
+
+def data_set(name: str) -> tuple[str, dict[str, Source]] | None:
+    """Return the name of a graph as the catalogue spells it, and its files by name; None if it lists no such name.
+
+    `context.txt` is the context graph of an inductive data set.
+    """
+    entry = _lookup(name)
+    if entry is None:
+        return None
+    if entry.generated:
+        hint = f"build a benchmark from it: loginfer build {name} …"
+        raise InputError(f"`{entry.name}` has no train, valid and test", hint=hint)
+    path, files = _locate_verified(entry)
+    if not entry.files:
+        files = {Path(m.name).name: Source(f"{path}:{m.name}", Path(m.name), m.content) for m in read_archive(path)}
+    return entry.name, files
 
 
 def load_graph(
@@ -276,37 +310,48 @@ def _generate(entry: Entry, options: ReadOptions, progress: Progress | None) -> 
     return selected(Loaded(graph, ReadReport(files=(), statements=len(graph), triples=len(graph))), options)
 
 
-def _verified_archive(entry: Entry, progress: Progress | None, confirm: Callable[[str], bool] | None) -> Path:
+def _locate_verified(
+    entry: Entry, progress: Progress | None = None, confirm: Callable[[str], bool] | None = None
+) -> tuple[Path, dict[str, Source]]:
     path = locate(entry)
-    if path is not None:
-        _verify(entry, path)
-        return path
-    question = f"`{entry.name}` is not on this machine. Download {entry.size / 1e6:.1f} MB from {entry.address}?"
-    if confirm is not None and confirm(question):
-        return fetch(entry, progress=progress)
-    raise InputError(
-        f"`{entry.name}` is not on this machine",
-        hint=f"run: loginfer kg fetch {entry.name}, or set {DATA_VARIABLE} to a folder with {entry.file}",
-    )
+    if path is None:
+        size = sum(size for _, _, size, _ in entry.downloads) / 1e6
+        question = f"`{entry.name}` is not on this machine. Download {size:.1f} MB from {entry.address}?"
+        if confirm is None or not confirm(question):
+            raise InputError(
+                f"`{entry.name}` is not on this machine",
+                hint=f"run: loginfer kg fetch {entry.name}, or set {DATA_VARIABLE} to a folder with {entry.file}",
+            )
+        path = fetch(entry, progress=progress)
+    return path, _verify(entry, path)
 
 
 def _no_such_graph(name: str) -> InputError:
-    close = nearest(name, _catalogue())
-    meant = "did you mean " + " or ".join(f"`{graph}`" for graph in close) + "? " if close else ""
-    return InputError(
-        f"there is no file or folder `{name}`, and no graph of that name in the catalogue",
-        hint=f"{meant}the catalogue has " + ", ".join(f"`{graph}`" for graph in _catalogue()),
-    )
+    hint = UnknownNameError("graph", name, _catalogue()).hint
+    return InputError(f"there is no file or folder `{name}`, and no graph of that name in the catalogue", hint=hint)
 
 
-def _verify(entry: Entry, path: Path) -> None:
-    actual = file_sum(path)
-    if actual != entry.sha256:
-        ours = path.parent == cache_folder()
-        raise InputError(
-            f"`{path}` is not the archive of `{entry.name}`: its sha256 is {actual}, it should be {entry.sha256}",
-            hint=f"run: loginfer kg fetch {entry.name} --force" if ours else "remove or replace the file",
-        )
+def _verify(entry: Entry, path: Path) -> dict[str, Source]:
+    """Return an archive, or the files that the catalogue lists, by name, after comparing their sums.
+
+    In an archive that somebody packed the files may have any names: they are found by their sums.
+    """
+    expected = {name: sha256 for name, _, _, sha256 in entry.files} or {entry.file: entry.sha256}
+    if path.is_file() and entry.files:
+        members = [(member.name, member.content or b"") for member in read_archive(path)]
+        found = {hashlib.sha256(c).hexdigest(): Source(f"{path}:{name}", Path(name), c) for name, c in members}
+    else:
+        files = [path / name for name in expected] if entry.files else [path]
+        found = {file_sum(file): Source.of(file) for file in files}
+    for name, sha256 in expected.items():
+        if sha256 not in found:
+            actual = "and no file has it" if entry.files else f"and is {next(iter(found))}"
+            ours = path.parent == cache_folder()
+            raise InputError(
+                f"`{path}` is not `{entry.name}` as published: the sha256 of `{name}` should be {sha256}, {actual}",
+                hint=f"run: loginfer kg fetch {entry.name} --force" if ours else "remove or replace it",
+            )
+    return {name: found[sha256] for name, sha256 in expected.items()}
 
 
 CHUNK = 64 * 1024

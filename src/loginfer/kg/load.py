@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
@@ -33,7 +33,7 @@ from loginfer.kg.graph import KnowledgeGraph
 from loginfer.kg.selection import selected
 from loginfer.progress import Progress
 
-ORDER = ("train", "valid", "test")
+ORDER = ("train", "valid", "test", "context")
 LISTED = 10
 
 
@@ -129,8 +129,8 @@ def _parts(files: dict[str, Source], what: str) -> tuple[Format, list[Source]] |
         if format_.files_in is not None and (complete := format_.files_in(by_name)) is not None:
             return format_, complete
     parts: dict[str, Source] = {}
-    for _, source in sorted(files.items()):
-        part = PARTS.get(PurePosixPath(source.file_name).stem)
+    for name, source in sorted(files.items()):
+        part = PARTS.get(PurePosixPath(split_compression(name.lower())[0]).stem)
         if part is not None:
             if part in parts:
                 raise InputError(
@@ -152,7 +152,12 @@ def _parts(files: dict[str, Source], what: str) -> tuple[Format, list[Source]] |
     return next(iter(formats_by_name.values())), sources
 
 
-def read_graph(path: str | Path, options: ReadOptions | None = None, progress: Progress | None = None) -> Loaded:
+def read_graph(
+    path: str | Path,
+    options: ReadOptions | None = None,
+    progress: Progress | None = None,
+    files: Mapping[str, Source] | None = None,
+) -> Loaded:
     """Read a graph from a file, a folder or an archive.
 
     Parameters
@@ -164,6 +169,8 @@ def read_graph(path: str | Path, options: ReadOptions | None = None, progress: P
         How to read it.
     progress
         Called now and then with what is being read, how much of it is done, and how much there is.
+    files
+        What is there by name, if that is known already.
 
     Returns
     -------
@@ -180,7 +187,8 @@ def read_graph(path: str | Path, options: ReadOptions | None = None, progress: P
     file = Path(path)
     with reading(file):
         limits = UnpackLimits.of(options)
-        format_, sources = _sources(file, options, limits)
+        named = None if files is None else _choose(list(files.items()), f"`{file}`")
+        format_, sources = named or _sources(file, options, limits)
         sources = [replace(source, limits=limits) for source in sources]
     for name in ("columns", "delimiter"):
         if getattr(options, name) is not None and not format_.has_columns:

@@ -3,7 +3,7 @@
 What is built in stands in `systems.toml`. A package offers its own under the entry point group
 `loginfer.systems`, where a name leads to a class. Any model of PyKEEN is `pykeen:Model`. Nothing is imported
 before a system is used. Settings that were found to do well, by system and graph, stand in `tuned.toml`, with
-how they were found: on validation triples, never on test.
+how they were found: on validation triples, never on test. What papers publish stands in `published.toml`.
 """
 
 from __future__ import annotations
@@ -256,3 +256,13 @@ def _ids(graph: KnowledgeGraph, sample: Sequence[str]) -> Triples:
     vocabularies = (graph.entities, graph.relations, graph.entities)
     rows = [[names.get(name) for names, name in zip(vocabularies, line.split("\t"), strict=False)] for line in sample]
     return np.array([[-1 if i is None else i for i in row] for row in rows], dtype=np.int32)
+
+
+def published_figures(system: str, benchmark_sum: str) -> dict[str, Any]:
+    """Return what is published about a system on a benchmark: filtered ranking metrics, and their `source`.
+
+    The benchmark is recognised by `loginfer.evaluation.runs.benchmark_sum`. Empty where nothing is known.
+    """
+    published = _toml("published.toml")
+    figures = published["figures"].get(published["benchmarks"].get(benchmark_sum), {}).get(system)
+    return {**figures, "source": published["sources"][figures["source"]]} if figures else {}

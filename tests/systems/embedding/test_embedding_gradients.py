@@ -142,7 +142,7 @@ def loss(system, step, entities, relations):
                 shares = torch.softmax(system.adversarial * scores, 0).detach()
                 total = total + (shares * softplus(scores)).sum()
             elif wrong:
-                total = total + torch.logsumexp(torch.cat([own[None], scores - np.log(step.share)]), 0) - own
+                total = total + torch.logsumexp(torch.cat([own[None], scores]), 0) - own
             for vector in (entities[step.anchors[query]], relations[step.relations[query]], entities[target]):
                 parts = to_complex(vector) if isinstance(system, ComplEx) else vector
                 cubic = cubic + system.cubic * (parts.abs() ** 3).sum()

@@ -103,8 +103,10 @@ def role_of(name: str) -> Role | None:
 
     It understands the names of the released LogInfer files (`train.txt`, `train_neg_pa.txt`), of CoDEx
     (`valid_negatives.txt`), of InferWiki (`test_pos.txt`, `test_neg.txt`), and similar ones: `dev.tsv`,
-    `neg_train.txt`, `test-negatives.txt.gz`.
+    `neg_train.txt`, `test-negatives.txt.gz`. With a `context.txt` the folder is inductive.
     """
+    if name == CONTEXT:
+        return Role("test", context=True)
     plain = split_compression(name)[0]
     ending = next((e for e in _ENDINGS if plain.lower().endswith(e)), None)
     if ending is None or name.startswith("."):

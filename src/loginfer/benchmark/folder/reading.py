@@ -22,7 +22,7 @@ from loginfer.benchmark.folder import manifest
 from loginfer.benchmark.folder.manifest import UNKNOWN
 from loginfer.benchmark.folder.tables import NegativeTable, NoiseTable, read_negatives, read_noise, read_provenance
 from loginfer.benchmark.recipe import Recipe
-from loginfer.errors import InputError, LogInferError
+from loginfer.errors import InputError, LogInferError, nearest
 from loginfer.files import interrupted, reading
 from loginfer.kg import RDF_TYPE, TYPE_NAMES, KnowledgeGraph, Triples, Vocabulary, sorted_unique
 from loginfer.kg.formats import tsv
@@ -122,8 +122,8 @@ def load_benchmark(path: str | Path | Benchmark, *, verify: bool = True) -> Benc
     ----------
     path
         A folder that `write_benchmark` wrote, or one with files named as in the released LogInfer, CoDEx or
-        InferWiki data sets. Of the latter repeated lines count once, and negatives that a split does not
-        have are empty. A benchmark is returned as it is.
+        InferWiki data sets, or the name of a data set of the catalogue. Of these repeated lines count once, and
+        negatives that a split does not have are empty. A benchmark is returned as it is.
     verify
         Compare sizes and checksums with the manifest.
 
@@ -179,15 +179,23 @@ def read_folder(path: str | Path, *, verify: bool = True) -> BenchmarkFolder:
     """
     if not isinstance(path, str | Path):
         raise InputError(f"{type(path).__name__} is no benchmark", hint="give its folder, or what was loaded from it")
-    return _FolderReader(Path(path), verify).read()
+    from loginfer.kg.catalogue import data_set
+
+    with reading(Path(path)):
+        named = None if Path(path).exists() else data_set(str(path))
+    if named is not None:
+        return _FolderReader(Path(named[0]), named[1], verify).read()
+    files = {name: Source.of(Path(path) / name) for name in files_in(Path(path))}
+    return _FolderReader(Path(path), files, verify).read()
 
 
 class _FolderReader:
-    """Reads one folder and collects its problems."""
+    """Reads one folder, or the files of a data set, and collects its problems."""
 
-    def __init__(self, folder: Path, verify: bool) -> None:
+    def __init__(self, folder: Path, files: Mapping[str, Source], verify: bool) -> None:
         self.folder = folder
-        self.names = files_in(folder)
+        self.files = files
+        self.names = list(files)
         self.problems: list[manifest.Problem] = []
         self.contradictions: list[InputError] = []
         self.manifest = manifest.read_manifest(folder, self.problems) if manifest.MANIFEST in self.names else None
@@ -205,7 +213,7 @@ class _FolderReader:
         """Read all files: names first get provisional ids, and final ones when all of them are known."""
         collector = _Collector()
         for name, role in self._triple_files():
-            read = partial(collector.read, self.folder / name, role, strict=self.manifest is not None)
+            read = partial(collector.read, self.files[name], name, role, strict=self.manifest is not None)
             self._attempt(name, read)
         rules = self._attempt(manifest.RULES, self._read_rules) if manifest.RULES in self.to_read else None
         program = None if rules is None else [benchmark_rule.rule for benchmark_rule in rules]
@@ -434,10 +442,14 @@ class _Sets:
 
 def files_in(folder: Path) -> list[str]:
     """Return the names of all files in a folder, sorted."""
+    from loginfer.kg.catalogue import entries
+
     with reading(folder):
         if not folder.exists():
             before = interrupted(folder)
             hint = f"writing it was interrupted; what was there before is in `{before}`" if before else None
+            if close := nearest(str(folder), [entry.name for entry in entries()]):
+                hint = hint or f"did you mean `{close[0]}` of `loginfer kg list`?"
             raise InputError(f"no folder `{folder}`", hint=hint or "check the path")
         if not folder.is_dir():
             raise InputError(f"`{folder}` is a file, not the folder of a benchmark", hint="give the folder it lies in")
@@ -504,25 +516,24 @@ class _Collector(GraphBuilder):
 
     # -- reading --------------------------------------------------------------------------------
 
-    def read(self, path: Path, role: manifest.Role, *, strict: bool) -> None:
+    def read(self, source: Source, name: str, role: manifest.Role, *, strict: bool) -> None:
         """Read a file of triples.
 
         Parameters
         ----------
-        path
-            The file.
+        source, name
+            The file, and its name.
         role
             What it holds.
         strict
             Three columns and nothing else; otherwise a fourth and last column is a label, unless the file's
             name already says what its triples are, and all other columns are ignored.
         """
-        source = Source.of(path)
         if not strict and (columns := _columns(source)) > 3:
             self._read_labelled(source, role, columns)
             return
         first_line = self.line
-        self._open(path.name, role)
+        self._open(name, role)
         try:
             tsv.read([source], self, ReadOptions(), header=False)
         finally:

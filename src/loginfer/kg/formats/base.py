@@ -215,7 +215,7 @@ def _load_formats() -> None:
 
 
 # The parts of a split data set, in the order in which they are read, by the names people give them.
-PARTS = {"train": "train", "valid": "valid", "validation": "valid", "dev": "valid", "test": "test"}
+PARTS = {name: name for name in ("train", "valid", "test", "context")} | {"validation": "valid", "dev": "valid"}
 
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 _MAGIC = {

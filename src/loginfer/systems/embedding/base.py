@@ -45,7 +45,7 @@ class EmbeddingSystem(ABC):
     a step share, without those that are right answers. With softplus(x) = log(1 + exp x), the loss of an answer is
 
         softplus(−score(p)) + Σ w_i · softplus(score(n_i))      `softplus`
-        −log (exp score(p) / (exp score(p) + N/k · Σ exp score(n_i)))      `softmax`; `1vsall` against all N there are
+        −log (exp score(p) / (exp score(p) + Σ exp score(n_i)))      `softmax`; `1vsall` against all there are
 
     where w_i = exp(α·score(n_i)) / Σ exp(α·score(n_j)) are taken as constants. To each answer comes an explicit
     negative e of N_train and a negative q with another relation:

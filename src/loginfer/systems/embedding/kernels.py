@@ -100,8 +100,6 @@ class TrainingStep(NamedTuple):
         float32[p], of pairs in the loss.
     candidates, drawn
         int32[c]: those that the first n queries share, up to index `drawn`; what follows fills up a tile.
-    share
-        Which share of the pool they were drawn from they are.
     places
         int64[m, 2]: target t is one of the candidates from places[t, 0] to places[t, 1], if any.
     """
@@ -115,7 +113,6 @@ class TrainingStep(NamedTuple):
     weights: Floats
     candidates: Ids
     drawn: int
-    share: np.float32
     places: Order
 
 
@@ -202,7 +199,7 @@ def sigmoid(x: Any) -> Any:
 
 
 @fast_spliced
-def weigh(loss: Loss, count: int, drawn_share: Any, places: Order, row: Floats, target_scores: Floats) -> Any:
+def weigh(loss: Loss, count: int, places: Order, row: Floats, target_scores: Floats) -> Any:
     """Set the derivatives of the loss by a query's scores, in their place; returns the loss.
 
     Of the candidates, those that are right answers take no part.
@@ -224,8 +221,8 @@ def weigh(loss: Loss, count: int, drawn_share: Any, places: Order, row: Floats, 
         derivative = -loss.label_weight * sigmoid(-score)
         total += loss.label_weight * softplus(-score)
         if loss.softmax and sum_ > _ZERO:
-            # −log of exp(score) / (exp(score) + sum of the candidates' exp / their share of all)
-            behind = highest + np.log(sum_ / drawn_share) - score
+            # −log of exp(score) / (exp(score) + sum of the candidates' exp)
+            behind = highest + np.log(sum_) - score
             total += softplus(behind)
             derivative -= sigmoid(behind)
             wrong += sigmoid(behind)
@@ -433,7 +430,7 @@ def weigh_queries(first: int, last: int, loss: Loss, weights: Weights, step: Tra
         start, end = step.starts[i], step.starts[i + 1]
         if i < len(work.scores):
             scores = work.target_scores[start:end]
-            work.losses[i] = weigh(loss, step.drawn, step.share, step.places[start:end], work.scores[i], scores)
+            work.losses[i] = weigh(loss, step.drawn, step.places[start:end], work.scores[i], scores)
         else:
             weight, score = step.weights[i - len(work.scores)], work.target_scores[start]
             work.losses[i] = weight * softplus(score)

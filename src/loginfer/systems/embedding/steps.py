@@ -189,7 +189,6 @@ class Teacher:
             weights=weights,
             candidates=self._place(np.resize(candidates, -(-len(candidates) // TILE) * TILE)),
             drawn=len(candidates),
-            share=np.float32(len(candidates) / len(kind.pool)),
             places=places,
         )
 
