@@ -6,18 +6,15 @@ Beside them, what shortcuts reach on the benchmarks of the table `evidence`.
 from __future__ import annotations
 
 import hashlib
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any, Protocol
 
 from loginfer.benchmark.learned_shortcut import LEARNED, shortcut_results
 from loginfer.errors import LogInferError
 from loginfer.report.paper import METRICS, SYSTEMS, benchmark_parts, paper_recovery, paper_value
-from loginfer.reproduction.planning import EVIDENCE, ONE_SEED, PlannedCell, Request, benchmarks_of, short, title
+from loginfer.reproduction.planning import EVIDENCE, ONE_SEED, PlannedCell, Request, benchmarks_of, data, short, title
 from loginfer.reproduction.running import Folder, stable_json, write_file
 
 # What is kept of each ranking protocol; the run has the rest.
@@ -207,7 +204,7 @@ class PaperFigures:
         """Return the paper's figure for a share of rules."""
         parts = benchmark_parts(benchmark)
         if parts and system in SYSTEMS and figure == "subrules_entailed" and parts[:2] == ("FB", "trian"):
-            share = _text()["subrules_entailed"].get(system)
+            share = data("text.toml")["subrules_entailed"].get(system)
             return None if share is None else share / 100
         return paper_recovery(system, benchmark, figure)
 
@@ -226,19 +223,13 @@ def read_figures(folder: Folder) -> Figures:
 
 def stated_averages() -> dict[str, float]:
     """Return the averages over the eight systems that the paper's section 5.3 states, as fractions."""
-    return {name: value / 100 for name, value in _text()["averages"].items()}
+    return {name: value / 100 for name, value in data("text.toml")["averages"].items()}
 
 
 def _seed_value(seed: Mapping[str, Any], metric: str) -> float | None:
     ranking: Mapping[str, float] = seed["ranking"].get(RANKING, {})
     value: float | None = seed["metrics"].get(metric, ranking.get(metric))
     return value
-
-
-@cache
-def _text() -> dict[str, dict[str, float]]:
-    path = resources.files("loginfer.reproduction") / "data" / "text.toml"
-    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def groups_of(benchmarks: Sequence[str]) -> tuple[str, ...]:

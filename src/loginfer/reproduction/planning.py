@@ -132,7 +132,7 @@ def given_settings(system: str, graph: str, budget: str) -> Mapping[str, int]:
 
 def cell_seconds(system: str, graph: str, budget: str) -> float:
     """Return roughly how many CPU seconds a system takes on a benchmark of a graph."""
-    costs = _data("costs.toml")
+    costs = data("costs.toml")
     shares = _shares(system, budget)
     seconds = costs["seconds"][system][graph] * (max(shares.values()) if shares else 1.0)
     return float(costs["overhead"] + seconds)
@@ -140,22 +140,23 @@ def cell_seconds(system: str, graph: str, budget: str) -> float:
 
 def build_seconds(graph: str, method: str = "pa") -> float:
     """Return roughly how many CPU seconds it takes to build a benchmark of a graph."""
-    costs = _data("costs.toml")
+    costs = data("costs.toml")
     return float(costs["build"][graph] + (costs["near_misses"][graph] if method == NEAR_MISSES.name else 0.0))
 
 
 def analysis_seconds(system: str) -> float:
     """Return roughly how many CPU seconds it takes to compare the rules of a miner with a benchmark's."""
-    return float(_data("costs.toml")["analysis"][system])
+    return float(data("costs.toml")["analysis"][system])
 
 
 def _shares(system: str, budget: str) -> dict[str, float]:
-    shares: dict[str, float] = _data("budgets.toml")[budget].get(system, {})
+    shares: dict[str, float] = data("budgets.toml")[budget].get(system, {})
     return shares
 
 
 @cache
-def _data(name: str) -> dict[str, Any]:
+def data(name: str) -> dict[str, Any]:
+    """Return what a file of `reproduction/data` holds."""
     text = (resources.files("loginfer.reproduction") / "data" / name).read_text(encoding="utf-8")
     return tomllib.loads(text)
 

@@ -32,7 +32,7 @@ from loginfer.reproduction.claims.paper import (
     strong_on_hierarchy,
 )  # fmt: skip
 from loginfer.reproduction.figures import Figures
-from loginfer.reproduction.planning import EVIDENCE, benchmarks_of, title
+from loginfer.reproduction.planning import EVIDENCE, benchmarks_of, data, title
 
 # The kinds of negatives on which every conclusion is tested.
 COMPARED = (POSITION.name, *NEAR_MISSES.names)
@@ -222,73 +222,19 @@ def _high(case: Case) -> list[ClaimCheck]:
     return [ClaimCheck("High on average", tuple(values))]
 
 
-QUESTIONS = (
-    Conclusion(
-        "1",
-        "Where systems score high on position-aware negatives, they have learned the pattern.",
-        f"For each graph and pattern, and each of the eight systems with at least {HIGH:g} % on pa: its "
-        f"balanced accuracy is at least {CLEARLY:g} points above that of the best shortcut. Where a shortcut "
-        f"has more than {100 - CLEARLY:g} %, nobody can be: such negatives cannot show it. The paper does "
-        "not say this in so many words; its tables are read so.",
-        _learned,
-    ),
-    Conclusion(
-        "2",
-        "Systems are good at simple patterns (symmetry, inversion, hierarchy).",
-        f"The mean balanced accuracy over the eight systems is at least {HIGH:g} % for each graph and simple "
-        "pattern. Another reading of its tables.",
-        _high,
-    ),
-    Conclusion(
-        "3",
-        "All systems clearly outperform the baseline SimpBL.",
-        f"The balanced accuracy of each of the eight is at least {GAIN:g} point above that of SimpBL, for "
-        "each graph and pattern.",
-        _baseline,
-    ),
-    Conclusion(
-        "4",
-        "Systems do better on simple patterns (symmetry, inversion, hierarchy) than on complex ones "
-        "(composition, triangle, diamond).",
-        f"For each of the eight systems and each graph: the mean over the simple patterns is at least "
-        f"{GAIN:g} point above that over the complex ones.",
-        _simple_and_complex,
-    ),
-    Conclusion(
-        "5",
-        "Rule-based systems beat the others on simple patterns, and gain nothing on complex ones.",
-        f"The mean of AnyBURL and RuleN is more than {GAIN:g} point above the mean of the other six for each "
-        "simple pattern, and not for any complex one.",
-        _rule_based,
-    ),
-    Conclusion(
-        "6",
-        "TransE is poor on symmetry, which it cannot express.",
-        f"It is at least {POORLY:g} points below the mean of the other four embedding methods, and less than "
-        f"{CLEARLY:g} points above the best shortcut.",
-        lambda case: _poor(case, "transe", "sym"),
-    ),
-    Conclusion(
-        "7",
-        "DistMult is poor on inversion, which it cannot express.",
-        f"It is at least {POORLY:g} points below the mean of the other four embedding methods, and less than "
-        f"{CLEARLY:g} points above the best shortcut.",
-        lambda case: _poor(case, "distmult", "inver"),
-    ),
-    Conclusion(
-        "8",
-        "RotatE is strong on hierarchy, although it cannot express it.",
-        f"Its balanced accuracy is at least {STRONG:g} %.",
-        _strong,
-    ),
-    Conclusion(
-        "9",
-        "The order of the systems that position-aware negatives show is that of what they learned.",
-        "Spearman's ρ between the accuracies of the eight systems on pa and here is at least "
-        f"{SAME_ORDER:g}, for each graph and pattern. For pa itself it is 1 by definition. Another reading "
-        "of its tables.",
-        _order,
-    ),
+# How each conclusion is tested, by its number; its words are in `data/claims.toml`.
+_CHECKS: dict[str, Callable[[Case], list[ClaimCheck]]] = {
+    "1": _learned, "2": _high, "3": _baseline, "4": _simple_and_complex, "5": _rule_based,
+    "6": lambda case: _poor(case, "transe", "sym"), "7": lambda case: _poor(case, "distmult", "inver"),
+    "8": _strong, "9": _order,
+}  # fmt: skip
+_LIMITS = {
+    "clearly": CLEARLY, "unclear": 100 - CLEARLY, "gain": GAIN, "same_order": SAME_ORDER, "high": HIGH,
+    "poorly": POORLY, "strong": STRONG,
+}  # fmt: skip
+QUESTIONS = tuple(
+    Conclusion(words["number"], words["claim"], words["test"].format_map(_LIMITS), _CHECKS[words["number"]])
+    for words in data("claims.toml")["evidence"]
 )
 
 
