@@ -13,9 +13,10 @@ from typing import Any, Protocol
 
 from loginfer.benchmark.learned_shortcut import LEARNED, shortcut_results
 from loginfer.errors import LogInferError
+from loginfer.files import write_text
 from loginfer.report.paper import METRICS, SYSTEMS, benchmark_parts, paper_recovery, paper_value
 from loginfer.reproduction.planning import EVIDENCE, ONE_SEED, PlannedCell, Request, benchmarks_of, data, short, title
-from loginfer.reproduction.running import Folder, stable_json, write_file
+from loginfer.reproduction.running import Folder, stable_json
 
 # What is kept of each ranking protocol; the run has the rest.
 RANKING_FIGURES = ("c_mrr", "c_hits@1", "c_hits@10", "r_mrr", "r_hits@1")
@@ -36,7 +37,7 @@ def write_results(folder: Folder) -> list[dict[str, Any]]:
             if result is None:
                 path.unlink(missing_ok=True)
             else:
-                write_file(path, stable_json(result))
+                write_text(path, stable_json(result), force=True)
                 all_results.append(result)
     return all_results
 
@@ -273,4 +274,4 @@ def _measure(folder: Folder, benchmark: str, digest: str) -> None:
         "balanced_accuracy": {name: result.balanced_accuracy for name, result in results.items()},
         "interval": {name: list(result.interval) for name, result in results.items()},
     }  # fmt: skip
-    write_file(folder.shortcuts(benchmark), stable_json(document))
+    write_text(folder.shortcuts(benchmark), stable_json(document), force=True)

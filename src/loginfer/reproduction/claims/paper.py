@@ -227,11 +227,9 @@ BENCHMARKS = (
 )  # fmt: skip
 
 
-def mean_of(
-    source: FigureSource, systems: Sequence[str], benchmarks: Sequence[str], metric: str = ACCURACY
-) -> float | None:
-    """Return the mean of a metric over systems and benchmarks; None unless all figures are there."""
-    figures = [source.mean(system, benchmark, metric) for system in systems for benchmark in benchmarks]
+def mean_of(source: FigureSource, systems: Sequence[str], benchmarks: Sequence[str]) -> float | None:
+    """Return the mean of the balanced accuracy over systems and benchmarks; None unless all figures are there."""
+    figures = [source.mean(system, benchmark, ACCURACY) for system in systems for benchmark in benchmarks]
     values = [value for value in figures if value is not None]
     return sum(values) / len(values) if values and len(values) == len(figures) else None
 
